@@ -1,0 +1,58 @@
+/**
+ * The arrows between the modules under src/. A module's front is its index.ts; everything else in it is private.
+ * @type {import('dependency-cruiser').IConfiguration}
+ */
+const allowed = {
+  config: [],
+  common: [],
+  database: ['config', 'common'],
+  auth: ['common', 'database'],
+  users: ['common', 'database', 'auth'],
+  ledger: ['common', 'database', 'users'],
+  provider: ['common', 'config'],
+  catalog: ['common', 'config', 'provider', 'auth'],
+  proxies: ['common', 'config', 'auth'],
+  orders: ['common', 'config', 'database', 'provider', 'auth', 'ledger', 'catalog', 'proxies'],
+  health: ['auth'],
+  sandbox: [],
+};
+
+module.exports = {
+  forbidden: [
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: { orphan: true, pathNot: ['\\.d\\.ts$', '\\.spec\\.ts$', '/main\\.ts$'] },
+      to: {},
+    },
+    {
+      name: 'not-to-private-files',
+      comment: 'Other modules import a module through its index.ts only.',
+      severity: 'error',
+      from: { path: '^src/([^/]+)/' },
+      to: { path: '^src/([^/]+)/.+', pathNot: ['^src/$1/', '^src/[^/]+/index\\.ts$'] },
+    },
+    {
+      name: 'no-dev-dependency-in-production',
+      severity: 'error',
+      from: { path: '^src', pathNot: '\\.spec\\.ts$' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+    ...Object.entries(allowed).map(([from, to]) => ({
+      name: `arrows-from-${from}`,
+      severity: 'error',
+      from: { path: `^src/${from}/`, pathNot: '\\.spec\\.ts$' },
+      to: {
+        path: '^src/[^/]+/',
+        pathNot: [from, ...to].map((module) => `^src/${module}/`),
+      },
+    })),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+  },
+};
