@@ -1,0 +1,39 @@
+/** What went wrong, in the service's own terms. The error filter's table gives each kind its status. */
+export type ErrorKind =
+  | 'bad-request'
+  | 'not-authenticated'
+  | 'invalid-token'
+  | 'forbidden'
+  | 'not-found'
+  | 'conflict'
+  | 'body-too-large'
+  | 'validation'
+  | 'rate-limited'
+  | 'unavailable';
+
+export interface DomainErrorOptions {
+  readonly cause?: unknown;
+  /** Sent along with the answer, e.g. `WWW-Authenticate`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Becomes `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** An error that a caller is meant to see. Services throw these and no HTTP exceptions. */
+export abstract class DomainError extends Error {
+  abstract readonly kind: ErrorKind;
+  readonly headers: Readonly<Record<string, string>>;
+
+  /** @param detail the text of the answer: `{"detail": …}` */
+  constructor(
+    readonly detail: string,
+    { cause, headers = {}, retryAfterSeconds }: DomainErrorOptions = {},
+  ) {
+    super(detail, { cause });
+    this.name = new.target.name;
+    this.headers =
+      retryAfterSeconds === undefined
+        ? headers
+        : { ...headers, 'Retry-After': String(Math.ceil(retryAfterSeconds)) };
+  }
+}

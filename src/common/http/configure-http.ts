@@ -1,0 +1,55 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Application } from 'express';
+import helmet from 'helmet';
+
+import { RequestValidationPipe } from '../validation/request-validation.pipe';
+import { identifyRequest } from './access-log.middleware';
+import { ErrorFilter } from './error.filter';
+import { answerMalformedRequests } from './malformed-requests';
+import { RequestBodyInterceptor } from './request-body.interceptor';
+import { normaliseUrl, parseQuery } from './request-url';
+
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Longer than the minute that load balancers commonly keep a connection, so that it is they who close it. */
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+
+/**
+ * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers, time limits. Before
+ * `init()` or `listen()`, before any other middleware, on an application created with `bodyParser: false`.
+ */
+export function configureHttp(app: NestExpressApplication): void {
+  const express = app.getHttpAdapter().getInstance() as Application;
+  // Nest has made Express build its router by now, too early for the setting of the same name.
+  Object.assign(express.router, { caseSensitive: true });
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', parseQuery);
+
+  app.use(identifyRequest, normaliseUrl);
+  // TLS, if any, ends before this service: whether to insist on it isn't known here.
+  app.use(
+    helmet({
+      strictTransportSecurity: false,
+      contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
+    }),
+  );
+  app.useGlobalFilters(new ErrorFilter());
+  app.useGlobalInterceptors(new RequestBodyInterceptor());
+  app.useGlobalPipes(new RequestValidationPipe());
+
+  configureServer(app.getHttpServer());
+}
+
+function configureServer(server: Server): void {
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  answerMalformedRequests(server);
+  // Node would answer an `Expect` it doesn't know with an empty 417; it is better ignored.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    server.emit('request', request, response);
+  });
+}

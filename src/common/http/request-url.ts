@@ -1,0 +1,42 @@
+import type { NextFunction, Request, Response } from 'express';
+
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
+const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
+
+/**
+ * Has Express route on the path as an ASGI server would: decoded, malformed escapes taken literally, invalid UTF-8
+ * replaced. Without it such a path ends in a 400 of the router. The query is left to `parseQuery`.
+ */
+export function normaliseUrl(request: Request, _response: Response, next: NextFunction): void {
+  request.url = toNormalUrl(request.url);
+  next();
+}
+
+export function toNormalUrl(url: string): string {
+  const [target = ''] = url.replace(ORIGIN, '').split('#', 1);
+  const queryStart = target.indexOf('?');
+  const path = queryStart < 0 ? target : target.slice(0, queryStart);
+  const query = queryStart < 0 ? '' : target.slice(queryStart);
+  const normalPath = decode(path).split('/').map(encodeURIComponent).join('/');
+  return (normalPath || '/') + query;
+}
+
+/**
+ * Reads a query string as Starlette does: `+` is a space, blank values count, the last of repeated names counts, malformed
+ * escapes are taken literally, invalid UTF-8 becomes U+FFFD. Never nested objects or arrays.
+ */
+export function parseQuery(text: string | null | undefined): Record<string, string> {
+  const query: Record<string, string> = Object.create(null);
+  for (const pair of (text ?? '').split('&')) {
+    if (pair === '') continue;
+    const [name = '', ...value] = pair.replaceAll('+', ' ').split('=');
+    query[decode(name)] = decode(value.join('='));
+  }
+  return query;
+}
+
+function decode(text: string): string {
+  return text.replace(ESCAPED_BYTES, (bytes) =>
+    Buffer.from(bytes.replaceAll('%', ''), 'hex').toString('utf8'),
+  );
+}

@@ -1,0 +1,12 @@
+export { ApiErrorResponse, ApiValidationErrorResponse, ErrorResponse } from './api-error-response';
+export { Clock, SystemClock } from './clock';
+export { DomainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
+export { messageOf, stackOf } from './error-text';
+export { configureHttp } from './http/configure-http';
+export { AppLogger, type AppLoggerOptions } from './logging/app-logger';
+export { requestId, setRequestUser } from './logging/request-context';
+export { Money, unitPriceWithMarkup } from './money';
+export { BooleanField, IntegerField, OptionalStringField, StringField } from './validation/fields';
+export { HTTPValidationError, ValidationError } from './validation/http-validation-error';
+export { Refusal, type ValidationItem } from './validation/refusal';
+export { RequestInvalid } from './validation/request-invalid';

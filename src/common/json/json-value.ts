@@ -1,0 +1,13 @@
+/**
+ * A JSON document read as Python reads it: a whole-number literal is a bigint, exact at any size, and a literal with a
+ * fraction or an exponent is a number. Validation tells the two apart.
+ */
+export type JsonValue = null | boolean | string | number | bigint | readonly JsonValue[] | JsonObject;
+
+export interface JsonObject {
+  readonly [name: string]: JsonValue;
+}
+
+export function isJsonObject(value: JsonValue): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,82 @@
+import { AppLogger, type AppLoggerOptions } from './app-logger';
+import { chooseRequestId, requestId, runInRequest } from './request-context';
+
+function linesOf(options: AppLoggerOptions, log: (logger: AppLogger) => void): string[] {
+  const lines: string[] = [];
+  const collect = (text: string | Uint8Array): boolean => {
+    lines.push(String(text));
+    return true;
+  };
+  const streams = [
+    jest.spyOn(process.stdout, 'write').mockImplementation(collect),
+    jest.spyOn(process.stderr, 'write').mockImplementation(collect),
+  ];
+  try {
+    log(new AppLogger(options));
+  } finally {
+    for (const stream of streams) stream.mockRestore();
+  }
+  return lines;
+}
+
+describe('AppLogger', () => {
+  it('puts the id of the request on every JSON line it causes', () => {
+    const [line = ''] = linesOf({ level: 'info', format: 'json' }, (logger) => {
+      runInRequest({ requestId: 'abc' }, () => logger.log('sold', { count: 3 }, 'Orders'));
+    });
+    expect(JSON.parse(line)).toMatchObject({
+      level: 'log',
+      message: 'sold',
+      context: 'Orders',
+      count: 3,
+      requestId: 'abc',
+    });
+  });
+
+  it('puts it on every readable line too, with or without a context', () => {
+    const lines = linesOf({ level: 'info', format: 'pretty' }, (logger) => {
+      runInRequest({ requestId: 'abc' }, () => {
+        logger.log('sold', 'Orders');
+        logger.log('sold');
+      });
+    });
+    expect(lines).toHaveLength(2);
+    for (const line of lines) expect(line).toContain('[abc] ');
+  });
+
+  it('writes no id outside of a request', () => {
+    const [line = ''] = linesOf({ level: 'info', format: 'json' }, (logger) => logger.log('started'));
+    expect(JSON.parse(line)).not.toHaveProperty('requestId');
+  });
+
+  it('keeps silent below its level', () => {
+    const lines = linesOf({ level: 'warn', format: 'json' }, (logger) => {
+      logger.debug('one');
+      logger.log('two');
+      logger.warn('three');
+      logger.error('four');
+    });
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ message: 'three' }, { message: 'four' }]);
+  });
+});
+
+describe('the id of a request', () => {
+  it.each(['a', '0af7651916cd43dd', 'with space', '~'.repeat(128)])(
+    'is the one that the caller chose: %s',
+    (id) => {
+      expect(chooseRequestId(id)).toBe(id);
+    },
+  );
+
+  it.each([undefined, '', 'a'.repeat(129), 'a\tb', 'é', '\u007f'])('is a new one instead of %j', (id) => {
+    expect(chooseRequestId(id)).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('follows the request through what it awaits', async () => {
+    await runInRequest({ requestId: 'abc' }, async () => {
+      await new Promise(setImmediate);
+      expect(requestId()).toBe('abc');
+    });
+    expect(requestId()).toBeUndefined();
+  });
+});

@@ -1,0 +1,32 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
+
+/** What is known about the request that the running code serves. */
+export interface RequestContext {
+  readonly requestId: string;
+  userId?: string;
+}
+
+const ACCEPTABLE_ID = /^[\x20-\x7e]{1,128}$/;
+
+const contexts = new AsyncLocalStorage<RequestContext>();
+
+export function runInRequest<Result>(context: RequestContext, run: () => Result): Result {
+  return contexts.run(context, run);
+}
+
+/** The id of the request being served; undefined outside of one, in a job for instance. */
+export function requestId(): string | undefined {
+  return contexts.getStore()?.requestId;
+}
+
+/** Has the log lines of this request name its user. */
+export function setRequestUser(userId: string | number): void {
+  const context = contexts.getStore();
+  if (context) context.userId = String(userId);
+}
+
+/** The caller's id when it is 1 to 128 printable ASCII characters, else a new one. */
+export function chooseRequestId(offered: string | undefined): string {
+  return offered !== undefined && ACCEPTABLE_ID.test(offered) ? offered : randomUUID();
+}

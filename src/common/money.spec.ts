@@ -1,0 +1,36 @@
+import { Money, unitPriceWithMarkup } from './money';
+
+describe('Money', () => {
+  it.each([
+    ['0', '0.00'],
+    ['5', '5.00'],
+    ['0.1', '0.10'],
+    ['1234.50', '1234.50'],
+    ['1234.500', '1234.50'],
+    ['-0.05', '-0.05'],
+    ['999999999999.99', '999999999999.99'],
+  ])('reads %s as %s', (text, written) => {
+    expect(Money.parse(text).toString()).toBe(written);
+  });
+
+  it.each(['', '1.', '.5', '1e3', ' 1', '0.001', 'NaN', '1,5'])('refuses %p', (text) => {
+    expect(() => Money.parse(text)).toThrow(RangeError);
+  });
+
+  it('multiplies and subtracts without a rounding error', () => {
+    expect(Money.parse('0.10').times(3).minus(Money.parse('0.30')).toString()).toBe('0.00');
+  });
+});
+
+describe('unitPriceWithMarkup', () => {
+  it.each([
+    ['2.95', 1, '20', '3.54'],
+    ['1800', 1000, '20', '2.16'],
+    ['10', 3, '0', '3.34'],
+    ['0.0001', 1, '0', '0.01'],
+    ['28', 1, '12.5', '31.50'],
+    ['100', 7, '20', '17.15'],
+  ])('makes of %s for %i with %s %% a price of %s', (total, count, markup, price) => {
+    expect(unitPriceWithMarkup(total, count, markup).toString()).toBe(price);
+  });
+});

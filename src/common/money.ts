@@ -1,0 +1,76 @@
+const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
+
+/** A decimal number exactly as written: `units / 10 ** scale`. */
+interface ExactDecimal {
+  readonly units: bigint;
+  readonly scale: number;
+}
+
+function parseDecimal(text: string): ExactDecimal {
+  const match = DECIMAL.exec(text);
+  if (!match) throw new RangeError('not a decimal number');
+  const [, sign, whole = '', fraction = ''] = match;
+  const units = BigInt(whole + fraction);
+  return { units: sign === '-' ? -units : units, scale: fraction.length };
+}
+
+function ceilDivide(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor;
+  return dividend % divisor > 0n ? quotient + 1n : quotient;
+}
+
+/** An amount of roubles, exact to the kopeck. Written and stored as a string with two decimals: `"1234.50"`. */
+export class Money {
+  static readonly zero = new Money(0n);
+
+  private constructor(readonly kopecks: bigint) {}
+
+  static ofKopecks(kopecks: bigint): Money {
+    return new Money(kopecks);
+  }
+
+  /** @throws RangeError when the text is not a decimal number or is finer than a kopeck. */
+  static parse(text: string): Money {
+    const { units, scale } = parseDecimal(text);
+    const coarse = 10n ** BigInt(Math.max(scale - 2, 0));
+    const scaled = units * 10n ** BigInt(Math.max(2 - scale, 0));
+    if (scaled % coarse !== 0n) throw new RangeError('an amount has at most two decimals');
+    return new Money(scaled / coarse);
+  }
+
+  times(count: number): Money {
+    return new Money(this.kopecks * BigInt(count));
+  }
+
+  minus(other: Money): Money {
+    return new Money(this.kopecks - other.kopecks);
+  }
+
+  isPositive(): boolean {
+    return this.kopecks > 0n;
+  }
+
+  toString(): string {
+    const digits = (this.kopecks < 0n ? -this.kopecks : this.kopecks).toString().padStart(3, '0');
+    return `${this.kopecks < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+}
+
+/**
+ * What one proxy costs the customer: the provider's total ÷ count × (1 + markup), rounded up to the kopeck.
+ *
+ * @param providerTotal the provider's price of all of them, a decimal string of any precision
+ * @param markupPercent a decimal string, e.g. `"12.5"`
+ */
+export function unitPriceWithMarkup(providerTotal: string, count: number, markupPercent: string): Money {
+  const total = parseDecimal(providerTotal);
+  const markup = parseDecimal(markupPercent);
+  const hundredPercent = 100n * 10n ** BigInt(markup.scale);
+  const dividend = total.units * 100n * (hundredPercent + markup.units);
+  const divisor = 10n ** BigInt(total.scale) * BigInt(count) * hundredPercent;
+  return Money.ofKopecks(ceilDivide(dividend, divisor));
+}

@@ -1,0 +1,23 @@
+import { ApiProperty } from '@nestjs/swagger';
+
+/** An item of a 422 answer, for the description of the interface. */
+export class ValidationError {
+  @ApiProperty({
+    type: 'array',
+    items: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+    title: 'Location',
+  })
+  readonly loc!: readonly (string | number)[];
+
+  @ApiProperty({ type: 'string', title: 'Message' })
+  readonly msg!: string;
+
+  @ApiProperty({ type: 'string', title: 'Error Type' })
+  readonly type!: string;
+}
+
+/** The body of a 422 answer, for the description of the interface. */
+export class HTTPValidationError {
+  @ApiProperty({ type: [ValidationError], title: 'Detail', required: false })
+  readonly detail!: readonly ValidationError[];
+}

@@ -1,0 +1,113 @@
+import type { JsonValue } from '../json/json-value';
+import { Refusal } from './refusal';
+import { hasLoneSurrogate, notUnicode } from './unicode';
+
+/** As many characters as Python and Pydantic read an integer from. */
+const MAX_LENGTH = 4300;
+const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
+const LEADING_DIGITS = /^-?[1-9][0-9]*/;
+const SPACE = /\p{White_Space}/u;
+const LEADING_ZEROS = /^0[0_]*/;
+const ZERO_FRACTION = /\.0+$/;
+const SEPARATED = /^[^_]+(?:_[^_]+)+$/;
+
+export interface IntegerBounds {
+  readonly greaterThan?: number;
+  readonly atMost?: number;
+}
+
+/**
+ * Reads an integer as leniently as Pydantic does: from whole numbers, booleans and text such as `" 6 "`, `"+6"`, `"1_000"`
+ * and `"3.0"`. One that a number can't hold exactly is given as the nearest safe integer: no rule here tells such apart.
+ */
+export function readInteger(input: JsonValue, bounds: IntegerBounds): number | Refusal {
+  const value = toBigInt(input);
+  if (value instanceof Refusal) return value;
+  const { greaterThan, atMost } = bounds;
+  if (atMost !== undefined && value > atMost) {
+    const msg = `Input should be less than or equal to ${atMost}`;
+    return new Refusal('less_than_equal', msg, input, { le: atMost });
+  }
+  if (greaterThan !== undefined && value <= greaterThan) {
+    return new Refusal('greater_than', `Input should be greater than ${greaterThan}`, input, {
+      gt: greaterThan,
+    });
+  }
+  return toSafeNumber(value);
+}
+
+function toBigInt(input: JsonValue): bigint | Refusal {
+  if (typeof input === 'bigint') return input;
+  if (typeof input === 'boolean') return input ? 1n : 0n;
+  if (typeof input === 'number') return fromFloat(input);
+  if (typeof input === 'string') return fromText(input);
+  return new Refusal('int_type', 'Input should be a valid integer', input);
+}
+
+function fromFloat(input: number): bigint | Refusal {
+  if (!Number.isFinite(input)) return new Refusal('finite_number', 'Input should be a finite number', input);
+  if (!Number.isInteger(input)) {
+    const msg = 'Input should be a valid integer, got a number with a fractional part';
+    return new Refusal('int_from_float', msg, input);
+  }
+  return Math.abs(input) < 2 ** 63 ? BigInt(input) : tooLong(input);
+}
+
+function fromText(input: string): bigint | Refusal {
+  if (hasLoneSurrogate(input)) return notUnicode(input);
+  if (INTEGER.test(input) && input.length <= MAX_LENGTH) return BigInt(input);
+  if ((LEADING_DIGITS.exec(input)?.[0].length ?? 0) > MAX_LENGTH) return tooLong(input);
+  const cleaned = cleanIntegerText(input);
+  if (cleaned !== null && INTEGER.test(cleaned) && cleaned.length <= MAX_LENGTH) return BigInt(cleaned);
+  const msg = 'Input should be a valid integer, unable to parse string as an integer';
+  return new Refusal('int_parsing', msg, input);
+}
+
+/**
+ * Takes off, in pydantic-core's order, what it allows around an integer. The order decides odd cases: `"0-5"` is -5,
+ * because a minus may follow the leading zeros.
+ */
+function cleanIntegerText(input: string): string | null {
+  const trimmed = trim(input);
+  const unplussed = trimmed.startsWith('+') ? trimmed.slice(1) : trimmed;
+  if (trimmed.startsWith('+') && unplussed.startsWith('-')) return null;
+  const negative = unplussed.startsWith('-');
+  const unsigned = negative ? unplussed.slice(1) : unplussed;
+  if (negative && /^[-+]/.test(unsigned)) return null;
+  const significant = stripLeadingZeros(unsigned);
+  if (significant === null) return null;
+  const whole = significant.replace(ZERO_FRACTION, '');
+  const digits = SEPARATED.test(whole) ? whole.replaceAll('_', '') : whole;
+  return negative ? `-${digits}` : digits;
+}
+
+/** Not `String.prototype.trim`, whose idea of white space differs, nor a pattern, which is slow on a long run of spaces. */
+function trim(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && SPACE.test(text.charAt(start))) start++;
+  while (end > start && SPACE.test(text.charAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function stripLeadingZeros(text: string): string | null {
+  const zeros = LEADING_ZEROS.exec(text)?.[0];
+  if (zeros === undefined) return /^[1-9]/.test(text) ? text : null;
+  const rest = text.slice(zeros.length);
+  if (rest === '' || rest.startsWith('.')) return zeros.slice(-1) + rest;
+  return /^[1-9-]/.test(rest) ? rest : null;
+}
+
+function toSafeNumber(value: bigint): number {
+  if (value > Number.MAX_SAFE_INTEGER) return Number.MAX_SAFE_INTEGER;
+  if (value < Number.MIN_SAFE_INTEGER) return Number.MIN_SAFE_INTEGER;
+  return Number(value);
+}
+
+function tooLong(input: JsonValue): Refusal {
+  return new Refusal(
+    'int_parsing_size',
+    'Unable to parse input string as an integer, exceeded maximum size',
+    input,
+  );
+}

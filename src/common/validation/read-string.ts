@@ -1,0 +1,38 @@
+import type { JsonValue } from '../json/json-value';
+import { Refusal } from './refusal';
+import { hasLoneSurrogate, notUnicode } from './unicode';
+
+export interface StringBounds {
+  /** In code points, as is `maxLength`. */
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+}
+
+/** Takes text only: no number or boolean is read as text. */
+export function readString(input: JsonValue, bounds: StringBounds): string | Refusal {
+  if (typeof input !== 'string') return new Refusal('string_type', 'Input should be a valid string', input);
+  const { minLength, maxLength, pattern } = bounds;
+  // Pydantic looks into text only where it has something to check.
+  const bounded = minLength !== undefined || maxLength !== undefined || pattern !== undefined;
+  if (bounded && hasLoneSurrogate(input)) return notUnicode(input);
+  const length = Array.from(input).length;
+  if (minLength !== undefined && length < minLength) {
+    const msg = `String should have at least ${characters(minLength)}`;
+    return new Refusal('string_too_short', msg, input, { min_length: minLength });
+  }
+  if (maxLength !== undefined && length > maxLength) {
+    const msg = `String should have at most ${characters(maxLength)}`;
+    return new Refusal('string_too_long', msg, input, { max_length: maxLength });
+  }
+  if (pattern !== undefined && !new RegExp(pattern, 'u').test(input)) {
+    return new Refusal('string_pattern_mismatch', `String should match pattern '${pattern}'`, input, {
+      pattern,
+    });
+  }
+  return input;
+}
+
+function characters(count: number): string {
+  return count === 1 ? '1 character' : `${count} characters`;
+}

@@ -1,0 +1,26 @@
+import type { JsonObject, JsonValue } from '../json/json-value';
+
+/** Why an input was not taken, in Pydantic's words: an item of the 422 answer that doesn't know its place yet. */
+export class Refusal {
+  constructor(
+    readonly type: string,
+    readonly msg: string,
+    readonly input: JsonValue,
+    readonly ctx?: JsonObject,
+  ) {}
+
+  /** @param loc the place, e.g. `['body', 'period']` */
+  at(...loc: readonly (string | number)[]): ValidationItem {
+    const { type, msg, input, ctx } = this;
+    return { type, loc, msg, input, ...(ctx && { ctx }) };
+  }
+}
+
+/** One item of the 422 answer. */
+export type ValidationItem = Readonly<{
+  type: string;
+  loc: readonly (string | number)[];
+  msg: string;
+  input: JsonValue;
+  ctx?: JsonObject;
+}>;

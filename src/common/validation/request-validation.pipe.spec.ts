@@ -1,0 +1,117 @@
+import type { JsonValue } from '../json/json-value';
+import { parseJson } from '../json/parse-json';
+import { BooleanField, IntegerField, OptionalStringField, StringField } from './fields';
+import { RequestInvalid } from './request-invalid';
+import { RequestValidationPipe } from './request-validation.pipe';
+
+class Order {
+  @StringField({ minLength: 2 })
+  readonly country!: string;
+
+  @IntegerField({ greaterThan: 0 })
+  readonly period!: number;
+
+  @IntegerField({ greaterThan: 0, default: 1 })
+  readonly count!: number;
+
+  @OptionalStringField({ pattern: '^(http|socks)$' })
+  readonly proxy_type!: string | null;
+
+  @BooleanField({ default: false })
+  readonly gift!: boolean;
+}
+
+function read(type: 'query' | 'body', value: JsonValue | undefined): unknown {
+  return new RequestValidationPipe().transform(value, { type, metatype: Order });
+}
+
+function itemsOf(type: 'query' | 'body', value: JsonValue | undefined): unknown {
+  try {
+    read(type, value);
+  } catch (error) {
+    if (error instanceof RequestInvalid) return error.items;
+    throw error;
+  }
+  return [];
+}
+
+describe('RequestValidationPipe', () => {
+  it('makes an instance of coerced values and defaults, without what is not declared', () => {
+    const order = read('body', parseJson('{"country": "ru", "period": " 30 ", "colour": "red"}'));
+    expect(order).toBeInstanceOf(Order);
+    expect(order).toEqual({
+      country: 'ru',
+      period: 30,
+      count: 1,
+      proxy_type: null,
+      gift: false,
+    });
+  });
+
+  it('lists every mistake, in the order of declaration', () => {
+    const body = parseJson('{"gift": 7, "count": null, "country": "r"}');
+    expect(itemsOf('body', body)).toEqual([
+      {
+        type: 'string_too_short',
+        loc: ['body', 'country'],
+        msg: 'String should have at least 2 characters',
+        input: 'r',
+        ctx: { min_length: 2 },
+      },
+      { type: 'missing', loc: ['body', 'period'], msg: 'Field required', input: body },
+      { type: 'int_type', loc: ['body', 'count'], msg: 'Input should be a valid integer', input: null },
+      {
+        type: 'bool_parsing',
+        loc: ['body', 'gift'],
+        msg: 'Input should be a valid boolean, unable to interpret input',
+        input: 7n,
+      },
+    ]);
+  });
+
+  it('shows no input for a parameter that is missing in the query', () => {
+    expect(itemsOf('query', { country: 'ru' })).toEqual([
+      { type: 'missing', loc: ['query', 'period'], msg: 'Field required', input: null },
+    ]);
+  });
+
+  it.each([[null], [undefined]])('asks for the body when it is %p', (body) => {
+    expect(itemsOf('body', body)).toEqual([
+      { type: 'missing', loc: ['body'], msg: 'Field required', input: null },
+    ]);
+  });
+
+  it.each([['[{}]'], ['"{}"'], ['1'], ['1.5'], ['true']])('refuses %s, which is no object', (text) => {
+    expect(itemsOf('body', parseJson(text))).toEqual([
+      {
+        type: 'model_attributes_type',
+        loc: ['body'],
+        msg: 'Input should be a valid dictionary or object to extract fields from',
+        input: parseJson(text),
+      },
+    ]);
+  });
+
+  it.each(['constructor', '__proto__', 'toString', 'then', 'find'])(
+    'is not confused by the name %s',
+    (name) => {
+      const hostile = `{"${name}": {"${name}": 5}}`;
+      const order = read('body', parseJson(`{"country": "ru", "period": 3, "${name}": ${hostile}}`));
+      expect(order).toMatchObject({ country: 'ru', period: 3 });
+      expect(itemsOf('body', parseJson(`{"country": ${hostile}, "period": 3}`))).toMatchObject([
+        { type: 'string_type' },
+      ]);
+    },
+  );
+
+  it('does not take an inherited property for a field', () => {
+    expect(itemsOf('body', Object.create({ country: 'ru', period: 3n }))).toHaveLength(2);
+  });
+
+  it('leaves alone what has no DTO', () => {
+    const pipe = new RequestValidationPipe();
+    expect(pipe.transform('a', { type: 'param', metatype: String })).toBe('a');
+    expect(pipe.transform('a', { type: 'query', metatype: String })).toBe('a');
+    expect(pipe.transform(5, { type: 'custom', metatype: Order })).toBe(5);
+  });
+});

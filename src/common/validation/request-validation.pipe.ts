@@ -1,0 +1,48 @@
+import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
+import { validateSync } from 'class-validator';
+
+import { isJsonObject, type JsonValue } from '../json/json-value';
+import { missing } from './fields';
+import { Refusal } from './refusal';
+import { RequestFields } from './request-fields';
+import { RequestInvalid } from './request-invalid';
+
+const BUILT_IN: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean];
+
+/**
+ * Makes the query or the body of a request an instance of its DTO: declared fields alone, coerced, defaults filled in.
+ * Throws `RequestInvalid` with every item, in the order in which the DTO declares its fields.
+ */
+@Injectable()
+export class RequestValidationPipe implements PipeTransform<JsonValue | undefined> {
+  transform(value: JsonValue | undefined, { type, metatype }: ArgumentMetadata): unknown {
+    if (metatype === undefined || BUILT_IN.includes(metatype)) return value;
+    if (type === 'query') return readQuery(metatype, value);
+    if (type === 'body') return readBody(metatype, value);
+    return value;
+  }
+}
+
+function readQuery(dto: Type<object>, query: JsonValue = null): object {
+  return readFields(dto, 'query', new RequestFields(isJsonObject(query) ? query : {}, null));
+}
+
+function readBody(dto: Type<object>, body: JsonValue = null): object {
+  if (body === null) throw new RequestInvalid([missing(null).at('body')]);
+  if (!isJsonObject(body)) {
+    const msg = 'Input should be a valid dictionary or object to extract fields from';
+    throw new RequestInvalid([new Refusal('model_attributes_type', msg, body).at('body')]);
+  }
+  return readFields(dto, 'body', new RequestFields(body, body));
+}
+
+function readFields(dto: Type<object>, place: 'query' | 'body', fields: RequestFields): object {
+  const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
+  const items = validateSync(instance).map(({ property, value }) => {
+    const refusal: Refusal = value;
+    return refusal.at(place, property);
+  });
+  if (items.length > 0) throw new RequestInvalid(items);
+  return instance;
+}

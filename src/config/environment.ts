@@ -1,0 +1,156 @@
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
+export type LogFormat = 'pretty' | 'json';
+
+/** The process environment, checked and typed. Times are in the unit that the name says. */
+export interface Environment {
+  readonly host: string;
+  readonly port: number;
+  /** Absent: the embedded PostgreSQL. */
+  readonly databaseUrl: string | undefined;
+  readonly databasePoolSize: number;
+  readonly dataDir: string;
+  readonly migrateOnStart: boolean;
+  readonly provider:
+    | { readonly kind: 'sandbox' }
+    | { readonly kind: 'px6'; readonly apiKey: string; readonly baseUrl: string };
+  readonly providerTimeoutMs: number;
+  /** Calls a second that the provider allows for one key. */
+  readonly providerRatePerSecond: number;
+  /** How long a purchase may wait for its turn at the upstream before it is refunded. */
+  readonly purchaseWaitMs: number;
+  readonly reconcileQuietSeconds: number;
+  readonly reconcileIntervalMs: number;
+  /** A decimal string, e.g. `"12.5"`. */
+  readonly markupPercent: string;
+  readonly pingTimeoutMs: number;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+}
+
+/** Every mistake of the environment at once. Names variables and what they should be, never their values. */
+export class EnvironmentError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+class Reader {
+  readonly problems: string[] = [];
+
+  constructor(private readonly variables: Readonly<Record<string, string | undefined>>) {}
+
+  /** An empty value counts as absent, as `VAR= npm start` and compose files write it. */
+  text(name: string): string | undefined {
+    return this.variables[name]?.trim() || undefined;
+  }
+
+  integer(name: string, bounds: { default: number; min: number; max: number }): number {
+    const text = this.text(name);
+    if (text === undefined) return bounds.default;
+    const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= bounds.min && value <= bounds.max) return value;
+    return this.refuse(name, `must be a whole number from ${bounds.min} to ${bounds.max}`, bounds.default);
+  }
+
+  boolean(name: string, fallback: boolean): boolean {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    if (text === 'true' || text === 'false') return text === 'true';
+    return this.refuse(name, 'must be true or false', fallback);
+  }
+
+  oneOf<const Choice extends string, Default>(
+    name: string,
+    choices: readonly Choice[],
+    fallback: Default,
+  ): Choice | Default {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    const choice = choices.find((one) => one === text);
+    return choice ?? this.refuse(name, `must be one of ${choices.join(', ')}`, fallback);
+  }
+
+  percent(name: string, fallback: string): string {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    if (/^\d{1,4}(\.\d{1,4})?$/.test(text)) return text;
+    return this.refuse(name, 'must be a decimal number from 0 to 9999, e.g. 12.5', fallback);
+  }
+
+  url(name: string, protocols: readonly string[]): URL | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url && protocols.includes(url.protocol)) return url;
+    return this.refuse(
+      name,
+      `must be a URL that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`,
+      undefined,
+    );
+  }
+
+  refuse<Fallback>(name: string, complaint: string, fallback: Fallback): Fallback {
+    this.problems.push(`${name} ${complaint}`);
+    return fallback;
+  }
+}
+
+const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+function readProvider(read: Reader, embedded: boolean): Environment['provider'] {
+  const choice = read.oneOf('PROVIDER', ['px6', 'sandbox'], undefined);
+  const apiKey = read.text('PX6_API_KEY');
+  const baseUrl = read.url('PX6_BASE_URL', ['https:', 'http:']) ?? new URL('https://px6.link');
+  if (baseUrl.protocol === 'http:' && !LOOPBACK_HOSTS.has(baseUrl.hostname)) {
+    read.refuse(
+      'PX6_BASE_URL',
+      'must be https unless it is on this machine: the key travels in the path',
+      undefined,
+    );
+  }
+  if (choice === 'sandbox') {
+    if (apiKey) read.refuse('PX6_API_KEY', 'contradicts PROVIDER=sandbox: give one of them', undefined);
+    return { kind: 'sandbox' };
+  }
+  if (apiKey) {
+    if (!/^[A-Za-z0-9_-]+$/.test(apiKey))
+      read.refuse('PX6_API_KEY', 'must be letters, digits, - and _', undefined);
+    return { kind: 'px6', apiKey, baseUrl: baseUrl.href.replace(/\/+$/, '') };
+  }
+  if (choice === 'px6' || !embedded) {
+    read.refuse('PX6_API_KEY', 'is missing (PROVIDER=sandbox runs without a real upstream)', undefined);
+  }
+  return { kind: 'sandbox' };
+}
+
+/**
+ * Reads and checks the environment.
+ *
+ * @throws EnvironmentError naming every variable that is wrong, without its value
+ */
+export function readEnvironment(
+  variables: Readonly<Record<string, string | undefined>> = process.env,
+): Environment {
+  const read = new Reader(variables);
+  const databaseUrl = read.url('DATABASE_URL', ['postgres:', 'postgresql:'])?.href;
+  const environment: Environment = Object.freeze({
+    host: read.text('HOST') ?? '127.0.0.1',
+    port: read.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
+    databaseUrl,
+    databasePoolSize: read.integer('DB_POOL_SIZE', { default: 16, min: 2, max: 1000 }),
+    dataDir: read.text('DATA_DIR') ?? '.data',
+    migrateOnStart: read.boolean('MIGRATE_ON_START', true),
+    provider: readProvider(read, read.text('DATABASE_URL') === undefined),
+    providerTimeoutMs: read.integer('PROVIDER_TIMEOUT_MS', { default: 30_000, min: 100, max: 600_000 }),
+    providerRatePerSecond: read.integer('PROVIDER_RATE_PER_SECOND', { default: 3, min: 1, max: 10_000 }),
+    purchaseWaitMs: read.integer('PURCHASE_WAIT_MS', { default: 20_000, min: 0, max: 600_000 }),
+    reconcileQuietSeconds: read.integer('RECONCILE_QUIET_SECONDS', { default: 600, min: 1, max: 86_400 }),
+    reconcileIntervalMs: read.integer('RECONCILE_INTERVAL_MS', { default: 1000, min: 50, max: 60_000 }),
+    markupPercent: read.percent('MARKUP_PERCENT', '20'),
+    pingTimeoutMs: read.integer('PING_TIMEOUT_MS', { default: 3000, min: 1, max: 60_000 }),
+    logLevel: read.oneOf('LOG_LEVEL', ['error', 'warn', 'info', 'debug'], 'info'),
+    logFormat: read.oneOf('LOG_FORMAT', ['pretty', 'json'], process.stdout.isTTY ? 'pretty' : 'json'),
+  });
+  if (read.problems.length > 0) throw new EnvironmentError(read.problems);
+  return environment;
+}

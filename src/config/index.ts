@@ -1,0 +1,2 @@
+export { AppConfig } from './app-config';
+export { EnvironmentError, readEnvironment, type Environment } from './environment';
