@@ -1,0 +1,50 @@
+import type { Version } from '../catalogue/catalogue';
+
+export type ProxyType = 'http' | 'socks';
+
+export interface SaleEvent {
+  kind: 'sold';
+  orderId: number;
+  atMs: number;
+  descr: string;
+  country: string;
+  version: Version;
+  type: ProxyType;
+  periodDays: number;
+  /** Asked for; `delivered` is less only under the short-list fault. */
+  count: number;
+  delivered: number;
+  /** The ids of a sale are consecutive. */
+  firstProxyId: number;
+  priceKopecks: number;
+  endsAtS: number;
+  /** Until then getproxy does not show the proxies. */
+  hiddenUntilMs?: number;
+}
+
+export interface ProlongationEvent {
+  kind: 'prolonged';
+  orderId: number;
+  atMs: number;
+  periodDays: number;
+  priceKopecks: number;
+  proxies: Array<{ id: number; fromS: number; toS: number; priceKopecks: number }>;
+  /** Until then getproxy shows the earlier dates. */
+  hiddenUntilMs?: number;
+}
+
+/** One line of the journal. Replaying all lines in order gives the book. */
+export type BookEvent =
+  | { kind: 'account'; apiKey: string; secret: string; userId: string }
+  | { kind: 'ports'; http: number; socks: number }
+  | SaleEvent
+  | ProlongationEvent
+  | { kind: 'described'; ids: number[]; descr: string }
+  | { kind: 'retyped'; ids: number[]; type: ProxyType }
+  | { kind: 'deleted'; ids: number[]; atMs: number }
+  | { kind: 'moved'; id: number; host: string | null; port: number | null }
+  | { kind: 'dated'; id: number; endsAtS: number }
+  | { kind: 'balance'; kopecks: number }
+  | { kind: 'stock'; version: Version; country: string; available: number }
+  | { kind: 'price'; version: Version; periodDays: number; kopecks: number | null }
+  | { kind: 'clock'; offsetMs: number };

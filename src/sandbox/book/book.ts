@@ -1,0 +1,178 @@
+import { CATALOGUE, VERSIONS, type Version } from '../catalogue/catalogue';
+import type { BookEvent, ProlongationEvent, SaleEvent } from './book-event';
+import { isKnown, listPage, type ListingQuery } from './listing';
+import { SoldBatch, type ProxyChange, type SoldProxy } from './sold-batch';
+
+const INITIAL_BALANCE_KOPECKS = 1_000_000_00;
+const FIRST_ORDER_ID = 7_400_001;
+const FIRST_PROXY_ID = 31_250_001;
+
+export interface Account {
+  apiKey: string;
+  /** Logins and passwords of the proxies are derived from it. */
+  secret: string;
+  userId: string;
+}
+
+/** Everything the provider knows, in memory. Changes only through {@link apply}, so that it can be replayed. */
+export class Book {
+  account: Account | null = null;
+  ports: { http: number; socks: number } | null = null;
+  balanceKopecks = INITIAL_BALANCE_KOPECKS;
+  clockOffsetMs = 0;
+  readonly prolongations: ProlongationEvent[] = [];
+  readonly stock = new Map(VERSIONS.map((version) => [version, CATALOGUE.initialStockOf(version)]));
+  readonly prices = new Map(VERSIONS.map((version) => [version, CATALOGUE.pricesOf(version)]));
+  /** By ascending ids. */
+  private readonly batches: SoldBatch[] = [];
+  /** Batches that have, or had, proxies with a comment. */
+  private readonly batchesByDescr = new Map<string, Set<SoldBatch>>();
+  private lastOrderId = FIRST_ORDER_ID - 1;
+  private lastProxyId = FIRST_PROXY_ID - 1;
+
+  get sales(): SaleEvent[] {
+    return this.batches.map(({ sale }) => sale);
+  }
+
+  nextOrderId(): number {
+    return this.lastOrderId + 1;
+  }
+
+  nextProxyId(): number {
+    return this.lastProxyId + 1;
+  }
+
+  available(version: Version, country: string): number {
+    return this.stock.get(version)?.get(country) ?? 0;
+  }
+
+  /** Kopecks for one proxy, or null when the provider does not sell that period. */
+  findPrice(version: Version, periodDays: number): number | null {
+    return this.prices.get(version)?.get(periodDays) ?? null;
+  }
+
+  /** Null also for one that was deleted, or that ended long ago. */
+  findProxy(id: number, nowMs: number): SoldProxy | null {
+    const proxy = this.findBatch(id)?.getProxy(id);
+    return proxy && isKnown(proxy, nowMs) ? proxy : null;
+  }
+
+  findByDescr(descr: string, nowMs: number): SoldProxy[] {
+    return this.batchesWith(descr)
+      .flatMap((batch) => [...batch.proxies()])
+      .filter((proxy) => proxy.descr === descr && isKnown(proxy, nowMs));
+  }
+
+  list(query: ListingQuery, nowMs: number): SoldProxy[] {
+    return listPage(query.descr === null ? this.batches : this.batchesWith(query.descr), query, nowMs);
+  }
+
+  /** The proxies that differ from what their sale says, the deleted ones among them. */
+  *changedProxies(): Generator<SoldProxy> {
+    for (const batch of this.batches) yield* batch.changedProxies();
+  }
+
+  apply(event: BookEvent): void {
+    switch (event.kind) {
+      case 'account':
+        this.account = { apiKey: event.apiKey, secret: event.secret, userId: event.userId };
+        break;
+      case 'ports':
+        this.ports = { http: event.http, socks: event.socks };
+        break;
+      case 'sold':
+        this.applySale(event);
+        break;
+      case 'prolonged':
+        this.applyProlongation(event);
+        break;
+      case 'described':
+        for (const id of event.ids) this.describe(id, event.descr);
+        break;
+      case 'retyped':
+        for (const id of event.ids) this.change(id, { type: event.type });
+        break;
+      case 'deleted':
+        for (const id of event.ids) this.change(id, { goneAtMs: event.atMs });
+        break;
+      case 'moved':
+        this.change(event.id, { host: event.host, port: event.port });
+        break;
+      case 'dated':
+        this.change(event.id, { endsAtS: event.endsAtS, shownEarlier: null });
+        break;
+      case 'balance':
+        this.balanceKopecks = event.kopecks;
+        break;
+      case 'stock':
+        this.stock.get(event.version)?.set(event.country, event.available);
+        break;
+      case 'price':
+        if (event.kopecks === null) this.prices.get(event.version)?.delete(event.periodDays);
+        else this.prices.get(event.version)?.set(event.periodDays, event.kopecks);
+        break;
+      case 'clock':
+        this.clockOffsetMs = event.offsetMs;
+        break;
+    }
+  }
+
+  private applySale(sale: SaleEvent): void {
+    const { version, country, delivered } = sale;
+    const batch = new SoldBatch(sale);
+    this.batches.push(batch);
+    this.index(batch, sale.descr);
+    this.balanceKopecks -= sale.priceKopecks;
+    this.stock.get(version)?.set(country, this.available(version, country) - delivered);
+    this.lastOrderId = Math.max(this.lastOrderId, sale.orderId);
+    this.lastProxyId = Math.max(this.lastProxyId, sale.firstProxyId + delivered - 1);
+  }
+
+  private applyProlongation(prolongation: ProlongationEvent): void {
+    this.prolongations.push(prolongation);
+    this.balanceKopecks -= prolongation.priceKopecks;
+    this.lastOrderId = Math.max(this.lastOrderId, prolongation.orderId);
+    const untilMs = prolongation.hiddenUntilMs;
+    for (const { id, fromS, toS } of prolongation.proxies) {
+      const shownEarlier = untilMs === undefined ? null : { endsAtS: fromS, untilMs };
+      this.change(id, { endsAtS: toS, shownEarlier });
+    }
+  }
+
+  private describe(id: number, descr: string): void {
+    const batch = this.findBatch(id);
+    if (!batch) return;
+    batch.change(id, { descr });
+    this.index(batch, descr);
+  }
+
+  private change(id: number, change: ProxyChange): void {
+    this.findBatch(id)?.change(id, change);
+  }
+
+  private index(batch: SoldBatch, descr: string): void {
+    const batches = this.batchesByDescr.get(descr);
+    if (batches) batches.add(batch);
+    else this.batchesByDescr.set(descr, new Set([batch]));
+  }
+
+  private batchesWith(descr: string): SoldBatch[] {
+    const batches = [...(this.batchesByDescr.get(descr) ?? [])];
+    return batches.sort((a, b) => a.sale.firstProxyId - b.sale.firstProxyId);
+  }
+
+  /** By halving: ids ascend with the batches. */
+  private findBatch(id: number): SoldBatch | null {
+    let low = 0;
+    let high = this.batches.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const batch = this.batches[middle];
+      if (!batch) return null;
+      if (batch.has(id)) return batch;
+      if (batch.sale.firstProxyId <= id) low = middle + 1;
+      else high = middle;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,56 @@
+import type { ProxyType, SaleEvent } from './book-event';
+
+export interface SoldProxy {
+  readonly id: number;
+  readonly sale: SaleEvent;
+  readonly type: ProxyType;
+  readonly descr: string;
+  readonly endsAtS: number;
+  /** Set through the control interface; null: where the proxies listen. */
+  readonly host: string | null;
+  readonly port: number | null;
+  /** When it was deleted or withdrawn. */
+  readonly goneAtMs: number | null;
+  /** What getproxy still shows after a prolongation under the late-listing fault. */
+  readonly shownEarlier: { endsAtS: number; untilMs: number } | null;
+}
+
+export type ProxyChange = Partial<Omit<SoldProxy, 'id' | 'sale'>>;
+
+/** The proxies of one sale. Only those that have changed since take memory, so that a sale of a thousand is small. */
+export class SoldBatch {
+  private readonly changed = new Map<number, SoldProxy>();
+
+  constructor(readonly sale: SaleEvent) {}
+
+  /** While nothing has changed, what holds for one holds for all. */
+  get isUniform(): boolean {
+    return this.changed.size === 0;
+  }
+
+  has(id: number): boolean {
+    return id >= this.sale.firstProxyId && id < this.sale.firstProxyId + this.sale.delivered;
+  }
+
+  getProxy(id: number): SoldProxy {
+    return this.changed.get(id) ?? asSold(id, this.sale);
+  }
+
+  change(id: number, change: ProxyChange): void {
+    this.changed.set(id, { ...this.getProxy(id), ...change });
+  }
+
+  *proxies(): Generator<SoldProxy> {
+    const { firstProxyId, delivered } = this.sale;
+    for (let id = firstProxyId; id < firstProxyId + delivered; id += 1) yield this.getProxy(id);
+  }
+
+  changedProxies(): Iterable<SoldProxy> {
+    return this.changed.values();
+  }
+}
+
+function asSold(id: number, sale: SaleEvent): SoldProxy {
+  const { type, descr, endsAtS } = sale;
+  return { id, sale, type, descr, endsAtS, host: null, port: null, goneAtMs: null, shownEarlier: null };
+}

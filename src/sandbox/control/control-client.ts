@@ -1,0 +1,98 @@
+import type { Version } from '../catalogue/catalogue';
+import type { Fault, FaultOrder } from '../faults/fault';
+import type { GateOrder, GateVerdict } from '../faults/gates';
+import type { Call } from '../wire/call-log';
+import type { Latencies } from '../wire/latency';
+import type { BookView } from './views';
+
+/** A client of the control interface, for tests and benches. Throws an Error with the interface's words. */
+export class SandboxControl {
+  constructor(private readonly controlUrl: string) {}
+
+  getBook(): Promise<BookView> {
+    return this.ask('GET', '/book');
+  }
+
+  getCalls(method?: string): Promise<Call[]> {
+    return this.ask('GET', method === undefined ? '/calls' : `/calls?method=${encodeURIComponent(method)}`);
+  }
+
+  clearCalls(): Promise<unknown> {
+    return this.ask('DELETE', '/calls');
+  }
+
+  /** Answers the fault's id. */
+  async orderFault(order: FaultOrder): Promise<number> {
+    return (await this.ask<{ id: number }>('POST', '/faults', order)).id;
+  }
+
+  getFaults(): Promise<Array<Fault & { hits: number }>> {
+    return this.ask('GET', '/faults');
+  }
+
+  resetFaults(): Promise<unknown> {
+    return this.ask('DELETE', '/faults');
+  }
+
+  /** Answers the gate's id. */
+  async orderGate(order: GateOrder): Promise<number> {
+    return (await this.ask<{ id: number }>('POST', '/gates', order)).id;
+  }
+
+  /** Waits until a request is held at the gate, and answers that request's parameters. */
+  async untilGateReached(id: number, timeoutMs = 10_000): Promise<Record<string, string>> {
+    const path = `/gates/${id}/reached?timeoutMs=${timeoutMs}`;
+    return (await this.ask<{ parameters: Record<string, string> }>('GET', path)).parameters;
+  }
+
+  openGate(id: number, verdict: GateVerdict = 'pass'): Promise<unknown> {
+    return this.ask('POST', `/gates/${id}/open`, { drop: verdict === 'drop' });
+  }
+
+  /** @param balance in roubles, such as "1234.50". */
+  setBalance(balance: string): Promise<unknown> {
+    return this.ask('POST', '/balance', { balance });
+  }
+
+  setStock(version: Version, country: string, available: number): Promise<unknown> {
+    return this.ask('POST', '/stock', { version, country, available });
+  }
+
+  /** @param price of one proxy, in roubles; null: the period is no longer sold. */
+  setPrice(version: Version, periodDays: number, price: string | null): Promise<unknown> {
+    return this.ask('POST', '/prices', { version, periodDays, price });
+  }
+
+  setRateLimit(perSecond: number | null): Promise<unknown> {
+    return this.ask('POST', '/rate-limit', { perSecond });
+  }
+
+  setLatencies(latencies: Latencies): Promise<unknown> {
+    return this.ask('POST', '/latency', latencies);
+  }
+
+  /** Shifts the provider's clock against this machine's. */
+  setClockOffset(offsetMs: number): Promise<unknown> {
+    return this.ask('POST', '/clock', { offsetMs });
+  }
+
+  changeProxy(id: number, change: { host?: string; port?: number; unixtimeEnd?: number }): Promise<unknown> {
+    return this.ask('POST', `/proxies/${id}`, change);
+  }
+
+  withdrawProxy(id: number): Promise<unknown> {
+    return this.ask('DELETE', `/proxies/${id}`);
+  }
+
+  private async ask<T>(method: string, path: string, body?: object): Promise<T> {
+    const response = await fetch(`${this.controlUrl}${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok)
+      throw new Error(`${method} ${path} was answered ${response.status}: ${await response.text()}`);
+    // The two sides of this interface are built together.
+    const answer: T = JSON.parse(await response.text());
+    return answer;
+  }
+}

@@ -1,0 +1,172 @@
+import { CATALOGUE, VERSIONS } from '../catalogue/catalogue';
+import type { WireServerParts } from '../wire/wire-server';
+import { BadOrder, Fields } from './fields';
+import { readFaultOrder, readGateOrder, readLatencies } from './orders';
+import { bookJson } from './views';
+
+const MOST_WAIT_MS = 60_000;
+const MOST_OFFSET_MS = 100 * 365 * 86_400_000;
+
+/** What a route is given: the parts of its path that were patterns, the query, and the JSON body if there was one. */
+export interface ControlRequest {
+  id: number;
+  query: URLSearchParams;
+  body: unknown;
+}
+
+export interface ControlAnswer {
+  status: number;
+  /** A value to send as JSON, or the JSON in pieces. */
+  json: unknown;
+  pieces?: Iterable<string>;
+}
+
+type Route = (request: ControlRequest) => ControlAnswer | Promise<ControlAnswer>;
+
+/** Keyed by method and path; `:id` stands for a number. */
+export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
+  const { provider, faults, gates, calls } = parts;
+  const { ledger, clock } = provider;
+  const { book } = ledger;
+
+  function getKnownProxy(id: number) {
+    const proxy = book.findProxy(id, clock.nowMs());
+    if (!proxy) throw new UnknownThing(`No proxy ${id}`);
+    return proxy;
+  }
+
+  async function kept(): Promise<ControlAnswer> {
+    await ledger.durable();
+    return done();
+  }
+
+  return {
+    'GET /book': () => ({ status: 200, json: null, pieces: bookJson(book, clock.nowMs()) }),
+
+    'GET /calls': ({ query }) => {
+      const method = query.get('method');
+      return ok(calls.list().filter((call) => method === null || call.method === method));
+    },
+    'DELETE /calls': () => {
+      calls.clear();
+      return done();
+    },
+
+    'POST /faults': ({ body }) => created(faults.order(readFaultOrder(body)).id),
+    'GET /faults': () => ok(faults.list()),
+    'DELETE /faults': () => {
+      faults.clear();
+      return done();
+    },
+    'DELETE /faults/:id': ({ id }) => {
+      if (!faults.cancel(id)) throw new UnknownThing(`No fault ${id}`);
+      return done();
+    },
+
+    'POST /gates': ({ body }) => created(gates.order(readGateOrder(body))),
+    'GET /gates/:id/reached': async ({ id, query }) => {
+      const reached = gates.findReached(id);
+      if (!reached) throw new UnknownThing(`No gate ${id}`);
+      return firstOf(reached, readWaitMs(query));
+    },
+    'POST /gates/:id/open': ({ id, body }) => {
+      const fields = new Fields(body ?? {}, ['drop']);
+      const drop = fields.has('drop') && fields.getBoolean('drop');
+      if (!gates.open(id, drop ? 'drop' : 'pass')) throw new UnknownThing(`No gate ${id}`);
+      return done();
+    },
+    'DELETE /gates': () => {
+      gates.openAll('pass');
+      return done();
+    },
+
+    'POST /balance': ({ body }) => {
+      ledger.record({ kind: 'balance', kopecks: new Fields(body, ['balance']).getKopecks('balance') });
+      return kept();
+    },
+    'POST /stock': ({ body }) => {
+      const fields = new Fields(body, ['version', 'country', 'available']);
+      const version = fields.getOneOf('version', VERSIONS);
+      const country = fields.getOneOf('country', CATALOGUE.countriesOf(version));
+      ledger.record({ kind: 'stock', version, country, available: fields.getInteger('available') });
+      return kept();
+    },
+    'POST /prices': ({ body }) => {
+      const fields = new Fields(body, ['version', 'periodDays', 'price']);
+      ledger.record({
+        kind: 'price',
+        version: fields.getOneOf('version', VERSIONS),
+        periodDays: fields.getInteger('periodDays', 1),
+        kopecks: fields.isNull('price') ? null : fields.getKopecks('price'),
+      });
+      return kept();
+    },
+    'POST /clock': ({ body }) => {
+      const fields = new Fields(body, ['offsetMs']);
+      ledger.record({
+        kind: 'clock',
+        offsetMs: fields.getInteger('offsetMs', -MOST_OFFSET_MS, MOST_OFFSET_MS),
+      });
+      return kept();
+    },
+    'POST /rate-limit': ({ body }) => {
+      const fields = new Fields(body, ['perSecond']);
+      parts.rateLimit.perSecond = fields.isNull('perSecond') ? null : fields.getInteger('perSecond', 1);
+      return done();
+    },
+    'POST /latency': ({ body }) => {
+      parts.latencies.current = readLatencies(body);
+      return done();
+    },
+
+    'POST /proxies/:id': ({ id, body }) => {
+      const proxy = getKnownProxy(id);
+      const fields = new Fields(body, ['host', 'port', 'unixtimeEnd']);
+      const host = fields.has('host') ? fields.getString('host') : proxy.host;
+      const port = fields.has('port') ? fields.getInteger('port', 1, 65_535) : proxy.port;
+      const endsAtS = fields.has('unixtimeEnd') ? fields.getInteger('unixtimeEnd') : null;
+      if (host !== proxy.host || port !== proxy.port) ledger.record({ kind: 'moved', id, host, port });
+      if (endsAtS !== null) ledger.record({ kind: 'dated', id, endsAtS });
+      return kept();
+    },
+    'DELETE /proxies/:id': ({ id }) => {
+      getKnownProxy(id);
+      ledger.record({ kind: 'deleted', ids: [id], atMs: clock.nowMs() });
+      return kept();
+    },
+  };
+}
+
+export class UnknownThing extends Error {}
+
+function ok(json: unknown): ControlAnswer {
+  return { status: 200, json };
+}
+
+function done(): ControlAnswer {
+  return ok({ done: true });
+}
+
+function created(id: number): ControlAnswer {
+  return { status: 201, json: { id } };
+}
+
+function readWaitMs(query: URLSearchParams): number {
+  const waitMs = Number(query.get('timeoutMs') ?? 10_000);
+  if (!Number.isInteger(waitMs) || waitMs < 0 || waitMs > MOST_WAIT_MS) {
+    throw new BadOrder(`timeoutMs must be an integer from 0 to ${MOST_WAIT_MS}`);
+  }
+  return waitMs;
+}
+
+async function firstOf(reached: Promise<Record<string, string>>, waitMs: number): Promise<ControlAnswer> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<ControlAnswer>((resolve) => {
+    timer = setTimeout(
+      () => resolve({ status: 408, json: { error: 'Nothing reached the gate in time' } }),
+      waitMs,
+    );
+  });
+  const inTime = reached.then((parameters) => ok({ parameters }));
+  return Promise.race([inTime, tooLate]).finally(() => clearTimeout(timer));
+}

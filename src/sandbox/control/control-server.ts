@@ -1,0 +1,88 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { stopListening } from '../listen';
+import { UnknownThing, type ControlAnswer, type controlRoutes } from './control-routes';
+import { BadOrder } from './fields';
+import type { Leases } from './leases';
+
+const MAX_BODY_BYTES = 1_000_000;
+
+/**
+ * The control interface: JSON over HTTP, for tests and for the processes that use the sandbox. It listens before
+ * anything else does, to answer for the directory's lock.
+ */
+export class ControlServer {
+  readonly server: Server;
+  private routes: ReturnType<typeof controlRoutes> = {};
+
+  constructor(
+    private readonly instance: string,
+    private readonly leases: Leases,
+  ) {
+    this.server = createServer((request, response) => {
+      this.serve(request, response).catch(() => response.destroy());
+    });
+  }
+
+  offer(routes: ReturnType<typeof controlRoutes>): void {
+    this.routes = routes;
+  }
+
+  async close(): Promise<void> {
+    this.leases.close();
+    const stopped = stopListening(this.server);
+    this.server.closeAllConnections();
+    await stopped;
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://sandbox.invalid');
+    const place = `${request.method} ${url.pathname}`;
+    if (place === 'GET /lease') return this.leases.grant(response);
+    if (place === 'GET /') return send(response, { status: 200, json: { instance: this.instance } });
+    await send(response, await this.answer(place, url.searchParams, request));
+  }
+
+  private async answer(
+    place: string,
+    query: URLSearchParams,
+    request: IncomingMessage,
+  ): Promise<ControlAnswer> {
+    const id = /\/(\d{1,15})(?=\/|$)/.exec(place)?.[1];
+    const name = id === undefined ? place : place.replace(`/${id}`, '/:id');
+    const route = Object.hasOwn(this.routes, name) ? this.routes[name] : undefined;
+    try {
+      if (!route) throw new UnknownThing(`No ${place} here`);
+      return await route({ id: Number(id), query, body: await readJson(request) });
+    } catch (error) {
+      if (error instanceof BadOrder) return { status: 400, json: { error: error.message } };
+      if (error instanceof UnknownThing) return { status: 404, json: { error: error.message } };
+      return { status: 500, json: { error: 'Internal Server Error' } };
+    }
+  }
+}
+
+async function send(response: ServerResponse, { status, json, pieces }: ControlAnswer): Promise<void> {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  if (pieces) await pipeline(Readable.from(pieces), response);
+  else response.end(JSON.stringify(json));
+}
+
+/** Undefined without a body. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    const bytes: Buffer = chunk;
+    length += bytes.length;
+    if (length > MAX_BODY_BYTES) throw new BadOrder(`The body is longer than ${MAX_BODY_BYTES} bytes`);
+    chunks.push(bytes);
+  }
+  if (length === 0) return undefined;
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw new BadOrder('The body is not JSON');
+  }
+}

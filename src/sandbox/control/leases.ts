@@ -1,0 +1,46 @@
+import type { ServerResponse } from 'node:http';
+
+/** Some HTTP clients give up on a body that stays silent for five minutes. */
+const HEARTBEAT_MS = 60_000;
+
+/** Who uses the sandbox: each holds a connection open, which the kernel closes for whoever is killed. */
+export class Leases {
+  private readonly held = new Set<ServerResponse>();
+  private readonly firstLeaseTimer: NodeJS.Timeout;
+  private readonly heartbeat: NodeJS.Timeout;
+
+  /** @param onUnused called once: when the last lease is gone, or none came in time. */
+  constructor(
+    private onUnused: (() => void) | undefined,
+    firstLeaseWithinMs: number,
+  ) {
+    this.firstLeaseTimer = setTimeout(() => this.endUse(), firstLeaseWithinMs);
+    this.heartbeat = setInterval(() => {
+      for (const response of this.held) response.write('\n');
+    }, HEARTBEAT_MS).unref();
+  }
+
+  grant(response: ServerResponse): void {
+    clearTimeout(this.firstLeaseTimer);
+    this.held.add(response);
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.write('{"leased":true}\n');
+    response.once('close', () => {
+      this.held.delete(response);
+      if (this.held.size === 0) this.endUse();
+    });
+  }
+
+  close(): void {
+    this.onUnused = undefined;
+    clearTimeout(this.firstLeaseTimer);
+    clearInterval(this.heartbeat);
+    for (const response of this.held) response.end();
+  }
+
+  private endUse(): void {
+    const { onUnused } = this;
+    this.onUnused = undefined;
+    onUnused?.();
+  }
+}

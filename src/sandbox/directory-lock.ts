@@ -1,0 +1,132 @@
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { temporaryNameFor } from './private-file';
+import { hasErrorCode } from './system-error';
+
+const LOCK_FILE = 'lock.json';
+const PROBE_TIMEOUT_MS = 2000;
+
+interface Owner {
+  pid: number;
+  controlUrl: string;
+  /** Random for each start, so that another program on a reused port or process id is not taken for the owner. */
+  instance: string;
+}
+
+/** Another process keeps its state in the directory. */
+export class DirectoryInUseError extends Error {
+  constructor(
+    readonly directory: string,
+    readonly pid: number,
+  ) {
+    super(`A sandbox already runs in ${directory} (process ${pid})`);
+    this.name = 'DirectoryInUseError';
+  }
+}
+
+/**
+ * One sandbox a directory. The lock names the owner's control interface, which answers for it; nobody answers for an
+ * owner that was killed, and its lock is taken over.
+ */
+export class DirectoryLock {
+  private readonly path: string;
+
+  constructor(private readonly directory: string) {
+    this.path = join(directory, LOCK_FILE);
+  }
+
+  /** Throws DirectoryInUseError. For an early answer; only {@link acquire} decides. */
+  async assertFree(): Promise<void> {
+    const content = await this.findContent();
+    const owner = content === null ? null : readOwner(content);
+    if (owner && (await isRunning(owner))) throw new DirectoryInUseError(this.directory, owner.pid);
+  }
+
+  /** The control interface in question must answer already. Throws DirectoryInUseError. */
+  async acquire(owner: Owner): Promise<void> {
+    const mine = temporaryNameFor(this.path);
+    await writeFile(mine, JSON.stringify(owner), { mode: 0o600 });
+    try {
+      while (!(await this.linkAsLock(mine))) {
+        const stale = await this.findContent();
+        await this.assertFree();
+        if (stale !== null) await this.removeStale(stale);
+      }
+    } finally {
+      await rm(mine, { force: true });
+    }
+  }
+
+  async release(owner: Owner): Promise<void> {
+    if ((await this.findContent()) === JSON.stringify(owner)) await rm(this.path, { force: true });
+  }
+
+  private async linkAsLock(file: string): Promise<boolean> {
+    try {
+      await link(file, this.path);
+      return true;
+    } catch (error) {
+      if (hasErrorCode(error, 'EEXIST')) return false;
+      throw error;
+    }
+  }
+
+  /** Two may find the same stale lock: whoever moved the other's new lock away by mistake puts it back. */
+  private async removeStale(expected: string): Promise<void> {
+    const aside = temporaryNameFor(this.path);
+    try {
+      await rename(this.path, aside);
+    } catch (error) {
+      if (hasErrorCode(error, 'ENOENT')) return;
+      throw error;
+    }
+    const moved = await readFile(aside, 'utf8');
+    if (moved !== expected) await this.linkAsLock(aside);
+    await rm(aside, { force: true });
+  }
+
+  private async findContent(): Promise<string | null> {
+    try {
+      return await readFile(this.path, 'utf8');
+    } catch (error) {
+      if (hasErrorCode(error, 'ENOENT')) return null;
+      throw error;
+    }
+  }
+}
+
+function readOwner(content: string): Owner | null {
+  try {
+    const owner: Partial<Owner> = JSON.parse(content);
+    const { pid, controlUrl, instance } = owner;
+    return pid && controlUrl && instance ? { pid, controlUrl, instance } : null;
+  } catch {
+    return null;
+  }
+}
+
+async function isRunning(owner: Owner): Promise<boolean> {
+  try {
+    const answer = await fetch(owner.controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    const body: unknown = await answer.json();
+    return (
+      typeof body === 'object' && body !== null && 'instance' in body && body.instance === owner.instance
+    );
+  } catch (error) {
+    // Stopped, not ended: it takes the connection, but does not answer.
+    return isTimeout(error) && isProcess(owner.pid);
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'TimeoutError';
+}
+
+function isProcess(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return hasErrorCode(error, 'EPERM');
+  }
+}

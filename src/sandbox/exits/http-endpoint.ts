@@ -1,0 +1,32 @@
+import { Agent } from 'node:http';
+import type { lookup } from 'node:dns';
+import type { Server as NetServer } from 'node:net';
+import { RequestError, Server } from 'proxy-chain';
+import { stopListening } from '../listen';
+import { isLoopback, LOOPBACK_ONLY, lookupLoopback } from './loopback';
+import type { Endpoint, FindRefusal } from './endpoint';
+
+/** An HTTP proxy, CONNECT and plain requests, for every login that `findRefusal` lets in. */
+export function createHttpEndpoint(findRefusal: FindRefusal): Endpoint {
+  const httpAgent = new Agent({ keepAlive: false });
+  const proxy = new Server({
+    authRealm: 'proxy',
+    prepareRequestFunction({ username, password, hostname }) {
+      const failMsg = findRefusal(username, password);
+      if (failMsg !== null) return { requestAuthentication: true, failMsg };
+      if (!isLoopback(hostname)) throw new RequestError(LOOPBACK_ONLY, 403);
+      // The library asks for the type of dns.lookup as a whole, and never calls its promise form.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+      return { dnsLookup: lookupLoopback as typeof lookup, httpAgent };
+    },
+  });
+  const server: NetServer = proxy.server;
+  return {
+    server,
+    async close() {
+      httpAgent.destroy();
+      proxy.closeConnections();
+      await stopListening(server);
+    },
+  };
+}

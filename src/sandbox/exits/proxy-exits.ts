@@ -1,0 +1,62 @@
+import { isActive } from '../book/listing';
+import type { SoldProxy } from '../book/sold-batch';
+import type { ProxyType } from '../book/book-event';
+import type { Ledger } from '../book/ledger';
+import { listenOnFirstFree } from '../listen';
+import type { SandboxClock } from '../sandbox-clock';
+import type { Credentials } from './credentials';
+import type { Endpoint } from './endpoint';
+import { createHttpEndpoint } from './http-endpoint';
+import { createSocksEndpoint } from './socks-endpoint';
+
+const EXIT_HOST = '127.0.0.1';
+
+/** The working proxies behind what is sold: one listening port a protocol, told apart by login. */
+export class ProxyExits {
+  private readonly endpoints: Record<ProxyType, Endpoint>;
+
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly clock: SandboxClock,
+    readonly credentials: Credentials,
+  ) {
+    this.endpoints = {
+      http: createHttpEndpoint((login, password) => this.findRefusal('http', login, password)),
+      socks: createSocksEndpoint((login, password) => this.findRefusal('socks', login, password)),
+    };
+  }
+
+  /** On the ports of the last run if they are free; else the proxies have moved, and getproxy says so. */
+  async listen(): Promise<void> {
+    const kept = this.ledger.book.ports;
+    const [http, socks] = await Promise.all([
+      listenOnFirstFree(this.endpoints.http.server, EXIT_HOST, kept ? [kept.http, 0] : [0]),
+      listenOnFirstFree(this.endpoints.socks.server, EXIT_HOST, kept ? [kept.socks, 0] : [0]),
+    ]);
+    if (http !== kept?.http || socks !== kept.socks) this.ledger.record({ kind: 'ports', http, socks });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.endpoints.http.close(), this.endpoints.socks.close()]);
+  }
+
+  /** Where a client is to connect to. */
+  addressOf(proxy: SoldProxy): { host: string; port: number } {
+    return { host: proxy.host ?? EXIT_HOST, port: proxy.port ?? this.portOf(proxy.type) };
+  }
+
+  portOf(type: ProxyType): number {
+    const { ports } = this.ledger.book;
+    if (!ports) throw new Error('The proxies do not listen yet');
+    return ports[type];
+  }
+
+  private findRefusal(protocol: ProxyType, login: string, password: string): string | null {
+    const id = this.credentials.findIdOf(login);
+    const nowMs = this.clock.nowMs();
+    const proxy = id === null ? null : this.ledger.book.findProxy(id, nowMs);
+    if (!proxy || this.credentials.passwordOf(proxy.id) !== password) return 'Wrong proxy login or password';
+    if (proxy.type !== protocol) return `This proxy is of type ${proxy.type}`;
+    return isActive(proxy, nowMs) ? null : 'The rental of this proxy has ended';
+  }
+}

@@ -1,0 +1,48 @@
+import { seededRandom } from '../catalogue/seeded-random';
+import type { WireMethodName } from '../wire/wire-methods';
+import { completeFault, type Fault, type FaultOrder } from './fault';
+import { appliesTo } from './request-filter';
+
+interface PlannedFault {
+  fault: Fault;
+  random: () => number;
+  hits: number;
+}
+
+/** The faults that are ordered. A request is hit by the first that applies to it. */
+export class FaultPlan {
+  private planned: PlannedFault[] = [];
+  private lastId = 0;
+
+  order(order: FaultOrder): Fault {
+    this.lastId += 1;
+    const fault = completeFault(this.lastId, order);
+    this.planned.push({ fault, random: seededRandom(fault.seed), hits: 0 });
+    return fault;
+  }
+
+  take(method: WireMethodName, parameters: Record<string, string>): Fault | null {
+    for (const planned of this.planned) {
+      const { fault, random } = planned;
+      const isSpent = fault.times !== null && planned.hits >= fault.times;
+      if (isSpent || !appliesTo(fault, method, parameters) || random() >= fault.probability) continue;
+      planned.hits += 1;
+      return fault;
+    }
+    return null;
+  }
+
+  list(): Array<Fault & { hits: number }> {
+    return this.planned.map(({ fault, hits }) => ({ ...fault, hits }));
+  }
+
+  cancel(id: number): boolean {
+    const before = this.planned.length;
+    this.planned = this.planned.filter(({ fault }) => fault.id !== id);
+    return this.planned.length < before;
+  }
+
+  clear(): void {
+    this.planned = [];
+  }
+}

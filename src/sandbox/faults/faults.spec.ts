@@ -1,0 +1,218 @@
+import { SandboxControl, startSandbox, WireClient, type FaultOrder, type RunningSandbox } from '..';
+
+let sandbox: RunningSandbox;
+let client: WireClient;
+let control: SandboxControl;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ rateLimitPerSecond: null });
+  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+  control = new SandboxControl(sandbox.controlUrl);
+});
+
+afterEach(() => control.resetFaults());
+afterAll(() => sandbox.close());
+
+const buy = (descr: string, count = 1) =>
+  client.send(`buy?count=${count}&period=7&country=nl&version=4&descr=${descr}`);
+
+async function soldUnder(descr: string): Promise<number> {
+  const { sales } = await control.getBook();
+  return sales.filter((sale) => sale.descr === descr).reduce((sum, sale) => sum + sale.proxyIds.length, 0);
+}
+
+async function listedUnder(descr: string): Promise<number> {
+  return (await client.ask<{ list_count: number }>(`getproxy?descr=${descr}`)).list_count;
+}
+
+describe('a connection that ends without an answer', () => {
+  test.each<[Omit<FaultOrder, 'method'>, number]>([
+    [{ kind: 'answer-lost' }, 1],
+    [{ kind: 'answer-lost', effect: false }, 0],
+    [{ kind: 'reset' }, 0],
+    [{ kind: 'reset', effect: true }, 1],
+    [{ kind: 'truncated-json', disconnect: true }, 1],
+  ])('%j: sold %i', async (fault, sold) => {
+    const descr = `ends:${JSON.stringify(fault).replaceAll(/\W/g, '')}`.slice(0, 50);
+    await control.orderFault({ method: 'buy', ...fault });
+
+    await expect(buy(descr)).rejects.toThrow(/socket hang up|ECONNRESET|aborted/);
+    await expect(soldUnder(descr)).resolves.toBe(sold);
+  });
+});
+
+describe('an answer that is not the expected one', () => {
+  test.each<[Omit<FaultOrder, 'method'>, number, number, RegExp]>([
+    [{ kind: 'http-status', status: 502 }, 502, 0, /502/],
+    [{ kind: 'http-status', status: 503, effect: true }, 503, 1, /503/],
+    [{ kind: 'http-status', status: 429 }, 429, 0, /429/],
+    [{ kind: 'error' }, 200, 0, /"error_id":30/],
+    [{ kind: 'error', effect: true }, 200, 1, /"error_id":30/],
+    [{ kind: 'error', errorId: 400 }, 200, 0, /"error_id":400,"error":"Error no money"/],
+    [{ kind: 'html' }, 200, 0, /^<!DOCTYPE html>/],
+    [{ kind: 'html', effect: true }, 200, 1, /^<!DOCTYPE html>/],
+    [{ kind: 'truncated-json' }, 200, 1, /^\{"status":"yes".*[^}]$/],
+    [{ kind: 'wrong-currency' }, 200, 1, /"currency":"USD"/],
+  ])('%j: status %i, sold %i', async (fault, status, sold, text) => {
+    const descr = `odd:${JSON.stringify(fault).replaceAll(/\W/g, '')}`.slice(0, 50);
+    await control.orderFault({ method: 'buy', ...fault });
+
+    const answer = await buy(descr);
+
+    expect(answer).toMatchObject({ status, text: expect.stringMatching(text) });
+    await expect(soldUnder(descr)).resolves.toBe(sold);
+  });
+});
+
+describe('an answer that takes its time', () => {
+  test.each<[boolean, number]>([
+    [true, 1],
+    [false, 0],
+  ])('hanging with effect %p: sold %i, and the client gives up', async (effect, sold) => {
+    const descr = `hang:${effect}`;
+    await control.orderFault({ method: 'buy', kind: 'hang', effect });
+    const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/buy?count=1&period=7&country=nl&version=4&descr=${descr}`;
+
+    await expect(fetch(url, { signal: AbortSignal.timeout(200) })).rejects.toThrow(/timeout/);
+    await expect(soldUnder(descr)).resolves.toBe(sold);
+  });
+
+  test('late before and after the effect', async () => {
+    await control.orderFault({ method: 'buy', kind: 'late', beforeMs: 100, afterMs: 100 });
+    const startedAt = performance.now();
+
+    await buy('late');
+
+    expect(performance.now() - startedAt).toBeGreaterThan(190);
+  });
+
+  test('latency by method, until it is set anew', async () => {
+    await control.setLatencies({ buy: { minMs: 100, maxMs: 120 } });
+    const startedAt = performance.now();
+    await buy('latency');
+    await control.setLatencies({});
+
+    expect(performance.now() - startedAt).toBeGreaterThan(95);
+  });
+
+  test('dripping gives the whole answer in the end', async () => {
+    await control.orderFault({ method: 'any', kind: 'drip', bytes: 20, intervalMs: 5 });
+
+    await expect(client.ask('')).resolves.toMatchObject({ status: 'yes', currency: 'RUB' });
+  });
+});
+
+describe('an answer that is not the whole truth', () => {
+  test('a short list confirms the count, and delivers and charges fewer', async () => {
+    await control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
+
+    const { text } = await buy('short', 5);
+
+    expect(JSON.parse(text)).toMatchObject({ status: 'yes', count: 5, price: 84 });
+    await expect(listedUnder('short')).resolves.toBe(3);
+  });
+
+  test('a short list may be empty', async () => {
+    await control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 5 });
+
+    expect(JSON.parse((await buy('none', 2)).text)).toMatchObject({
+      status: 'yes',
+      count: 2,
+      price: 0,
+      list: [],
+    });
+  });
+
+  test('a short prolongation prolongs and charges fewer', async () => {
+    await buy('short-prolong', 2);
+    const book = await control.getBook();
+    const ids = book.sales.find(({ descr }) => descr === 'short-prolong')?.proxyIds.join(',');
+    await control.orderFault({ method: 'prolong', kind: 'short-list' });
+
+    await expect(client.ask(`prolong?period=7&ids=${ids}`)).resolves.toMatchObject({ count: 1, price: 28 });
+  });
+
+  test('a late listing shows a purchase only after a while of the provider’s time', async () => {
+    await control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 60_000 });
+    await expect(buy('hidden')).rejects.toThrow('socket hang up');
+
+    await expect(soldUnder('hidden')).resolves.toBe(1);
+    await expect(listedUnder('hidden')).resolves.toBe(0);
+    await control.setClockOffset(60_001);
+    await expect(listedUnder('hidden')).resolves.toBe(1);
+    await control.setClockOffset(0);
+  });
+
+  test('a late listing shows a prolongation’s earlier date meanwhile', async () => {
+    await buy('hidden-date');
+    const endOf = async () => {
+      const { list } = await client.ask<{ list: Array<{ id: string; unixtime_end: number }> }>(
+        'getproxy?nokey&descr=hidden-date',
+      );
+      return { id: list[0]?.id, end: list[0]?.unixtime_end ?? 0 };
+    };
+    const before = await endOf();
+    await control.orderFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 60_000 });
+
+    await client.ask(`prolong?period=7&ids=${before.id}`);
+
+    await expect(endOf()).resolves.toEqual(before);
+    await control.setClockOffset(60_001);
+    await expect(endOf()).resolves.toEqual({ id: before.id, end: before.end + 7 * 86_400 });
+    await control.setClockOffset(0);
+  });
+});
+
+async function strikes(): Promise<boolean[]> {
+  await control.orderFault({ method: 'account', kind: 'error', times: null, probability: 0.5, seed: 7 });
+  const struck: boolean[] = [];
+  for (let call = 0; call < 20; call += 1) struck.push((await client.send('')).text.includes('"no"'));
+  await control.resetFaults();
+  return struck;
+}
+
+describe('ordering', () => {
+  test('strikes only requests that match, as often as ordered', async () => {
+    await control.orderFault({ method: 'buy', kind: 'error', match: { descr: 'struck:*' }, times: 2 });
+
+    const answers = [
+      await buy('spared'),
+      await buy('struck:1'),
+      await buy('struck:2'),
+      await buy('struck:3'),
+    ];
+
+    expect(answers.map(({ text }) => text.includes('"error_id":30'))).toEqual([false, true, true, false]);
+    await expect(control.getFaults()).resolves.toMatchObject([{ hits: 2 }]);
+    const calls = await control.getCalls('buy');
+    expect(calls.slice(-4).map(({ fault, errorId }) => [fault !== null, errorId])).toEqual([
+      [false, null],
+      [true, 30],
+      [true, 30],
+      [false, null],
+    ]);
+  });
+
+  test('a probability strikes the same requests again with the same seed', async () => {
+    const first = await strikes();
+
+    expect(new Set(first).size).toBe(2);
+    await expect(strikes()).resolves.toEqual(first);
+  });
+
+  test.each([
+    ['kind', { method: 'buy', kind: 'flood' }],
+    ['method', { method: 'sell', kind: 'hang' }],
+    ['Unknown field', { method: 'buy', kind: 'hang', tmes: 3 }],
+    ['always has its effect', { method: 'buy', kind: 'drip', effect: false }],
+    ['errorId', { method: 'buy', kind: 'error', errorId: 31 }],
+  ])('refuses what it can’t do, naming the %s', async (words, order) => {
+    const answer = await fetch(`${sandbox.controlUrl}/faults`, {
+      method: 'POST',
+      body: JSON.stringify(order),
+    });
+
+    expect(answer.status).toBe(400);
+    await expect(answer.text()).resolves.toContain(words);
+  });
+});

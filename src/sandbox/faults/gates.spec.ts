@@ -1,0 +1,108 @@
+import { get } from 'node:http';
+import { once } from 'node:events';
+import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
+
+let sandbox: RunningSandbox;
+let client: WireClient;
+let control: SandboxControl;
+
+beforeEach(async () => {
+  sandbox = await startSandbox({ rateLimitPerSecond: null });
+  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+  control = new SandboxControl(sandbox.controlUrl);
+});
+
+afterEach(() => sandbox.close());
+
+const BUY = 'buy?count=1&period=7&country=nl&version=4&descr=gated';
+
+async function sales(): Promise<number> {
+  return (await control.getBook()).sales.length;
+}
+
+test('received: nothing has happened yet, and what is opened goes on', async () => {
+  const gate = await control.orderGate({ method: 'buy', stage: 'received', match: { descr: 'gated' } });
+  const answer = client.ask(BUY);
+
+  await expect(control.untilGateReached(gate)).resolves.toMatchObject({ descr: 'gated' });
+  await expect(sales()).resolves.toBe(0);
+  await control.openGate(gate);
+
+  await expect(answer).resolves.toMatchObject({ status: 'yes' });
+  await expect(sales()).resolves.toBe(1);
+});
+
+test('received and dropped: nothing happens, and the connection ends', async () => {
+  const gate = await control.orderGate({ method: 'buy', stage: 'received' });
+  const answer = client.ask(BUY).catch((error: unknown) => String(error));
+  await control.untilGateReached(gate);
+
+  await control.openGate(gate, 'drop');
+
+  await expect(answer).resolves.toContain('socket hang up');
+  await expect(sales()).resolves.toBe(0);
+});
+
+test('a client that is gone at the gate does not change what happens to its request', async () => {
+  const gate = await control.orderGate({ method: 'buy', stage: 'received' });
+  const request = get(`${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}`, { agent: false });
+  request.on('error', () => undefined);
+  await control.untilGateReached(gate);
+  request.destroy();
+  const executed = await control.orderGate({ method: 'buy', stage: 'executed' });
+
+  await control.openGate(gate);
+  await control.untilGateReached(executed);
+
+  await expect(sales()).resolves.toBe(1);
+});
+
+test('executed: it has happened, and no byte of the answer was sent', async () => {
+  const gate = await control.orderGate({ method: 'buy', stage: 'executed' });
+  const answer = client.ask(BUY);
+
+  await control.untilGateReached(gate);
+  await expect(sales()).resolves.toBe(1);
+  expect((await control.getCalls('buy'))[0]?.status).toBeNull();
+  await control.openGate(gate);
+
+  await expect(answer).resolves.toMatchObject({ status: 'yes' });
+});
+
+test('half-answered: half of the body is there', async () => {
+  const gate = await control.orderGate({ method: 'buy', stage: 'half-answered' });
+  const request = get(`${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}`, { agent: false });
+  const received = new Promise<string>((resolve) => {
+    request.once('response', (response) =>
+      response.once('data', (chunk: Buffer) => resolve(chunk.toString())),
+    );
+  });
+
+  await control.untilGateReached(gate);
+  expect(await received).toMatch(/^\{"status":"yes".*[^}]$/);
+  const closed = once(request, 'close');
+  await control.openGate(gate, 'drop');
+  await closed;
+});
+
+test('a gate holds one request only, and waiting for it ends in time', async () => {
+  const gate = await control.orderGate({ method: 'buy', stage: 'received' });
+  await expect(control.untilGateReached(gate, 10)).rejects.toThrow('408');
+  const held = client.ask(BUY);
+  await control.untilGateReached(gate);
+
+  await expect(client.ask(BUY)).resolves.toMatchObject({ status: 'yes' });
+  await control.openGate(gate);
+  await expect(held).resolves.toMatchObject({ status: 'yes' });
+});
+
+test('closing ends whatever is held or hangs', async () => {
+  await control.orderFault({ method: 'getcountry', kind: 'hang' });
+  const gate = await control.orderGate({ method: 'buy', stage: 'received' });
+  const calls = Promise.allSettled([client.ask(BUY), client.ask('getcountry')]);
+  await control.untilGateReached(gate);
+
+  await sandbox.close();
+
+  expect((await calls).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+});

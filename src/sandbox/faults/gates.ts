@@ -1,0 +1,90 @@
+import type { WireMethodName } from '../wire/wire-methods';
+import type { RequestFilter } from './fault';
+import { appliesTo } from './request-filter';
+
+/** Before the effect; after it, before the first byte of the answer; with half of the body sent. */
+export const GATE_STAGES = ['received', 'executed', 'half-answered'] as const;
+export type GateStage = (typeof GATE_STAGES)[number];
+
+export interface GateOrder extends RequestFilter {
+  stage: GateStage;
+}
+
+/** `drop`: the request ends there, its connection closed. */
+export type GateVerdict = 'pass' | 'drop';
+
+class Gate {
+  isTaken = false;
+  readonly reached: Promise<Record<string, string>>;
+  readonly verdict: Promise<GateVerdict>;
+  private announce!: (parameters: Record<string, string>) => void;
+  open!: (verdict: GateVerdict) => void;
+
+  constructor(readonly order: GateOrder) {
+    this.reached = new Promise((resolve) => (this.announce = resolve));
+    this.verdict = new Promise((resolve) => (this.open = resolve));
+  }
+
+  hold(parameters: Record<string, string>): Promise<GateVerdict> {
+    this.isTaken = true;
+    this.announce(parameters);
+    return this.verdict;
+  }
+}
+
+/** Points at which one request is held until a test has done what it wants done at exactly that moment. */
+export class Gates {
+  private readonly gates = new Map<number, Gate>();
+  private lastId = 0;
+  private isClosed = false;
+
+  order(order: GateOrder): number {
+    this.lastId += 1;
+    this.gates.set(this.lastId, new Gate(order));
+    return this.lastId;
+  }
+
+  /** Passes at once unless a gate waits for such a request. A gate holds one request only. */
+  async hold(
+    stage: GateStage,
+    method: WireMethodName,
+    parameters: Record<string, string>,
+  ): Promise<GateVerdict> {
+    return this.find(stage, method, parameters)?.hold(parameters) ?? 'pass';
+  }
+
+  /** Whether a gate is there that such a request would be held at. */
+  awaits(stage: GateStage, method: WireMethodName, parameters: Record<string, string>): boolean {
+    return this.find(stage, method, parameters) !== undefined;
+  }
+
+  /** The parameters of the request that is held, once there is one; null when there is no such gate. */
+  findReached(id: number): Promise<Record<string, string>> | null {
+    return this.gates.get(id)?.reached ?? null;
+  }
+
+  open(id: number, verdict: GateVerdict): boolean {
+    this.gates.get(id)?.open(verdict);
+    return this.gates.delete(id);
+  }
+
+  openAll(verdict: GateVerdict): void {
+    for (const id of this.gates.keys()) this.open(id, verdict);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.openAll('drop');
+  }
+
+  private find(
+    stage: GateStage,
+    method: WireMethodName,
+    parameters: Record<string, string>,
+  ): Gate | undefined {
+    if (this.isClosed) return undefined;
+    return [...this.gates.values()].find(
+      ({ isTaken, order }) => !isTaken && order.stage === stage && appliesTo(order, method, parameters),
+    );
+  }
+}

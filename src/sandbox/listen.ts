@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import type { Server } from 'node:net';
+import { hasErrorCode } from './system-error';
+
+/**
+ * Listens on the first of the ports that is free and answers which one that was; 0 is any free port.
+ * Throws the last port's error when none is.
+ */
+export async function listenOnFirstFree(
+  server: Server,
+  host: string,
+  ports: readonly number[],
+): Promise<number> {
+  for (const [index, port] of ports.entries()) {
+    try {
+      server.listen(port, host);
+      await once(server, 'listening');
+      return portOf(server);
+    } catch (error) {
+      const isLast = index === ports.length - 1;
+      if (isLast || !hasErrorCode(error, 'EADDRINUSE')) throw error;
+    }
+  }
+  throw new RangeError('No port to listen on was given');
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string')
+    throw new Error('The server does not listen on a port');
+  return address.port;
+}
+
+/** Stops listening; resolves at once when it never listened. */
+export function stopListening(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}

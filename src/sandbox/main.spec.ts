@@ -1,0 +1,194 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SandboxControl, WireClient } from '.';
+
+interface Address {
+  pid: number;
+  baseUrl: string;
+  controlUrl: string;
+  apiKey: string;
+}
+
+/** Lets node run the TypeScript as it stands, so that no build is needed first. */
+const TYPESCRIPT_HOOK = `
+  const swc = require(${JSON.stringify(require.resolve('@swc/core'))});
+  const options = { swcrc: false, jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } };
+  require.extensions['.ts'] = (module, file) => module._compile(swc.transformFileSync(file, options).code, file);
+`;
+
+let parent: string;
+let directory: string;
+const started: ChildProcess[] = [];
+
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'sandbox-main-'));
+  directory = join(parent, 'state');
+  await writeFile(join(parent, 'hook.cjs'), TYPESCRIPT_HOOK);
+});
+
+afterEach(async () => {
+  for (const child of started.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  await rm(parent, { recursive: true });
+});
+
+function spawnSandbox(...args: string[]): { child: ChildProcess; output: () => string } {
+  const main = join(__dirname, 'main.ts');
+  const child = spawn(
+    process.execPath,
+    ['-r', join(parent, 'hook.cjs'), main, '--directory', directory, ...args],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  started.push(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  return { child, output: () => output };
+}
+
+async function startedSandbox(
+  ...args: string[]
+): Promise<{ child: ChildProcess; address: Address; client: WireClient }> {
+  const { child, output } = spawnSandbox('--port', '0', ...args);
+  if (child.stdout) await once(child.stdout, 'data');
+  if (!output().startsWith('Sandbox upstream at ')) throw new Error(output());
+  const address: Address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
+  return { child, address, client: new WireClient(address.baseUrl, address.apiKey) };
+}
+
+async function exitOf(child: ChildProcess): Promise<number | string | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return child.exitCode ?? child.signalCode;
+}
+
+async function hasAddress(): Promise<boolean> {
+  return access(join(directory, 'address.json')).then(
+    () => true,
+    () => false,
+  );
+}
+
+test('it says where it listens without the key, keeps its files to itself, and ends cleanly on SIGTERM', async () => {
+  const { child, output } = spawnSandbox('--port', '0', '--api-key', 'my-key');
+  if (child.stdout) await once(child.stdout, 'data');
+  const address: Address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
+
+  expect(output()).toMatch(/^Sandbox upstream at http:\/\/127\.0\.0\.1:\d+, .*\n$/);
+  expect(output()).not.toContain('my-key');
+  expect(address).toMatchObject({ pid: child.pid, apiKey: 'my-key' });
+  for (const file of ['address.json', 'journal.jsonl', 'lock.json']) {
+    expect((await stat(join(directory, file))).mode & 0o777).toBe(0o600);
+  }
+  child.kill('SIGTERM');
+
+  await expect(exitOf(child)).resolves.toBe(0);
+  await expect(hasAddress()).resolves.toBe(false);
+});
+
+test('nothing that was answered is forgotten by kill -9, and the next start goes on with the same key', async () => {
+  const first = await startedSandbox('--no-rate-limit');
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      first.client.ask(`buy?count=2&period=7&country=nl&version=4&descr=t${index}`),
+    ),
+  );
+  first.child.kill('SIGKILL');
+  await exitOf(first.child);
+
+  const next = await startedSandbox('--no-rate-limit');
+
+  expect(next.address.apiKey).toBe(first.address.apiKey);
+  const { sales } = await new SandboxControl(next.address.controlUrl).getBook();
+  expect(new Set(sales.map(({ orderId }) => orderId))).toEqual(
+    new Set(answers.map((answer) => answer['order_id'])),
+  );
+  expect(sales).toHaveLength(40);
+  await expect(next.client.ask('')).resolves.toMatchObject({ balance: '997760.00' });
+  await expect(next.client.ask('buy?count=1&period=7&country=nl&version=4')).resolves.toMatchObject({
+    order_id: 7_400_041,
+  });
+});
+
+test('a port that is taken is an error in one line, and leaves the directory free', async () => {
+  const { address } = await startedSandbox();
+  const other = join(parent, 'other');
+
+  const { child, output } = spawnSandbox('--directory', other, '--port', new URL(address.baseUrl).port);
+
+  await expect(exitOf(child)).resolves.toBe(1);
+  expect(output()).toMatch(/^listen EADDRINUSE.*\n$/);
+  await expect(access(join(other, 'lock.json'))).rejects.toThrow('ENOENT');
+});
+
+test('a second start in the same directory says so in one line, with an exit code of its own', async () => {
+  const { address } = await startedSandbox();
+
+  const second = spawnSandbox('--port', '0');
+
+  await expect(exitOf(second.child)).resolves.toBe(3);
+  expect(second.output()).toBe(`A sandbox already runs in ${directory} (process ${address.pid})\n`);
+  await expect(hasAddress()).resolves.toBe(true);
+});
+
+test('of many that start at once after a kill -9, one runs', async () => {
+  const { child } = await startedSandbox();
+  child.kill('SIGKILL');
+  await exitOf(child);
+  await rm(join(directory, 'address.json'));
+
+  const rivals = Array.from({ length: 4 }, () => spawnSandbox('--port', '0').child);
+  const firstThree = new Promise<Array<number | null>>((resolve) => {
+    const codes: Array<number | null> = [];
+    for (const rival of rivals) {
+      rival.once('exit', (code) => {
+        codes.push(code);
+        if (codes.length === 3) resolve(codes);
+      });
+    }
+  });
+
+  await expect(firstThree).resolves.toEqual([3, 3, 3]);
+});
+
+test.each([
+  [['--port', '70000'], '--port'],
+  [['--api-key', 'a/b'], '--api-key'],
+  [['--colour'], '--colour'],
+])('arguments %j are refused in a line that names them', async (args, word) => {
+  const { child, output } = spawnSandbox(...args);
+
+  await expect(exitOf(child)).resolves.toBe(2);
+  expect(output()).toContain(word);
+});
+
+test('until unused: it ends when the last holder of a lease is gone, also by kill -9', async () => {
+  const { child, address } = await startedSandbox('--until-unused');
+  const holder = spawn(process.execPath, [
+    '-e',
+    `require('node:http').get(process.argv[1], (response) => response.on('data', (line) => process.stdout.write(line)))`,
+    `${address.controlUrl}/lease`,
+  ]);
+  started.push(holder);
+  const [line]: Buffer[] = await once(holder.stdout, 'data');
+  expect(line?.toString()).toBe('{"leased":true}\n');
+  const own = get(`${address.controlUrl}/lease`, { agent: false });
+  own.on('error', () => undefined);
+  await once(own, 'response');
+
+  own.destroy();
+  // One lease is still held, so it still answers.
+  await new SandboxControl(address.controlUrl).getBook();
+  holder.kill('SIGKILL');
+
+  await expect(exitOf(child)).resolves.toBe(0);
+  await expect(hasAddress()).resolves.toBe(false);
+});

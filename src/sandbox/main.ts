@@ -1,0 +1,126 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { DirectoryInUseError } from './directory-lock';
+import { writePrivateFile } from './private-file';
+import { startSandbox, type RunningSandbox, type SandboxOptions } from './sandbox';
+
+const DEFAULT_DIRECTORY = '.data/sandbox';
+const DEFAULT_PORT = 3999;
+const PORTS_TO_TRY = 50;
+/** Exit codes: 1 for a failure, and two that a caller may want to tell from it. */
+const EXIT_BAD_ARGUMENTS = 2;
+const EXIT_ALREADY_RUNNING = 3;
+
+const ADDRESS_FILE = 'address.json';
+
+class BadArguments extends Error {}
+
+interface Command extends SandboxOptions {
+  directory: string;
+  untilUnused: boolean;
+}
+
+function readCommand(): Command {
+  const { values } = parseArguments();
+  return {
+    directory: values.directory ?? DEFAULT_DIRECTORY,
+    port: values.port === undefined ? usualPorts() : readPort('--port', values.port),
+    controlPort: readPort('--control-port', values['control-port'] ?? '0'),
+    ...(values['api-key'] !== undefined && { apiKey: readApiKey(values['api-key']) }),
+    ...(values['no-rate-limit'] && { rateLimitPerSecond: null }),
+    untilUnused: values['until-unused'] ?? false,
+  };
+}
+
+function parseArguments() {
+  try {
+    return parseArgs({
+      options: {
+        directory: { type: 'string' },
+        port: { type: 'string' },
+        'control-port': { type: 'string' },
+        'api-key': { type: 'string' },
+        'no-rate-limit': { type: 'boolean' },
+        'until-unused': { type: 'boolean' },
+      },
+    });
+  } catch (error) {
+    throw new BadArguments(error instanceof Error ? error.message : 'Bad arguments');
+  }
+}
+
+function usualPorts(): number[] {
+  return Array.from({ length: PORTS_TO_TRY }, (_, offset) => DEFAULT_PORT + offset);
+}
+
+function readPort(name: string, text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new BadArguments(`${name} must be a port number`);
+  return port;
+}
+
+/** It becomes a part of a path. */
+function readApiKey(text: string): string {
+  if (!/^[\w.~-]+$/.test(text)) throw new BadArguments('--api-key may hold letters, digits and . _ ~ - only');
+  return text;
+}
+
+async function run({ untilUnused, ...options }: Command): Promise<void> {
+  let end: (() => void) | undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve());
+  });
+  const sandbox = await startSandbox({ ...options, ...(untilUnused && end && { onUnused: end }) });
+  const addressFile = join(options.directory, ADDRESS_FILE);
+  const { baseUrl, controlUrl, apiKey } = sandbox;
+  await writePrivateFile(
+    addressFile,
+    `${JSON.stringify({ pid: process.pid, baseUrl, controlUrl, apiKey })}\n`,
+  );
+  announce(sandbox, options.directory);
+  await ended;
+  await rm(addressFile, { force: true });
+  await sandbox.close();
+}
+
+/** The key is shown to a person at a terminal only: anything else may be a log. */
+function announce({ baseUrl, controlUrl, apiKey }: RunningSandbox, directory: string): void {
+  process.stdout.write(
+    `Sandbox upstream at ${baseUrl}, control interface at ${controlUrl}, state in ${directory}\n`,
+  );
+  if (!process.stdout.isTTY) return;
+  const api = `${baseUrl}/api/${apiKey}`;
+  process.stdout.write(
+    [
+      '',
+      `  curl '${api}'`,
+      `  curl '${api}/getcountry/?version=6'`,
+      `  curl '${api}/buy/?count=1&period=7&country=nl&version=6&descr=hello'`,
+      `  curl '${api}/getproxy/?descr=hello'`,
+      `  curl -x http://USER:PASS@HOST:PORT '${api}'        with what getproxy listed`,
+      `  curl '${controlUrl}/book'`,
+      '',
+      'Ctrl-C ends it.',
+      '',
+    ].join('\n'),
+  );
+}
+
+function fail(error: unknown): void {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  if (error instanceof BadArguments) process.exitCode = EXIT_BAD_ARGUMENTS;
+  else if (error instanceof DirectoryInUseError) process.exitCode = EXIT_ALREADY_RUNNING;
+  else process.exitCode = 1;
+}
+
+async function main(): Promise<void> {
+  try {
+    await run(readCommand());
+  } catch (error) {
+    fail(error);
+  }
+}
+
+void main();

@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { Ledger } from './book/ledger';
+import type { Account } from './book/book';
+import { controlRoutes } from './control/control-routes';
+import { ControlServer } from './control/control-server';
+import { Leases } from './control/leases';
+import { DirectoryLock } from './directory-lock';
+import { Credentials } from './exits/credentials';
+import { ProxyExits } from './exits/proxy-exits';
+import { FaultPlan } from './faults/fault-plan';
+import { Gates } from './faults/gates';
+import { listenOnFirstFree } from './listen';
+import { SandboxClock } from './sandbox-clock';
+import { CallLog } from './wire/call-log';
+import type { Latencies } from './wire/latency';
+import { SlidingRateLimit } from './wire/rate-limit';
+import { WireServer } from './wire/wire-server';
+
+const LOOPBACK = '127.0.0.1';
+const DEFAULT_RATE_PER_SECOND = 3;
+const FIRST_LEASE_WITHIN_MS = 15_000;
+
+export interface SandboxOptions {
+  /** Where the state is kept. Absent: in memory, gone with the process. */
+  directory?: string;
+  /** Of the provider's interface; control interface and proxies are on loopback always. */
+  host?: string;
+  /** Of several, the first that is free. Default 0: any. */
+  port?: number | readonly number[];
+  controlPort?: number;
+  /** Default: generated, and kept in the directory. */
+  apiKey?: string;
+  /** Default 3; null: no limit. */
+  rateLimitPerSecond?: number | null;
+  /** How long calls take, by method. */
+  latencyMs?: Latencies;
+  /** Called when the last lease is gone, or when none was taken in time. */
+  onUnused?: () => void;
+  firstLeaseWithinMs?: number;
+}
+
+export interface RunningSandbox {
+  /** `http://127.0.0.1:PORT`; a client appends `/api/{key}/{method}/?…`. */
+  readonly baseUrl: string;
+  readonly controlUrl: string;
+  readonly apiKey: string;
+  close(): Promise<void>;
+}
+
+/** Throws DirectoryInUseError when another process keeps its state in the same directory. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<RunningSandbox> {
+  // Last opened, first closed.
+  const closers: Array<() => Promise<void>> = [];
+  try {
+    return { ...(await start(options, closers)), close: () => closeAll(closers) };
+  } catch (error) {
+    // Why it did not start matters more than what then could not be closed.
+    await closeAll(closers).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Each of them, whatever becomes of the others. */
+async function closeAll(closers: Array<() => Promise<void>>): Promise<void> {
+  const closer = closers.shift();
+  if (!closer) return;
+  try {
+    await closer();
+  } finally {
+    await closeAll(closers);
+  }
+}
+
+async function start(
+  { directory, host = LOOPBACK, port = 0, controlPort = 0, ...options }: SandboxOptions,
+  closers: Array<() => Promise<void>>,
+): Promise<Omit<RunningSandbox, 'close'>> {
+  const lock = directory === undefined ? null : await openLock(directory);
+  const instance = randomBytes(16).toString('hex');
+  const leases = new Leases(options.onUnused, options.firstLeaseWithinMs ?? FIRST_LEASE_WITHIN_MS);
+  const control = new ControlServer(instance, leases);
+  closers.unshift(() => control.close());
+  const controlUrl = `http://${LOOPBACK}:${await listenOnFirstFree(control.server, LOOPBACK, [controlPort])}`;
+  if (lock) {
+    const owner = { pid: process.pid, controlUrl, instance };
+    await lock.acquire(owner);
+    closers.unshift(() => lock.release(owner));
+  }
+
+  const ledger = await Ledger.openIn(directory);
+  closers.unshift(() => ledger.close());
+  const account = ensureAccount(ledger);
+  const apiKey = options.apiKey ?? account.apiKey;
+  const clock = new SandboxClock(ledger.book);
+  const exits = new ProxyExits(ledger, clock, new Credentials(account.secret));
+  closers.unshift(() => exits.close());
+  await exits.listen();
+
+  const parts = {
+    provider: { ledger, clock, exits, reachablePort: () => exits.portOf('http') },
+    apiKey,
+    rateLimit: new SlidingRateLimit(
+      options.rateLimitPerSecond === undefined ? DEFAULT_RATE_PER_SECOND : options.rateLimitPerSecond,
+    ),
+    latencies: { current: options.latencyMs ?? {} },
+    faults: new FaultPlan(),
+    gates: new Gates(),
+    calls: new CallLog(),
+  };
+  await ledger.durable();
+  const wire = new WireServer(parts);
+  closers.unshift(() => wire.close());
+  control.offer(controlRoutes(parts));
+  const wirePort = await listenOnFirstFree(wire.server, host, typeof port === 'number' ? [port] : port);
+  return { baseUrl: `http://${host}:${wirePort}`, controlUrl, apiKey };
+}
+
+/** The directory holds the key and the proxies' passwords: it is its owner's alone. */
+async function openLock(directory: string): Promise<DirectoryLock> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const lock = new DirectoryLock(directory);
+  await lock.assertFree();
+  return lock;
+}
+
+function ensureAccount(ledger: Ledger): Account {
+  const existing = ledger.book.account;
+  if (existing) return existing;
+  const account: Account = {
+    apiKey: `${randomBytes(5).toString('hex')}-${randomBytes(5).toString('hex')}-${randomBytes(5).toString('hex')}`,
+    secret: randomBytes(32).toString('hex'),
+    userId: '148230',
+  };
+  ledger.record({ kind: 'account', ...account });
+  return account;
+}

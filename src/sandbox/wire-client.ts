@@ -1,0 +1,42 @@
+import { get } from 'node:http';
+
+export interface WireAnswer {
+  status: number;
+  contentType: string;
+  text: string;
+}
+
+/**
+ * A bare client of the provider's interface, for tests and benches: one connection a call, nothing is repeated,
+ * and nothing of an answer is taken for granted.
+ */
+export class WireClient {
+  constructor(
+    private readonly baseUrl: string,
+    private readonly apiKey: string,
+  ) {}
+
+  /** @param call what comes after the key, such as `buy/?count=1&period=7&country=nl`. */
+  send(call: string): Promise<WireAnswer> {
+    return new Promise((resolve, reject) => {
+      const request = get(`${this.baseUrl}/api/${this.apiKey}/${call}`, { agent: false }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          resolve({
+            status: response.statusCode ?? 0,
+            contentType: response.headers['content-type'] ?? '',
+            text: Buffer.concat(chunks).toString('utf8'),
+          });
+        });
+      });
+      request.on('error', reject);
+    });
+  }
+
+  async ask<T = Record<string, unknown>>(call: string): Promise<T> {
+    const answer: T = JSON.parse((await this.send(call)).text);
+    return answer;
+  }
+}

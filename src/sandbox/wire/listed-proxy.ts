@@ -1,0 +1,32 @@
+import { shownEndS } from '../book/listing';
+import type { SoldProxy } from '../book/sold-batch';
+import { moscowTime } from './wire-formats';
+import type { Provider } from './wire-method';
+
+/** A proxy as `buy` lists it. */
+export function boughtProxy(proxy: SoldProxy, { exits, clock }: Provider) {
+  const nowMs = clock.nowMs();
+  const { host, port } = exits.addressOf(proxy);
+  const startsAtS = Math.floor(proxy.sale.atMs / 1000);
+  const endsAtS = shownEndS(proxy, nowMs);
+  return {
+    id: String(proxy.id),
+    ip: exits.credentials.exitAddressOf(proxy.id, proxy.sale.version),
+    host,
+    port: String(port),
+    user: exits.credentials.loginOf(proxy.id),
+    pass: exits.credentials.passwordOf(proxy.id),
+    type: proxy.type,
+    date: moscowTime(startsAtS),
+    date_end: moscowTime(endsAtS),
+    unixtime: startsAtS,
+    unixtime_end: endsAtS,
+    active: endsAtS > nowMs / 1000 ? '1' : '0',
+  };
+}
+
+/** A proxy as `getproxy` lists it. */
+export function listedProxy(proxy: SoldProxy, provider: Provider) {
+  const { version, country } = proxy.sale;
+  return { ...boughtProxy(proxy, provider), version, country, descr: proxy.descr };
+}

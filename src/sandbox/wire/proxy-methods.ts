@@ -1,0 +1,107 @@
+import { LISTING_STATES } from '../book/listing';
+import type { SoldProxy } from '../book/sold-batch';
+import { tryProxy, type ProxyToTry } from '../exits/proxy-check';
+import { listedProxy } from './listed-proxy';
+import type { Query } from './query';
+import { WireError } from './wire-error';
+import { moscowTime, wireList } from './wire-formats';
+import type { Provider, WireMethod } from './wire-method';
+
+const MAX_LIMIT = 1000;
+
+export const getproxy: WireMethod = (provider, query) => {
+  const { ledger, clock } = provider;
+  const page = Math.max(query.findNumber('page') ?? 1, 1);
+  const limit = Math.min(query.findNumber('limit') || MAX_LIMIT, MAX_LIMIT);
+  const state = LISTING_STATES.find((each) => each === query.find('state')) ?? 'all';
+  const proxies = ledger.book.list({ state, descr: query.find('descr'), page, limit }, clock.nowMs());
+  return {
+    list_count: proxies.length,
+    page,
+    date_mod: moscowTime(clock.nowS()),
+    list: wireList(
+      proxies.map((proxy) => listedProxy(proxy, provider)),
+      query.has('nokey'),
+    ),
+  };
+};
+
+export const setdescr: WireMethod = (provider, query) => {
+  const descr = query.findDescr('new');
+  if (descr === null) throw new WireError(250);
+  const ids = getChosen(provider, query, 'old').map(({ id }) => id);
+  provider.ledger.record({ kind: 'described', ids, descr });
+  return { count: ids.length };
+};
+
+export const settype: WireMethod = (provider, query) => {
+  const ids = query.getIds();
+  const type = query.findType();
+  if (type === undefined) throw new WireError(260);
+  const proxies = getKnown(provider, ids);
+  // Documented: an error unless it changes at least one of them.
+  if (proxies.every((proxy) => proxy.type === type)) throw new WireError(30);
+  provider.ledger.record({ kind: 'retyped', ids: proxies.map(({ id }) => id), type });
+  return {};
+};
+
+/** There is no refund, and the stock does not grow. */
+export const deleteProxies: WireMethod = (provider, query) => {
+  const ids = getChosen(provider, query, 'descr').map(({ id }) => id);
+  provider.ledger.record({ kind: 'deleted', ids, atMs: provider.clock.nowMs() });
+  return { count: ids.length };
+};
+
+export const check: WireMethod = async (provider, query) => {
+  const ids = query.findIds();
+  if (ids === null) return checkResult(null, getProxyString(query), provider);
+  const [id, ...others] = ids;
+  if (id === undefined || others.length > 0) throw new WireError(230);
+  const [proxy] = getKnown(provider, [id]);
+  if (!proxy) throw new WireError(404);
+  const { credentials } = provider.exits;
+  return checkResult(
+    id,
+    {
+      protocol: proxy.type,
+      ...provider.exits.addressOf(proxy),
+      login: credentials.loginOf(id),
+      password: credentials.passwordOf(id),
+    },
+    provider,
+  );
+};
+
+async function checkResult(proxyId: number | null, proxy: ProxyToTry, provider: Provider) {
+  const tookMs = await tryProxy(proxy, provider.reachablePort());
+  return { proxy_id: proxyId, proxy_status: tookMs !== null, proxy_time: Math.round(tookMs ?? 0) / 1000 };
+}
+
+/** `ip:port:user:pass` of an HTTP proxy. */
+function getProxyString(query: Query): ProxyToTry {
+  const text = query.find('proxy');
+  if (text === null) throw new WireError(230);
+  const match = /^([\d.]{7,15}):(\d{1,5}):([^:]{1,255}):([^:]{1,255})$/.exec(text);
+  const [, host = '', port = '', login = '', password = ''] = match ?? [];
+  if (!match || Number(port) === 0 || Number(port) > 65_535) throw new WireError(280);
+  return { protocol: 'http', host, port: Number(port), login, password };
+}
+
+/** Those named by `ids`, or else those with the comment in the parameter. */
+function getChosen(provider: Provider, query: Query, descrParameter: string): SoldProxy[] {
+  const ids = query.findIds();
+  if (ids !== null) return getKnown(provider, ids);
+  const descr = query.find(descrParameter);
+  if (descr === null) throw new WireError(230);
+  const proxies = provider.ledger.book.findByDescr(descr, provider.clock.nowMs());
+  if (proxies.length === 0) throw new WireError(404);
+  return proxies;
+}
+
+/** Unknown ids among known ones are passed over; none known at all is an error. */
+export function getKnown({ ledger, clock }: Provider, ids: readonly number[]): SoldProxy[] {
+  const nowMs = clock.nowMs();
+  const proxies = ids.flatMap((id) => ledger.book.findProxy(id, nowMs) ?? []);
+  if (proxies.length === 0) throw new WireError(404);
+  return proxies;
+}

@@ -1,0 +1,88 @@
+import { CATALOGUE, isVersion, type Version } from '../catalogue/catalogue';
+import type { ProxyType } from '../book/book-event';
+import { WireError, type WireErrorId } from './wire-error';
+
+const MAX_DESCR_LENGTH = 50;
+
+/** The parameters of a request. Of a repeated one the last counts; whatever is malformed is the provider's error. */
+export class Query {
+  private readonly values: ReadonlyMap<string, string>;
+
+  constructor(queryString: string) {
+    this.values = new Map(new URLSearchParams(queryString));
+  }
+
+  /** Flags count by being there, whatever their value. */
+  has(name: string): boolean {
+    return this.values.has(name);
+  }
+
+  /** Null when it is missing or empty. */
+  find(name: string): string | null {
+    return this.values.get(name) || null;
+  }
+
+  toObject(): Record<string, string> {
+    return Object.fromEntries(this.values);
+  }
+
+  findNumber(name: string): number | null {
+    const value = this.find(name);
+    return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : null;
+  }
+
+  getCount(): number {
+    return this.getPositive('count', 200);
+  }
+
+  getPeriodDays(): number {
+    return this.getPositive('period', 210);
+  }
+
+  getVersion(): Version {
+    const version = this.find('version') ?? '6';
+    if (!isVersion(version)) throw new WireError(240);
+    return version;
+  }
+
+  getCountry(): string {
+    const country = this.find('country');
+    if (country === null || !CATALOGUE.knows(country)) throw new WireError(220);
+    return country;
+  }
+
+  /** Undefined when it is missing. */
+  findType(): ProxyType | undefined {
+    const type = this.find('type');
+    if (type === null) return undefined;
+    if (type !== 'http' && type !== 'socks') throw new WireError(260);
+    return type;
+  }
+
+  findDescr(name: string): string | null {
+    const descr = this.find(name);
+    if (descr !== null && Array.from(descr).length > MAX_DESCR_LENGTH) throw new WireError(250);
+    return descr;
+  }
+
+  /** Each id once, in the order given. */
+  findIds(): number[] | null {
+    const ids = this.find('ids');
+    if (ids === null) return null;
+    const parts = ids.split(',');
+    if (!parts.every((part) => /^\d{1,15}$/.test(part))) throw new WireError(230);
+    return [...new Set(parts.map(Number))];
+  }
+
+  getIds(): number[] {
+    const ids = this.findIds();
+    if (ids === null) throw new WireError(230);
+    return ids;
+  }
+
+  private getPositive(name: string, errorId: WireErrorId): number {
+    const value = this.findNumber(name);
+    if (value === null || value === 0) throw new WireError(errorId);
+    return value;
+  }
+}

@@ -1,0 +1,46 @@
+import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
+import { SlidingRateLimit } from './rate-limit';
+
+test('any second admits three, wherever it begins', () => {
+  const limit = new SlidingRateLimit(3);
+  const admitted = [0, 400, 800, 999, 1000, 1100, 1399, 1400].filter((nowMs) => limit.admits(nowMs));
+
+  expect(admitted).toEqual([0, 400, 800, 1000, 1400]);
+});
+
+describe('over HTTP', () => {
+  let sandbox: RunningSandbox;
+
+  beforeEach(async () => {
+    sandbox = await startSandbox();
+  });
+
+  afterEach(() => sandbox.close());
+
+  test('the fourth call in a second is answered 429 with a text, and not carried out', async () => {
+    const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+    const calls = ['', 'getcountry', 'getcount?country=ru', 'buy?count=1&period=7&country=ru&descr=surplus'];
+    const answers = await Promise.all(calls.map((call) => client.send(call)));
+
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(1);
+    expect(refused[0]?.contentType).toContain('text/plain');
+    const control = new SandboxControl(sandbox.controlUrl);
+    const [surplus] = await control.getCalls('buy');
+    expect((await control.getBook()).sales).toHaveLength(surplus?.status === 429 ? 0 : 1);
+  });
+
+  test('it can be switched off and on while it runs', async () => {
+    const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+    const control = new SandboxControl(sandbox.controlUrl);
+    const statusesOf = async (calls: number) =>
+      new Set(
+        (await Promise.all(Array.from({ length: calls }, () => client.send('')))).map(({ status }) => status),
+      );
+
+    await control.setRateLimit(null);
+    await expect(statusesOf(20)).resolves.toEqual(new Set([200]));
+    await control.setRateLimit(1);
+    await expect(statusesOf(3)).resolves.toContain(429);
+  });
+});

@@ -1,0 +1,33 @@
+import { isWireMethodName, type WireMethodName } from './wire-methods';
+import { Query } from './query';
+
+/** A request's address, taken apart: `/api/{key}[/{method}[/]][?query]`. */
+export interface WireAddress {
+  key: string;
+  /** Null for a method that the provider does not have. */
+  method: WireMethodName | null;
+  /** For the log: what stood in the method's place. */
+  methodText: string;
+  query: Query;
+}
+
+/** Null when the address does not lie under `/api`. */
+export function findWireAddress(url: string): WireAddress | null {
+  const questionMark = url.indexOf('?');
+  const path = questionMark === -1 ? url : url.slice(0, questionMark);
+  const [, root, key = '', methodText = '', ...rest] = path.split('/');
+  if (root !== 'api') return null;
+  const query = new Query(questionMark === -1 ? '' : url.slice(questionMark + 1));
+  const isComplete = rest.length === 0 || (rest.length === 1 && rest[0] === '');
+  return {
+    key,
+    methodText: methodText.slice(0, 40),
+    query,
+    method: isComplete ? methodNamed(methodText) : null,
+  };
+}
+
+function methodNamed(text: string): WireMethodName | null {
+  if (text === '') return 'account';
+  return text !== 'account' && isWireMethodName(text) ? text : null;
+}

@@ -1,0 +1,163 @@
+import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
+import { WIRE_ERRORS, isWireErrorId } from './wire-error';
+
+let sandbox: RunningSandbox;
+let client: WireClient;
+let control: SandboxControl;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ rateLimitPerSecond: null });
+  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+  control = new SandboxControl(sandbox.controlUrl);
+});
+
+afterAll(() => sandbox.close());
+
+const BUY = 'buy?count=1&period=7&country=nl&version=4';
+
+test.each([
+  [110, 'getproxies'],
+  [110, 'account'],
+  [110, 'getproxy/more/'],
+  [110, 'constructor'],
+  [200, 'getprice?period=7'],
+  [200, 'getprice?count=0&period=7'],
+  [200, 'buy?count=1.5&period=7&country=nl'],
+  [200, 'buy?count=-1&period=7&country=nl'],
+  [200, 'buy?count=999999999999&period=7&country=nl'],
+  [210, 'getprice?count=1'],
+  [210, 'getprice?count=1&period=8'],
+  [210, 'getprice?count=1&period=3&version=4'],
+  [210, 'buy?count=1&period=week&country=nl'],
+  [210, 'prolong?ids=31250001'],
+  [220, 'getcount'],
+  [220, 'getcount?country=xx'],
+  [220, 'getcount?country=NL'],
+  [220, 'buy?count=1&period=7'],
+  [220, 'buy?count=1&period=7&country=za&version=3'],
+  [230, 'prolong?period=7'],
+  [230, 'prolong?period=7&ids=1,,2'],
+  [230, 'prolong?period=7&ids=1;2'],
+  [230, 'setdescr?new=x'],
+  [230, 'delete'],
+  [230, 'check'],
+  [230, 'check?ids=1,2'],
+  [240, 'getcountry?version=5'],
+  [240, 'getcountry?version=4s'],
+  [240, `${BUY}&version=IPv4`],
+  [250, `${BUY}&descr=${'x'.repeat(51)}`],
+  [250, 'setdescr?old=x'],
+  [260, `${BUY}&type=https`],
+  [260, 'settype?ids=1'],
+  [280, 'check?proxy=127.0.0.1:1'],
+  [280, 'check?proxy=127.0.0.1:99999:a:b'],
+  [300, 'buy?count=99999999&period=7&country=nl&version=4'],
+  [404, 'prolong?period=7&ids=1'],
+  [404, 'delete?ids=1'],
+  [404, 'settype?ids=1&type=http'],
+  [404, 'check?ids=1'],
+])('error %i for %s', async (id, call) => {
+  const answer = await client.send(call);
+
+  expect(answer.status).toBe(200);
+  expect(JSON.parse(answer.text)).toEqual({
+    status: 'no',
+    error_id: id,
+    error: isWireErrorId(id) ? WIRE_ERRORS[id] : undefined,
+  });
+});
+
+test('a wrong key, or none, is error 100 whatever the method', async () => {
+  const stranger = new WireClient(sandbox.baseUrl, 'wrong');
+
+  await expect(stranger.ask('buy?count=1')).resolves.toEqual({
+    status: 'no',
+    error_id: 100,
+    error: 'Error key',
+  });
+  const answer = await fetch(`${sandbox.baseUrl}/api/`);
+  await expect(answer.json()).resolves.toMatchObject({ error_id: 100 });
+});
+
+test('too little balance is error 400, and nothing is sold', async () => {
+  await control.setBalance('27.99');
+  await expect(client.ask(`${BUY}&descr=poor`)).resolves.toEqual({
+    status: 'no',
+    error_id: 400,
+    error: 'Error no money',
+  });
+  await control.setBalance('28.00');
+  await expect(client.ask(`${BUY}&descr=poor`)).resolves.toMatchObject({ status: 'yes', balance: '0.00' });
+  await control.setBalance('1000000');
+
+  expect((await control.getBook()).sales.filter(({ descr }) => descr === 'poor')).toHaveLength(1);
+});
+
+test('fewer in stock than asked is error 300, up to the last one', async () => {
+  await control.setStock('4', 'pt', 2);
+
+  await expect(client.ask('buy?count=3&period=7&country=pt&version=4')).resolves.toMatchObject({
+    error_id: 300,
+  });
+  await expect(client.ask('buy?count=2&period=7&country=pt&version=4')).resolves.toMatchObject({
+    status: 'yes',
+  });
+  await expect(client.ask('getcount?country=pt&version=4')).resolves.toMatchObject({ count: 0 });
+});
+
+test('a price that is gone is error 210, one of nothing 410', async () => {
+  await control.setPrice('3', 14, null);
+  await control.setPrice('3', 30, '0');
+
+  await expect(client.ask('buy?count=1&period=14&country=nl&version=3')).resolves.toMatchObject({
+    error_id: 210,
+  });
+  await expect(client.ask('getprice?count=1&period=30&version=3')).resolves.toMatchObject({ error_id: 410 });
+});
+
+test('only GET is taken, and only under /api', async () => {
+  const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}&descr=posted`;
+
+  const posted = await fetch(url, { method: 'POST', body: 'x' });
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET']);
+  expect((await fetch(`${sandbox.baseUrl}/`)).status).toBe(404);
+  await expect(client.ask('getproxy?descr=posted')).resolves.toMatchObject({ list_count: 0 });
+});
+
+test('of a repeated parameter the last counts', async () => {
+  await expect(
+    client.ask('getprice?count=1&count=3&period=3&period=7&version=6&version=4'),
+  ).resolves.toMatchObject({
+    price: 84,
+  });
+});
+
+test.each([
+  'getproxy?page=0&limit=0',
+  'getproxy?page=-1&limit=x',
+  'getproxy?page=999999999&limit=1000000',
+  'getproxy?state=&descr=',
+  'getproxy?descr=%00%ff%F0%9F',
+  'getproxy?%',
+  'getproxy?=&&&==&?',
+  'getproxy?__proto__=1&constructor=2',
+  'getproxy?ids[]=1&ids[]=2',
+])('%s is answered as if the odd parameter were not there', async (call) => {
+  await expect(client.ask(call)).resolves.toMatchObject({ status: 'yes' });
+});
+
+test('a name with a percent sign gone wrong is just a wrong name', async () => {
+  await expect(client.ask('%zz')).resolves.toMatchObject({ error_id: 110 });
+});
+
+test('prolonging a thousand proxies fits into one call', async () => {
+  const { list } = await client.ask<{ list: Array<{ id: string }> }>(
+    'buy?count=1000&period=3&country=ru&version=6&nokey',
+  );
+  const ids = list.map(({ id }) => id).join(',');
+
+  await expect(client.ask(`prolong?period=3&ids=${ids}`)).resolves.toMatchObject({
+    count: 1000,
+    price: 2950,
+  });
+});

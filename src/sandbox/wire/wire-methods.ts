@@ -1,0 +1,29 @@
+import { getcount, getcountry, getprice } from './catalogue-methods';
+import { buy, prolong } from './money-methods';
+import { check, deleteProxies, getproxy, setdescr, settype } from './proxy-methods';
+import type { WireMethod } from './wire-method';
+
+const account: WireMethod = () => ({});
+
+/** `account` stands for the bare address with the key and no method: the envelope alone. */
+export const WIRE_METHODS = {
+  account,
+  getprice,
+  getcount,
+  getcountry,
+  getproxy,
+  buy,
+  prolong,
+  setdescr,
+  settype,
+  delete: deleteProxies,
+  check,
+} satisfies Record<string, WireMethod>;
+
+export type WireMethodName = keyof typeof WIRE_METHODS;
+
+export const WIRE_METHOD_NAMES = Object.keys(WIRE_METHODS).filter(isWireMethodName);
+
+export function isWireMethodName(name: unknown): name is WireMethodName {
+  return typeof name === 'string' && Object.hasOwn(WIRE_METHODS, name);
+}

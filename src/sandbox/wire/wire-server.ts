@@ -1,0 +1,192 @@
+import { once, setMaxListeners } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Fault } from '../faults/fault';
+import type { FaultPlan } from '../faults/fault-plan';
+import type { Gates, GateStage } from '../faults/gates';
+import { stopListening } from '../listen';
+import { sendDripping, sendHtml, sendJson, sendJsonInHalves, sendText, sendTruncated } from './answer';
+import type { Call, CallLog } from './call-log';
+import { pickLatencyMs, type Latencies } from './latency';
+import type { Query } from './query';
+import type { SlidingRateLimit } from './rate-limit';
+import { findWireAddress } from './wire-address';
+import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
+import { balanceText } from './wire-formats';
+import { ORDINARY_TERMS, type Provider } from './wire-method';
+import { WIRE_METHODS, type WireMethodName } from './wire-methods';
+
+/** As the front servers of such providers have it; a shorter one would close connections under a client's hands. */
+const KEEP_ALIVE_MS = 75_000;
+/** Room for `prolong` with a thousand ids. */
+const MAX_HEADER_BYTES = 64 * 1024;
+
+export interface WireServerParts {
+  provider: Provider;
+  apiKey: string;
+  rateLimit: SlidingRateLimit;
+  latencies: { current: Latencies };
+  faults: FaultPlan;
+  gates: Gates;
+  calls: CallLog;
+}
+
+/** Ends a request without an answer. */
+class Dropped extends Error {}
+
+interface Exchange {
+  method: WireMethodName;
+  query: Query;
+  parameters: Record<string, string>;
+  response: ServerResponse;
+  call: Call;
+}
+
+/** The provider's HTTP interface. */
+export class WireServer {
+  readonly server: Server;
+  private readonly closing = new AbortController();
+  private readonly underWay = new Set<Promise<void>>();
+
+  constructor(private readonly parts: WireServerParts) {
+    // Every request that waits listens to it.
+    setMaxListeners(0, this.closing.signal);
+    this.server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+      const served = this.serve(request, response).finally(() => this.underWay.delete(served));
+      this.underWay.add(served);
+    });
+    this.server.keepAliveTimeout = KEEP_ALIVE_MS;
+  }
+
+  /** What was carried out is still answered; what is waiting for something is cut off. */
+  async close(): Promise<void> {
+    const stopped = stopListening(this.server);
+    this.closing.abort();
+    this.parts.gates.close();
+    await Promise.all(this.underWay);
+    this.server.closeIdleConnections();
+    // A client that does not read its answer must not keep the process.
+    const cutOff = setTimeout(() => this.server.closeAllConnections(), 500);
+    await stopped;
+    clearTimeout(cutOff);
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.resume();
+    const address = findWireAddress(request.url ?? '');
+    if (!address) return sendText(response, 404, 'Not Found');
+    if (request.method !== 'GET') return sendText(response, 405, 'Method Not Allowed', { allow: 'GET' });
+    const { key, method, methodText, query } = address;
+    const parameters = query.toObject();
+    const call = this.parts.calls.add(method ?? methodText, parameters);
+    response.once('finish', () => {
+      call.status = response.statusCode;
+      call.answeredAtMs = performance.timeOrigin + performance.now();
+    });
+    if (key !== this.parts.apiKey) return this.refuse(response, call, 100);
+    if (!this.parts.rateLimit.admits(performance.now())) return sendText(response, 429, 'Too Many Requests');
+    if (!method) return this.refuse(response, call, 110);
+    try {
+      await this.handle({ method, query, parameters, response, call });
+    } catch (error) {
+      this.giveUp(response, error);
+    }
+  }
+
+  private async handle(exchange: Exchange): Promise<void> {
+    const { method, parameters, call } = exchange;
+    const fault = this.parts.faults.take(method, parameters);
+    call.fault = fault?.id ?? null;
+    await this.hold('received', exchange);
+    await this.wait(pickLatencyMs(this.parts.latencies.current, method) + (fault?.beforeMs ?? 0));
+    const body = fault?.effect === false ? '' : await this.execute(exchange, fault);
+    // Whatever an answer says, or a lost answer would have said, is kept for certain.
+    await this.parts.provider.ledger.durable();
+    await this.hold('executed', exchange);
+    await this.wait(fault?.afterMs ?? 0);
+    await this.answer(exchange, body, fault);
+  }
+
+  private async execute({ method, query, call }: Exchange, fault: Fault | null): Promise<string> {
+    const { provider } = this.parts;
+    try {
+      const fields = await WIRE_METHODS[method](provider, query, fault ?? ORDINARY_TERMS);
+      const { account, balanceKopecks } = provider.ledger.book;
+      return JSON.stringify({
+        status: 'yes',
+        user_id: account?.userId,
+        balance: balanceText(balanceKopecks),
+        currency: fault?.kind === 'wrong-currency' ? fault.currency : 'RUB',
+        ...fields,
+      });
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      call.errorId = error.id;
+      return errorBody(error.id);
+    }
+  }
+
+  private async answer(exchange: Exchange, body: string, fault: Fault | null): Promise<void> {
+    const { response, call } = exchange;
+    switch (fault?.kind) {
+      case 'answer-lost':
+        throw new Dropped();
+      case 'reset':
+        response.socket?.resetAndDestroy();
+        return;
+      case 'hang':
+        // Until the client gives up, or the sandbox ends.
+        return this.waitForEnd(response);
+      case 'http-status':
+        return sendText(response, fault.status, `HTTP ${fault.status}`);
+      case 'error':
+        return this.refuse(response, call, fault.errorId);
+      case 'html':
+        return sendHtml(response);
+      case 'truncated-json':
+        return sendTruncated(response, body, fault);
+      case 'drip':
+        return sendDripping(response, body, fault, this.closing.signal);
+      case 'late':
+      case 'short-list':
+      case 'late-listing':
+      case 'wrong-currency':
+      case undefined:
+        return this.answerOrdinarily(exchange, body);
+    }
+  }
+
+  private async answerOrdinarily(exchange: Exchange, body: string): Promise<void> {
+    const { method, parameters, response } = exchange;
+    if (!this.parts.gates.awaits('half-answered', method, parameters)) return sendJson(response, body);
+    await sendJsonInHalves(response, body, () => this.hold('half-answered', exchange));
+  }
+
+  private refuse(response: ServerResponse, call: Call, errorId: WireErrorId): void {
+    call.errorId = errorId;
+    sendJson(response, errorBody(errorId));
+  }
+
+  private async hold(stage: GateStage, { method, parameters }: Exchange): Promise<void> {
+    if ((await this.parts.gates.hold(stage, method, parameters)) === 'drop') throw new Dropped();
+  }
+
+  private async wait(ms: number): Promise<void> {
+    if (ms > 0) await sleep(ms, undefined, { signal: this.closing.signal });
+  }
+
+  private async waitForEnd(response: ServerResponse): Promise<never> {
+    if (!response.closed) await once(response, 'close', { signal: this.closing.signal });
+    throw new Dropped();
+  }
+
+  /** The journal failing, or a bug, is a 500 as the provider's would be: the outcome stays unknown. */
+  private giveUp(response: ServerResponse, error: unknown): void {
+    if (error instanceof Dropped || this.closing.signal.aborted || response.headersSent) response.destroy();
+    else sendText(response, 500, 'Internal Server Error');
+  }
+}
+
+function errorBody(id: WireErrorId): string {
+  return JSON.stringify({ status: 'no', error_id: id, error: WIRE_ERRORS[id] });
+}

@@ -1,0 +1,295 @@
+import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
+
+interface Listing {
+  list_count: number;
+  list: Array<Record<string, unknown>>;
+}
+
+let sandbox: RunningSandbox;
+let client: WireClient;
+let control: SandboxControl;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ rateLimitPerSecond: null });
+  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+  control = new SandboxControl(sandbox.controlUrl);
+});
+
+afterAll(() => sandbox.close());
+
+async function buyOne(descr: string): Promise<string> {
+  const { list } = await client.ask<{ list: Array<{ id: string }> }>(
+    `buy/?count=1&period=7&country=nl&version=4&nokey&descr=${descr}`,
+  );
+  return list[0]?.id ?? '';
+}
+
+async function listed(query: string): Promise<Array<Record<string, unknown>>> {
+  return (await client.ask<Listing>(`getproxy/?nokey&${query}`)).list;
+}
+
+describe('the account', () => {
+  test.each(['', '/', '?x=1', '/?x=1'])(
+    'answers its envelope at the bare address with %p behind the key',
+    async (end) => {
+      const answer = await fetch(`${sandbox.baseUrl}/api/${sandbox.apiKey}${end}`);
+
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('content-type')).toBe('application/json');
+      await expect(answer.json()).resolves.toEqual({
+        status: 'yes',
+        user_id: expect.stringMatching(/^\d+$/),
+        balance: expect.stringMatching(/^\d+\.\d\d$/),
+        currency: 'RUB',
+      });
+    },
+  );
+});
+
+describe('the catalogue', () => {
+  test.each(['getprice?count=100&period=30', 'getprice/?count=100&period=30&version=6'])(
+    '%s answers the total, linear in the count',
+    async (call) => {
+      await expect(client.ask(call)).resolves.toMatchObject({
+        price: 2090,
+        price_single: 0.7,
+        period: 30,
+        count: 100,
+      });
+    },
+  );
+
+  test('getprice without count and period answers every price by version and days', async () => {
+    const { data } = await client.ask<{ data: Record<string, Record<string, number>> }>('getprice');
+
+    expect(Object.keys(data)).toEqual(['3', '4', '6']);
+    expect(data['6']).toMatchObject({ 3: 2.95, 7: 5.51 });
+    expect(data['4']).toMatchObject({ 7: 28, 30: 120 });
+    expect(data['4']).not.toHaveProperty('3');
+  });
+
+  test('getcountry lists lower-case codes, other ones for each version', async () => {
+    const lists = await Promise.all(
+      ['6', '4', '3'].map(
+        async (version) => (await client.ask<{ list: string[] }>(`getcountry?version=${version}`)).list,
+      ),
+    );
+
+    expect(lists.flat().every((code) => /^[a-z]{2}$/.test(code))).toBe(true);
+    expect(new Set(lists.map((list) => list.length)).size).toBe(3);
+    expect(Math.max(...lists.map((list) => list.length))).toBeGreaterThan(40);
+  });
+
+  test('getcount goes down with what is sold', async () => {
+    const before = await client.ask<{ count: number }>('getcount?country=de&version=3');
+    await client.ask('buy?count=5&period=7&country=de&version=3');
+
+    await expect(client.ask('getcount?country=de&version=3')).resolves.toMatchObject({
+      count: before.count - 5,
+    });
+  });
+});
+
+describe('buy', () => {
+  test('answers the order and its proxies, keyed by id, with the types of the documentation', async () => {
+    const answer = await client.ask<{ list: Record<string, Record<string, unknown>> }>(
+      'buy/?count=2&period=30&country=us&version=4&type=socks&descr=shape&auto_prolong',
+    );
+
+    expect(answer).toMatchObject({
+      order_id: expect.any(Number),
+      count: 2,
+      price: 240,
+      period: 30,
+      country: 'us',
+    });
+    const [[id, proxy] = []] = Object.entries(answer.list);
+    expect(Object.keys(answer.list)).toHaveLength(2);
+    expect(proxy).toEqual({
+      id,
+      ip: expect.stringMatching(/^198\.1[89]\./),
+      host: '127.0.0.1',
+      port: expect.stringMatching(/^\d+$/),
+      user: expect.stringMatching(/^\w{6}$/),
+      pass: expect.stringMatching(/^\w{6}$/),
+      type: 'socks',
+      date: expect.any(String),
+      date_end: expect.any(String),
+      unixtime: expect.any(Number),
+      unixtime_end: expect.any(Number),
+      active: '1',
+    });
+    expect(Number(proxy?.['unixtime_end']) - Number(proxy?.['unixtime'])).toBe(30 * 86_400);
+  });
+
+  test('charges the balance', async () => {
+    await control.setBalance('100.10');
+
+    await expect(client.ask('buy?count=3&period=7&country=us&version=4')).resolves.toMatchObject({
+      balance: '16.10',
+    });
+    await control.setBalance('1000000');
+  });
+
+  test('defaults to IPv6 over HTTP', async () => {
+    await client.ask('buy?count=1&period=3&country=fr&descr=defaults');
+
+    await expect(listed('descr=defaults')).resolves.toMatchObject([
+      { version: '6', type: 'http', ip: expect.stringContaining('2001:db8:') },
+    ]);
+  });
+
+  test('buys again when it is repeated', async () => {
+    await buyOne('twice');
+    await buyOne('twice');
+
+    await expect(listed('descr=twice')).resolves.toHaveLength(2);
+  });
+});
+
+describe('getproxy', () => {
+  test('adds country, comment and version, and says the dates in Moscow time', async () => {
+    const id = await buyOne('moscow');
+    await control.changeProxy(Number(id), { unixtimeEnd: 1_900_000_000 });
+
+    await expect(listed('descr=moscow')).resolves.toMatchObject([
+      {
+        id,
+        country: 'nl',
+        descr: 'moscow',
+        version: '4',
+        date_end: '2030-03-17 20:46:40',
+        unixtime_end: 1_900_000_000,
+      },
+    ]);
+  });
+
+  test.each(['getproxy?descr=nobody', 'getproxy?descr=nobody&nokey'])(
+    '%s: an empty list is an array',
+    async (call) => {
+      await expect(client.ask(call)).resolves.toMatchObject({ list_count: 0, list: [] });
+    },
+  );
+
+  test('is keyed by id, and an array as soon as nokey is there, whatever its value', async () => {
+    const id = await buyOne('keys');
+
+    await expect(client.ask('getproxy?descr=keys')).resolves.toMatchObject({
+      list_count: 1,
+      list: { [id]: { id } },
+    });
+    await expect(client.ask('getproxy?descr=keys&nokey=0')).resolves.toMatchObject({ list: [{ id }] });
+  });
+
+  test('pages through everything without a gap, also past unlisted ones', async () => {
+    await client.ask('buy?count=5&period=7&country=nl&version=4&descr=pages');
+    const [, second] = await listed('descr=pages');
+    await client.ask(`delete?ids=${String(second?.['id'])}`);
+
+    const pages = await Promise.all([1, 2, 3].map((page) => listed(`descr=pages&limit=2&page=${page}`)));
+
+    expect(pages.map((page) => page.length)).toEqual([2, 2, 0]);
+    const all = await listed('limit=1000');
+    const byTwos: unknown[] = [];
+    for (let page = 1; page <= Math.ceil(all.length / 2); page += 1)
+      byTwos.push(...(await listed(`limit=2&page=${page}`)));
+    expect(byTwos).toEqual(all);
+  });
+
+  test('tells active, expiring and expired ones apart', async () => {
+    const [active, expiring, expired] = [
+      await buyOne('states'),
+      await buyOne('states'),
+      await buyOne('states'),
+    ];
+    const nowS = Math.floor(Date.now() / 1000);
+    await control.changeProxy(Number(expiring), { unixtimeEnd: nowS + 3600 });
+    await control.changeProxy(Number(expired), { unixtimeEnd: nowS - 3600 });
+
+    const idsIn = async (state: string) =>
+      (await listed(`descr=states&state=${state}`)).map((proxy) => proxy['id']);
+    await expect(idsIn('active')).resolves.toEqual([active, expiring]);
+    await expect(idsIn('expiring')).resolves.toEqual([expiring]);
+    await expect(idsIn('expired')).resolves.toEqual([expired]);
+    await expect(idsIn('all')).resolves.toEqual([active, expiring, expired]);
+    await expect(listed('descr=states&state=expired')).resolves.toMatchObject([{ active: '0' }]);
+  });
+});
+
+describe('prolong', () => {
+  test('moves the end, and writes its ids as numbers', async () => {
+    const id = await buyOne('longer');
+    const [before] = await listed('descr=longer');
+    const end = Number(before?.['unixtime_end']) + 30 * 86_400;
+
+    const answer = await client.ask(`prolong/?period=30&ids=${id},999`);
+
+    expect(answer).toMatchObject({ order_id: expect.any(Number), price: 120, period: 30, count: 1 });
+    expect(answer['list']).toEqual({
+      [id]: { id: Number(id), date_end: expect.any(String), unixtime_end: end },
+    });
+    await expect(listed('descr=longer')).resolves.toMatchObject([{ unixtime_end: end }]);
+  });
+
+  test('counts from now for one that has ended, and knows it no more after a week', async () => {
+    const id = await buyOne('ended');
+    const nowS = Math.floor(Date.now() / 1000);
+    await control.changeProxy(Number(id), { unixtimeEnd: nowS - 86_400 });
+    const { list } = await client.ask<{ list: Array<{ unixtime_end: number }> }>(
+      `prolong?period=7&ids=${id}&nokey`,
+    );
+    expect(list[0]?.unixtime_end).toBeGreaterThanOrEqual(nowS + 7 * 86_400);
+
+    await control.changeProxy(Number(id), { unixtimeEnd: nowS - 8 * 86_400 });
+    await expect(client.ask(`prolong?period=7&ids=${id}`)).resolves.toMatchObject({ error_id: 404 });
+    await expect(listed('descr=ended')).resolves.toEqual([]);
+  });
+});
+
+describe('the other methods', () => {
+  test('setdescr changes the comment by ids and by the old one', async () => {
+    const [one] = [await buyOne('old'), await buyOne('old')];
+
+    await expect(client.ask(`setdescr?new=newer&ids=${one}`)).resolves.toMatchObject({ count: 1 });
+    await expect(client.ask('setdescr?new=newer&old=old')).resolves.toMatchObject({ count: 1 });
+    await expect(listed('descr=newer')).resolves.toHaveLength(2);
+    await expect(listed('descr=old')).resolves.toEqual([]);
+  });
+
+  test('settype moves a proxy to the other protocol, and is error 30 when nothing changes', async () => {
+    const id = await buyOne('type');
+    const [before] = await listed('descr=type');
+
+    await expect(client.ask(`settype?ids=${id}&type=socks`)).resolves.toMatchObject({ status: 'yes' });
+    const [after] = await listed('descr=type');
+    expect(after).toMatchObject({ type: 'socks' });
+    expect(after?.['port']).not.toBe(before?.['port']);
+    await expect(client.ask(`settype?ids=${id}&type=socks`)).resolves.toMatchObject({ error_id: 30 });
+  });
+
+  test('delete removes by ids and by comment, without a refund', async () => {
+    const one = await buyOne('gone');
+    await buyOne('gone');
+    const { balance } = await client.ask('');
+
+    await expect(client.ask(`delete?ids=${one}`)).resolves.toMatchObject({ count: 1 });
+    await expect(client.ask('delete?descr=gone')).resolves.toMatchObject({ count: 1, balance });
+    await expect(client.ask('delete?descr=gone')).resolves.toMatchObject({ error_id: 404 });
+  });
+
+  test('check really tries the proxy', async () => {
+    const id = await buyOne('checked');
+
+    await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({
+      proxy_id: Number(id),
+      proxy_status: true,
+    });
+    await client.ask(`settype?ids=${id}&type=socks`);
+    await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({ proxy_status: true });
+    await control.changeProxy(Number(id), { port: 9 });
+    await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({
+      proxy_status: false,
+      proxy_time: 0,
+    });
+  });
+});
