@@ -1,0 +1,14 @@
+import { DataSource } from 'typeorm';
+import { readEnvironment } from './src/config';
+import { dataSourceOptions } from './src/database';
+import { entities } from './src/entities';
+
+/** For the TypeORM command line: `DATABASE_URL=… npx typeorm -d dist/ormconfig.js migration:show`. */
+export default new DataSource({
+  ...dataSourceOptions({
+    url: readEnvironment().databaseUrl ?? '',
+    poolSize: 2,
+    applicationName: 'typeorm',
+  }),
+  entities,
+});

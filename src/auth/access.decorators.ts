@@ -1,0 +1,35 @@
+import { applyDecorators, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
+import { ApiSecurity } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { ApiErrorResponse } from '../common';
+import type { Scope } from './scopes';
+import type { Caller } from './tokens.service';
+
+export const ACCESS = 'access';
+
+/** What a route asks of its caller. */
+export type Access = { readonly public: true } | { readonly public: false; readonly scope: Scope };
+
+/** The route needs no token. */
+export const Public = () => SetMetadata<string, Access>(ACCESS, { public: true });
+
+/** The route needs a token with this scope; also says so in the description. */
+export const Scopes = (scope: Scope) =>
+  applyDecorators(
+    SetMetadata<string, Access>(ACCESS, { public: false, scope }),
+    ApiSecurity('bearer', [scope]),
+    ApiErrorResponse(
+      401,
+      'No token, or one that is unknown, expired or revoked',
+      'Not authenticated',
+      'Invalid or expired token',
+    ),
+    ApiErrorResponse(403, `The token lacks \`${scope}\``, 'Not enough permissions'),
+  );
+
+/** The id of the user whose token came with the request. */
+export const CurrentUserId = createParamDecorator((_: unknown, context: ExecutionContext): number => {
+  const { user } = context.switchToHttp().getRequest<Request & { user?: Caller }>();
+  if (!user) throw new Error('a route that is public asks for its user');
+  return user.userId;
+});

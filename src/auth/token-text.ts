@@ -1,0 +1,38 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const PREFIX = 'prx_';
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const SECRET_BYTES = 32;
+/** 256 bits need 43 digits of base 62, 32 bits need 6. */
+const SECRET_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
+
+function base62(value: bigint, length: number): string {
+  let rest = value;
+  let digits = '';
+  while (digits.length < length) {
+    digits = ALPHABET.charAt(Number(rest % 62n)) + digits;
+    rest /= 62n;
+  }
+  return digits;
+}
+
+const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
+
+/** A new token: `prx_`, 256 random bits in base 62, and a CRC-32 by which scanners tell a token from noise. */
+export function generateToken(): string {
+  const secret = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH);
+  return PREFIX + secret + checksum(PREFIX + secret);
+}
+
+/** Whether a text can be one of our tokens at all; a mistyped one is told without asking the database. */
+export function isWellFormedToken(text: string): boolean {
+  return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)));
+}
+
+/** What is stored of a token. It has 256 random bits, so a plain hash needs no salt and no stretching. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

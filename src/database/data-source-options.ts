@@ -1,0 +1,42 @@
+import type { DataSourceOptions } from 'typeorm';
+import { InitialSchema1764000000000 } from './migrations/1764000000000-initial-schema';
+import { SnakeNamingStrategy } from './snake-naming.strategy';
+
+export const migrations = [InitialSchema1764000000000];
+
+/** How long a request may wait for a free connection of the pool before it is answered 503. */
+const POOL_WAIT_MS = 5000;
+
+/**
+ * Limits are set on the server's side. pg's own `query_timeout` hands a connection back while its transaction is still open, and
+ * the next user of it commits what the failed one left.
+ */
+const SERVER_LIMITS = [
+  'statement_timeout=30s',
+  'lock_timeout=10s',
+  'idle_in_transaction_session_timeout=30s',
+  'synchronous_commit=on',
+  'TimeZone=UTC',
+];
+
+/** Options of the service's one data source. `parseInt8`: ids are numbers, exact up to 2^53. */
+export function dataSourceOptions(database: {
+  url: string;
+  poolSize: number;
+  applicationName: string;
+}): DataSourceOptions & { type: 'postgres' } {
+  return {
+    type: 'postgres',
+    url: database.url,
+    applicationName: database.applicationName,
+    poolSize: database.poolSize,
+    parseInt8: true,
+    migrations,
+    migrationsTransactionMode: 'each',
+    namingStrategy: new SnakeNamingStrategy(),
+    extra: {
+      connectionTimeoutMillis: POOL_WAIT_MS,
+      options: SERVER_LIMITS.map((setting) => `-c ${setting}`).join(' '),
+    },
+  };
+}

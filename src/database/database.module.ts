@@ -1,0 +1,29 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AppConfig } from '../config';
+import { dataSourceOptions } from './data-source-options';
+
+/** Opens the pool, over all entities of the service; the modules ask for the repositories of their own. */
+@Module({})
+export class DatabaseModule {
+  static with(entities: readonly (new () => object)[]): DynamicModule {
+    return {
+      module: DatabaseModule,
+      imports: [
+        TypeOrmModule.forRootAsync({
+          inject: [AppConfig],
+          useFactory: (config: AppConfig) => ({
+            ...dataSourceOptions({
+              url: config.databaseUrl,
+              poolSize: config.databasePoolSize,
+              applicationName: 'proxy-rental-service',
+            }),
+            entities: [...entities],
+            retryAttempts: 3,
+            retryDelay: 500,
+          }),
+        }),
+      ],
+    };
+  }
+}

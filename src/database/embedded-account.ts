@@ -1,0 +1,127 @@
+import { execFile } from 'node:child_process';
+import type { Stats } from 'node:fs';
+import { access, constants, realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+const ROOT_UID = 0;
+const SERVER_USER = 'postgres';
+const UNPRIVILEGED_USER = 'nobody';
+/** The account tools live in sbin, which is not in everybody's PATH. */
+const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
+
+export const READ = 4;
+export const ENTER = 1;
+
+/** The operating system's user that the server's processes and files belong to. */
+export interface ServerAccount {
+  readonly uid: number;
+  readonly gid: number;
+  /** Whether that is the user this process runs as. */
+  readonly isSelf: boolean;
+}
+
+/**
+ * PostgreSQL runs as whoever calls, except under root, which it refuses: then as the owner of the data,
+ * or as the user `postgres`, created when there is none.
+ * @param data the existing data, if there is any; an Error says so when it cannot be used by this user.
+ */
+export async function getServerAccount(
+  data: { path: string; owner: Stats } | null,
+  onNote: (line: string) => void,
+): Promise<ServerAccount> {
+  const self = process.geteuid?.();
+  const gid = process.getegid?.();
+  if (self === undefined || gid === undefined) {
+    throw new Error('The embedded PostgreSQL does not run on this system; set DATABASE_URL.');
+  }
+  if (self !== ROOT_UID) {
+    if (data !== null && data.owner.uid !== self) {
+      throw new Error(
+        `${data.path} belongs to another user (uid ${data.owner.uid}): start as that user, or set DATA_DIR.`,
+      );
+    }
+    return { uid: self, gid, isSelf: true };
+  }
+  if (data === null) {
+    return { ...(await getUnprivilegedUser(onNote)), isSelf: false };
+  }
+  if (data.owner.uid === ROOT_UID) {
+    throw new Error(
+      `${data.path} belongs to root, as which PostgreSQL does not run: give it back to its user with chown -R.`,
+    );
+  }
+  return { uid: data.owner.uid, gid: data.owner.gid, isSelf: false };
+}
+
+/** Options for a child process that is to run as that user. */
+export function runAs(account: ServerAccount): { uid?: number; gid?: number } {
+  return account.isSelf ? {} : { uid: account.uid, gid: account.gid };
+}
+
+/** Whether the user can enter the directory: by the mode bits of it and of everything above it. */
+export async function canEnter(account: ServerAccount, directory: string): Promise<boolean> {
+  for (let path = await realpath(directory); ; path = dirname(path)) {
+    if (!(await isPermitted(account, path, ENTER))) {
+      return false;
+    }
+    if (path === dirname(path)) {
+      return true;
+    }
+  }
+}
+
+/** Whether the entry itself permits READ, ENTER (which is also to execute) or both. */
+export async function isPermitted(account: ServerAccount, path: string, bits: number): Promise<boolean> {
+  if (account.isSelf) {
+    const mode = (bits & READ ? constants.R_OK : 0) | (bits & ENTER ? constants.X_OK : 0);
+    return access(path, mode).then(
+      () => true,
+      () => false,
+    );
+  }
+  // Asked of the mode bits, because as root this process may do everything.
+  const entry = await stat(path);
+  const shift = entry.uid === account.uid ? 6 : entry.gid === account.gid ? 3 : 0;
+  return ((entry.mode >> shift) & bits) === bits;
+}
+
+async function getUnprivilegedUser(onNote: (line: string) => void): Promise<{ uid: number; gid: number }> {
+  const existing = await findUser(SERVER_USER);
+  if (existing !== null) {
+    return existing;
+  }
+  try {
+    await runSystemTool('groupadd', ['--system', '--force', SERVER_USER]);
+    const useradd = `--system --gid ${SERVER_USER} --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin`;
+    await runSystemTool('useradd', [...useradd.split(' '), SERVER_USER]);
+    onNote(`Created the system user ${SERVER_USER}, because PostgreSQL does not run as root.`);
+  } catch {
+    // No such tools here, or another start was quicker: what counts is who exists now.
+  }
+  const user = (await findUser(SERVER_USER)) ?? (await findUser(UNPRIVILEGED_USER));
+  if (user === null) {
+    throw new Error(
+      `PostgreSQL does not run as root, and the user ${SERVER_USER} could not be created: create it, or set DATABASE_URL.`,
+    );
+  }
+  return user;
+}
+
+async function findUser(name: string): Promise<{ uid: number; gid: number } | null> {
+  try {
+    const [uid, gid] = await Promise.all([
+      runSystemTool('id', ['-u', name]),
+      runSystemTool('id', ['-g', name]),
+    ]);
+    return { uid: Number(uid), gid: Number(gid) };
+  } catch {
+    return null;
+  }
+}
+
+async function runSystemTool(tool: string, parameters: string[]): Promise<string> {
+  return (await run(tool, parameters, { env: { PATH: SYSTEM_PATH, LC_ALL: 'C' } })).stdout;
+}

@@ -1,0 +1,162 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import {
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { canEnter, getServerAccount, runAs, type ServerAccount } from './embedded-account';
+import { getBinaries, makeSharedDirectory, SHARED_DIRECTORY, withInitdb } from './embedded-binaries';
+import { isErrorWithCode, messageOf } from './embedded-errors';
+import { createStagingDirectory, publish, unlessTaken } from './embedded-staging';
+
+const run = promisify(execFile);
+
+export const SUPERUSER = 'postgres';
+
+/** What a child process needs of the environment: nothing that could point PostgreSQL elsewhere. */
+export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+
+/** A database cluster on disk, and what it takes to run a server on it. */
+export interface Cluster {
+  /** Holds everything: the data, the password's file, the server's log. */
+  readonly directory: string;
+  readonly dataDirectory: string;
+  readonly logFile: string;
+  /** PostgreSQL's bin, lib and share. */
+  readonly binaries: string;
+  readonly account: ServerAccount;
+  /** The superuser's. */
+  readonly password: string;
+}
+
+/**
+ * The cluster of a data directory, created when there is none; any number of processes may ask at once. It lies in
+ * `<dataDir>/postgres`, or, when the server's user cannot enter that, elsewhere with a symbolic link to it there.
+ */
+export async function getCluster(dataDir: string, onNote: (line: string) => void): Promise<Cluster> {
+  await mkdir(dataDir, { recursive: true });
+  const parent = await realpath(dataDir);
+  const place = join(parent, 'postgres');
+  const existing = await findExisting(place);
+  const account = await getServerAccount(existing, onNote);
+  const binaries = await getBinaries(account, onNote);
+  if (existing === null) {
+    await createCluster({ parent, place, binaries, account });
+  }
+  const directory = await realpath(place);
+  if (!(await canEnter(account, directory))) {
+    throw new Error(`PostgreSQL's user (uid ${account.uid}) cannot enter ${directory}, where its data lies.`);
+  }
+  if (directory !== place) {
+    onNote(`The database lies in ${directory}, because its user cannot enter ${parent}.`);
+  }
+  return {
+    directory,
+    dataDirectory: dataIn(directory),
+    logFile: join(directory, 'server.log'),
+    binaries,
+    account,
+    password: await readFile(passwordFileIn(directory), 'utf8'),
+  };
+}
+
+/** Removes a cluster on which no server runs, and the link to it in that data directory. */
+export async function removeCluster(cluster: Cluster, dataDir: string): Promise<void> {
+  await rm(cluster.directory, { recursive: true, force: true });
+  await rm(join(dataDir, 'postgres'), { force: true });
+}
+
+async function findExisting(place: string): Promise<{ path: string; owner: Stats } | null> {
+  try {
+    return { path: place, owner: await stat(place) };
+  } catch (error) {
+    if (!isErrorWithCode(error, 'ENOENT')) {
+      throw error;
+    }
+  }
+  const isLink = await lstat(place).then(
+    () => true,
+    () => false,
+  );
+  if (isLink) {
+    throw new Error(
+      `${place} points to a database that is gone: put it back, or remove the link to begin anew.`,
+    );
+  }
+  return null;
+}
+
+async function createCluster(cluster: {
+  parent: string;
+  place: string;
+  binaries: string;
+  account: ServerAccount;
+}): Promise<void> {
+  const { parent, place, binaries, account } = cluster;
+  if (await canEnter(account, parent)) {
+    const staged = await createStagingDirectory(parent, 'postgres');
+    await initialise(staged, binaries, account);
+    await publish(staged, place);
+    return;
+  }
+  await makeSharedDirectory();
+  const elsewhere = await mkdtemp(join(SHARED_DIRECTORY, 'data-'));
+  await initialise(elsewhere, binaries, account);
+  await unlessTaken(symlink(elsewhere, place), elsewhere);
+}
+
+async function initialise(directory: string, binaries: string, account: ServerAccount): Promise<void> {
+  const passwordFile = passwordFileIn(directory);
+  await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 });
+  if (!account.isSelf) {
+    await chown(passwordFile, account.uid, account.gid);
+    await chown(directory, account.uid, account.gid);
+  }
+  const options = [
+    `--pgdata=${dataIn(directory)}`,
+    `--username=${SUPERUSER}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    // The built-in locale needs none of the system's.
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--data-checksums',
+    '--no-instructions',
+  ];
+  try {
+    await withInitdb(binaries, async (initdb) => {
+      await run(initdb, options, { ...runAs(account), cwd: '/', env: CHILD_ENVIRONMENT });
+    });
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw new Error(`PostgreSQL could not create its data: ${describeFailure(error)}`, { cause: error });
+  }
+}
+
+/** What initdb said last, on one line. */
+function describeFailure(error: unknown): string {
+  const said = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : '';
+  const lines = said.split('\n').filter((line) => line.trim() !== '');
+  return lines.slice(-3).join(' | ') || messageOf(error);
+}
+
+function dataIn(directory: string): string {
+  return join(directory, 'data');
+}
+
+function passwordFileIn(directory: string): string {
+  return join(directory, 'superuser-password');
+}

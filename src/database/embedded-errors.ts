@@ -1,0 +1,13 @@
+/**
+ * Whether it is an error with that code: of the system (`ENOENT`) or of PostgreSQL (`28P01`).
+ * Not asked with `instanceof`, which under Jest does not know the system's errors.
+ */
+export function isErrorWithCode(error: unknown, code: string): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
+}
+
+export function messageOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'message' in error
+    ? String(error.message)
+    : String(error);
+}

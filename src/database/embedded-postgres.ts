@@ -1,0 +1,204 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { type Cluster, getCluster, SUPERUSER } from './embedded-cluster';
+import { isErrorWithCode, messageOf } from './embedded-errors';
+import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
+
+const DATABASE = 'proxy_rental';
+/** Where the users of a server hold their lock; advisory locks are per database. */
+const MAINTENANCE_DATABASE = 'postgres';
+/** Held shared by everybody who uses the server, exclusively by the one who stops it. */
+const USE_LOCK = 20_631_004;
+
+const JOIN_TIMEOUT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+const RETRY_MS = 50;
+const REJOIN_RETRY_MS = 1000;
+
+const INVALID_PASSWORD = '28P01';
+const DUPLICATE_DATABASE = '42P04';
+const UNIQUE_VIOLATION = '23505';
+
+export interface EmbeddedPostgres {
+  /** Of the service's database; holds the password. */
+  readonly url: string;
+  /** Ends the use. The last user of the server stops it, and returns when it has ended. */
+  release(): Promise<void>;
+}
+
+/** A connection that holds the lock: while it lives, nobody stops the server. */
+interface Joined {
+  readonly lock: Client;
+  readonly port: number;
+}
+
+/**
+ * The PostgreSQL of a data directory, for as long as it is used. All processes that use the same directory share one server:
+ * whoever comes first starts it, whoever leaves last stops it, and one left running by a killed process is taken over.
+ * Should the server die in between it is started again, on the same port.
+ * @param options.onNote takes lines for the user: where the data lies, when it is not in `dataDir`, and trouble.
+ * @throws Error with one line for the user, without secrets.
+ */
+export async function acquireEmbeddedPostgres(options: {
+  dataDir: string;
+  onNote: (line: string) => void;
+}): Promise<EmbeddedPostgres> {
+  const cluster = await getCluster(options.dataDir, options.onNote);
+  const use = new ServerUse(cluster, await join(cluster), options.onNote);
+  return {
+    url: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${use.port}/${DATABASE}`,
+    release: () => use.release(),
+  };
+}
+
+/** The lock, taken again whenever its connection is lost. */
+class ServerUse {
+  readonly port: number;
+  private lock: Client | null = null;
+  private released: Promise<void> | null = null;
+  private rejoining = Promise.resolve();
+
+  constructor(
+    private readonly cluster: Cluster,
+    joined: Joined,
+    private readonly onNote: (line: string) => void,
+  ) {
+    this.port = joined.port;
+    this.hold(joined.lock);
+  }
+
+  release(): Promise<void> {
+    this.released ??= this.leave();
+    return this.released;
+  }
+
+  private async leave(): Promise<void> {
+    await this.rejoining;
+    if (this.lock === null) {
+      return;
+    }
+    try {
+      await leave(this.cluster, this.lock);
+    } catch (error) {
+      // The connection was lost just now. If the server was not, somebody has to stop it still.
+      if ((await findServer(this.cluster)) !== null) {
+        this.onNote(messageOf(error));
+        await leave(this.cluster, (await join(this.cluster)).lock);
+      }
+    }
+  }
+
+  private hold(lock: Client): void {
+    this.lock = lock;
+    lock.once('end', () => {
+      this.lock = null;
+      if (this.released === null) {
+        this.rejoining = this.rejoin();
+      }
+    });
+  }
+
+  private async rejoin(): Promise<void> {
+    this.onNote('The connection to the embedded PostgreSQL was lost; connecting again.');
+    let trouble = '';
+    while (this.released === null) {
+      try {
+        const { lock, port } = await join(this.cluster, this.port);
+        this.hold(lock);
+        if (port !== this.port) {
+          this.onNote('The embedded PostgreSQL could not get its port back: start this process again.');
+        }
+        return;
+      } catch (error) {
+        if (trouble !== messageOf(error)) {
+          trouble = messageOf(error);
+          this.onNote(trouble);
+        }
+        await pause(REJOIN_RETRY_MS);
+      }
+    }
+  }
+}
+
+/** Finds or starts the server, takes the lock and makes sure of the database. */
+async function join(cluster: Cluster, preferredPort?: number): Promise<Joined> {
+  const deadline = Date.now() + JOIN_TIMEOUT_MS;
+  let lastError = '';
+  while (Date.now() < deadline) {
+    const server = await findServer(cluster);
+    if (server === null) {
+      await startServer(cluster, { preferredPort });
+      continue;
+    }
+    try {
+      return { lock: await connect(cluster, server.port), port: server.port };
+    } catch (error) {
+      if (isErrorWithCode(error, INVALID_PASSWORD)) {
+        throw new Error(`The embedded PostgreSQL does not take the password kept in ${cluster.directory}.`, {
+          cause: error,
+        });
+      }
+      // It is starting, or somebody is stopping it: then it is soon to be found, or gone.
+      lastError = messageOf(error);
+    }
+    await pause(RETRY_MS);
+  }
+  throw new Error(`The embedded PostgreSQL did not become ready: ${lastError}. See ${cluster.logFile}`);
+}
+
+async function connect(cluster: Cluster, port: number): Promise<Client> {
+  const lock = new Client({
+    host: LOOPBACK,
+    port,
+    user: SUPERUSER,
+    password: cluster.password,
+    database: MAINTENANCE_DATABASE,
+    application_name: 'embedded-postgres-use',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
+  // Loss of the connection is seen by its end; without a listener the error would end the process.
+  lock.on('error', () => undefined);
+  try {
+    await lock.connect();
+    await lock.query('SELECT pg_advisory_lock_shared($1)', [USE_LOCK]);
+    await ensureDatabase(lock);
+    return lock;
+  } catch (error) {
+    await lock.end().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function ensureDatabase(client: Client): Promise<void> {
+  const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
+  if (rowCount !== 0) {
+    return;
+  }
+  try {
+    await client.query(`CREATE DATABASE ${DATABASE}`);
+  } catch (error) {
+    // Another process was quicker.
+    if (![DUPLICATE_DATABASE, UNIQUE_VIOLATION].some((code) => isErrorWithCode(error, code))) {
+      throw error;
+    }
+  }
+}
+
+/**
+ * The own lock goes first: two who leave at once would otherwise keep each other from being the last. Whoever comes while the
+ * exclusive lock is held waits for it, loses the connection when the server stops, and starts it again.
+ */
+async function leave(cluster: Cluster, lock: Client): Promise<void> {
+  try {
+    await lock.query('SELECT pg_advisory_unlock_shared($1)', [USE_LOCK]);
+    const { rows } = await lock.query<{ isLast: boolean }>('SELECT pg_try_advisory_lock($1) AS "isLast"', [
+      USE_LOCK,
+    ]);
+    const server = rows[0]?.isLast === true ? await findServer(cluster) : null;
+    if (server !== null) {
+      await stopServer(cluster, server);
+    }
+  } finally {
+    await lock.end().catch(() => undefined);
+  }
+}

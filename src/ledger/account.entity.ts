@@ -1,0 +1,26 @@
+import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+
+/**
+ * A user's balance. Written by the trigger on `ledger_entries` alone. Apart from `users`, because a foreign key that pointed at
+ * this row would lock it on every insert elsewhere.
+ */
+@Entity('accounts')
+@Check('accounts_available_check', 'available >= 0')
+@Check('accounts_held_check', 'held >= 0')
+export class Account {
+  @PrimaryColumn({ type: 'bigint' })
+  @ForeignKey('User')
+  userId!: number;
+
+  /** Roubles that can be spent. */
+  @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
+  available!: string;
+
+  /** Roubles set aside for orders whose outcome is open. */
+  @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
+  held!: string;
+
+  /** The number of the last entry. */
+  @Column({ type: 'bigint', default: 0 })
+  seq!: number;
+}

@@ -1,0 +1,59 @@
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, PrimaryGeneratedColumn, Unique } from 'typeorm';
+
+/**
+ * `topup` and `adjustment` come from staff; `hold` sets money aside for an order, `capture` spends it, `release` gives it back.
+ */
+export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'release';
+
+/** One change of one balance. Append-only; `seq` and both balances after are filled in by the database. */
+@Entity('ledger_entries')
+@Unique(['userId', 'seq'])
+@Unique(['orderId', 'kind'])
+@Check(
+  'ledger_entries_kind_check',
+  `CASE kind
+    WHEN 'topup' THEN available_delta > 0 AND held_delta = 0 AND order_id IS NULL
+    WHEN 'adjustment' THEN available_delta <> 0 AND held_delta = 0
+    WHEN 'hold' THEN available_delta < 0 AND held_delta = -available_delta AND order_id IS NOT NULL
+    WHEN 'capture' THEN available_delta = 0 AND held_delta < 0 AND order_id IS NOT NULL
+    WHEN 'release' THEN available_delta > 0 AND held_delta = -available_delta AND order_id IS NOT NULL
+    ELSE false
+  END`,
+)
+export class LedgerEntry {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id!: number;
+
+  @Column({ type: 'bigint' })
+  @ForeignKey('User')
+  userId!: number;
+
+  /** Counts from 1 without gaps for each user. */
+  @Column({ type: 'bigint' })
+  seq!: number;
+
+  @Column({ type: 'text' })
+  kind!: LedgerEntryKind;
+
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('Order')
+  orderId!: number | null;
+
+  @Column({ type: 'numeric', precision: 14, scale: 2 })
+  availableDelta!: string;
+
+  @Column({ type: 'numeric', precision: 14, scale: 2 })
+  heldDelta!: string;
+
+  @Column({ type: 'numeric', precision: 14, scale: 2 })
+  availableAfter!: string;
+
+  @Column({ type: 'numeric', precision: 14, scale: 2 })
+  heldAfter!: string;
+
+  @Column({ type: 'text', nullable: true })
+  reason!: string | null;
+
+  @CreateDateColumn({ type: 'timestamptz' })
+  createdAt!: Date;
+}
