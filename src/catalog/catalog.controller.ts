@@ -1,0 +1,105 @@
+import { Controller, Get, Inject, Param, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../auth';
+import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
+import { CatalogService } from './catalog.service';
+import { CountryStock } from './dto/country-stock.dto';
+import { PriceQuery } from './dto/price.query';
+import { QuoteResponse } from './dto/quote-response.dto';
+import { VersionQuery } from './dto/version.query';
+
+const ApiVersionErrorResponse = () =>
+  ApiValidationErrorResponse({
+    type: 'string_pattern_mismatch',
+    loc: ['query', 'version'],
+    msg: "String should match pattern '^(6|4|4s)$'",
+    input: '5',
+    ctx: { pattern: '^(6|4|4s)$' },
+  });
+
+const ApiUnavailableResponse = () =>
+  ApiErrorResponse(
+    503,
+    'The provider cannot be asked, and there is no local copy of what it last said',
+    'Service temporarily unavailable',
+  );
+
+@ApiTags('Catalogue')
+@Controller()
+export class CatalogController {
+  constructor(@Inject(CatalogService) private readonly catalog: CatalogService) {}
+
+  @Get('countries')
+  @Scopes('countries:read')
+  @ApiOperation({
+    operationId: 'countries_countries_get',
+    summary: 'Countries',
+    description: 'The country codes that are on sale for an IP version, sorted.',
+  })
+  @ApiOkResponse({
+    description: 'Successful Response',
+    schema: {
+      type: 'array',
+      items: { type: 'string' },
+      title: 'Response Countries Countries Get',
+      example: ['de', 'nl', 'ru', 'us'],
+    },
+  })
+  @ApiVersionErrorResponse()
+  @ApiUnavailableResponse()
+  countries(@Query() { version }: VersionQuery): Promise<readonly string[]> {
+    return this.catalog.countries(version);
+  }
+
+  @Get('countries/:country/count')
+  @Scopes('countries:read')
+  @ApiOperation({
+    operationId: 'count_countries__country__count_get',
+    summary: 'Count',
+    description: 'How many proxies are in stock in a country. A country that is not on sale has 0.',
+  })
+  @ApiParam({ name: 'country', schema: { type: 'string', title: 'Country' }, example: 'ru' })
+  @ApiOkResponse({ description: 'Successful Response', type: CountryStock })
+  @ApiVersionErrorResponse()
+  @ApiUnavailableResponse()
+  async count(@Param('country') country: string, @Query() { version }: VersionQuery): Promise<CountryStock> {
+    return {
+      country: country.toLowerCase(),
+      version,
+      available: await this.catalog.stock(country, version),
+    };
+  }
+
+  @Get('price')
+  @Scopes('price:read')
+  @ApiOperation({
+    operationId: 'price_price_get',
+    summary: 'Price',
+    description: 'What an order would cost now, markup included. A quote that is given can be bought.',
+  })
+  @ApiOkResponse({ description: 'Successful Response', type: QuoteResponse })
+  @ApiErrorResponse(
+    400,
+    'The period is too short for the version, or is not sold',
+    'Minimum rental period for IPv6 is 3 days',
+    'Unsupported rental period',
+  )
+  @ApiValidationErrorResponse({
+    type: 'less_than_equal',
+    loc: ['query', 'count'],
+    msg: 'Input should be less than or equal to 1000',
+    input: '1001',
+    ctx: { le: 1000 },
+  })
+  @ApiUnavailableResponse()
+  async price(@Query() { count, period, version }: PriceQuery): Promise<QuoteResponse> {
+    const { total, unitPrice } = await this.catalog.quote({ version, period, count });
+    return {
+      price_final: total.toString(),
+      price_single: unitPrice.toString(),
+      period,
+      count,
+      currency: 'RUB',
+    };
+  }
+}

@@ -1,0 +1,43 @@
+import { DomainError } from '../common';
+
+export class PeriodTooShort extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor(kind: 'rental' | 'renewal', versionName: string, minimumDays: number) {
+    super(`Minimum ${kind} period for ${versionName} is ${minimumDays} days`);
+  }
+}
+
+/** The provider does not sell this period, or it is beyond all bounds. */
+export class UnsupportedPeriod extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor() {
+    super('Unsupported rental period');
+  }
+}
+
+export class CountryNotAvailable extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor() {
+    super('Country not available');
+  }
+}
+
+export class NotEnoughProxies extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor() {
+    super('Not enough proxies available');
+  }
+}
+
+/** The upstream cannot be asked now, and it is certain that nothing was bought. */
+export class ServiceUnavailable extends DomainError {
+  readonly kind = 'unavailable';
+
+  constructor() {
+    super('Service temporarily unavailable');
+  }
+}

@@ -1,0 +1,9 @@
+export {
+  CountryNotAvailable,
+  NotEnoughProxies,
+  ServiceUnavailable,
+  UnsupportedPeriod,
+} from './catalog.errors';
+export { CatalogModule } from './catalog.module';
+export { CatalogService, type Quote } from './catalog.service';
+export { checkPeriod, toIpVersion } from './rental-periods';

@@ -1,0 +1,20 @@
+import { IntegerField, StringField } from '../../common';
+
+export class PurchaseRequest {
+  @StringField({ minLength: 2, maxLength: 4 })
+  readonly country!: string;
+
+  @IntegerField({ greaterThan: 0 })
+  readonly period!: number;
+
+  @IntegerField({ greaterThan: 0, atMost: 1000, default: 1 })
+  readonly count!: number;
+
+  /** `3` is the upstream's number for `4s`. */
+  @StringField({ pattern: '^(6|4|4s|3)$', default: '6' })
+  readonly version!: '6' | '4' | '4s' | '3';
+
+  /** Any text: what is neither `http` nor `socks` is refused by a rule of its own, not by validation. */
+  @StringField({ default: 'http' })
+  readonly proxy_type!: string;
+}

@@ -1,0 +1,170 @@
+import {
+  Check,
+  Column,
+  CreateDateColumn,
+  Entity,
+  ForeignKey,
+  Index,
+  PrimaryGeneratedColumn,
+  Unique,
+} from 'typeorm';
+import type { IpVersion, ProxyType } from '../provider';
+
+export type OrderKind = 'purchase' | 'prolongation';
+
+/**
+ * `reserved`: money is held, nothing was sent. `submitting`: the one call is under way, or the process that made it is gone.
+ * `confirming`: the outcome is unknown and being looked for. `review`: staff decide. The others are closed.
+ */
+export type OrderState =
+  'reserved' | 'submitting' | 'confirming' | 'review' | 'completed' | 'partial' | 'refunded';
+
+/** What was delivered, as it was answered: kept for orders with an idempotency key. Times are ISO 8601. */
+export interface DeliveredProxy {
+  readonly id: number;
+  readonly host: string;
+  readonly port: string;
+  readonly login: string;
+  readonly password: string;
+  readonly date_start: string;
+  readonly date_end: string;
+}
+
+/** A purchase or a prolongation. Amounts are roubles; `docs/decisions/0003-orders-and-money.md` has the states. */
+@Entity('orders')
+@Unique(['tag'])
+@Index('orders_user_id_idx', ['userId', 'id'])
+@Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {
+  unique: true,
+  where: `idempotency_key IS NOT NULL AND state <> 'refunded'`,
+})
+@Index('orders_open_prolongation_key', ['proxyId'], {
+  unique: true,
+  where: `proxy_id IS NOT NULL AND state IN ('reserved', 'submitting', 'confirming', 'review')`,
+})
+@Index('orders_due_idx', ['nextLookAt'], { where: `state IN ('reserved', 'submitting', 'confirming')` })
+@Check('orders_kind_check', `kind IN ('purchase', 'prolongation')`)
+@Check(
+  'orders_state_check',
+  `state IN ('reserved', 'submitting', 'confirming', 'review', 'completed', 'partial', 'refunded')`,
+)
+@Check('orders_prolongation_check', `(kind = 'prolongation') = (proxy_id IS NOT NULL)`)
+@Check('orders_price_check', 'unit_price > 0 AND count > 0 AND held = unit_price * count')
+@Check(
+  'orders_closed_check',
+  `CASE state
+    WHEN 'completed' THEN captured = held AND released = 0 AND closed_at IS NOT NULL
+    WHEN 'partial' THEN captured > 0 AND released > 0 AND captured + released = held AND closed_at IS NOT NULL
+    WHEN 'refunded' THEN captured = 0 AND released = held AND closed_at IS NOT NULL
+    ELSE captured = 0 AND released = 0 AND closed_at IS NULL
+  END`,
+)
+@Check('orders_idempotency_check', '(idempotency_key IS NULL) = (request_hash IS NULL)')
+export class Order {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id!: number;
+
+  @Column({ type: 'bigint' })
+  @ForeignKey('User')
+  userId!: number;
+
+  @Column({ type: 'text' })
+  kind!: OrderKind;
+
+  @Column({ type: 'text', default: 'reserved' })
+  state!: OrderState;
+
+  /** What the upstream keeps with a purchase, by which it is found again. Names environment, user and order. */
+  @Column({ type: 'text' })
+  tag!: string;
+
+  @Column({ type: 'text' })
+  country!: string;
+
+  @Column({ type: 'text' })
+  version!: IpVersion;
+
+  /** Days. */
+  @Column({ type: 'integer' })
+  period!: number;
+
+  @Column({ type: 'integer' })
+  count!: number;
+
+  @Column({ type: 'text' })
+  proxyType!: ProxyType;
+
+  /** Of a prolongation. */
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('Proxy')
+  proxyId!: number | null;
+
+  @Column({ type: 'numeric', precision: 14, scale: 2 })
+  unitPrice!: string;
+
+  @Column({ type: 'numeric', precision: 14, scale: 2 })
+  held!: string;
+
+  @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
+  captured!: string;
+
+  @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
+  released!: string;
+
+  @Column({ type: 'text' })
+  provider!: string;
+
+  /** What the provider quoted for the whole order. */
+  @Column({ type: 'numeric', precision: 14, scale: 4 })
+  providerPrice!: string;
+
+  /** What it took. The user pays the quote all the same. */
+  @Column({ type: 'numeric', precision: 14, scale: 4, nullable: true })
+  providerCharge!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  providerOrderId!: string | null;
+
+  /** Of a prolongation: the proxy's end at the upstream right before the call. */
+  @Column({ type: 'timestamptz', nullable: true })
+  dateEndBefore!: Date | null;
+
+  @Column({ type: 'text', nullable: true })
+  idempotencyKey!: string | null;
+
+  @Column({ type: 'bytea', nullable: true })
+  requestHash!: Buffer | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  answer!: DeliveredProxy[] | null;
+
+  /** Why it was refunded or came to review. */
+  @Column({ type: 'text', nullable: true })
+  failure!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  requestId!: string | null;
+
+  @CreateDateColumn({ type: 'timestamptz' })
+  createdAt!: Date;
+
+  @Column({ type: 'timestamptz', nullable: true })
+  submittedAt!: Date | null;
+
+  /** While `reserved`: when its request is given up. Afterwards: the last moment at which the call can have gone out. */
+  @Column({ type: 'timestamptz' })
+  deadline!: Date;
+
+  @Column({ type: 'timestamptz' })
+  nextLookAt!: Date;
+
+  @Column({ type: 'integer', default: 0 })
+  looks!: number;
+
+  /** The first of the complete looks, without another between, that showed nothing of it. */
+  @Column({ type: 'timestamptz', nullable: true })
+  nothingSeenSince!: Date | null;
+
+  @Column({ type: 'timestamptz', nullable: true })
+  closedAt!: Date | null;
+}

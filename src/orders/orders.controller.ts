@@ -1,0 +1,163 @@
+import { Body, Controller, Headers, HttpCode, Inject, Param, Post, Res } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { Response } from 'express';
+import { CurrentUserId, Scopes } from '../auth';
+import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
+import { ProxyOut } from '../proxies';
+import { ProlongRequest } from './dto/prolong-request.dto';
+import { ProlongResponse } from './dto/prolong-response.dto';
+import { PurchaseRequest } from './dto/purchase-request.dto';
+import { PurchaseResponse } from './dto/purchase-response.dto';
+import { type Delivery, OrdersService } from './orders.service';
+
+const ApiIdempotencyKey = () =>
+  ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description:
+      'Makes it safe to repeat the request: with the same key it is carried out once, and answered with the same body and ' +
+      '`Idempotency-Replayed: true` from then on. Repeat on 409, 429, 5xx and lost connections until there is a 200 or another 4xx.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+  });
+
+const REPLAYED_HEADER = {
+  'Idempotency-Replayed': {
+    description: 'Present when the answer is that of an earlier request with the same Idempotency-Key',
+    schema: { type: 'string' as const, enum: ['true'] },
+  },
+};
+
+const ApiUnavailableResponse = () =>
+  ApiErrorResponse(
+    503,
+    'The provider cannot be reached, and nothing was charged; or the outcome is not known yet, and the named order is settled in the background',
+    'Service temporarily unavailable',
+    'Service temporarily unavailable: order 42 is being confirmed',
+  );
+
+const markReplay = (response: Response, { replayed }: Delivery): void => {
+  if (replayed) response.setHeader('Idempotency-Replayed', 'true');
+};
+
+@ApiTags('Orders')
+@ApiExtraModels(ProxyOut)
+@Controller('proxies')
+export class OrdersController {
+  constructor(@Inject(OrdersService) private readonly orders: OrdersService) {}
+
+  @Post('buy')
+  @HttpCode(200)
+  @Scopes('proxies:write')
+  @ApiOperation({
+    operationId: 'buy_proxies_buy_post',
+    summary: 'Buy',
+    description:
+      'Rents proxies and takes their price from the balance: what `GET /price` says at that moment.',
+  })
+  @ApiIdempotencyKey()
+  @ApiBody({
+    type: PurchaseRequest,
+    required: true,
+    examples: { one: { summary: 'One proxy', value: { country: 'ru', period: 30, version: '6' } } },
+  })
+  @ApiOkResponse({ description: 'Successful Response', type: PurchaseResponse, headers: REPLAYED_HEADER })
+  @ApiErrorResponse(
+    400,
+    'The order cannot be carried out; nothing was charged',
+    'Insufficient balance',
+    'Minimum rental period for IPv6 is 3 days',
+    'Unsupported proxy type',
+    'Unsupported rental period',
+    'Country not available',
+    'Not enough proxies available',
+  )
+  @ApiErrorResponse(
+    409,
+    'The first request with this key is still under way',
+    'A request with this Idempotency-Key is in progress',
+  )
+  @ApiValidationErrorResponse({
+    type: 'missing',
+    loc: ['body', 'period'],
+    msg: 'Field required',
+    input: { country: 'ru' },
+  })
+  @ApiUnavailableResponse()
+  async buy(
+    @CurrentUserId() userId: number,
+    @Body() request: PurchaseRequest,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<PurchaseResponse> {
+    const delivery = await this.orders.buy(userId, request, idempotencyKey);
+    markReplay(response, delivery);
+    return {
+      order_id: delivery.orderId,
+      price_charged: delivery.charged,
+      currency: 'RUB',
+      proxies: delivery.proxies,
+    };
+  }
+
+  @Post(':proxy_id/prolong')
+  @HttpCode(200)
+  @Scopes('proxies:write')
+  @ApiOperation({
+    operationId: 'prolong_proxies__proxy_id__prolong_post',
+    summary: 'Prolong',
+    description:
+      'Prolongs a proxy and takes the price of one proxy of its version and the period from the balance.',
+  })
+  @ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' })
+  @ApiIdempotencyKey()
+  @ApiBody({
+    type: ProlongRequest,
+    required: true,
+    examples: { month: { summary: 'A month', value: { period: 30 } } },
+  })
+  @ApiOkResponse({ description: 'Successful Response', type: ProlongResponse, headers: REPLAYED_HEADER })
+  @ApiErrorResponse(
+    400,
+    'The order cannot be carried out; nothing was charged',
+    'Insufficient balance',
+    'Minimum renewal period for IPv4 is 7 days',
+    'Unsupported rental period',
+    'Proxy can no longer be prolonged',
+  )
+  @ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found')
+  @ApiErrorResponse(
+    409,
+    'Another prolongation of the proxy, or the first request with this key, is still under way',
+    'A prolongation of this proxy is in progress',
+    'A request with this Idempotency-Key is in progress',
+  )
+  @ApiValidationErrorResponse({
+    type: 'greater_than',
+    loc: ['body', 'period'],
+    msg: 'Input should be greater than 0',
+    input: 0,
+    ctx: { gt: 0 },
+  })
+  @ApiUnavailableResponse()
+  async prolong(
+    @CurrentUserId() userId: number,
+    @Param('proxy_id') proxyId: string,
+    @Body() request: ProlongRequest,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<ProlongResponse> {
+    const delivery = await this.orders.prolong(userId, proxyId, request, idempotencyKey);
+    markReplay(response, delivery);
+    const [proxy] = delivery.proxies;
+    if (!proxy) throw new Error(`order ${delivery.orderId} prolonged no proxy`);
+    return { order_id: delivery.orderId, price_charged: delivery.charged, currency: 'RUB', proxy };
+  }
+}

@@ -1,0 +1,71 @@
+import { DomainError, RequestInvalid } from '../common';
+
+export class UnsupportedProxyType extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor() {
+    super('Unsupported proxy type');
+  }
+}
+
+/** The upstream no longer has it. */
+export class CannotBeProlonged extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor() {
+    super('Proxy can no longer be prolonged');
+  }
+}
+
+export class ProlongationInProgress extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('A prolongation of this proxy is in progress');
+  }
+}
+
+export class KeyInProgress extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('A request with this Idempotency-Key is in progress');
+  }
+}
+
+/** The outcome is unknown. The money stays held until the order is settled in the background. */
+export class OrderBeingConfirmed extends DomainError {
+  readonly kind = 'unavailable';
+
+  constructor(orderId: number) {
+    super(`Service temporarily unavailable: order ${orderId} is being confirmed`);
+  }
+}
+
+const KEY_LOCATION = ['header', 'Idempotency-Key'];
+
+export class IdempotencyKeyInvalid extends RequestInvalid {
+  constructor(input: string) {
+    super([
+      {
+        type: 'idempotency_key_invalid',
+        loc: KEY_LOCATION,
+        msg: 'Idempotency-Key should be 1 to 255 visible ASCII characters',
+        input,
+      },
+    ]);
+  }
+}
+
+export class IdempotencyKeyReused extends RequestInvalid {
+  constructor(input: string) {
+    super([
+      {
+        type: 'idempotency_key_reused',
+        loc: KEY_LOCATION,
+        msg: 'Idempotency-Key was used with another request',
+        input,
+      },
+    ]);
+  }
+}

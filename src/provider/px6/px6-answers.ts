@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import type { RefusalReason } from '../provider-errors';
+
+/*
+ * The answers of the PROXY6 interface. Numbers come as numbers or as strings, differing by method and by year; a list is an object
+ * keyed by id, an array, or `[]` when empty. Unknown fields are ignored, anything else that is not as described is not an answer.
+ */
+
+const integer = z.union([z.int(), z.string().regex(/^-?\d{1,15}$/)]).transform((value) => Number(value));
+
+const decimal = z
+  .union([z.number(), z.string()])
+  .transform(String)
+  .pipe(z.string().regex(/^\d{1,12}(\.\d{1,12})?$/));
+
+const identifier = z.union([z.int().nonnegative(), z.string().min(1).max(64)]).transform(String);
+
+const unixSeconds = integer.pipe(z.int().positive().max(99_999_999_999)).transform((s) => new Date(s * 1000));
+
+const listOf = <Item extends z.ZodType>(item: Item) =>
+  z.union([z.array(item), z.record(z.string(), item).transform((byId) => Object.values(byId))]);
+
+const proxy = z.object({
+  id: identifier,
+  host: z.string().min(1),
+  port: z.union([z.int(), z.string().regex(/^\d{1,5}$/)]).transform(String),
+  user: z.string(),
+  pass: z.string(),
+  type: z.enum(['http', 'socks', 'auto']),
+  unixtime: unixSeconds,
+  unixtime_end: unixSeconds,
+});
+
+export type Px6Proxy = z.output<typeof proxy>;
+
+export const answers = {
+  getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
+  getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
+  getprice: z.object({ price: decimal, count: integer.optional(), period: integer.optional() }),
+  getproxy: z.object({ list: listOf(proxy.extend({ descr: z.string() })) }),
+  buy: z.object({
+    order_id: identifier.nullish(),
+    count: integer,
+    price: decimal,
+    list: listOf(proxy),
+  }),
+  prolong: z.object({
+    order_id: identifier.nullish(),
+    price: decimal,
+    list: listOf(z.object({ id: identifier, unixtime_end: unixSeconds })),
+  }),
+} as const;
+
+export type Px6Method = keyof typeof answers;
+
+/** The envelope of every answer. `currency` is checked by the caller: a purchase in another one has happened all the same. */
+export const envelope = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('yes'), currency: z.string() }),
+  z.object({ status: z.literal('no'), error_id: integer }),
+]);
+
+/** Documented error numbers that mean that nothing was done. 30, and any number that is not here, leaves it open. */
+export const refusals: ReadonlyMap<number, RefusalReason> = new Map([
+  [100, 'misconfigured'],
+  [105, 'misconfigured'],
+  [110, 'misconfigured'],
+  [200, 'count'],
+  [210, 'period'],
+  [220, 'country'],
+  [230, 'not-found'],
+  [240, 'request'],
+  [250, 'request'],
+  [260, 'request'],
+  [270, 'request'],
+  [280, 'request'],
+  [300, 'out-of-stock'],
+  [400, 'out-of-funds'],
+  [404, 'not-found'],
+  [410, 'period'],
+]);

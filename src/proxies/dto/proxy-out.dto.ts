@@ -1,0 +1,96 @@
+import { ApiProperty } from '@nestjs/swagger';
+import type { Proxy } from '../proxy.entity';
+
+const NULLABLE_DATE = {
+  required: false,
+  anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }],
+};
+
+export class ProxyOut {
+  @ApiProperty({
+    type: 'string',
+    title: 'Id',
+    example: '17',
+    description: 'Used in the paths of prolong and ping',
+  })
+  id!: string;
+
+  @ApiProperty({ type: 'string', title: 'Host', example: '185.22.134.250' })
+  host!: string;
+
+  @ApiProperty({ type: 'string', title: 'Port', example: '7330' })
+  port!: string;
+
+  @ApiProperty({ type: 'string', title: 'Login', example: '5svBNZ' })
+  login!: string;
+
+  @ApiProperty({ type: 'string', title: 'Password', example: 'iagn2d' })
+  password!: string;
+
+  @ApiProperty({ type: 'string', title: 'Proxy Type', example: 'http', description: '`http` or `socks`' })
+  proxy_type!: string;
+
+  @ApiProperty({
+    type: 'string',
+    title: 'Country',
+    example: 'ru',
+    description: 'ISO 3166 alpha-2, in lower case',
+  })
+  country!: string;
+
+  @ApiProperty({
+    type: 'string',
+    title: 'Version',
+    example: '6',
+    description: '`6`, `4` or `4s` (IPv4 shared)',
+  })
+  version!: string;
+
+  @ApiProperty({ ...NULLABLE_DATE, title: 'Date Start', example: '2026-11-01T12:00:00Z' })
+  date_start!: string | null;
+
+  @ApiProperty({ ...NULLABLE_DATE, title: 'Date End', example: '2026-12-01T12:00:00Z' })
+  date_end!: string | null;
+
+  @ApiProperty({
+    type: 'boolean',
+    required: false,
+    default: true,
+    title: 'Active',
+    description: 'True while `date_end` lies in the future at the moment of the answer',
+  })
+  active!: boolean;
+
+  @ApiProperty({
+    required: false,
+    anyOf: [{ type: 'string' }, { type: 'null' }],
+    title: 'Descr',
+    description: 'Description',
+    example: null,
+  })
+  descr!: string | null;
+}
+
+/** UTC, to the second: the provider's times are whole seconds. */
+const isoSeconds = (date: Date | null): string | null => date && date.toISOString().replace(/\.\d{3}Z$/, 'Z');
+
+/** What a customer sees of a proxy of theirs at a moment. */
+export function toProxyOut(
+  proxy: Omit<Proxy, 'userId' | 'orderId' | 'provider' | 'providerProxyId' | 'active' | 'createdAt'>,
+  now: Date,
+): ProxyOut {
+  return {
+    id: String(proxy.id),
+    host: proxy.host,
+    port: proxy.port,
+    login: proxy.login,
+    password: proxy.password,
+    proxy_type: proxy.proxyType,
+    country: proxy.country,
+    version: proxy.version,
+    date_start: isoSeconds(proxy.dateStart),
+    date_end: isoSeconds(proxy.dateEnd),
+    active: proxy.dateEnd !== null && proxy.dateEnd > now,
+    descr: proxy.descr,
+  };
+}

@@ -1,0 +1,83 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { MoreThan, Repository } from 'typeorm';
+import { Clock } from '../common';
+import { AppConfig } from '../config';
+import { type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
+import { Proxy } from './proxy.entity';
+import { ProxyNotFound } from './proxies.errors';
+import { tcpPing } from './tcp-ping';
+
+export interface ExportFilter {
+  readonly proxyType: 'http' | 'socks' | undefined;
+  readonly activeOnly: boolean;
+}
+
+const BATCH_SIZE = 1000;
+
+/** Our own ids: digits, small enough for a bigint column. */
+const PROXY_ID = /^[1-9]\d{0,14}$/;
+
+@Injectable()
+export class ProxiesService {
+  constructor(
+    @InjectRepository(Proxy) private readonly proxies: Repository<Proxy>,
+    @Inject(AppConfig) private readonly config: AppConfig,
+    @Inject(Clock) private readonly clock: Clock,
+  ) {}
+
+  /** All proxies of a user, by id. */
+  async list(userId: number): Promise<ProxyOut[]> {
+    const proxies = await this.proxies.find({ where: { userId }, order: { id: 'ASC' } });
+    const now = this.clock.now();
+    return proxies.map((proxy) => toProxyOut(proxy, now));
+  }
+
+  /**
+   * A user's proxies, by id, a batch at a time. No connection is held between batches, so that a slow reader costs nobody else.
+   */
+  async *inBatches(userId: number, filter: ExportFilter): AsyncGenerator<ProxyOut[]> {
+    for (let lastId = 0; ;) {
+      const now = this.clock.now();
+      const batch = await this.proxies.find({
+        where: {
+          userId,
+          id: MoreThan(lastId),
+          ...(filter.proxyType && { proxyType: filter.proxyType }),
+          ...(filter.activeOnly && { dateEnd: MoreThan(now) }),
+        },
+        order: { id: 'ASC' },
+        take: BATCH_SIZE,
+      });
+      if (batch.length > 0) yield batch.map((proxy) => toProxyOut(proxy, now));
+      const last = batch.at(-1);
+      if (!last || batch.length < BATCH_SIZE) return;
+      lastId = last.id;
+    }
+  }
+
+  /** @throws ProxyNotFound for an id that is not one of the user's, of whatever form */
+  async get(userId: number, proxyId: string): Promise<Proxy> {
+    const proxy = PROXY_ID.test(proxyId)
+      ? await this.proxies.findOneBy({ id: Number(proxyId), userId })
+      : null;
+    if (!proxy) throw new ProxyNotFound();
+    return proxy;
+  }
+
+  /** What an order delivered, as it is now: the proxies of a purchase, or the one of a prolongation. */
+  async ofOrder(order: { id: number; proxyId: number | null }): Promise<ProxyOut[]> {
+    const proxies = await this.proxies.find({
+      where: order.proxyId === null ? { orderId: order.id } : { id: order.proxyId },
+      order: { id: 'ASC' },
+    });
+    const now = this.clock.now();
+    return proxies.map((proxy) => toProxyOut(proxy, now));
+  }
+
+  /** Milliseconds, or null when the proxy cannot be reached. @throws ProxyNotFound */
+  async ping(userId: number, proxyId: string): Promise<number | null> {
+    const { host, port } = await this.get(userId, proxyId);
+    return tcpPing(host, Number(port), this.config.pingTimeoutMs);
+  }
+}

@@ -1,0 +1,76 @@
+import {
+  Check,
+  Column,
+  CreateDateColumn,
+  Entity,
+  ForeignKey,
+  Index,
+  PrimaryGeneratedColumn,
+  Unique,
+} from 'typeorm';
+
+/** A proxy that a user has rented. */
+@Entity('proxies')
+@Unique(['provider', 'providerProxyId'])
+@Index('proxies_user_id_idx', ['userId', 'id'])
+@Index('proxies_order_id_idx', ['orderId'])
+@Index('proxies_expiring_idx', ['dateEnd'], { where: 'active' })
+@Check('proxies_proxy_type_check', `proxy_type IN ('http', 'socks')`)
+@Check('proxies_version_check', `version IN ('6', '4', '4s')`)
+export class Proxy {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id!: number;
+
+  @Column({ type: 'bigint' })
+  @ForeignKey('User')
+  userId!: number;
+
+  /** The purchase that it came with. */
+  @Column({ type: 'bigint' })
+  @ForeignKey('Order')
+  orderId!: number;
+
+  @Column({ type: 'text' })
+  provider!: string;
+
+  /** The provider's number of it; never shown to customers. */
+  @Column({ type: 'text' })
+  providerProxyId!: string;
+
+  @Column({ type: 'text' })
+  host!: string;
+
+  @Column({ type: 'text' })
+  port!: string;
+
+  @Column({ type: 'text' })
+  login!: string;
+
+  @Column({ type: 'text' })
+  password!: string;
+
+  @Column({ type: 'text' })
+  proxyType!: string;
+
+  @Column({ type: 'text' })
+  country!: string;
+
+  @Column({ type: 'text' })
+  version!: string;
+
+  @Column({ type: 'timestamptz', nullable: true })
+  dateStart!: Date | null;
+
+  @Column({ type: 'timestamptz', nullable: true })
+  dateEnd!: Date | null;
+
+  /** For staff and reports. Customers are told whether `dateEnd` lies ahead at the moment of the answer. */
+  @Column({ type: 'boolean', default: true })
+  active!: boolean;
+
+  @Column({ type: 'text', nullable: true })
+  descr!: string | null;
+
+  @CreateDateColumn({ type: 'timestamptz' })
+  createdAt!: Date;
+}
