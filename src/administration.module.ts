@@ -1,0 +1,27 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AuditModule } from './audit';
+import { AuthModule } from './auth';
+import type { AppConfig } from './config';
+import { DatabaseModule } from './database';
+import { entities } from './entities';
+import { GlobalsModule } from './globals.module';
+import { LedgerModule } from './ledger';
+import { UsersModule } from './users';
+
+/** Users, tokens and balances without HTTP, catalogue and orders: what the command line needs, and quick to start. */
+@Module({})
+export class AdministrationModule {
+  static with(config: AppConfig): DynamicModule {
+    return {
+      module: AdministrationModule,
+      imports: [
+        GlobalsModule.with(config),
+        DatabaseModule.with(entities),
+        AuthModule,
+        UsersModule,
+        LedgerModule,
+        AuditModule,
+      ],
+    };
+  }
+}

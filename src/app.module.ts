@@ -1,0 +1,36 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AuditModule } from './audit';
+import { AuthModule } from './auth';
+import { CatalogModule } from './catalog';
+import type { Clock } from './common';
+import type { AppConfig } from './config';
+import { DatabaseModule } from './database';
+import { entities } from './entities';
+import { GlobalsModule } from './globals.module';
+import { HealthModule } from './health';
+import { LedgerModule } from './ledger';
+import { OrdersModule } from './orders';
+import { ProxiesModule } from './proxies';
+import { UsersModule } from './users';
+
+/** The service as a whole. */
+@Module({})
+export class AppModule {
+  static with(config: AppConfig, clock?: Clock): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        GlobalsModule.with(config, clock),
+        DatabaseModule.with(entities),
+        AuthModule,
+        UsersModule,
+        LedgerModule,
+        CatalogModule,
+        ProxiesModule,
+        OrdersModule,
+        AuditModule,
+        HealthModule,
+      ],
+    };
+  }
+}

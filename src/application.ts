@@ -1,0 +1,18 @@
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { AppModule } from './app.module';
+import { AppLogger, type Clock, configureHttp } from './common';
+import type { AppConfig } from './config';
+import { serveDescription } from './openapi';
+
+/** The application, configured and not yet listening. Also what the tests run. */
+export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
+  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, clock), {
+    bodyParser: false,
+    abortOnError: false,
+    logger: new AppLogger({ level: config.logLevel, format: config.logFormat }),
+  });
+  configureHttp(app);
+  serveDescription(app);
+  return app;
+}

@@ -1,0 +1,103 @@
+/**
+ * What must always hold of the money, each as a query for the rows that break it. Told from the database alone.
+ * The names are the ones that `audit` prints.
+ */
+export const INVARIANTS = [
+  {
+    name: 'balances-equal-sums-of-entries',
+    violations: `
+      SELECT a.user_id, a.available, a.held, a.seq, s.available AS entries_available, s.held AS entries_held, s.last_seq
+        FROM accounts a
+        LEFT JOIN (SELECT user_id, sum(available_delta) AS available, sum(held_delta) AS held, max(seq) AS last_seq
+                     FROM ledger_entries GROUP BY user_id) s USING (user_id)
+       WHERE (a.available, a.held, a.seq) IS DISTINCT FROM (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.last_seq, 0))`,
+  },
+  {
+    name: 'entries-gapless-and-chained',
+    violations: `
+      SELECT user_id, seq, available_after, held_after
+        FROM (SELECT e.*,
+                     row_number() OVER numbered AS place,
+                     sum(available_delta) OVER numbered AS available_sum,
+                     sum(held_delta) OVER numbered AS held_sum
+                FROM ledger_entries e WINDOW numbered AS (PARTITION BY user_id ORDER BY seq)) chain
+       WHERE seq <> place OR available_after <> available_sum OR held_after <> held_sum`,
+  },
+  {
+    name: 'nothing-negative',
+    violations: `
+      SELECT user_id, available, held, NULL AS seq FROM accounts WHERE available < 0 OR held < 0
+      UNION ALL
+      SELECT user_id, available_after, held_after, seq FROM ledger_entries WHERE available_after < 0 OR held_after < 0`,
+  },
+  {
+    name: 'every-user-has-an-account',
+    violations: `SELECT id AS user_id FROM users WHERE NOT EXISTS (SELECT FROM accounts WHERE user_id = users.id)`,
+  },
+  {
+    name: 'held-equals-open-orders',
+    violations: `
+      SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders
+        FROM accounts a
+        LEFT JOIN (SELECT user_id, sum(held) AS held FROM orders
+                    WHERE state IN ('reserved', 'submitting', 'confirming', 'review') GROUP BY user_id) o USING (user_id)
+       WHERE a.held <> coalesce(o.held, 0)`,
+  },
+  {
+    name: 'orders-agree-with-entries',
+    violations: `
+      SELECT o.id AS order_id, o.state, o.held, o.captured, o.released, e.held AS entry_held, e.captured AS entry_captured,
+             e.released AS entry_released
+        FROM orders o
+        LEFT JOIN (SELECT order_id,
+                          coalesce(sum(held_delta) FILTER (WHERE kind = 'hold'), 0) AS held,
+                          coalesce(-sum(held_delta) FILTER (WHERE kind = 'capture'), 0) AS captured,
+                          coalesce(sum(available_delta) FILTER (WHERE kind = 'release'), 0) AS released
+                     FROM ledger_entries WHERE order_id IS NOT NULL GROUP BY order_id) e ON e.order_id = o.id
+       WHERE (o.held, o.captured, o.released) IS DISTINCT FROM (e.held, e.captured, e.released)`,
+  },
+  {
+    name: 'entries-belong-to-the-orders-user',
+    violations: `
+      SELECT e.id AS entry_id, e.order_id, e.user_id, o.user_id AS orders_user
+        FROM ledger_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
+  },
+  {
+    name: 'charged-equals-delivered',
+    violations: `
+      SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured, coalesce(p.delivered, 0) AS delivered
+        FROM orders o
+        LEFT JOIN (SELECT order_id, count(*) AS delivered FROM proxies GROUP BY order_id) p ON p.order_id = o.id
+       WHERE o.kind = 'purchase'
+         AND (o.captured <> o.unit_price * coalesce(p.delivered, 0)
+              OR (o.state = 'completed' AND p.delivered IS DISTINCT FROM o.count)
+              OR (o.state NOT IN ('completed', 'partial') AND p.delivered IS NOT NULL))`,
+  },
+  {
+    name: 'proxies-belong-to-the-orders-user',
+    violations: `
+      SELECT p.id AS proxy_id, p.user_id, o.user_id AS orders_user, p.order_id
+        FROM proxies p JOIN orders o ON o.id = p.order_id
+       WHERE o.user_id <> p.user_id OR o.kind <> 'purchase'
+      UNION ALL
+      SELECT p.id, p.user_id, o.user_id, o.id
+        FROM orders o JOIN proxies p ON p.id = o.proxy_id WHERE o.user_id <> p.user_id`,
+  },
+  {
+    name: 'upstream-proxies-have-one-owner',
+    violations: `
+      SELECT provider, provider_proxy_id, count(*) AS owners FROM proxies GROUP BY 1, 2 HAVING count(*) > 1`,
+  },
+  {
+    name: 'one-order-a-key',
+    violations: `
+      SELECT user_id, idempotency_key, count(*) AS orders FROM orders
+       WHERE idempotency_key IS NOT NULL AND state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
+  },
+  {
+    name: 'no-order-open-for-a-day',
+    violations: `
+      SELECT id AS order_id, state, created_at FROM orders
+       WHERE state IN ('reserved', 'submitting', 'confirming') AND created_at < now() - interval '24 hours 15 minutes'`,
+  },
+] as const;

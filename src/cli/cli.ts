@@ -1,0 +1,155 @@
+import { NestFactory } from '@nestjs/core';
+import { Command } from 'commander';
+import { AdministrationModule } from '../administration.module';
+import { AuditService } from '../audit';
+import { TokensService, type ApiToken } from '../auth';
+import { readEnvironment } from '../config';
+import { migrate } from '../database';
+import { LedgerService } from '../ledger';
+import { acquireResources } from '../resources';
+import { UsersService, type User } from '../users';
+import { parseAmount, parseDurationMs, parseId, parseScopes, parseText } from './options';
+import type { INestApplicationContext } from '@nestjs/common';
+
+const print = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+const note = (line: string): void => void process.stderr.write(`${line}\n`);
+
+const userJson = (user: User) => ({
+  id: user.id,
+  username: user.username,
+  tg_id: user.tgId,
+  web_username: user.webUsername,
+  has_app: user.hasApp,
+  created_at: user.createdAt,
+});
+
+const tokenJson = (token: ApiToken) => ({
+  id: token.id,
+  user_id: token.userId,
+  name: token.name,
+  scopes: token.scopes,
+  created_at: token.createdAt,
+  expires_at: token.expiresAt,
+  revoked_at: token.revokedAt,
+  last_used_at: token.lastUsedAt,
+});
+
+/** Runs a use case over the database of the environment: beside a running service, or alone. */
+async function withServices(useCase: (app: INestApplicationContext) => Promise<unknown>): Promise<void> {
+  const environment = readEnvironment();
+  const resources = await acquireResources(environment, { upstream: false }, note);
+  try {
+    if (environment.migrateOnStart) await migrate(resources.config.databaseUrl);
+    const app = await NestFactory.createApplicationContext(AdministrationModule.with(resources.config), {
+      logger: false,
+      abortOnError: false,
+    });
+    try {
+      print(await useCase(app));
+    } finally {
+      await app.close();
+    }
+  } finally {
+    await resources.release();
+  }
+}
+
+export function createCli(): Command {
+  const cli = new Command('cli')
+    .description('Administration of the proxy rental service. Prints JSON.')
+    .exitOverride();
+
+  const users = cli.command('users').description('Users');
+  users
+    .command('create')
+    .requiredOption('--username <name>', 'name on the messaging platform', parseText)
+    .option('--tg-id <number>', 'number on the messaging platform', parseId)
+    .option('--web-username <name>', 'login on the website', parseText)
+    .option('--has-app', 'has opened the companion application')
+    .action((options: { username: string; tgId?: number; webUsername?: string; hasApp?: boolean }) =>
+      withServices(async (app) => userJson(await app.get(UsersService).create(options))),
+    );
+  users
+    .command('list')
+    .action(() => withServices(async (app) => (await app.get(UsersService).list()).map(userJson)));
+
+  const tokens = cli.command('tokens').description('API tokens');
+  tokens
+    .command('create')
+    .requiredOption('--user <id>', 'whose', parseId)
+    .requiredOption('--scopes <list>', 'separated by commas, or all', parseScopes)
+    .option('--name <name>', 'what it is for', parseText)
+    .option('--expires-in <duration>', 'e.g. 90m, 12h, 30d', parseDurationMs)
+    .action(
+      (options: {
+        user: number;
+        scopes: ReturnType<typeof parseScopes>;
+        name?: string;
+        expiresIn?: number;
+      }) =>
+        withServices(async (app) => {
+          const { text, token } = await app.get(TokensService).issue({
+            userId: options.user,
+            scopes: options.scopes,
+            name: options.name,
+            expiresAt: options.expiresIn === undefined ? undefined : new Date(Date.now() + options.expiresIn),
+          });
+          return { ...tokenJson(token), token: text };
+        }),
+    );
+  tokens
+    .command('list')
+    .requiredOption('--user <id>', 'whose', parseId)
+    .action(({ user }: { user: number }) =>
+      withServices(async (app) => (await app.get(TokensService).list(user)).map(tokenJson)),
+    );
+  tokens
+    .command('revoke')
+    .requiredOption('--id <id>', 'of the token', parseId)
+    .action(({ id }: { id: number }) =>
+      withServices(async (app) => tokenJson(await app.get(TokensService).revoke(id))),
+    );
+
+  const balance = cli.command('balance').description('Balances');
+  for (const direction of ['credit', 'debit'] as const) {
+    balance
+      .command(direction)
+      .requiredOption('--user <id>', 'whose', parseId)
+      .requiredOption('--amount <roubles>', 'e.g. 500.00', parseAmount)
+      .requiredOption('--reason <text>', 'kept with the entry', parseText)
+      .action((options: { user: number; amount: ReturnType<typeof parseAmount>; reason: string }) =>
+        withServices((app) =>
+          app.get(LedgerService)[direction](options.user, options.amount, options.reason),
+        ),
+      );
+  }
+
+  cli
+    .command('audit')
+    .description('Holds the books against what must always be true; exit code 1 when something is not')
+    .action(() =>
+      withServices(async (app) => {
+        const report = await app.get(AuditService).run();
+        if (!report.ok) {
+          process.exitCode = 1;
+          const broken = report.checks.filter((check) => check.violations > 0);
+          note(`Broken: ${broken.map((check) => `${check.name} (${check.violations})`).join(', ')}`);
+        }
+        return report;
+      }),
+    );
+
+  cli
+    .command('migrate')
+    .description('Brings the database up to date')
+    .action(async () => {
+      const resources = await acquireResources(readEnvironment(), { upstream: false }, note);
+      try {
+        print({ migrations: await migrate(resources.config.databaseUrl) });
+      } finally {
+        await resources.release();
+      }
+    });
+
+  return cli;
+}

@@ -1,0 +1,43 @@
+import { InvalidArgumentError } from 'commander';
+import { ALL_SCOPES, isScope, type Scope } from '../auth';
+import { Money } from '../common';
+
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A positive whole number that is exact in JSON. */
+export function parseId(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('must be a positive whole number.');
+  return Number(text);
+}
+
+export function parseScopes(text: string): Scope[] {
+  if (text === 'all') return ALL_SCOPES;
+  const names = text.split(',').map((name) => name.trim());
+  const scopes = names.filter(isScope);
+  if (scopes.length < names.length)
+    throw new InvalidArgumentError(`known scopes: all, ${ALL_SCOPES.join(', ')}.`);
+  return [...new Set(scopes)];
+}
+
+/** `90m`, `12h` or `30d`, in milliseconds. */
+export function parseDurationMs(text: string): number {
+  const [, amount, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
+  if (!amount || !unit)
+    throw new InvalidArgumentError('must be a number of minutes, hours or days, e.g. 90m, 12h, 30d.');
+  return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
+}
+
+/** Roubles with at most two decimals. */
+export function parseAmount(text: string): Money {
+  try {
+    return Money.parse(text);
+  } catch {
+    throw new InvalidArgumentError('must be an amount in roubles, e.g. 500.00.');
+  }
+}
+
+export function parseText(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed.length > 500) throw new InvalidArgumentError('must be 1 to 500 characters.');
+  return trimmed;
+}
