@@ -1,0 +1,144 @@
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const ORDER = { country: 'ru', period: 30, count: 2, version: '6' as const };
+
+describe('Idempotency-Key', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '300' } });
+  });
+  afterAll(() => service.close());
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await service.audit();
+  });
+
+  const buy = (user: TestUser, key: string, order = ORDER) =>
+    user.api.POST('/proxies/buy', { body: order, params: { header: { 'Idempotency-Key': key } } });
+
+  const soldTo = async (user: TestUser): Promise<number> =>
+    (await service.control.getBook()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
+
+  it('answers a repeated request as the first time, and buys once', async () => {
+    const user = await service.createUser();
+    const first = await buy(user, 'a');
+    const second = await buy(user, 'a');
+    expect(first.response.status).toBe(200);
+    expect(first.response.headers.get('Idempotency-Replayed')).toBeNull();
+    expect(second.response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(second.data).toEqual(first.data);
+    expect(await soldTo(user)).toBe(1);
+  });
+
+  it('answers the same body after the proxies were prolonged', async () => {
+    const user = await service.createUser();
+    const first = await buy(user, 'a');
+    const proxyId = first.data?.proxies[0]?.id ?? '';
+    const prolong = (key: string) =>
+      user.api.POST('/proxies/{proxy_id}/prolong', {
+        body: { period: 30 },
+        params: { path: { proxy_id: proxyId }, header: { 'Idempotency-Key': key } },
+      });
+    const prolonged = await prolong('b');
+    await prolong('c');
+    expect((await buy(user, 'a')).data).toEqual(first.data);
+    expect((await prolong('b')).data).toEqual(prolonged.data);
+    expect((await service.control.getBook()).prolongations).toHaveLength(2);
+  });
+
+  it('takes a quoted key for the same as an unquoted one, and another case of the country for the same request', async () => {
+    const user = await service.createUser();
+    const first = await buy(user, 'quoted');
+    const second = await buy(user, '"quoted"', { ...ORDER, country: 'RU' });
+    expect(second.data).toEqual(first.data);
+  });
+
+  it('is one user’s own', async () => {
+    const [one, other] = [await service.createUser(), await service.createUser()];
+    const first = await buy(one, 'mine');
+    const second = await buy(other, 'mine');
+    expect(second.response.headers.get('Idempotency-Replayed')).toBeNull();
+    expect(second.data?.order_id).not.toBe(first.data?.order_id);
+  });
+
+  it('refuses the same key with another request', async () => {
+    const user = await service.createUser();
+    await buy(user, 'k');
+    const { error, response } = await buy(user, 'k', { ...ORDER, count: 3 });
+    expect(response.status).toBe(422);
+    expect(error).toEqual({
+      detail: [
+        {
+          type: 'idempotency_key_reused',
+          loc: ['header', 'Idempotency-Key'],
+          msg: expect.any(String),
+          input: 'k',
+        },
+      ],
+    });
+  });
+
+  it.each(['""', 'two words', 'k'.repeat(256), '\u00e9'])('refuses the malformed key %p', async (key) => {
+    const user = await service.createUser();
+    const { error, response } = await buy(user, key);
+    expect(response.status).toBe(422);
+    expect(error).toMatchObject({
+      detail: [{ type: 'idempotency_key_invalid', loc: ['header', 'Idempotency-Key'] }],
+    });
+    expect(await soldTo(user)).toBe(0);
+  });
+
+  it('answers 409 while the first request is under way', async () => {
+    const user = await service.createUser();
+    const gate = await service.control.orderGate({ method: 'buy', stage: 'received' });
+    const first = buy(user, 'busy');
+    await service.control.untilGateReached(gate);
+    const second = await buy(user, 'busy');
+    await service.control.openGate(gate);
+    expect(second.response.status).toBe(409);
+    expect(second.error).toEqual({ detail: 'A request with this Idempotency-Key is in progress' });
+    expect((await first).response.status).toBe(200);
+  });
+
+  it('is free again after a refusal', async () => {
+    const user = await service.createUser();
+    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
+    const refused = await buy(user, 'again');
+    const bought = await buy(user, 'again');
+    expect(refused.response.status).toBe(503);
+    expect(refused.error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect(bought.response.status).toBe(200);
+    expect(bought.response.headers.get('Idempotency-Replayed')).toBeNull();
+  });
+
+  it('keeps to an order that is being confirmed, and gives its outcome once there is one', async () => {
+    const user = await service.createUser();
+    // Bought, the answer lost, and not to be seen in the listing at first.
+    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 500 });
+    const lost = await buy(user, 'lost');
+    expect(lost.response.status).toBe(503);
+    expect(lost.error).toMatchObject({
+      detail: expect.stringMatching(/^Service temporarily unavailable: order \d+ is being confirmed$/),
+    });
+
+    let repeated = await buy(user, 'lost');
+    while (repeated.response.status === 503) {
+      expect(repeated.error).toEqual(lost.error);
+      repeated = await buy(user, 'lost');
+    }
+    expect(repeated.response.status).toBe(200);
+    expect(repeated.response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(repeated.data?.proxies).toHaveLength(2);
+    expect(await soldTo(user)).toBe(1);
+  });
+
+  it('buys once for 50 requests at the same moment', async () => {
+    const user = await service.createUser();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => buy(user, 'storm')));
+    const statuses = new Set(answers.map(({ response }) => response.status));
+    expect([...statuses].filter((status) => status !== 200 && status !== 409)).toEqual([]);
+    expect(statuses.has(200)).toBe(true);
+    expect(await soldTo(user)).toBe(1);
+  });
+});

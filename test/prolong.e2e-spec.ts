@@ -1,0 +1,141 @@
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const DAY_MS = 24 * 3_600_000;
+
+describe('POST /proxies/{proxy_id}/prolong', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await service.audit();
+  });
+
+  const prolong = (user: TestUser, proxyId: string, body = { period: 30 }) =>
+    user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: proxyId } },
+      body: body,
+    });
+
+  async function buyOne(user: TestUser, order: { version?: string } = {}) {
+    const { data } = await user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30, ...order },
+    });
+    const proxy = data?.proxies[0];
+    if (!proxy) throw new Error('nothing was bought');
+    return proxy;
+  }
+
+  /** The provider's number of a proxy, for the sandbox's control interface. */
+  async function providerIdOf(proxyId: string): Promise<number> {
+    const [row] = await service.dataSource.query<{ id: string }[]>(
+      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
+      [proxyId],
+    );
+    return Number(row?.id);
+  }
+
+  it('moves the end as the upstream says and takes the price of one proxy', async () => {
+    const user = await service.createUser({ balance: '1000.00' });
+    const bought = await buyOne(user);
+    const before = await service.balanceOf(user);
+    const { data: quote } = await user.api.GET('/price', { params: { query: { count: 1, period: 14 } } });
+
+    const { data, response } = await prolong(user, bought.id, { period: 14 });
+
+    expect(response.status).toBe(200);
+    expect(data).toMatchObject({
+      order_id: expect.any(Number),
+      price_charged: quote?.price_final,
+      currency: 'RUB',
+    });
+    expect(Date.parse(data?.proxy.date_end ?? '')).toBe(Date.parse(bought.date_end ?? '') + 14 * DAY_MS);
+    expect({ ...data?.proxy, date_end: null }).toEqual({ ...bought, date_end: null });
+    const after = await service.balanceOf(user);
+    expect(Number(before.available) - Number(after.available)).toBeCloseTo(Number(quote?.price_final), 2);
+    const { data: listed } = await user.api.GET('/proxies');
+    expect(listed).toEqual([data?.proxy]);
+  });
+
+  it.each([
+    ['6', 2, 'Minimum renewal period for IPv6 is 3 days'],
+    ['4', 6, 'Minimum renewal period for IPv4 is 7 days'],
+    ['4s', 6, 'Minimum renewal period for IPv4 shared is 7 days'],
+    ['6', 4, 'Unsupported rental period'],
+    ['6', 99_999, 'Unsupported rental period'],
+  ])('refuses a proxy of version %s for %i days with: %s', async (version, period, detail) => {
+    const user = await service.createUser();
+    const { id } = await buyOne(user, { version });
+    const before = await service.balanceOf(user);
+    const { error, response } = await prolong(user, id, { period });
+    expect(response.status).toBe(400);
+    expect(error).toEqual({ detail });
+    expect(await service.balanceOf(user)).toEqual(before);
+  });
+
+  it.each(['999999999', '0', '-1', 'abc', '1e3', '%20', '99999999999999999999'])(
+    'does not know the proxy %s',
+    async (proxyId) => {
+      const user = await service.createUser();
+      const { error, response } = await prolong(user, proxyId);
+      expect(response.status).toBe(404);
+      expect(error).toEqual({ detail: 'Proxy not found' });
+    },
+  );
+
+  it("does not know another user's proxy", async () => {
+    const { id } = await buyOne(await service.createUser());
+    const { response } = await prolong(await service.createUser(), id);
+    expect(response.status).toBe(404);
+  });
+
+  it('refuses what the balance cannot pay', async () => {
+    const owner = await service.createUser({ balance: '1000.00' });
+    const { id } = await buyOne(owner);
+    await service.dataSource.query(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
+       SELECT user_id, 'adjustment', -available, 0, 'test' FROM accounts WHERE user_id = $1`,
+      [owner.id],
+    );
+    const { error, response } = await prolong(owner, id);
+    expect(response.status).toBe(400);
+    expect(error).toEqual({ detail: 'Insufficient balance' });
+  });
+
+  it('refuses a proxy that the upstream no longer has', async () => {
+    const user = await service.createUser();
+    const { id } = await buyOne(user);
+    const before = await service.balanceOf(user);
+    await service.control.withdrawProxy(await providerIdOf(id));
+    const { error, response } = await prolong(user, id);
+    expect(response.status).toBe(400);
+    expect(error).toEqual({ detail: 'Proxy can no longer be prolonged' });
+    expect(await service.balanceOf(user)).toEqual(before);
+  });
+
+  it('prolongs an expired proxy from wherever the upstream counts', async () => {
+    const user = await service.createUser();
+    const { id } = await buyOne(user);
+    const anHourAgo = Math.floor(Date.now() / 1000) - 3600;
+    await service.control.changeProxy(await providerIdOf(id), { unixtimeEnd: anHourAgo });
+    const { data } = await prolong(user, id, { period: 3 });
+    expect(Date.parse(data?.proxy.date_end ?? '')).toBeGreaterThan(Date.now() + 2 * DAY_MS);
+    expect(data?.proxy.active).toBe(true);
+  });
+
+  it('has one prolongation of a proxy at a time', async () => {
+    const user = await service.createUser();
+    const { id } = await buyOne(user);
+    const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
+    const first = prolong(user, id);
+    await service.control.untilGateReached(gate);
+    const second = await prolong(user, id);
+    await service.control.openGate(gate);
+    expect(second.response.status).toBe(409);
+    expect(second.error).toEqual({ detail: 'A prolongation of this proxy is in progress' });
+    expect((await first).response.status).toBe(200);
+  });
+});

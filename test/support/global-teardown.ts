@@ -1,0 +1,5 @@
+import { tearDown } from './global-setup';
+
+export default async function globalTeardown(): Promise<void> {
+  await tearDown();
+}

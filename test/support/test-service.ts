@@ -1,0 +1,100 @@
+import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { DataSource } from 'typeorm';
+import { createApplication } from '../../src/application';
+import { AuditService } from '../../src/audit';
+import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
+import { Money } from '../../src/common';
+import { readEnvironment } from '../../src/config';
+import { LedgerService } from '../../src/ledger';
+import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
+import { UsersService } from '../../src/users';
+import { createApiClient, type ApiClient } from './api-client';
+import { TestClock } from './test-clock';
+import { createTestDatabase } from './test-database';
+
+export interface TestUser {
+  readonly id: number;
+  readonly token: string;
+  readonly api: ApiClient;
+}
+
+export interface TestService {
+  readonly app: NestExpressApplication;
+  readonly baseUrl: string;
+  readonly clock: TestClock;
+  readonly dataSource: DataSource;
+  readonly sandbox: RunningSandbox;
+  readonly control: SandboxControl;
+  createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
+  balanceOf(user: TestUser): Promise<{ available: string; held: string }>;
+  /** Fails the test when an invariant of the books is broken. */
+  audit(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What makes the tests quick, and nothing else: no rate limit, short quiet times. */
+const QUICK = {
+  LOG_LEVEL: 'error',
+  LOG_FORMAT: 'json',
+  PROVIDER_TIMEOUT_MS: '2000',
+  PROVIDER_RATE_PER_SECOND: '10000',
+  RECONCILE_QUIET_SECONDS: '2',
+  RECONCILE_INTERVAL_MS: '50',
+};
+
+/** The whole application on a database and a sandbox of its own, listening. */
+export async function startTestService(
+  options: { environment?: Record<string, string>; sandbox?: SandboxOptions } = {},
+): Promise<TestService> {
+  const database = await createTestDatabase();
+  const sandbox = await startSandbox({ rateLimitPerSecond: null, ...options.sandbox });
+  const environment = readEnvironment({
+    DATABASE_URL: database.url,
+    PX6_API_KEY: sandbox.apiKey,
+    PX6_BASE_URL: sandbox.baseUrl,
+    ...QUICK,
+    ...options.environment,
+  });
+  const clock = new TestClock();
+  const app = await createApplication(
+    { ...environment, databaseUrl: database.url, upstream: sandbox },
+    clock,
+  );
+  await app.listen(0, '127.0.0.1');
+  const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
+  const dataSource = app.get(DataSource);
+
+  return {
+    app,
+    baseUrl,
+    clock,
+    dataSource,
+    sandbox,
+    control: new SandboxControl(sandbox.controlUrl),
+    async createUser({ balance = '10000.00', scopes = ALL_SCOPES } = {}) {
+      const { id } = await app.get(UsersService).create({ username: 'test' });
+      const amount = Money.parse(balance);
+      if (amount.isPositive()) await app.get(LedgerService).credit(id, amount, 'test');
+      const { text } = await app.get(TokensService).issue({ userId: id, scopes });
+      return { id, token: text, api: createApiClient(baseUrl, text) };
+    },
+    async balanceOf({ id }) {
+      const [account] = await dataSource.query<{ available: string; held: string }[]>(
+        'SELECT available, held FROM accounts WHERE user_id = $1',
+        [id],
+      );
+      if (!account) throw new Error('no account');
+      return account;
+    },
+    async audit() {
+      const { checks } = await app.get(AuditService).run();
+      expect(checks.filter((check) => check.violations > 0)).toEqual([]);
+    },
+    async close() {
+      await app.close();
+      await sandbox.close();
+      await database.drop();
+    },
+  };
+}

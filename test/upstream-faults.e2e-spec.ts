@@ -1,0 +1,205 @@
+import type { FaultOrder } from '../src/sandbox';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
+const CONFIRMING = {
+  detail: expect.stringMatching(/^Service temporarily unavailable: order \d+ is being confirmed$/),
+};
+
+describe('an upstream that fails', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService({
+      environment: { PROVIDER_TIMEOUT_MS: '300', RECONCILE_QUIET_SECONDS: '1' },
+    });
+  });
+  afterAll(() => service.close());
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await service.audit();
+  });
+
+  const buy = (user: TestUser) => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+
+  const prolong = (user: TestUser, proxyId: string) =>
+    user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: proxyId } },
+      body: { period: 30 },
+    });
+
+  const proxiesOf = async (user: TestUser) => (await user.api.GET('/proxies')).data ?? [];
+
+  /** Waits until no order of the user is open: what reconciliation brings about by itself. */
+  async function settled(user: TestUser): Promise<void> {
+    for (;;) {
+      const { held } = await service.balanceOf(user);
+      if (held === '0.00') return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  describe('when it is certain that nothing was bought', () => {
+    it.each<[string, FaultOrder]>([
+      ['it has no money for us', { method: 'buy', kind: 'error', errorId: 400 }],
+      ['it refuses our key', { method: 'buy', kind: 'error', errorId: 100 }],
+      ['it refuses our address', { method: 'buy', kind: 'error', errorId: 105 }],
+      ['it answers 429', { method: 'buy', kind: 'http-status', status: 429 }],
+    ])('answers 503 with the money back: %s', async (_, fault) => {
+      const user = await service.createUser({ balance: '500.00' });
+      await service.control.orderFault(fault);
+      const { error, response } = await buy(user);
+      expect(response.status).toBe(503);
+      expect(error).toEqual(UNAVAILABLE);
+      expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
+    });
+  });
+
+  describe('when a purchase’s answer is lost and the purchase is there', () => {
+    it.each<[string, FaultOrder]>([
+      ['connection closed', { method: 'buy', kind: 'answer-lost' }],
+      ['connection reset', { method: 'buy', kind: 'reset', effect: true }],
+      ['no answer in time', { method: 'buy', kind: 'hang' }],
+      ['502', { method: 'buy', kind: 'http-status', status: 502, effect: true }],
+      ['503', { method: 'buy', kind: 'http-status', status: 503, effect: true }],
+      ['error 30', { method: 'buy', kind: 'error', errorId: 30, effect: true }],
+      ['half the JSON', { method: 'buy', kind: 'truncated-json' }],
+      ['a body that stops in the middle', { method: 'buy', kind: 'truncated-json', disconnect: true }],
+      ['a web page', { method: 'buy', kind: 'html', effect: true }],
+      ['another currency', { method: 'buy', kind: 'wrong-currency' }],
+      ['one byte at a time', { method: 'buy', kind: 'drip', bytes: 1, intervalMs: 50 }],
+      ['429 in spite of it', { method: 'buy', kind: 'http-status', status: 429, effect: true }],
+    ])('delivers it in the same answer: %s', async (_, fault) => {
+      const user = await service.createUser();
+      await service.control.orderFault(fault);
+      const { data, response } = await buy(user);
+      expect(response.status).toBe(200);
+      expect(await proxiesOf(user)).toEqual(data?.proxies);
+    });
+  });
+
+  it('delivers in the background what the listing shows late', async () => {
+    const user = await service.createUser();
+    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 600 });
+    const { error, response } = await buy(user);
+    expect(response.status).toBe(503);
+    expect(error).toEqual(CONFIRMING);
+    await settled(user);
+    expect(await proxiesOf(user)).toHaveLength(1);
+  });
+
+  it.each<[string, FaultOrder]>([
+    ['connection reset', { method: 'buy', kind: 'reset' }],
+    ['no answer in time', { method: 'buy', kind: 'hang', effect: false }],
+    ['502', { method: 'buy', kind: 'http-status', status: 502 }],
+    ['error 30', { method: 'buy', kind: 'error', errorId: 30 }],
+    ['a web page', { method: 'buy', kind: 'html' }],
+  ])('holds the money until two looks have shown nothing, then gives it back: %s', async (_, fault) => {
+    const user = await service.createUser({ balance: '500.00' });
+    await service.control.orderFault(fault);
+    const { error, response } = await buy(user);
+    expect(response.status).toBe(503);
+    expect(error).toEqual(CONFIRMING);
+    expect((await service.balanceOf(user)).held).not.toBe('0.00');
+    await settled(user);
+    expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
+    const [order] = await service.dataSource.query(
+      `SELECT extract(epoch FROM closed_at - deadline)::float8 AS quiet FROM orders WHERE user_id = $1`,
+      [user.id],
+    );
+    expect(order.quiet).toBeGreaterThanOrEqual(1);
+  });
+
+  it('does not take a failed look for an empty one', async () => {
+    const user = await service.createUser();
+    await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
+    const blind = await service.control.orderFault({
+      method: 'getproxy',
+      kind: 'http-status',
+      status: 500,
+      times: null,
+    });
+    expect(blind).toBeGreaterThan(0);
+    await buy(user);
+    await untilLooks(user, 9);
+    expect((await service.balanceOf(user)).held).not.toBe('0.00');
+    await service.control.resetFaults();
+    await settled(user);
+    expect(await proxiesOf(user)).toHaveLength(1);
+  });
+
+  async function untilLooks(user: TestUser, looks: number): Promise<void> {
+    for (;;) {
+      const [order] = await service.dataSource.query('SELECT looks FROM orders WHERE user_id = $1', [
+        user.id,
+      ]);
+      if (order.looks >= looks) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  describe('when a prolongation’s answer is lost', () => {
+    it.each<[string, FaultOrder]>([
+      ['connection closed', { method: 'prolong', kind: 'answer-lost' }],
+      ['error 30', { method: 'prolong', kind: 'error', errorId: 30, effect: true }],
+      ['half the JSON', { method: 'prolong', kind: 'truncated-json' }],
+    ])('tells by the moved date that it was done: %s', async (_, fault) => {
+      const user = await service.createUser();
+      await buy(user);
+      const [before] = await proxiesOf(user);
+      await service.control.orderFault(fault);
+      const { data, response } = await prolong(user, before?.id ?? '');
+      expect(response.status).toBe(200);
+      expect(data?.proxy.date_end).not.toBe(before?.date_end);
+    });
+
+    it('gives the money back when the date has not moved', async () => {
+      const user = await service.createUser();
+      await buy(user);
+      const [proxy] = await proxiesOf(user);
+      const before = await service.balanceOf(user);
+      await service.control.orderFault({ method: 'prolong', kind: 'http-status', status: 502 });
+      const { error } = await prolong(user, proxy?.id ?? '');
+      expect(error).toEqual(CONFIRMING);
+      await settled(user);
+      expect(await service.balanceOf(user)).toEqual(before);
+      expect(await proxiesOf(user)).toEqual([proxy]);
+    });
+
+    it('leaves it to staff when the date moved by something else', async () => {
+      const user = await service.createUser();
+      await buy(user);
+      const [proxy] = await proxiesOf(user);
+      const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
+      const answer = prolong(user, proxy?.id ?? '');
+      await service.control.untilGateReached(gate);
+      const [row] = await service.dataSource.query(
+        'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
+        [proxy?.id],
+      );
+      await service.control.changeProxy(Number(row.id), {
+        unixtimeEnd: Math.floor(Date.parse(proxy?.date_end ?? '') / 1000) + 5 * 86_400,
+      });
+      await service.control.openGate(gate, 'drop');
+      expect((await answer).error).toEqual(CONFIRMING);
+      const [order] = await service.dataSource.query(
+        `SELECT state FROM orders WHERE user_id = $1 AND kind = 'prolongation'`,
+        [user.id],
+      );
+      expect(order.state).toBe('review');
+    });
+  });
+
+  it('keeps a record of what was said, without passwords', async () => {
+    const user = await service.createUser();
+    const { data } = await buy(user);
+    const calls = await service.dataSource.query(
+      'SELECT method, outcome, request::text, answer::text FROM upstream_calls WHERE order_id = $1',
+      [data?.order_id],
+    );
+    expect(calls).toEqual([expect.objectContaining({ method: 'buy', outcome: 'done' })]);
+    const password = data?.proxies[0]?.password ?? '';
+    expect(JSON.stringify(calls)).not.toContain(password);
+    expect(JSON.stringify(calls)).not.toContain(service.sandbox.apiKey);
+  });
+});

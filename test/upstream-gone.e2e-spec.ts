@@ -1,0 +1,25 @@
+import { startTestService, type TestService } from './support/test-service';
+
+describe('an upstream that does not listen', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+
+  it('has no effect on the balance: certainly nothing was bought', async () => {
+    const user = await service.createUser({ balance: '500.00' });
+    const buy = () => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    expect((await buy()).response.status).toBe(200);
+    const before = await service.balanceOf(user);
+
+    await service.sandbox.close();
+    const { error, response } = await buy();
+
+    expect(response.status).toBe(503);
+    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect(await service.balanceOf(user)).toEqual(before);
+    await service.audit();
+  });
+});
