@@ -1,0 +1,72 @@
+import type { ListedProxy } from '../provider';
+import { prolongationEvidence, purchaseEvidence } from './evidence';
+import type { Order } from './order.entity';
+
+const DAY_MS = 24 * 3_600_000;
+const SUBMITTED = new Date('2026-05-10T12:00:00Z');
+const END = new Date('2026-06-01T00:00:00Z');
+
+const order = (fields: Partial<Order> = {}): Order =>
+  ({
+    count: 2,
+    period: 30,
+    providerPrice: '10.0000',
+    submittedAt: SUBMITTED,
+    dateEndBefore: END,
+    ...fields,
+  }) as Order;
+
+const listed = (dateEnd: Date): ListedProxy => ({
+  id: '1',
+  host: '127.0.0.1',
+  port: '1',
+  login: 'l',
+  password: 'p',
+  type: 'http',
+  dateStart: END,
+  dateEnd,
+  tag: 't',
+});
+const movedBy = (days: number, from = END): ListedProxy => listed(new Date(from.getTime() + days * DAY_MS));
+
+describe('evidence of a purchase', () => {
+  it.each([
+    [0, { kind: 'nothing' }],
+    [1, { kind: 'bought', whole: false }],
+    [2, { kind: 'bought', whole: true }],
+    [3, { kind: 'contradictory' }],
+  ])('%i of 2 proxies under the tag', (found, evidence) => {
+    expect(
+      purchaseEvidence(
+        order(),
+        Array.from({ length: found }, () => listed(END)),
+      ),
+    ).toMatchObject(evidence);
+  });
+});
+
+describe('evidence of a prolongation', () => {
+  it.each<[string, ListedProxy | undefined, object]>([
+    ['an end that has not moved', listed(END), { kind: 'nothing' }],
+    ['an end moved by the period', movedBy(30), { kind: 'prolonged', times: 1 }],
+    ['an end moved by the period and an hour', movedBy(30 + 1 / 24), { kind: 'prolonged', times: 1 }],
+    ['an end moved by twice the period', movedBy(60), { kind: 'prolonged', times: 2 }],
+    ['an end moved by something else', movedBy(5), { kind: 'contradictory' }],
+    ['an end moved back', movedBy(-1), { kind: 'contradictory' }],
+    ['no such proxy', undefined, { kind: 'inconclusive' }],
+  ])('%s', (_, proxy, evidence) => {
+    expect(prolongationEvidence(order(), proxy)).toMatchObject(evidence);
+  });
+
+  it('takes a period from the call for a proxy that had expired', () => {
+    const expired = order({ dateEndBefore: new Date('2026-05-01T00:00:00Z') });
+    expect(prolongationEvidence(expired, movedBy(30, SUBMITTED))).toMatchObject({
+      kind: 'prolonged',
+      times: 1,
+    });
+  });
+
+  it('does not take a period from the call for a proxy that had not', () => {
+    expect(prolongationEvidence(order(), movedBy(30, SUBMITTED))).toMatchObject({ kind: 'contradictory' });
+  });
+});

@@ -1,0 +1,262 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Global, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { AppConfig } from '../../config';
+import { Deadline } from '../deadline';
+import { ProviderOutcomeUnknown, ProviderRefused, ProviderUnavailable } from '../provider-errors';
+import { ProviderModule } from '../provider.module';
+import { type ProviderCallRecord, UpstreamProvider } from '../upstream-provider';
+
+const API_KEY = 'secret-key-0123456789';
+const ENVELOPE = { status: 'yes', user_id: '1', balance: '48.80', currency: 'RUB' };
+const PROXY = {
+  id: '11',
+  ip: '2a00::1',
+  host: '185.22.134.250',
+  port: '7330',
+  user: '5svBNZ',
+  pass: 'iagn2d',
+  type: 'http',
+  date: '2016-06-19 16:32:39',
+  date_end: '2016-07-12 11:50:41',
+  unixtime: 1466379159,
+  unixtime_end: 1468349441,
+  active: '1',
+};
+const ORDER = {
+  tag: 'prs.t.u1.o1',
+  country: 'ru',
+  version: '4s',
+  period: 7,
+  count: 1,
+  proxyType: 'http',
+} as const;
+const BOUGHT = {
+  ...ENVELOPE,
+  order_id: 7,
+  count: 1,
+  price: '28.00',
+  period: 7,
+  country: 'ru',
+  list: { 11: PROXY },
+};
+
+type Answer = (request: http.IncomingMessage, response: http.ServerResponse) => void;
+
+const json =
+  (body: unknown, status = 200): Answer =>
+  (_, response) =>
+    response.writeHead(status).end(JSON.stringify(body));
+
+describe('the PROXY6 adapter', () => {
+  let upstream: http.Server;
+  let provider: UpstreamProvider;
+  let answer: Answer;
+  let urls: string[];
+  const calls: ProviderCallRecord[] = [];
+
+  beforeAll(async () => {
+    upstream = http.createServer((request, response) => {
+      urls.push(request.url ?? '');
+      answer(request, response);
+    });
+    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+    provider = await createProvider((upstream.address() as AddressInfo).port);
+  });
+  beforeEach(() => {
+    urls = [];
+    calls.length = 0;
+  });
+  afterAll(() => {
+    upstream.closeAllConnections();
+    upstream.close();
+  });
+
+  async function createProvider(port: number): Promise<UpstreamProvider> {
+    const config = {
+      upstream: { baseUrl: `http://127.0.0.1:${port}`, apiKey: API_KEY },
+      providerTimeoutMs: 1000,
+      providerRatePerSecond: 10_000,
+    };
+    @Global()
+    @Module({ providers: [{ provide: AppConfig, useValue: config }], exports: [AppConfig] })
+    class ConfigModule {}
+    const module = await Test.createTestingModule({ imports: [ConfigModule, ProviderModule] }).compile();
+    return module.get(UpstreamProvider);
+  }
+
+  const buy = (deadline = Deadline.after(500)) =>
+    provider.buy(ORDER, { deadline, onCall: (call) => void calls.push(call) });
+
+  it('asks for what is documented, with the provider’s number of the version', async () => {
+    answer = json(BOUGHT);
+    await buy();
+    expect(urls).toEqual([
+      `/api/${API_KEY}/buy/?count=1&period=7&country=ru&version=3&type=http&descr=prs.t.u1.o1`,
+    ]);
+  });
+
+  it.each<[string, unknown]>([
+    ['an object keyed by id', { 11: PROXY }],
+    ['an array', [PROXY]],
+    ['numbers for strings', [{ ...PROXY, id: 11, port: 7330 }]],
+    ['strings for numbers', [{ ...PROXY, unixtime: '1466379159', unixtime_end: '1468349441' }]],
+    ['fields that nobody told us of', [{ ...PROXY, date_mod: '2020-01-01', type: 'auto' }]],
+  ])('reads a list that is %s', async (_, list) => {
+    answer = json({ ...BOUGHT, list, count: '1', price: 28, balance: 48.8 });
+    const purchase = await buy();
+    expect(purchase.charge).toBe('28');
+    expect(purchase.proxies).toMatchObject([
+      {
+        id: '11',
+        host: '185.22.134.250',
+        port: '7330',
+        login: '5svBNZ',
+        password: 'iagn2d',
+        dateStart: new Date('2016-06-19T23:32:39Z'),
+        dateEnd: new Date('2016-07-12T18:50:41Z'),
+      },
+    ]);
+  });
+
+  it('reads an empty listing', async () => {
+    answer = json({ ...ENVELOPE, list_count: 0, list: [] });
+    expect(await provider.proxiesByTag('prs.t.u1.o1')).toEqual([]);
+  });
+
+  it('compares the tag of a listing itself', async () => {
+    answer = json({
+      ...ENVELOPE,
+      list: [
+        { ...PROXY, descr: 'prs.t.u1.o1' },
+        { ...PROXY, id: '12', descr: 'prs.t.u1.o11' },
+      ],
+    });
+    expect(await provider.proxiesByTag('prs.t.u1.o1')).toMatchObject([{ id: '11' }]);
+  });
+
+  it('reads prolongations, prices, stock and countries', async () => {
+    answer = json({
+      ...ENVELOPE,
+      order_id: 9,
+      price: '5.51',
+      period: 7,
+      count: 1,
+      list: { 15: { id: 15, date_end: '', unixtime_end: 1500000000 } },
+    });
+    const { dateEnds } = await provider.prolong({ proxyIds: ['15'], period: 7 }, {});
+    expect(dateEnds.get('15')).toEqual(new Date(1500000000_000));
+    answer = json({ ...ENVELOPE, price: 1800.5, price_single: 0.6, period: 30, count: 100 });
+    expect(await provider.totalPrice({ count: 100, period: 30, version: '6' })).toBe('1800.5');
+    answer = json({ ...ENVELOPE, count: '971' });
+    expect(await provider.stock('ru', '6')).toBe(971);
+    answer = json({ ...ENVELOPE, list: ['RU', 'ua'] });
+    expect(await provider.countries('4')).toEqual(['ru', 'ua']);
+  });
+
+  it.each([
+    [100, 'misconfigured'],
+    [105, 'misconfigured'],
+    [110, 'misconfigured'],
+    [200, 'count'],
+    [210, 'period'],
+    [220, 'country'],
+    [230, 'not-found'],
+    [260, 'request'],
+    [300, 'out-of-stock'],
+    [400, 'out-of-funds'],
+    [404, 'not-found'],
+    [410, 'period'],
+  ])('takes error %i for a refusal: %s', async (errorId, reason) => {
+    answer = json({ status: 'no', error_id: errorId, error: 'text' });
+    const error = await buy().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ProviderRefused);
+    expect(error).toMatchObject({ reason });
+  });
+
+  it.each<[string, Answer]>([
+    ['error 30', json({ status: 'no', error_id: 30, error: 'Unknown error' })],
+    ['an error that is not documented', json({ status: 'no', error_id: 999 })],
+    ['502', json({}, 502)],
+    ['a refusal under 500', json({ status: 'no', error_id: 300 }, 500)],
+    ['429', json('Too Many Requests', 429)],
+    ['a web page', (_, response) => response.end('<html>')],
+    ['nothing', (_, response) => response.end()],
+    ['a redirect', (_, response) => response.writeHead(302, { location: '/elsewhere' }).end()],
+    ['another currency', json({ ...BOUGHT, currency: 'USD' })],
+    ['a price that is no number', json({ ...BOUGHT, price: 'free' })],
+    ['a proxy without a password', json({ ...BOUGHT, list: [{ ...PROXY, pass: undefined }] })],
+    ['a reset', (request) => void request.socket.resetAndDestroy()],
+    [
+      'half a body',
+      (_, response) =>
+        void response
+          .writeHead(200, { 'content-length': 1000 })
+          .write('{"status":"yes"', () => response.destroy()),
+    ],
+    ['no answer in time', () => undefined],
+    ['a body over 5 MB', (_, response) => void response.end('x'.repeat(6 * 1024 * 1024))],
+  ])('knows nothing of the outcome after %s, and does not ask again', async (_, given) => {
+    answer = given;
+    const error = await buy().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ProviderOutcomeUnknown);
+    expect(urls).toHaveLength(1);
+    expect(calls).toMatchObject([{ method: 'buy', outcome: 'unknown' }]);
+    expect(JSON.stringify([error, String(error), calls])).not.toContain(API_KEY);
+  });
+
+  it.each<[string, Answer]>([
+    ['another count', json({ ...BOUGHT, count: 2 })],
+    ['more than asked', json({ ...BOUGHT, list: [PROXY, { ...PROXY, id: '12' }] })],
+    ['none', json({ ...BOUGHT, list: [] })],
+  ])('knows nothing of the outcome when the answer is for %s', async (_, given) => {
+    answer = given;
+    await expect(buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    expect(urls).toHaveLength(1);
+  });
+
+  it('is certain that nothing was sent when nobody listens', async () => {
+    const closed = http.createServer();
+    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+    const { port } = closed.address() as AddressInfo;
+    await new Promise((resolve) => closed.close(resolve));
+    const lonely = await createProvider(port);
+    const error = await lonely.buy(ORDER, {}).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ProviderUnavailable);
+    expect(JSON.stringify([error, String(error)])).not.toContain(API_KEY);
+  });
+
+  it('sends nothing after the deadline', async () => {
+    answer = json(BOUGHT);
+    await buy();
+    const error = await buy(Deadline.after(0)).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ProviderUnavailable);
+    expect(urls).toHaveLength(1);
+  });
+
+  it('sends nothing when the process stood still between the call and the socket', async () => {
+    answer = json(BOUGHT);
+    await buy();
+    const late = buy(Deadline.after(20));
+    // What SIGSTOP does: no code runs until after the deadline.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
+    expect(await late.catch((thrown: unknown) => thrown)).toBeInstanceOf(ProviderUnavailable);
+    expect(urls).toHaveLength(1);
+  });
+
+  it('keeps one connection alive', async () => {
+    answer = json(BOUGHT);
+    const ports = new Set<number | undefined>();
+    upstream.on('request', (request: http.IncomingMessage) => ports.add(request.socket.remotePort));
+    for (let call = 0; call < 3; call += 1) await buy();
+    expect(ports.size).toBe(1);
+  });
+
+  it('leaves logins and passwords out of its records', async () => {
+    answer = json(BOUGHT);
+    await buy();
+    expect(JSON.stringify(calls)).toContain('185.22.134.250');
+    expect(JSON.stringify(calls)).not.toMatch(/iagn2d|5svBNZ/);
+  });
+});
