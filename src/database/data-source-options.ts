@@ -1,11 +1,11 @@
 import type { DataSourceOptions } from 'typeorm';
 import { InitialSchema1764000000000 } from './migrations/1764000000000-initial-schema';
+import { Sweep1764100000000 } from './migrations/1764100000000-sweep';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
-export const migrations = [InitialSchema1764000000000];
+export const migrations = [InitialSchema1764000000000, Sweep1764100000000];
 
-/** How long a request may wait for a free connection of the pool before it is answered 503. */
-const POOL_WAIT_MS = 5000;
+const DEFAULT_POOL_WAIT_MS = 5000;
 
 /**
  * Limits are set on the server's side. pg's own `query_timeout` hands a connection back while its transaction is still open, and
@@ -23,6 +23,8 @@ const SERVER_LIMITS = [
 export function dataSourceOptions(database: {
   url: string;
   poolSize: number;
+  /** For a free connection. */
+  poolWaitMs?: number;
   applicationName: string;
 }): DataSourceOptions & { type: 'postgres' } {
   return {
@@ -35,7 +37,7 @@ export function dataSourceOptions(database: {
     migrationsTransactionMode: 'each',
     namingStrategy: new SnakeNamingStrategy(),
     extra: {
-      connectionTimeoutMillis: POOL_WAIT_MS,
+      connectionTimeoutMillis: database.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       options: SERVER_LIMITS.map((setting) => `-c ${setting}`).join(' '),
     },
   };

@@ -16,6 +16,7 @@ export class DatabaseModule {
             ...dataSourceOptions({
               url: config.databaseUrl,
               poolSize: config.databasePoolSize,
+              poolWaitMs: config.databasePoolWaitMs,
               applicationName: 'proxy-rental-service',
             }),
             entities: [...entities],

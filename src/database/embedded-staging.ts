@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { isErrorWithCode } from './embedded-errors';
 
 /**
@@ -38,7 +37,7 @@ export async function unlessTaken(publication: Promise<void>, directory: string)
   }
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -2,4 +2,5 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
 export { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';
 export { migrate } from './migrate';
-export { queryRows, violatedConstraint } from './sql';
+export { JobLease } from './job-lease';
+export { databaseTime, isDatabaseUnavailable, mayHaveCommitted, queryRows, violatedConstraint } from './sql';

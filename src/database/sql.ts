@@ -13,9 +13,45 @@ export async function queryRows<Row>(
   return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
 }
 
+/** The database's time: what is compared between replicas is not their own. */
+export async function databaseTime(dataSource: DataSource): Promise<Date> {
+  const [row] = await queryRows<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
+  if (!row) throw new Error('the database did not tell the time');
+  return row.now;
+}
+
 /** The name of the constraint that refused a statement, or undefined when it failed for another reason. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
   return code?.startsWith('23') ? constraint : undefined;
+}
+
+/** SQLSTATE classes of a session that ended: connection exception, and operator intervention (shutdown, crash). */
+const SESSION_LOST = /^(08|57P)/;
+
+/**
+ * Whether a failed statement may have been committed all the same: it was sent, and its session ended before it was answered.
+ * Such a failure is no "no": look before saying anything.
+ */
+export function mayHaveCommitted(error: unknown): boolean {
+  if (!(error instanceof QueryFailedError)) return false;
+  const { code } = error.driverError as { code?: string };
+  return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || SESSION_LOST.test(code);
+}
+
+/** Codes of the system's and of PostgreSQL's for a server that cannot be used now: refused, full, stopping, or too slow. */
+const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|08|53|57|55P03)/;
+
+/** Whether a failure is the database's state and not the request's fault or ours. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (mayHaveCommitted(error)) return true;
+  const cause = error instanceof QueryFailedError ? (error.driverError as unknown) : error;
+  if (typeof cause !== 'object' || cause === null) return false;
+  if ('code' in cause && UNAVAILABLE.test(String(cause.code))) return true;
+  // pg-pool says it in words alone when no connection comes free in time.
+  return (
+    'message' in cause &&
+    /timeout exceeded when trying to connect|Connection terminated/.test(String(cause.message))
+  );
 }

@@ -1,3 +1,4 @@
+import type { CallPriority } from './call-rate';
 import type { Deadline } from './deadline';
 
 /** `4s` is IPv4 shared. */
@@ -18,9 +19,12 @@ export interface UpstreamProxy {
   readonly dateEnd: Date;
 }
 
-/** A proxy in a listing, with the tag it was bought under. */
+/** A proxy in a listing. */
 export interface ListedProxy extends UpstreamProxy {
+  /** It was bought under. */
   readonly tag: string;
+  readonly country: string | null;
+  readonly version: IpVersion | null;
 }
 
 export interface PurchaseRequestToProvider {
@@ -61,6 +65,8 @@ export interface ProviderCallOptions {
   /** Nothing is sent and no answer is awaited after this. Without one, the configured limit of a whole call counts from now. */
   readonly deadline?: Deadline;
   readonly onCall?: (call: ProviderCallRecord) => void;
+  /** Of a read, which waits for its turn by itself. Default `rest`. */
+  readonly priority?: CallPriority;
 }
 
 /**
@@ -83,12 +89,18 @@ export abstract class UpstreamProvider {
   abstract proxiesByTag(tag: string, options?: ProviderCallOptions): Promise<ListedProxy[]>;
 
   /**
+   * Everything that is rented under our key, expired ones too, a page at a time. Not a snapshot: what changes meanwhile may come twice
+   * or not at all.
+   */
+  abstract allProxies(): AsyncIterable<readonly ListedProxy[]>;
+
+  /**
    * Waits for a place in the rate that the provider allows. The money calls below do not wait by themselves, because what waits
    * must not count as possibly bought yet.
    *
    * @throws ProviderUnavailable when there is none in time
    */
-  abstract waitForTurn(maxWaitMs: number): Promise<void>;
+  abstract waitForTurn(priority: CallPriority, maxWaitMs: number): Promise<void>;
 
   /** Buys. Costs money each time it is called. */
   abstract buy(purchase: PurchaseRequestToProvider, options: ProviderCallOptions): Promise<ProviderPurchase>;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Ledger } from './book/ledger';
 import type { Account } from './book/book';
 import { controlRoutes } from './control/control-routes';
@@ -118,6 +119,8 @@ async function start(
 
 /** The directory holds the key and the proxies' passwords: it is its owner's alone. */
 async function openLock(directory: string): Promise<DirectoryLock> {
+  // The directory alone is private: what it lies in may have to be entered by others.
+  await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const lock = new DirectoryLock(directory);
   await lock.assertFree();

@@ -37,7 +37,15 @@ export const answers = {
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
   getprice: z.object({ price: decimal, count: integer.optional(), period: integer.optional() }),
-  getproxy: z.object({ list: listOf(proxy.extend({ descr: z.string() })) }),
+  getproxy: z.object({
+    list: listOf(
+      proxy.extend({
+        descr: z.string(),
+        country: z.string().nullish(),
+        version: z.union([z.int(), z.string()]).transform(String).nullish(),
+      }),
+    ),
+  }),
   buy: z.object({
     order_id: identifier.nullish(),
     count: integer,
@@ -50,6 +58,8 @@ export const answers = {
     list: listOf(z.object({ id: identifier, unixtime_end: unixSeconds })),
   }),
 } as const;
+
+export type Px6ListedProxy = z.output<typeof answers.getproxy>['list'][number];
 
 export type Px6Method = keyof typeof answers;
 

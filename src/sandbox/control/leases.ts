@@ -8,6 +8,7 @@ export class Leases {
   private readonly held = new Set<ServerResponse>();
   private readonly firstLeaseTimer: NodeJS.Timeout;
   private readonly heartbeat: NodeJS.Timeout;
+  private isEnding = false;
 
   /** @param onUnused called once: when the last lease is gone, or none came in time. */
   constructor(
@@ -20,7 +21,12 @@ export class Leases {
     }, HEARTBEAT_MS).unref();
   }
 
+  /** Not given any more once the last one is gone: who asks then has to start a sandbox anew. */
   grant(response: ServerResponse): void {
+    if (this.isEnding) {
+      response.writeHead(503).end();
+      return;
+    }
     clearTimeout(this.firstLeaseTimer);
     this.held.add(response);
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -40,7 +46,9 @@ export class Leases {
 
   private endUse(): void {
     const { onUnused } = this;
+    if (!onUnused) return;
     this.onUnused = undefined;
-    onUnused?.();
+    this.isEnding = true;
+    onUnused();
   }
 }
