@@ -14,6 +14,7 @@ const allowed = {
   proxies: ['common', 'config', 'auth'],
   orders: ['common', 'config', 'database', 'provider', 'auth', 'ledger', 'catalog', 'proxies'],
   health: ['auth'],
+  audit: ['database', 'provider'],
   sandbox: [],
 };
 

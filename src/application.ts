@@ -3,6 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { AppModule } from './app.module';
 import { AppLogger, type Clock, configureHttp } from './common';
 import type { AppConfig } from './config';
+import { isDatabaseUnavailable } from './database';
 import { serveDescription } from './openapi';
 
 /** The application, configured and not yet listening. Also what the tests run. */
@@ -12,7 +13,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
     abortOnError: false,
     logger: new AppLogger({ level: config.logLevel, format: config.logFormat }),
   });
-  configureHttp(app);
+  configureHttp(app, isDatabaseUnavailable);
   serveDescription(app);
   return app;
 }

@@ -1,8 +1,8 @@
 import { ApiToken } from './auth';
 import { Account, LedgerEntry } from './ledger';
-import { Order, UpstreamCall } from './orders';
+import { Order, Orphan, UpstreamCall } from './orders';
 import { Proxy } from './proxies';
 import { User } from './users';
 
 /** Every entity of the service: for the running application, the TypeORM command line, and the test of the schema against them. */
-export const entities = [Account, ApiToken, LedgerEntry, Order, Proxy, UpstreamCall, User];
+export const entities = [Account, ApiToken, LedgerEntry, Order, Orphan, Proxy, UpstreamCall, User];

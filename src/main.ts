@@ -1,22 +1,27 @@
 import 'reflect-metadata';
 import type { AddressInfo } from 'node:net';
 import { createApplication } from './application';
-import { readEnvironment } from './config';
+import { EnvironmentError, readEnvironment } from './config';
 import { migrate } from './database';
 import { provideDemo, tour } from './demo';
+import { failureLine } from './failure-line';
 import { acquireResources } from './resources';
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Resolves with the first wish to stop; a second one ends the process at once. */
+/** npm passes a terminal's Ctrl-C on to the service, which the terminal told already: one wish, two signals. */
+const SAME_WISH_MS = 1000;
+
+/** Resolves with the first wish to stop; another one, later, ends the process at once. */
 function stopWish(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => {
-        resolve();
-        process.once(signal, () => process.exit(130));
-      });
-    }
+    let firstAtMs: number | undefined;
+    const wish = (): void => {
+      firstAtMs ??= performance.now();
+      if (performance.now() - firstAtMs > SAME_WISH_MS) process.exit(130);
+      resolve();
+    };
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, wish);
   });
 }
 
@@ -46,6 +51,8 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : 'failed'}\n`);
+  // Several mistakes of the environment are better read below one another.
+  const complaint = error instanceof EnvironmentError ? error.message : failureLine(error);
+  process.stderr.write(`${complaint}\n`);
   process.exitCode = 1;
 });

@@ -10,7 +10,10 @@ export function describeApi(app: NestExpressApplication): OpenAPIObject {
     .setDescription(
       'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries `X-Request-Id`.',
     )
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API token, `prx_…`' }, 'bearer');
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
+      'bearer',
+    );
   const document = SwaggerModule.createDocument(app, builder.build());
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {}))
     Object.assign(schema, { title: name });

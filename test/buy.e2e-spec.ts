@@ -12,7 +12,7 @@ describe('POST /proxies/buy', () => {
   afterAll(() => service.close());
   afterEach(async () => {
     await service.control.resetFaults();
-    await service.audit();
+    await service.audit({ upstream: true });
   });
 
   const buy = (user: TestUser, body: PurchaseRequest) => user.api.POST('/proxies/buy', { body: body });

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
+import { ProviderModule } from '../provider';
 import { AuditService } from './audit.service';
 
-@Module({ providers: [AuditService], exports: [AuditService] })
+@Module({ imports: [ProviderModule], providers: [AuditService], exports: [AuditService] })
 export class AuditModule {}

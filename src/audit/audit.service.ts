@@ -1,7 +1,8 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
-import { INVARIANTS } from './invariants';
+import { DataSource, type QueryRunner } from 'typeorm';
+import { type ListedProxy, UpstreamProvider } from '../provider';
+import { INVARIANTS, UPSTREAM_INVARIANTS } from './invariants';
 
 export interface AuditCheck {
   readonly name: string;
@@ -21,22 +22,67 @@ const SHOWN_ROWS = 20;
 /** Holds the books against the invariants, all in one consistent snapshot. */
 @Injectable()
 export class AuditService {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
+  ) {}
 
-  run(): Promise<AuditReport> {
-    return this.dataSource.transaction('REPEATABLE READ', async (snapshot) => {
-      await snapshot.query('SET TRANSACTION READ ONLY');
-      await snapshot.query('SET LOCAL statement_timeout = 0');
+  /**
+   * @param options.upstream also against everything that the upstream lists
+   * @throws ProviderError when the upstream cannot be read to the end
+   */
+  async run({ upstream = false } = {}): Promise<AuditReport> {
+    const session = this.dataSource.createQueryRunner();
+    try {
+      // A large history takes its time, and nobody waits for these reads.
+      await session.query(
+        `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET work_mem = '64MB'`,
+      );
+      const listedAt = upstream ? await this.listUpstream(session) : undefined;
+      await session.startTransaction('REPEATABLE READ');
+      await session.query('SET TRANSACTION READ ONLY');
       const checks: AuditCheck[] = [];
-      for (const { name, violations } of INVARIANTS) {
-        const [found] = await snapshot.query<[{ violations: number; rows: unknown[] | null }]>(
-          `WITH violations AS (${violations})
-           SELECT (SELECT count(*) FROM violations) AS violations,
-                  (SELECT json_agg(shown) FROM (SELECT * FROM violations LIMIT ${SHOWN_ROWS}) AS shown) AS rows`,
-        );
-        checks.push({ name, violations: found.violations, rows: found.rows ?? [] });
+      for (const invariant of INVARIANTS) checks.push(await check(session, invariant));
+      if (listedAt) {
+        for (const invariant of UPSTREAM_INVARIANTS) checks.push(await check(session, invariant, [listedAt]));
       }
-      return { ok: checks.every((check) => check.violations === 0), checks };
-    });
+      await session.commitTransaction();
+      return { ok: checks.every((one) => one.violations === 0), checks };
+    } finally {
+      await session.query('RESET ALL; DROP TABLE IF EXISTS upstream_listing').catch(() => undefined);
+      await session.release();
+    }
   }
+
+  /** Reads everything the upstream lists into a table of this session. Gives the database's time before the first page. */
+  private async listUpstream(session: QueryRunner): Promise<Date> {
+    await session.query(
+      'CREATE TEMPORARY TABLE upstream_listing (provider_proxy_id text PRIMARY KEY, tag text, date_end timestamptz)',
+    );
+    const [{ now }] = (await session.query('SELECT clock_timestamp() AS now')) as [{ now: Date }];
+    for await (const page of this.provider.allProxies()) await store(session, page);
+    await session.query('ANALYZE upstream_listing');
+    return now;
+  }
+}
+
+async function store(session: QueryRunner, page: readonly ListedProxy[]): Promise<void> {
+  await session.query(
+    `INSERT INTO upstream_listing SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) ON CONFLICT DO NOTHING`,
+    [page.map(({ id }) => id), page.map(({ tag }) => tag), page.map(({ dateEnd }) => dateEnd)],
+  );
+}
+
+async function check(
+  session: QueryRunner,
+  { name, violations }: { readonly name: string; readonly violations: string },
+  parameters: readonly unknown[] = [],
+): Promise<AuditCheck> {
+  const [found] = (await session.query(
+    `WITH violations AS (${violations})
+     SELECT (SELECT count(*) FROM violations) AS violations,
+            (SELECT json_agg(shown) FROM (SELECT * FROM violations LIMIT ${SHOWN_ROWS}) AS shown) AS rows`,
+    [...parameters],
+  )) as [{ violations: number; rows: unknown[] | null }];
+  return { name, violations: found.violations, rows: found.rows ?? [] };
 }

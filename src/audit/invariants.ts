@@ -101,3 +101,37 @@ export const INVARIANTS = [
        WHERE state IN ('reserved', 'submitting', 'confirming') AND created_at < now() - interval '24 hours 15 minutes'`,
   },
 ] as const;
+
+/**
+ * What must hold between the books and the upstream, over a listing of everything there in `upstream_listing`, made before the snapshot
+ * of the books was taken (`$1`). What an order may still account for, or was settled since, is left out.
+ */
+export const UPSTREAM_INVARIANTS = [
+  {
+    name: 'upstream-proxies-have-an-order-or-are-known-orphans',
+    violations: `
+      SELECT l.provider_proxy_id, l.tag
+        FROM upstream_listing l
+       WHERE starts_with(l.tag, (SELECT format('prs.%s.', environment) FROM installation))
+         AND NOT EXISTS (SELECT FROM proxies p JOIN orders o ON o.id = p.order_id
+                          WHERE p.provider_proxy_id = l.provider_proxy_id AND o.tag = l.tag)
+         AND NOT EXISTS (SELECT FROM orphans WHERE orphans.provider_proxy_id = l.provider_proxy_id)
+         AND NOT EXISTS (SELECT FROM orders o WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
+  },
+  {
+    name: 'rented-proxies-are-upstream-or-known-missing',
+    violations: `
+      SELECT p.id AS proxy_id, p.provider_proxy_id, p.order_id
+        FROM proxies p
+       WHERE p.date_end > now() AND p.created_at < $1 AND p.absences < 2
+         AND NOT EXISTS (SELECT FROM upstream_listing l WHERE l.provider_proxy_id = p.provider_proxy_id)`,
+  },
+  {
+    name: 'ends-agree-with-upstream',
+    violations: `
+      SELECT p.id AS proxy_id, p.provider_proxy_id, p.date_end, l.date_end AS upstream_date_end
+        FROM proxies p JOIN upstream_listing l USING (provider_proxy_id)
+       WHERE p.date_end IS DISTINCT FROM l.date_end
+         AND NOT EXISTS (SELECT FROM orders o WHERE o.proxy_id = p.id AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
+  },
+] as const;

@@ -12,7 +12,9 @@ import { parseAmount, parseDurationMs, parseId, parseScopes, parseText } from '.
 import type { INestApplicationContext } from '@nestjs/common';
 
 const print = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
-const note = (line: string): void => void process.stderr.write(`${line}\n`);
+const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+/** Where the database lies and the like is told by the service's start; here the standard error is for refusals. */
+const ignoreNotes = (): void => undefined;
 
 const userJson = (user: User) => ({
   id: user.id,
@@ -35,9 +37,12 @@ const tokenJson = (token: ApiToken) => ({
 });
 
 /** Runs a use case over the database of the environment: beside a running service, or alone. */
-async function withServices(useCase: (app: INestApplicationContext) => Promise<unknown>): Promise<void> {
+async function withServices(
+  useCase: (app: INestApplicationContext) => Promise<unknown>,
+  needs = { upstream: false },
+): Promise<void> {
   const environment = readEnvironment();
-  const resources = await acquireResources(environment, { upstream: false }, note);
+  const resources = await acquireResources(environment, needs, ignoreNotes);
   try {
     if (environment.migrateOnStart) await migrate(resources.config.databaseUrl);
     const app = await NestFactory.createApplicationContext(AdministrationModule.with(resources.config), {
@@ -57,6 +62,8 @@ async function withServices(useCase: (app: INestApplicationContext) => Promise<u
 export function createCli(): Command {
   const cli = new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
+    // Whatever commander says of an argument, a suggestion included, on one line.
+    .configureOutput({ outputError: (text) => complain(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();
 
   const users = cli.command('users').description('Users');
@@ -127,23 +134,27 @@ export function createCli(): Command {
   cli
     .command('audit')
     .description('Holds the books against what must always be true; exit code 1 when something is not')
-    .action(() =>
-      withServices(async (app) => {
-        const report = await app.get(AuditService).run();
-        if (!report.ok) {
-          process.exitCode = 1;
-          const broken = report.checks.filter((check) => check.violations > 0);
-          note(`Broken: ${broken.map((check) => `${check.name} (${check.violations})`).join(', ')}`);
-        }
-        return report;
-      }),
+    .option('--upstream', 'also against everything that the upstream lists')
+    .action(({ upstream = false }: { upstream?: boolean }) =>
+      withServices(
+        async (app) => {
+          const report = await app.get(AuditService).run({ upstream });
+          if (!report.ok) {
+            process.exitCode = 1;
+            const broken = report.checks.filter((check) => check.violations > 0);
+            complain(`Broken: ${broken.map((check) => `${check.name} (${check.violations})`).join(', ')}`);
+          }
+          return report;
+        },
+        { upstream },
+      ),
     );
 
   cli
     .command('migrate')
     .description('Brings the database up to date')
     .action(async () => {
-      const resources = await acquireResources(readEnvironment(), { upstream: false }, note);
+      const resources = await acquireResources(readEnvironment(), { upstream: false }, ignoreNotes);
       try {
         print({ migrations: await migrate(resources.config.databaseUrl) });
       } finally {

@@ -6,8 +6,9 @@ const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** A positive whole number that is exact in JSON. */
 export function parseId(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('must be a positive whole number.');
-  return Number(text);
+  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(id)) throw new InvalidArgumentError('must be a positive whole number.');
+  return id;
 }
 
 export function parseScopes(text: string): Scope[] {

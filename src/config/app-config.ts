@@ -9,6 +9,7 @@ export abstract class AppConfig implements Omit<Environment, 'databaseUrl' | 'pr
   abstract readonly port: number;
   abstract readonly databaseUrl: string;
   abstract readonly databasePoolSize: number;
+  abstract readonly databasePoolWaitMs: number;
   abstract readonly dataDir: string;
   abstract readonly migrateOnStart: boolean;
   /** Where the PROXY6 interface answers. The key must not reach a log: it is part of every URL. */
@@ -18,6 +19,7 @@ export abstract class AppConfig implements Omit<Environment, 'databaseUrl' | 'pr
   abstract readonly purchaseWaitMs: number;
   abstract readonly reconcileQuietSeconds: number;
   abstract readonly reconcileIntervalMs: number;
+  abstract readonly sweepIntervalSeconds: number;
   abstract readonly markupPercent: string;
   abstract readonly pingTimeoutMs: number;
   abstract readonly logLevel: Environment['logLevel'];

@@ -8,6 +8,8 @@ export interface Environment {
   /** Absent: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
   readonly databasePoolSize: number;
+  /** How long a request may wait for a free connection before it is answered 503. */
+  readonly databasePoolWaitMs: number;
   readonly dataDir: string;
   readonly migrateOnStart: boolean;
   readonly provider:
@@ -20,6 +22,8 @@ export interface Environment {
   readonly purchaseWaitMs: number;
   readonly reconcileQuietSeconds: number;
   readonly reconcileIntervalMs: number;
+  /** Between two full listings of the upstream. */
+  readonly sweepIntervalSeconds: number;
   /** A decimal string, e.g. `"12.5"`. */
   readonly markupPercent: string;
   readonly pingTimeoutMs: number;
@@ -138,6 +142,7 @@ export function readEnvironment(
     port: read.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
     databaseUrl,
     databasePoolSize: read.integer('DB_POOL_SIZE', { default: 16, min: 2, max: 1000 }),
+    databasePoolWaitMs: read.integer('DB_POOL_WAIT_MS', { default: 5000, min: 10, max: 60_000 }),
     dataDir: read.text('DATA_DIR') ?? '.data',
     migrateOnStart: read.boolean('MIGRATE_ON_START', true),
     provider: readProvider(read, read.text('DATABASE_URL') === undefined),
@@ -146,6 +151,7 @@ export function readEnvironment(
     purchaseWaitMs: read.integer('PURCHASE_WAIT_MS', { default: 20_000, min: 0, max: 600_000 }),
     reconcileQuietSeconds: read.integer('RECONCILE_QUIET_SECONDS', { default: 600, min: 1, max: 86_400 }),
     reconcileIntervalMs: read.integer('RECONCILE_INTERVAL_MS', { default: 1000, min: 50, max: 60_000 }),
+    sweepIntervalSeconds: read.integer('SWEEP_INTERVAL_SECONDS', { default: 900, min: 1, max: 86_400 }),
     markupPercent: read.percent('MARKUP_PERCENT', '20'),
     pingTimeoutMs: read.integer('PING_TIMEOUT_MS', { default: 3000, min: 1, max: 60_000 }),
     logLevel: read.oneOf('LOG_LEVEL', ['error', 'warn', 'info', 'debug'], 'info'),

@@ -26,6 +26,8 @@ const listed = (dateEnd: Date): ListedProxy => ({
   dateStart: END,
   dateEnd,
   tag: 't',
+  country: 'ru',
+  version: '6',
 });
 const movedBy = (days: number, from = END): ListedProxy => listed(new Date(from.getTime() + days * DAY_MS));
 

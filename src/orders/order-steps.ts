@@ -1,12 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, In, Not, Repository } from 'typeorm';
 import { AppConfig } from '../config';
-import { queryRows } from '../database';
+import { databaseTime, mayHaveCommitted, queryRows } from '../database';
 import type { IpVersion, ProviderPurchase, ProxyType } from '../provider';
 import type { Idempotency } from './idempotency';
 import { lookOffsetsSeconds } from './look-schedule';
 import { Order, type OrderKind } from './order.entity';
+import { TAG_PREFIX_SQL } from './tag';
 
 export interface NewOrder {
   readonly userId: number;
@@ -23,6 +25,14 @@ export interface NewOrder {
   readonly idempotency: Idempotency | null;
   readonly requestId: string | null;
 }
+
+export interface PlacedOrder {
+  readonly id: number;
+  readonly tag: string;
+}
+
+/** For our own steps on the way to a claim. */
+const SLACK_SECONDS = 2;
 
 /** States in which the upstream may have been asked. */
 const POSSIBLY_BOUGHT = `('submitting', 'confirming', 'review')`;
@@ -42,21 +52,33 @@ export class OrderSteps {
 
   /**
    * Places an order and holds its money. Given up at its deadline, should nobody claim it.
+   * When the connection was lost before the database's answer came, the order is looked for: it may have been placed.
    *
    * @throws QueryFailedError by the constraints `accounts_available_check`, `orders_idempotency_key`, `orders_open_prolongation_key`
    */
-  async reserve(order: NewOrder): Promise<{ id: number; tag: string }> {
-    const [placed] = await queryRows<{ id: number; tag: string }>(
+  async reserve(order: NewOrder): Promise<PlacedOrder> {
+    const attempt = randomUUID();
+    try {
+      return await this.place(order, attempt);
+    } catch (error) {
+      const placed = mayHaveCommitted(error) ? await this.orders.findOneBy({ attempt }) : null;
+      if (!placed) throw error;
+      return placed;
+    }
+  }
+
+  private async place(order: NewOrder, attempt: string): Promise<PlacedOrder> {
+    const [placed] = await queryRows<PlacedOrder>(
       this.dataSource,
       `WITH number AS (SELECT nextval(pg_get_serial_sequence('orders', 'id')) AS id),
        placed AS (
          INSERT INTO orders (id, user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
-                             unit_price, held, provider, provider_price, idempotency_key, request_hash, request_id,
+                             unit_price, held, provider, provider_price, idempotency_key, request_hash, request_id, attempt,
                              deadline, next_look_at)
-         SELECT number.id, $1, $2, format('prs.%s.u%s.o%s', environment, $1::bigint, number.id), $3, $4, $5, $6, $7, $8,
-                $9::numeric, $9::numeric * $6::integer, $10, round($11::numeric, 4), $12, $13, $14,
+         SELECT number.id, $1, $2, format('%su%s.o%s', ${TAG_PREFIX_SQL}, $1::bigint, number.id), $3, $4, $5, $6, $7, $8,
+                $9::numeric, $9::numeric * $6::integer, $10, round($11::numeric, 4), $12, $13, $14, $16,
                 given_up, given_up
-           FROM number, installation, LATERAL (SELECT now() + make_interval(secs => $15) AS given_up) AS times
+           FROM number, LATERAL (SELECT now() + make_interval(secs => $15) AS given_up) AS times
          RETURNING id, tag, user_id, held
        ),
        hold AS (
@@ -80,6 +102,7 @@ export class OrderSteps {
         order.idempotency?.requestHash ?? null,
         order.requestId,
         this.longestWaitSeconds(),
+        attempt,
       ],
     );
     if (!placed) throw new Error('a placed order was not returned');
@@ -281,11 +304,8 @@ export class OrderSteps {
     return identity;
   }
 
-  /** The database's time. */
-  async now(): Promise<Date> {
-    const [row] = await queryRows<{ now: Date }>(this.dataSource, 'SELECT clock_timestamp() AS now');
-    if (!row) throw new Error('the database did not tell the time');
-    return row.now;
+  now(): Promise<Date> {
+    return databaseTime(this.dataSource);
   }
 
   async get(orderId: number): Promise<Order> {
@@ -299,6 +319,6 @@ export class OrderSteps {
 
   /** A reserved order may wait for two turns at the upstream and one answer before it is claimed. */
   private longestWaitSeconds(): number {
-    return (2 * this.config.purchaseWaitMs + this.config.providerTimeoutMs) / 1000 + 10;
+    return (2 * this.config.purchaseWaitMs + this.config.providerTimeoutMs) / 1000 + SLACK_SECONDS;
   }
 }

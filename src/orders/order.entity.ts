@@ -33,6 +33,8 @@ export interface DeliveredProxy {
 /** A purchase or a prolongation. Amounts are roubles; `docs/decisions/0003-orders-and-money.md` has the states. */
 @Entity('orders')
 @Unique(['tag'])
+@Unique(['attempt'])
+@Index('orders_proxy_id_idx', ['proxyId'], { where: 'proxy_id IS NOT NULL' })
 @Index('orders_user_id_idx', ['userId', 'id'])
 @Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {
   unique: true,
@@ -144,6 +146,10 @@ export class Order {
 
   @Column({ type: 'text', nullable: true })
   requestId!: string | null;
+
+  /** By which an order is found whose placing was not answered. */
+  @Column({ type: 'uuid', nullable: true })
+  attempt!: string | null;
 
   @CreateDateColumn({ type: 'timestamptz' })
   createdAt!: Date;

@@ -8,21 +8,32 @@ import { Order } from './order.entity';
 import { OrderSteps } from './order-steps';
 import { OrdersController } from './orders.controller';
 import { OrdersService } from './orders.service';
+import { Orphan } from './orphan.entity';
 import { ReconcileOrdersJob } from './reconcile-orders.job';
 import { ReconciliationService } from './reconciliation.service';
+import { SweepJob } from './sweep.job';
+import { SweepService } from './sweep.service';
 import { UpstreamCallLog } from './upstream-call-log';
 import { UpstreamCall } from './upstream-call.entity';
 
 @Module({
   imports: [
-    TypeOrmModule.forFeature([Order, UpstreamCall]),
+    TypeOrmModule.forFeature([Order, Orphan, UpstreamCall]),
     ScheduleModule.forRoot(),
     ProviderModule,
     CatalogModule,
     ProxiesModule,
   ],
   controllers: [OrdersController],
-  providers: [OrderSteps, OrdersService, ReconciliationService, ReconcileOrdersJob, UpstreamCallLog],
-  exports: [OrdersService, ReconciliationService],
+  providers: [
+    OrderSteps,
+    OrdersService,
+    ReconciliationService,
+    ReconcileOrdersJob,
+    SweepService,
+    SweepJob,
+    UpstreamCallLog,
+  ],
+  exports: [OrdersService, ReconciliationService, SweepService],
 })
 export class OrdersModule {}

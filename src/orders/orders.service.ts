@@ -161,7 +161,7 @@ export class OrdersService {
     const { id } = placed;
     return this.carryOut(id, async (claim, onCall) => {
       const { tag, providerProxyId } = await this.steps.getUpstreamIdentity(proxy.id);
-      const listed = (await this.provider.proxiesByTag(tag, { onCall })).find(
+      const listed = (await this.provider.proxiesByTag(tag, { onCall, priority: 'order' })).find(
         (one) => one.id === providerProxyId,
       );
       if (!listed) throw new ProviderRefused('not-found');
@@ -185,7 +185,7 @@ export class OrdersService {
     onCall: (record: ProviderCallRecord) => void,
   ): Promise<ProviderPurchase> {
     const deadline = Deadline.after(LOOK_AFTER_LOST_ANSWER_MS);
-    const listed = await this.provider.proxiesByTag(tag, { deadline, onCall });
+    const listed = await this.provider.proxiesByTag(tag, { deadline, onCall, priority: 'order' });
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }
 
@@ -196,7 +196,7 @@ export class OrdersService {
   ): Promise<Delivery> {
     let maySend = false;
     const claim: Claim = async (dateEndBefore) => {
-      await this.provider.waitForTurn(this.config.purchaseWaitMs);
+      await this.provider.waitForTurn('order', this.config.purchaseWaitMs);
       // Counted from before the claim: what the socket is held to ends no later than what the database stores.
       const deadline = Deadline.after(this.config.providerTimeoutMs);
       if (!(await this.steps.claim(orderId, this.config.providerTimeoutMs, dateEndBefore))) {
@@ -210,27 +210,43 @@ export class OrdersService {
     } catch (error) {
       await this.recover(orderId, error, maySend);
     }
-    return this.answer(await this.steps.get(orderId));
+    return this.orBeingConfirmed(orderId, async () => this.answer(await this.steps.get(orderId)));
+  }
+
+  /** Whatever fails once an order is placed, its caller is told its number: its outcome can be asked for. */
+  private async orBeingConfirmed<Result>(orderId: number, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof DomainError) throw error;
+      this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
+      throw new OrderBeingConfirmed(orderId);
+    }
   }
 
   /**
    * After a failure: gives the money back when it is certain that nothing was bought, and says why; otherwise looks once and leaves
    * the rest to reconciliation.
    */
-  private async recover(orderId: number, error: unknown, maySend: boolean): Promise<void> {
-    try {
+  private recover(orderId: number, error: unknown, maySend: boolean): Promise<void> {
+    return this.orBeingConfirmed(orderId, async () => {
       if (!maySend || error instanceof ProviderRefused || error instanceof ProviderUnavailable) {
         const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
         this.logger.warn(`order ${orderId}: nothing was bought: ${messageOf(error)}`);
-        await this.steps.refund(orderId, reason, ['reserved', 'submitting']);
+        await this.refund(orderId, reason);
         throw refusalErrors[reason]();
       }
       this.logger.error(`order ${orderId}: the outcome is unknown: ${messageOf(error)}`);
       await this.lookAtOnce(orderId, error);
-    } catch (failure) {
-      if (failure instanceof DomainError) throw failure;
-      this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(failure));
-      throw new OrderBeingConfirmed(orderId);
+    });
+  }
+
+  private async refund(orderId: number, reason: string): Promise<void> {
+    try {
+      await this.steps.refund(orderId, reason, ['reserved', 'submitting']);
+    } catch (error) {
+      const { state } = await this.steps.get(orderId);
+      if (state !== 'refunded') throw error;
     }
   }
 

@@ -1,48 +1,26 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnModuleDestroy,
-} from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { messageOf } from '../common';
 import { AppConfig } from '../config';
+import { PeriodicJob } from './periodic-job';
 import { ReconciliationService } from './reconciliation.service';
 
 const BATCH_SIZE = 20;
-const NAME = 'reconcile-orders';
 
-/** Looks at due orders at a steady interval. A round that takes longer than it lets the next ones pass. */
 @Injectable()
-export class ReconcileOrdersJob implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly logger = new Logger(ReconcileOrdersJob.name);
-  private running: Promise<void> | undefined;
+export class ReconcileOrdersJob extends PeriodicJob {
+  protected readonly name = 'reconcile-orders';
+  protected readonly intervalMs: number;
 
   constructor(
+    @Inject(SchedulerRegistry) scheduler: SchedulerRegistry,
     @Inject(ReconciliationService) private readonly reconciliation: ReconciliationService,
-    @Inject(SchedulerRegistry) private readonly scheduler: SchedulerRegistry,
-    @Inject(AppConfig) private readonly config: AppConfig,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    const run = () => {
-      this.running ??= this.round().finally(() => (this.running = undefined));
-    };
-    this.scheduler.addInterval(NAME, setInterval(run, this.config.reconcileIntervalMs));
+    @Inject(AppConfig) config: AppConfig,
+  ) {
+    super(scheduler);
+    this.intervalMs = config.reconcileIntervalMs;
   }
 
-  /** Lets a round that has begun come to its end. */
-  async onModuleDestroy(): Promise<void> {
-    if (this.scheduler.doesExist('interval', NAME)) this.scheduler.deleteInterval(NAME);
-    await this.running;
-  }
-
-  private async round(): Promise<void> {
-    try {
-      await this.reconciliation.settleDue(BATCH_SIZE);
-    } catch (error) {
-      this.logger.error(`a round failed: ${messageOf(error)}`);
-    }
+  protected work(): Promise<unknown> {
+    return this.reconciliation.settleDue(BATCH_SIZE);
   }
 }

@@ -64,7 +64,11 @@ export class ReconciliationService {
         : await this.steps.getUpstreamIdentity(order.proxyId ?? 0);
     try {
       const listed = await this.calls.keep(order.id, (onCall) =>
-        this.provider.proxiesByTag(tag, { deadline: Deadline.after(timeoutMs), onCall }),
+        this.provider.proxiesByTag(tag, {
+          deadline: Deadline.after(timeoutMs),
+          onCall,
+          priority: 'confirmation',
+        }),
       );
       return order.kind === 'purchase'
         ? purchaseEvidence(order, listed)

@@ -1,5 +1,4 @@
-import { Readable } from 'node:stream';
-import { Controller, Get, Inject, Param, Query, StreamableFile } from '@nestjs/common';
+import { Controller, Get, Inject, Logger, Param, Query, StreamableFile } from '@nestjs/common';
 import {
   ApiExtraModels,
   ApiOkResponse,
@@ -13,7 +12,7 @@ import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
 import { ExportProxiesQuery } from './dto/export-proxies.query';
 import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
-import { asJson, asText } from './export-formats';
+import { asJson, asText, toStream } from './export-formats';
 import { ProxiesService } from './proxies.service';
 
 const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOut) } };
@@ -22,6 +21,8 @@ const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOut) } };
 @ApiExtraModels(ProxyOut)
 @Controller('proxies')
 export class ProxiesController {
+  private readonly logger = new Logger('Proxies');
+
   constructor(@Inject(ProxiesService) private readonly proxies: ProxiesService) {}
 
   @Get()
@@ -67,18 +68,19 @@ export class ProxiesController {
     input: 'csv',
     ctx: { pattern: '^(json|txt)$' },
   })
-  export(
+  async export(
     @CurrentUserId() userId: number,
     @Query() { format, proxy_type: proxyType, active_only: activeOnly }: ExportProxiesQuery,
-  ): StreamableFile {
+  ): Promise<StreamableFile> {
     const batches = this.proxies.inBatches(userId, {
       proxyType: proxyType === 'all' || proxyType === null ? undefined : proxyType,
       activeOnly,
     });
-    return new StreamableFile(Readable.from(format === 'txt' ? asText(batches) : asJson(batches)), {
+    const file = await toStream(format === 'txt' ? asText(batches) : asJson(batches));
+    return new StreamableFile(file, {
       type: format === 'txt' ? 'text/plain; charset=utf-8' : 'application/json',
       disposition: `attachment; filename="proxies.${format}"`,
-    });
+    }).setErrorLogger(({ stack }) => this.logger.error('an export broke off', stack));
   }
 
   @Get(':proxy_id/ping')

@@ -68,6 +68,10 @@ export class Proxy {
   @Column({ type: 'boolean', default: true })
   active!: boolean;
 
+  /** In how many full sweeps in a row the upstream did not list it, up to 2: not believed before the second. */
+  @Column({ type: 'smallint', default: 0 })
+  absences!: number;
+
   @Column({ type: 'text', nullable: true })
   descr!: string | null;
 

@@ -208,10 +208,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
+    /** ErrorResponse */
     ErrorResponse: {
       /** Detail */
       detail: string;
     };
+    /** UserInfo */
     UserInfo: {
       /**
        * Tg Id
@@ -244,6 +246,7 @@ export interface components {
        */
       has_app?: boolean;
     };
+    /** ValidationError */
     ValidationError: {
       /** Location */
       loc: (string | number)[];
@@ -251,11 +254,25 @@ export interface components {
       msg: string;
       /** Error Type */
       type: string;
+      /**
+       * Input
+       * @description What was given, of any type
+       */
+      input?: unknown;
+      /**
+       * Context
+       * @description The bound or pattern that was missed
+       */
+      ctx?: {
+        [key: string]: unknown;
+      };
     };
+    /** HTTPValidationError */
     HTTPValidationError: {
       /** Detail */
       detail?: components['schemas']['ValidationError'][];
     };
+    /** CountryStock */
     CountryStock: {
       /**
        * Country
@@ -274,6 +291,7 @@ export interface components {
        */
       available: number;
     };
+    /** QuoteResponse */
     QuoteResponse: {
       /**
        * Price Final
@@ -304,6 +322,7 @@ export interface components {
        */
       currency?: string;
     };
+    /** ProxyOut */
     ProxyOut: {
       /**
        * Id
@@ -372,6 +391,7 @@ export interface components {
        */
       descr?: string | null;
     };
+    /** PingResponse */
     PingResponse: {
       /**
        * Latency Ms
@@ -380,6 +400,7 @@ export interface components {
        */
       latency_ms?: number | null;
     };
+    /** PurchaseRequest */
     PurchaseRequest: {
       /** Country */
       country: string;
@@ -401,6 +422,7 @@ export interface components {
        */
       proxy_type?: string;
     };
+    /** PurchaseResponse */
     PurchaseResponse: {
       /**
        * Order Id
@@ -421,10 +443,12 @@ export interface components {
       /** Proxies */
       proxies: components['schemas']['ProxyOut'][];
     };
+    /** ProlongRequest */
     ProlongRequest: {
       /** Period */
       period: number;
     };
+    /** ProlongResponse */
     ProlongResponse: {
       /**
        * Order Id
@@ -444,6 +468,7 @@ export interface components {
       currency?: string;
       proxy: components['schemas']['ProxyOut'];
     };
+    /** Health */
     Health: {
       /**
        * Status

@@ -19,7 +19,10 @@ export interface RawAnswer {
 }
 
 /** Sends what it is given and nothing more: fetch would tidy up the path and add a content type of its own. */
-export function sendRaw(baseUrl: string, { method = 'GET', path, token, headers, body }: RawRequest): Promise<RawAnswer> {
+export function sendRaw(
+  baseUrl: string,
+  { method = 'GET', path, token, headers, body }: RawRequest,
+): Promise<RawAnswer> {
   const { hostname, port } = new URL(baseUrl);
   const sent: OutgoingHttpHeaders = {
     ...(token !== undefined && { authorization: `Bearer ${token}` }),

@@ -1,18 +1,33 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createApplication } from '../../src/application';
 import { AppConfig } from '../../src/config';
 import type { TestService } from './test-service';
+
+type Application = typeof import('../../src/application');
 
 export interface Replica {
   readonly baseUrl: string;
   close(): Promise<void>;
 }
 
-/** A second application on the database and the upstream of the first, configured differently where told so. */
+/**
+ * A second application on the database and the upstream of the first, configured differently where told so. It has modules of its
+ * own, as a second process would: passport keeps its strategies in a variable of its module.
+ */
 export async function startReplica(service: TestService, changes: Partial<AppConfig> = {}): Promise<Replica> {
-  const app = await createApplication({ ...service.app.get(AppConfig), ...changes }, service.clock);
+  const config = { ...service.app.get(AppConfig), ...changes };
+  const { createApplication } = loadAnew();
+  const app = await createApplication(config, service.clock);
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   return { baseUrl: `http://127.0.0.1:${port}`, close: () => app.close() };
+}
+
+function loadAnew(): Application {
+  let application: Application | undefined;
+  jest.isolateModules(() => {
+    application = jest.requireActual<Application>('../../src/application');
+  });
+  if (!application) throw new Error('the application was not loaded');
+  return application;
 }

@@ -8,7 +8,11 @@ export class TestClock extends Clock {
     return new Date(Date.now() + this.offsetMs);
   }
 
+  advanceSeconds(seconds: number): void {
+    this.offsetMs += seconds * 1000;
+  }
+
   advanceDays(days: number): void {
-    this.offsetMs += days * 24 * 3_600_000;
+    this.advanceSeconds(days * 24 * 3600);
   }
 }

@@ -3,8 +3,8 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCluster, removeCluster } from '../../src/database/embedded-cluster';
-import { isErrorWithCode } from '../../src/database/embedded-errors';
 import { findServer, stopServer } from '../../src/database/embedded-server';
+import { isAlive } from '../../src/database/embedded-staging';
 
 const PREFIX = 'proxy-rental-tests-';
 
@@ -37,13 +37,5 @@ export async function removeLeftovers(): Promise<void> {
       // What cannot be removed, another user's for one, does not disturb this run.
       await removeTestDirectory(join(tmpdir(), entry)).catch(() => undefined);
     }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return isErrorWithCode(error, 'EPERM');
   }
 }

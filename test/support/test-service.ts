@@ -28,8 +28,8 @@ export interface TestService {
   readonly control: SandboxControl;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
   balanceOf(user: TestUser): Promise<{ available: string; held: string }>;
-  /** Fails the test when an invariant of the books is broken. */
-  audit(): Promise<void>;
+  /** Fails the test when an invariant of the books is broken, or one between them and the upstream. */
+  audit(scope?: { upstream: boolean }): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -87,8 +87,8 @@ export async function startTestService(
       if (!account) throw new Error('no account');
       return account;
     },
-    async audit() {
-      const { checks } = await app.get(AuditService).run();
+    async audit(scope) {
+      const { checks } = await app.get(AuditService).run(scope);
       expect(checks.filter((check) => check.violations > 0)).toEqual([]);
     },
     async close() {

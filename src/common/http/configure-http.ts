@@ -19,8 +19,13 @@ const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 /**
  * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers, time limits. Before
  * `init()` or `listen()`, before any other middleware, on an application created with `bodyParser: false`.
+ *
+ * @param isUnavailable tells the failures of what the application stands on, its database for one: they are answered 503
  */
-export function configureHttp(app: NestExpressApplication): void {
+export function configureHttp(
+  app: NestExpressApplication,
+  isUnavailable: (error: unknown) => boolean = () => false,
+): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   // Nest has made Express build its router by now, too early for the setting of the same name.
   Object.assign(express.router, { caseSensitive: true });
@@ -36,7 +41,7 @@ export function configureHttp(app: NestExpressApplication): void {
       contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
     }),
   );
-  app.useGlobalFilters(new ErrorFilter());
+  app.useGlobalFilters(new ErrorFilter(isUnavailable));
   app.useGlobalInterceptors(new RequestBodyInterceptor());
   app.useGlobalPipes(new RequestValidationPipe());
 

@@ -11,7 +11,7 @@ import {
 import type { Request, Response } from 'express';
 
 import { DomainError, type ErrorKind } from '../domain-error';
-import { stackOf } from '../error-text';
+import { messageOf, stackOf } from '../error-text';
 import type { JsonValue } from '../json/json-value';
 import { writeJson } from '../json/write-json';
 import { RequestInvalid } from '../validation/request-invalid';
@@ -45,18 +45,24 @@ interface ErrorAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+const UNAVAILABLE: ErrorAnswer = { status: STATUS.unavailable, detail: 'Service temporarily unavailable' };
+
 /** Turns whatever was thrown into `{"detail": …}`. What nobody foresaw is logged here, once, and tells the caller nothing. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');
+
+  /** @param isUnavailable tells the failures of what the service stands on, which are nobody's mistake: 503 */
+  constructor(private readonly isUnavailable: (error: unknown) => boolean) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     if (isHangUp(error, response)) return;
-    const answer = answerTo(error, request);
+    const answer = this.isUnavailable(error) ? UNAVAILABLE : answerTo(error, request);
     if (answer.status === 500) this.logger.error('unforeseen error', stackOf(error));
+    if (answer === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
       // Too late for another answer: a cut connection tells the caller that this one is not whole.
       response.destroy();

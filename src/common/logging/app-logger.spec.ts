@@ -58,6 +58,19 @@ describe('AppLogger', () => {
     });
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ message: 'three' }, { message: 'four' }]);
   });
+
+  it.each(['json', 'pretty'] as const)(
+    'tells how the application is put together at debug alone: %s',
+    (format) => {
+      const tell = (logger: AppLogger) => {
+        for (const context of ['InstanceLoader', 'RoutesResolver', 'RouterExplorer'])
+          logger.log('wired', context);
+        logger.log('started', 'NestApplication');
+      };
+      expect(linesOf({ level: 'info', format }, tell)).toEqual([expect.stringContaining('started')]);
+      expect(linesOf({ level: 'debug', format }, tell)).toHaveLength(4);
+    },
+  );
 });
 
 describe('the id of a request', () => {

@@ -14,6 +14,13 @@ const ENABLED_LEVELS: Record<AppLoggerOptions['level'], LogLevel[]> = {
   debug: ['fatal', 'error', 'warn', 'log', 'debug'],
 };
 
+/** Where Nest tells, line after line, of the modules and routes it puts together. */
+const ASSEMBLY_CONTEXTS: ReadonlySet<unknown> = new Set([
+  'InstanceLoader',
+  'RouterExplorer',
+  'RoutesResolver',
+]);
+
 /** Nest's logger, with the request's id on every line that a request causes. */
 export class AppLogger extends ConsoleLogger {
   constructor({ level, format }: AppLoggerOptions) {
@@ -23,6 +30,11 @@ export class AppLogger extends ConsoleLogger {
       prefix: 'Service',
       logLevels: ENABLED_LEVELS[level],
     });
+  }
+
+  override log(message: unknown, ...parameters: unknown[]): void {
+    if (ASSEMBLY_CONTEXTS.has(parameters.at(-1))) super.debug(message, ...parameters);
+    else super.log(message, ...parameters);
   }
 
   protected override getJsonLogObject(

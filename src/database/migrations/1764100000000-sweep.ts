@@ -30,6 +30,8 @@ export class Sweep1764100000000 implements MigrationInterface {
 
       CREATE TABLE job_runs (
         name text NOT NULL,
+        holder uuid NOT NULL,
+        lease_seconds double precision NOT NULL,
         leased_until timestamptz NOT NULL,
         started_at timestamptz NOT NULL,
         finished_at timestamptz,

@@ -74,11 +74,21 @@ export class ProxyOut {
 /** UTC, to the second: the provider's times are whole seconds. */
 const isoSeconds = (date: Date | null): string | null => date && date.toISOString().replace(/\.\d{3}Z$/, 'Z');
 
+type ProxyFact =
+  | 'id'
+  | 'host'
+  | 'port'
+  | 'login'
+  | 'password'
+  | 'proxyType'
+  | 'country'
+  | 'version'
+  | 'dateStart'
+  | 'dateEnd'
+  | 'descr';
+
 /** What a customer sees of a proxy of theirs at a moment. */
-export function toProxyOut(
-  proxy: Omit<Proxy, 'userId' | 'orderId' | 'provider' | 'providerProxyId' | 'active' | 'createdAt'>,
-  now: Date,
-): ProxyOut {
+export function toProxyOut(proxy: Pick<Proxy, ProxyFact>, now: Date): ProxyOut {
   return {
     id: String(proxy.id),
     host: proxy.host,

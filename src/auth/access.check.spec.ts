@@ -1,0 +1,47 @@
+import { Controller, Get } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { AccessCheck } from './access.check';
+import { Public, Scopes } from './access.decorators';
+
+@Controller('guarded')
+class GuardedController {
+  @Get('open')
+  @Public()
+  open(): void {}
+
+  @Get('closed')
+  @Scopes('profile:read')
+  closed(): void {}
+}
+
+@Controller('forgotten')
+class ForgottenController {
+  @Get()
+  @Public()
+  open(): void {}
+
+  @Get('other')
+  unmarked(): void {}
+}
+
+async function start(...controllers: (new () => object)[]): Promise<void> {
+  const module = await Test.createTestingModule({
+    imports: [DiscoveryModule],
+    providers: [AccessCheck],
+    controllers,
+  }).compile();
+  await module.createNestApplication({ logger: false }).init();
+}
+
+describe('AccessCheck', () => {
+  it('lets an application start whose routes all say who may call them', async () => {
+    await expect(start(GuardedController)).resolves.toBeUndefined();
+  });
+
+  it('keeps an application from starting with a route that says nothing, and names it', async () => {
+    await expect(start(GuardedController, ForgottenController)).rejects.toThrow(
+      'neither @Scopes nor @Public: ForgottenController.unmarked',
+    );
+  });
+});

@@ -1,0 +1,82 @@
+import { ALL_SCOPES } from '../auth';
+import { parseAmount, parseDurationMs, parseId, parseScopes, parseText } from './options';
+
+describe('an id on the command line', () => {
+  it.each(['1', '42', '9007199254740991'])('is a positive whole number: %s', (text) => {
+    expect(String(parseId(text))).toBe(text);
+  });
+
+  it.each(['', '0', '-1', '+1', '01', '1.0', '1e3', '0x1', ' 1', 'one', '9007199254740992', '9'.repeat(30)])(
+    'is refused when it is not, or not exact in JSON: %j',
+    (text) => {
+      expect(() => parseId(text)).toThrow('must be a positive whole number.');
+    },
+  );
+});
+
+describe('scopes on the command line', () => {
+  it('are separated by commas, each counted once', () => {
+    expect(parseScopes('profile:read, proxies:read,profile:read')).toEqual(['profile:read', 'proxies:read']);
+  });
+
+  it('are all six of the specification with the word for it', () => {
+    expect(parseScopes('all')).toEqual(ALL_SCOPES);
+    expect(ALL_SCOPES).toHaveLength(6);
+  });
+
+  it.each(['', 'profile', 'profile:write', 'profile:read,', 'profile:read,all', 'PROFILE:READ'])(
+    'are refused when one is unknown: %j',
+    (text) => {
+      expect(() => parseScopes(text)).toThrow(`known scopes: all, ${ALL_SCOPES.join(', ')}.`);
+    },
+  );
+});
+
+describe('a duration on the command line', () => {
+  it.each([
+    ['90m', 90 * 60_000],
+    ['12h', 12 * 3_600_000],
+    ['30d', 30 * 86_400_000],
+  ])('is a number with its unit: %s', (text, durationMs) => {
+    expect(parseDurationMs(text)).toBe(durationMs);
+  });
+
+  it.each(['', '30', 'd', '0d', '-1d', '1.5h', '30 d', '30D', '1w', '30d12h', '100000d'])(
+    'is refused in another form: %j',
+    (text) => {
+      expect(() => parseDurationMs(text)).toThrow('minutes, hours or days');
+    },
+  );
+});
+
+describe('an amount on the command line', () => {
+  it.each([
+    ['500', '500.00'],
+    ['500.5', '500.50'],
+    ['0.01', '0.01'],
+    ['1.100', '1.10'],
+  ])('is read to the kopeck: %s', (text, amount) => {
+    expect(parseAmount(text).toString()).toBe(amount);
+  });
+
+  it.each(['', '1.001', '1,50', '1e3', '.5', '5.', '+5', '5 RUB', 'NaN', 'Infinity'])(
+    'is refused when it is not roubles with at most two decimals: %j',
+    (text) => {
+      expect(() => parseAmount(text)).toThrow('must be an amount in roubles, e.g. 500.00.');
+    },
+  );
+});
+
+describe('a text on the command line', () => {
+  it('is taken without the blanks around it', () => {
+    expect(parseText('  two words ')).toBe('two words');
+  });
+
+  it.each([
+    ['empty', ''],
+    ['blank', ' \t'],
+    ['longer than 500 characters', 'a'.repeat(501)],
+  ])('is refused when it is %s', (_, text) => {
+    expect(() => parseText(text)).toThrow('must be 1 to 500 characters.');
+  });
+});

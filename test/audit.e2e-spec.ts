@@ -1,0 +1,280 @@
+import { Client } from 'pg';
+import type { AuditReport } from '../src/audit';
+import { BUILD_TIMEOUT_MS, ensureBuild, killLeftovers, type Outcome, runCli } from './support/built-service';
+import { createTestDatabase, type TestDatabase } from './support/test-database';
+
+interface OrderRow {
+  readonly kind?: 'purchase' | 'prolongation';
+  readonly state: 'reserved' | 'completed' | 'partial' | 'refunded';
+  readonly count?: number;
+  readonly delivered?: number;
+  readonly proxyId?: number;
+  readonly idempotencyKey?: string;
+  readonly ageHours?: number;
+  /** Whose account pays; null: nobody's. */
+  readonly payer?: number | null;
+}
+
+/** Writes books as the service keeps them: users with 100 roubles, who order proxies for 10 roubles each. */
+class Books {
+  constructor(private readonly client: Client) {}
+
+  async query(sql: string, ...parameters: unknown[]): Promise<void> {
+    await this.client.query(sql, parameters);
+  }
+
+  /** What a person with the superuser's rights can do to the books: no trigger holds them back. */
+  async tamper(sql: string, ...parameters: unknown[]): Promise<void> {
+    await this.query('SET session_replication_role = replica');
+    await this.query(sql, ...parameters);
+    await this.query('SET session_replication_role = DEFAULT');
+  }
+
+  async user(): Promise<number> {
+    const userId = await this.insert(`INSERT INTO users (username) VALUES ('test') RETURNING id`);
+    await this.entry(userId, 'topup', 100, 0);
+    return userId;
+  }
+
+  entry(
+    userId: number,
+    kind: string,
+    available: number,
+    held: number,
+    orderId: number | null = null,
+  ): Promise<number> {
+    return this.insert(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, order_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+      userId,
+      kind,
+      available,
+      held,
+      orderId,
+    );
+  }
+
+  /** With its entries, and without the proxies. */
+  async order(userId: number, row: OrderRow): Promise<number> {
+    const { kind = 'purchase', state, count = 1, delivered = count, payer = userId } = row;
+    const held = count * 10;
+    const captured = { reserved: 0, completed: held, partial: delivered * 10, refunded: 0 }[state];
+    const released = state === 'reserved' ? 0 : held - captured;
+    const orderId = await this.insert(
+      `INSERT INTO orders (user_id, kind, state, count, held, captured, released, proxy_id, idempotency_key, request_hash, created_at,
+                           closed_at, unit_price, tag, country, version, period, proxy_type, provider, provider_price, deadline, next_look_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text, CASE WHEN $9 IS NOT NULL THEN ''::bytea END, now() - make_interval(hours => $10),
+               CASE WHEN $3 <> 'reserved' THEN now() END, 10, gen_random_uuid(), 'ru', '6', 30, 'http', 'test', 5, now(), now())
+       RETURNING id`,
+      userId,
+      kind,
+      state,
+      count,
+      held,
+      captured,
+      released,
+      row.proxyId,
+      row.idempotencyKey,
+      row.ageHours ?? 0,
+    );
+    if (payer !== null) {
+      await this.entry(payer, 'hold', -held, held, orderId);
+      if (captured > 0) await this.entry(payer, 'capture', 0, -captured, orderId);
+      if (released > 0) await this.entry(payer, 'release', released, -released, orderId);
+    }
+    return orderId;
+  }
+
+  proxy(userId: number, orderId: number, upstreamId: string | null = null): Promise<number> {
+    return this.insert(
+      `INSERT INTO proxies (user_id, order_id, provider_proxy_id, provider, host, port, login, password, proxy_type, country, version)
+       VALUES ($1, $2, coalesce($3, gen_random_uuid()::text), 'test', '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6')
+       RETURNING id`,
+      userId,
+      orderId,
+      upstreamId,
+    );
+  }
+
+  private async insert(sql: string, ...parameters: unknown[]): Promise<number> {
+    const { rows } = await this.client.query<{ id: unknown }>(sql, parameters);
+    return Number(rows[0]?.id);
+  }
+}
+
+/** For each invariant what breaks it and none of the others. Each answers the rows that the audit has to show. */
+const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
+  'balances-equal-sums-of-entries': async (books) => {
+    const userId = await books.user();
+    await books.tamper('UPDATE accounts SET available = available + 1 WHERE user_id = $1', userId);
+    const entries = { entries_available: 100, entries_held: 0, last_seq: 1 };
+    return [{ user_id: userId, available: 101, held: 0, seq: 1, ...entries }];
+  },
+
+  'entries-gapless-and-chained': async (books) => {
+    const [gap, wrongSum] = [await books.user(), await books.user()];
+    await books.tamper('UPDATE ledger_entries SET seq = 2 WHERE user_id = $1', gap);
+    await books.tamper('UPDATE accounts SET seq = 2 WHERE user_id = $1', gap);
+    await books.tamper('UPDATE ledger_entries SET available_after = 99 WHERE user_id = $1', wrongSum);
+    return [
+      { user_id: gap, seq: 2, available_after: 100, held_after: 0 },
+      { user_id: wrongSum, seq: 1, available_after: 99, held_after: 0 },
+    ];
+  },
+
+  'nothing-negative': async (books) => {
+    const userId = await books.user();
+    await books.query('ALTER TABLE accounts DROP CONSTRAINT accounts_available_check');
+    await books.entry(userId, 'adjustment', -101, 0);
+    return [
+      { user_id: userId, available: -1, held: 0, seq: null },
+      { user_id: userId, available: -1, held: 0, seq: 2 },
+    ];
+  },
+
+  'every-user-has-an-account': async (books) => {
+    await books.tamper(`INSERT INTO users (id, username) VALUES (1000000, 'test')`);
+    return [{ user_id: 1_000_000 }];
+  },
+
+  'held-equals-open-orders': async (books) => {
+    const userId = await books.user();
+    const orderId = await books.order(userId, { state: 'reserved' });
+    await books.query('ALTER TABLE orders DROP CONSTRAINT orders_closed_check');
+    await books.query(`UPDATE orders SET state = 'refunded' WHERE id = $1`, orderId);
+    return [{ user_id: userId, held: 10, open_orders: 0 }];
+  },
+
+  'orders-agree-with-entries': async (books) => {
+    const orderId = await books.order(await books.user(), { state: 'refunded', payer: null });
+    const order = { order_id: orderId, state: 'refunded', held: 10, captured: 0, released: 10 };
+    return [{ ...order, entry_held: null, entry_captured: null, entry_released: null }];
+  },
+
+  'entries-belong-to-the-orders-user': async (books) => {
+    const [userId, payer] = [await books.user(), await books.user()];
+    const orderId = await books.order(userId, { state: 'refunded', payer });
+    const row = { entry_id: expect.any(Number), order_id: orderId, user_id: payer, orders_user: userId };
+    return [row, row];
+  },
+
+  'charged-equals-delivered': async (books) => {
+    const userId = await books.user();
+    const nothing = await books.order(userId, { state: 'completed' });
+    const tooFew = await books.order(userId, { state: 'partial', count: 2, delivered: 1 });
+    await books.proxy(userId, tooFew);
+    await books.query('ALTER TABLE orders DROP CONSTRAINT IF EXISTS orders_closed_check');
+    await books.query(`UPDATE orders SET state = 'completed' WHERE id = $1`, tooFew);
+    const unpaid = await books.order(userId, { state: 'refunded' });
+    await books.proxy(userId, unpaid);
+    return [
+      { order_id: nothing, state: 'completed', count: 1, unit_price: 10, captured: 10, delivered: 0 },
+      { order_id: tooFew, state: 'completed', count: 2, unit_price: 10, captured: 10, delivered: 1 },
+      { order_id: unpaid, state: 'refunded', count: 1, unit_price: 10, captured: 0, delivered: 1 },
+    ];
+  },
+
+  'proxies-belong-to-the-orders-user': async (books) => {
+    const [userId, owner] = [await books.user(), await books.user()];
+    const purchase = await books.order(userId, { state: 'completed' });
+    const given = await books.proxy(owner, purchase);
+    const owned = await books.proxy(owner, await books.order(owner, { state: 'completed' }));
+    const prolongation = await books.order(userId, {
+      kind: 'prolongation',
+      state: 'completed',
+      proxyId: owned,
+    });
+    return [
+      { proxy_id: given, user_id: owner, orders_user: userId, order_id: purchase },
+      { proxy_id: owned, user_id: owner, orders_user: userId, order_id: prolongation },
+    ];
+  },
+
+  'upstream-proxies-have-one-owner': async (books) => {
+    await books.query('ALTER TABLE proxies DROP CONSTRAINT proxies_provider_proxy_id_key');
+    for (const userId of [await books.user(), await books.user()]) {
+      await books.proxy(userId, await books.order(userId, { state: 'completed' }), 'sold twice');
+    }
+    return [{ provider: 'test', provider_proxy_id: 'sold twice', owners: 2 }];
+  },
+
+  'one-order-a-key': async (books) => {
+    const userId = await books.user();
+    await books.query('DROP INDEX orders_idempotency_key');
+    for (const _ of ['once', 'twice'])
+      await books.order(userId, { state: 'reserved', idempotencyKey: 'key' });
+    return [{ user_id: userId, idempotency_key: 'key', orders: 2 }];
+  },
+
+  'no-order-open-for-a-day': async (books) => {
+    const orderId = await books.order(await books.user(), { state: 'reserved', ageHours: 25 });
+    return [{ order_id: orderId, state: 'reserved', created_at: expect.any(String) }];
+  },
+};
+
+describe('the audit', () => {
+  let database: TestDatabase;
+  let client: Client;
+  const audit = (): Promise<Outcome> =>
+    runCli(['audit'], { DATABASE_URL: database.url, PROVIDER: 'sandbox' });
+
+  beforeAll(async () => {
+    await ensureBuild();
+    database = await createTestDatabase();
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+  }, BUILD_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await killLeftovers();
+    await client.end();
+    await database.drop();
+  });
+
+  describe('of books that are in order', () => {
+    it('finds nothing, whatever state the orders are in', async () => {
+      const books = new Books(client);
+      const userId = await books.user();
+      await books.user();
+      const proxyId = await books.proxy(userId, await books.order(userId, { state: 'completed' }));
+      await books.proxy(userId, await books.order(userId, { state: 'partial', count: 2, delivered: 1 }));
+      await books.order(userId, { state: 'refunded', idempotencyKey: 'key' });
+      await books.order(userId, { state: 'reserved', idempotencyKey: 'key', ageHours: 24 });
+      await books.order(userId, { kind: 'prolongation', state: 'completed', proxyId });
+      await books.entry(userId, 'adjustment', -1, 0);
+
+      const { code, stdout, stderr } = await audit();
+
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(JSON.parse(stdout)).toEqual({
+        ok: true,
+        checks: Object.keys(BREAKAGES).map((name) => ({ name, violations: 0, rows: [] })),
+      });
+    });
+  });
+
+  describe('of broken books', () => {
+    const expected: Record<string, object[]> = {};
+    let outcome: Outcome;
+    let report: AuditReport;
+
+    beforeAll(async () => {
+      const books = new Books(client);
+      for (const [name, doBreak] of Object.entries(BREAKAGES)) expected[name] = await doBreak(books);
+      outcome = await audit();
+      report = JSON.parse(outcome.stdout);
+    });
+
+    it('fails, and names in one line what is broken', () => {
+      const broken = Object.entries(expected).map(([name, rows]) => `${name} (${rows.length})`);
+      expect(outcome).toMatchObject({ code: 1, stderr: `Broken: ${broken.join(', ')}\n` });
+      expect(report.ok).toBe(false);
+    });
+
+    it.each(Object.keys(BREAKAGES))('shows the rows that break %s, and no others', (name) => {
+      const rows = expected[name] ?? [];
+      const check = report.checks.find((one) => one.name === name);
+      expect(check).toEqual({ name, violations: rows.length, rows: expect.arrayContaining(rows) });
+      expect(check?.rows).toHaveLength(rows.length);
+    });
+  });
+});

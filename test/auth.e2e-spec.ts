@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import { ALL_SCOPES, type Scope, TokensService } from '../src/auth';
+import { generateToken } from '../src/auth/token-text';
+import { PROTECTED_ENDPOINTS } from './support/endpoints';
+import { exchangeRaw, sendRaw } from './support/raw-http';
+import { startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const NOT_AUTHENTICATED = { detail: 'Not authenticated' };
+const INVALID_TOKEN = { detail: 'Invalid or expired token' };
+
+describe('Authentication', () => {
+  let service: TestService;
+  let tokens: TokensService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService();
+    tokens = service.app.get(TokensService);
+    user = await service.createUser({ balance: '0.00' });
+  });
+  afterAll(() => service.close());
+
+  const issue = async (token: { scopes?: readonly Scope[]; expiresAt?: Date } = {}) =>
+    tokens.issue({ userId: user.id, scopes: ALL_SCOPES, ...token });
+
+  const getMe = (token: string, baseUrl = service.baseUrl) => sendRaw(baseUrl, { path: '/me', token });
+
+  describe.each(PROTECTED_ENDPOINTS)('$method $path', ({ scope, ...request }) => {
+    it('answers 401 without a token', async () => {
+      const answer = await sendRaw(service.baseUrl, request);
+      expect(answer.status).toBe(401);
+      expect(answer.json()).toEqual(NOT_AUTHENTICATED);
+      expect(answer.headers['www-authenticate']).toBe('Bearer');
+    });
+
+    it(`answers 403 to a token that has every scope but ${scope}`, async () => {
+      const { text } = await issue({ scopes: ALL_SCOPES.filter((other) => other !== scope) });
+      const answer = await sendRaw(service.baseUrl, { ...request, token: text });
+      expect(answer.status).toBe(403);
+      expect(answer.json()).toEqual({ detail: 'Not enough permissions' });
+      expect(answer.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${scope}"`);
+    });
+
+    it(`is satisfied with ${scope} alone`, async () => {
+      const { text } = await issue({ scopes: [scope] });
+      const answer = await sendRaw(service.baseUrl, { ...request, token: text });
+      expect([200, 400, 404]).toContain(answer.status);
+    });
+  });
+
+  it.each([
+    ['another scheme', 'Basic dXNlcjpwYXNzd29yZA=='],
+    ['a scheme without a token', 'Bearer'],
+    ['a scheme and a space', 'Bearer '],
+    ['a scheme in front of two words', 'Bearer one two'],
+    ['a token without a scheme', 'prx_token'],
+    ['an empty header', ''],
+  ])('takes %s for no token', async (_, authorization) => {
+    const answer = await sendRaw(service.baseUrl, { path: '/me', headers: { authorization } });
+    expect(answer.status).toBe(401);
+    expect(answer.json()).toEqual(NOT_AUTHENTICATED);
+    expect(answer.headers['www-authenticate']).toBe('Bearer');
+  });
+
+  it('takes the scheme in any case', async () => {
+    const headers = { authorization: `bearer ${user.token}` };
+    expect((await sendRaw(service.baseUrl, { path: '/me', headers })).status).toBe(200);
+  });
+
+  it.each<[string, (token: string) => string]>([
+    ['of another form', () => 'secret'],
+    ['that nobody issued', generateToken],
+    ['with a wrong letter', (token) => token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')],
+    ['that goes on after its end', (token) => `${token}0`],
+    ['in another case', (token) => token.toUpperCase()],
+    ['with characters beyond ASCII', (token) => `${token.slice(0, -1)}\u00e9`],
+  ])('answers 401 to a token %s', async (_, change) => {
+    const answer = await getMe(change(user.token));
+    expect(answer.status).toBe(401);
+    expect(answer.json()).toEqual(INVALID_TOKEN);
+    expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
+  });
+
+  it('answers 401 to a token from the moment at which it expires', async () => {
+    const { text } = await issue({ expiresAt: new Date(service.clock.now().getTime() + 30_000) });
+    expect((await getMe(text)).status).toBe(200);
+    service.clock.advanceSeconds(30);
+    const answer = await getMe(text);
+    expect(answer.status).toBe(401);
+    expect(answer.json()).toEqual(INVALID_TOKEN);
+    expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
+  });
+
+  it('answers 401 to a revoked token at once, on every replica', async () => {
+    const replica = await startReplica(service);
+    try {
+      const { text, token } = await issue();
+      expect((await getMe(text)).status).toBe(200);
+      expect((await getMe(text, replica.baseUrl)).status).toBe(200);
+      await tokens.revoke(token.id);
+      for (const answer of [await getMe(text), await getMe(text, replica.baseUrl)]) {
+        expect(answer.status).toBe(401);
+        expect(answer.json()).toEqual(INVALID_TOKEN);
+      }
+    } finally {
+      await replica.close();
+    }
+  });
+
+  it('leaves the other tokens of a user alone when one is revoked', async () => {
+    const { token } = await issue();
+    await tokens.revoke(token.id);
+    expect((await getMe(user.token)).status).toBe(200);
+  });
+
+  it('does not look at a token in the query string', async () => {
+    const answer = await sendRaw(service.baseUrl, { path: `/me?access_token=${user.token}` });
+    expect(answer.status).toBe(401);
+    expect(answer.json()).toEqual(NOT_AUTHENTICATED);
+  });
+
+  it.each([
+    [
+      'application/json',
+      (token: string) => JSON.stringify({ access_token: token, country: 'ru', period: 30 }),
+    ],
+    ['application/x-www-form-urlencoded', (token: string) => `access_token=${token}`],
+  ])('does not look at a token in a body of %s', async (contentType, write) => {
+    const answer = await sendRaw(service.baseUrl, {
+      method: 'POST',
+      path: '/proxies/buy',
+      headers: { 'content-type': contentType },
+      body: write(user.token),
+    });
+    expect(answer.status).toBe(401);
+    expect(answer.json()).toEqual(NOT_AUTHENTICATED);
+  });
+
+  it('does not look at a second Authorization header', async () => {
+    const header = (token: string) => `Authorization: Bearer ${token}\r\n`;
+    const answer = await exchangeRaw(
+      service.baseUrl,
+      `GET /me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header('wrong')}${header(user.token)}\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 401 /);
+  });
+
+  it('needs no token for /health, and does not mind a wrong one', async () => {
+    for (const token of [undefined, 'wrong']) {
+      const answer = await sendRaw(service.baseUrl, { path: '/health', ...(token && { token }) });
+      expect(answer.status).toBe(200);
+      expect(answer.json()).toEqual({ status: 'ok' });
+    }
+  });
+
+  it('keeps nothing of a token but its SHA-256', async () => {
+    const { text, token } = await issue();
+    const [row] = await service.dataSource.query<{ token_hash: Buffer; whole: string }[]>(
+      'SELECT token_hash, api_tokens::text AS whole FROM api_tokens WHERE id = $1',
+      [token.id],
+    );
+    expect(row?.token_hash).toEqual(createHash('sha256').update(text).digest());
+    expect(row?.whole).not.toContain(text.slice(4));
+  });
+
+  it('issues tokens of prx_ and 49 digits of base 62, each another', async () => {
+    const issued = await Promise.all(Array.from({ length: 10 }, () => issue()));
+    for (const { text } of issued) expect(text).toMatch(/^prx_[0-9A-Za-z]{49}$/);
+    expect(new Set(issued.map(({ text }) => text)).size).toBe(10);
+  });
+
+  it('notes when a token was last used, to the minute', async () => {
+    const { text, token } = await issue();
+    const lastUsedAt = async () => (await tokens.list(user.id)).find(({ id }) => id === token.id)?.lastUsedAt;
+    expect(await lastUsedAt()).toBeNull();
+    await getMe(text);
+    const first = await lastUsedAt();
+    expect(first).toBeInstanceOf(Date);
+    await getMe(text);
+    expect(await lastUsedAt()).toEqual(first);
+    service.clock.advanceSeconds(60);
+    await getMe(text);
+    expect((await lastUsedAt())?.getTime()).toBeGreaterThanOrEqual((first?.getTime() ?? 0) + 60_000);
+  });
+});

@@ -1,0 +1,295 @@
+import type { AppConfig } from '../src/config';
+import { type FaultOrder, WireClient } from '../src/sandbox';
+import { startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { createApiClient } from './support/api-client';
+
+type Version = '6' | '4' | '4s';
+const VERSIONS = ['6', '4', '4s'] as const satisfies Version[];
+const WIRE_VERSIONS = { '6': '6', '4': '4', '4s': '3' } as const;
+const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '300' } });
+  user = await service.createUser();
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  // No copy from another test is of use any more.
+  service.clock.advanceDays(2);
+  await service.control.resetFaults();
+  await service.control.clearCalls();
+});
+
+const countries = (version?: Version) =>
+  user.api.GET('/countries', { params: { query: version === undefined ? {} : { version } } });
+const stock = (country: string, version?: Version) =>
+  user.api.GET('/countries/{country}/count', {
+    params: { path: { country }, query: version ? { version } : {} },
+  });
+const price = (count: number, period: number, version?: Version) =>
+  user.api.GET('/price', { params: { query: { count, period, ...(version && { version }) } } });
+const failUpstream = (fault: FaultOrder = { method: 'any', kind: 'http-status', status: 500 }) =>
+  service.control.orderFault({ times: null, ...fault });
+const callsTo = async (method: string) =>
+  (await service.control.getCalls(method)).map(({ parameters }) => parameters);
+
+describe('GET /countries', () => {
+  it.each(VERSIONS)('lists what the upstream sells of version %s, sorted', async (version) => {
+    const wire = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
+    const sold = await wire.ask<{ list: string[] }>(`getcountry/?version=${WIRE_VERSIONS[version]}`);
+    const { data, response } = await countries(version);
+    expect(response.status).toBe(200);
+    expect(data).toEqual([...sold.list].sort());
+    expect(data?.length).toBeGreaterThan(5);
+  });
+
+  it('has version 6 when none is named', async () => {
+    expect((await countries()).data).toEqual((await countries('6')).data);
+  });
+
+  it('counts the last value of a repeated parameter', async () => {
+    const answer = await fetch(`${service.baseUrl}/countries?version=5&version=4s`, {
+      headers: { Authorization: `Bearer ${user.token}` },
+    });
+    expect(await answer.json()).toEqual((await countries('4s')).data);
+  });
+});
+
+describe('GET /countries/{country}/count', () => {
+  it.each(VERSIONS)('tells how many of version %s are in stock', async (version) => {
+    await service.control.setStock(WIRE_VERSIONS[version], 'de', 971);
+    const { data, response } = await stock('de', version);
+    expect(response.status).toBe(200);
+    expect(data).toEqual({ country: 'de', version, available: 971 });
+  });
+
+  it('has version 6 when none is named', async () => {
+    await service.control.setStock('6', 'fr', 17);
+    expect((await stock('fr')).data).toEqual({ country: 'fr', version: '6', available: 17 });
+  });
+
+  it('takes the code in any case, and shows it in lower case', async () => {
+    await service.control.setStock('6', 'nl', 5);
+    expect((await stock('NL')).data).toEqual({ country: 'nl', version: '6', available: 5 });
+    expect((await stock('Nl')).data).toEqual({ country: 'nl', version: '6', available: 5 });
+  });
+
+  it.each(['xx', 'russia', '0', ' ru', 'ru\u0000', '\u{1f4a9}'])(
+    'has 0 of the unknown country %j',
+    async (country) => {
+      const { data, response } = await stock(country);
+      expect(response.status).toBe(200);
+      expect(data?.available).toBe(0);
+    },
+  );
+
+  it('has 0 of a country that is sold in another version only', async () => {
+    expect((await stock('jp', '6')).data?.available).toBeGreaterThan(0);
+    expect((await stock('jp', '4s')).data?.available).toBe(0);
+  });
+
+  it('has 0 when everything is sold', async () => {
+    await service.control.setStock('6', 'pl', 0);
+    expect((await stock('pl')).data?.available).toBe(0);
+  });
+
+  it('shows at once what was just bought here', async () => {
+    await service.control.setStock('6', 'it', 10);
+    expect((await stock('it')).data?.available).toBe(10);
+    await user.api.POST('/proxies/buy', { body: { country: 'it', period: 3, count: 4 } as never });
+    expect((await stock('it')).data?.available).toBe(6);
+  });
+});
+
+describe('GET /price', () => {
+  it.each<[count: number, period: number, version: Version | undefined, single: string, final: string]>([
+    // The upstream's: 2.95, 5.51, 20.90; 28.00, 1290.00; 11.50. A fifth comes on top.
+    [1, 3, '6', '3.54', '3.54'],
+    [1, 3, undefined, '3.54', '3.54'],
+    [1, 7, '6', '6.62', '6.62'],
+    [3, 7, '6', '6.62', '19.86'],
+    [10, 30, '6', '25.08', '250.80'],
+    [1000, 30, '6', '25.08', '25080.00'],
+    [1, 7, '4', '33.60', '33.60'],
+    [1000, 365, '4', '1548.00', '1548000.00'],
+    [7, 7, '4s', '13.80', '96.60'],
+  ])(
+    'quotes %i for %i days of version %s at %s each, %s in all',
+    async (count, period, version, single, final) => {
+      const { data, response } = await price(count, period, version);
+      expect(response.status).toBe(200);
+      expect(data).toEqual({ price_final: final, price_single: single, period, count, currency: 'RUB' });
+    },
+  );
+
+  it.each([
+    ['0.01', '0.02'],
+    ['0.05', '0.06'],
+    ['0.06', '0.08'],
+    ['33.33', '40.00'],
+  ])(
+    'rounds one proxy for %s up to %s, and the whole is exactly as many times that',
+    async (upstream, single) => {
+      await service.control.setPrice('6', 60, upstream);
+      const { data } = await price(100, 60);
+      expect(data?.price_single).toBe(single);
+      expect(data?.price_final).toBe((Number(single) * 100).toFixed(2));
+    },
+  );
+
+  it.each<[markup: string, single: string, final: string]>([
+    ['0', '5.51', '16.53'],
+    ['12.5', '6.20', '18.60'],
+    ['0.0001', '5.52', '16.56'],
+    ['250', '19.29', '57.87'],
+  ])('adds a MARKUP_PERCENT of %s', async (markupPercent, single, final) => {
+    const changes: Partial<AppConfig> = { markupPercent };
+    const replica = await startReplica(service, changes);
+    try {
+      const api = createApiClient(replica.baseUrl, user.token);
+      const { data } = await api.GET('/price', { params: { query: { count: 3, period: 7 } } });
+      expect(data).toMatchObject({ price_single: single, price_final: final });
+    } finally {
+      await replica.close();
+    }
+  });
+
+  it.each<[period: number, version: Version | undefined, detail: string]>([
+    [1, undefined, 'Minimum rental period for IPv6 is 3 days'],
+    [2, '6', 'Minimum rental period for IPv6 is 3 days'],
+    [6, '4', 'Minimum rental period for IPv4 is 7 days'],
+    [6, '4s', 'Minimum rental period for IPv4 shared is 7 days'],
+    [4, '6', 'Unsupported rental period'],
+    [3, '4', 'Minimum rental period for IPv4 is 7 days'],
+    [366, '4s', 'Unsupported rental period'],
+    [3650, '6', 'Unsupported rental period'],
+    [3651, '6', 'Unsupported rental period'],
+    [9_999_999_999, '6', 'Unsupported rental period'],
+  ])('refuses %i days of version %s as a purchase would: %s', async (period, version, detail) => {
+    const quote = await price(1, period, version);
+    expect(quote.response.status).toBe(400);
+    expect(quote.error).toEqual({ detail });
+    const purchase = await user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period, version: version ?? '6' } as never,
+    });
+    expect(purchase.response.status).toBe(400);
+    expect(purchase.error).toEqual({ detail });
+  });
+
+  it('refuses a period that the upstream no longer sells', async () => {
+    await service.control.setPrice('6', 90, null);
+    const { error, response } = await price(1, 90);
+    expect(response.status).toBe(400);
+    expect(error).toEqual({ detail: 'Unsupported rental period' });
+  });
+
+  it('never asks the upstream for a period beyond all bounds', async () => {
+    await price(1, 3651);
+    await price(1, 2);
+    expect(await callsTo('getprice')).toEqual([]);
+  });
+});
+
+describe('The local copy', () => {
+  it.each(VERSIONS)('asks the upstream in its own words: version %s', async (version) => {
+    const wireVersion = WIRE_VERSIONS[version];
+    await countries(version);
+    await stock('US', version);
+    await price(2, 30, version);
+    expect(await callsTo('getcountry')).toEqual([{ version: wireVersion }]);
+    expect(await callsTo('getcount')).toEqual([{ country: 'us', version: wireVersion }]);
+    expect(await callsTo('getprice')).toEqual([{ count: '2', period: '30', version: wireVersion }]);
+  });
+
+  it('asks once for any number of concurrent questions', async () => {
+    await service.control.setLatencies({ any: 20 });
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        n % 3 === 0 ? countries() : n % 3 === 1 ? stock('ru') : price(1, 30),
+      ),
+    );
+    await service.control.setLatencies({});
+    expect(new Set(answers.map(({ response }) => response.status))).toEqual(new Set([200]));
+    for (const method of ['getcountry', 'getcount', 'getprice'])
+      expect(await callsTo(method)).toHaveLength(1);
+  });
+
+  it('does not ask for a country that is not on sale', async () => {
+    await stock('xx');
+    expect(await callsTo('getcount')).toEqual([]);
+  });
+
+  it('serves for a minute, and is never older', async () => {
+    await service.control.setStock('6', 'se', 100);
+    await service.control.setPrice('6', 14, '10.00');
+    const both = async () => [(await stock('se')).data?.available, (await price(1, 14)).data?.price_final];
+    expect(await both()).toEqual([100, '12.00']);
+    await service.control.setStock('6', 'se', 50);
+    await service.control.setPrice('6', 14, '20.00');
+    service.clock.advanceSeconds(45);
+    expect(await both()).toEqual([100, '12.00']);
+    service.clock.advanceSeconds(15);
+    expect(await both()).toEqual([50, '24.00']);
+  });
+
+  it('charges a purchase a price that is not older than a minute either', async () => {
+    await service.control.setPrice('6', 180, '10.00');
+    await price(1, 180);
+    await service.control.setPrice('6', 180, '15.00');
+    service.clock.advanceSeconds(60);
+    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 180 } as never });
+    expect(data?.price_charged).toBe('18.00');
+  });
+
+  it.each<[string, FaultOrder]>([
+    ['fails', { method: 'any', kind: 'http-status', status: 500 }],
+    ['answers 429', { method: 'any', kind: 'http-status', status: 429 }],
+    ['refuses the key', { method: 'any', kind: 'error', errorId: 100 }],
+    ['answers error 30', { method: 'any', kind: 'error', errorId: 30 }],
+    ['answers with a web page', { method: 'any', kind: 'html' }],
+    ['answers half of its JSON', { method: 'any', kind: 'truncated-json' }],
+    ['answers in another currency', { method: 'any', kind: 'wrong-currency' }],
+    ['resets the connection', { method: 'any', kind: 'reset' }],
+    ['does not answer', { method: 'any', kind: 'hang' }],
+  ])('serves on while the upstream %s', async (_, fault) => {
+    const all = async () => {
+      const answers = await Promise.all([countries('4'), stock('de', '4'), price(1, 30, '4')]);
+      return answers.map(({ data }) => data);
+    };
+    const before = await all();
+    service.clock.advanceSeconds(3600);
+    await failUpstream(fault);
+    expect(await all()).toEqual(before);
+    expect(before).not.toContain(undefined);
+  });
+
+  it('serves for a day without the upstream, and no longer', async () => {
+    const { data: before } = await countries();
+    await failUpstream();
+    service.clock.advanceSeconds(24 * 3600 - 60);
+    expect((await countries()).data).toEqual(before);
+    service.clock.advanceSeconds(60);
+    const { error, response } = await countries();
+    expect(response.status).toBe(503);
+    expect(error).toEqual(UNAVAILABLE);
+  });
+
+  it('is not there to serve what was never asked for', async () => {
+    await failUpstream();
+    for (const { error, response } of [await countries(), await stock('ru'), await price(1, 30)]) {
+      expect(response.status).toBe(503);
+      expect(error).toEqual(UNAVAILABLE);
+    }
+  });
+
+  it('knows what the upstream says again as soon as it answers', async () => {
+    await failUpstream();
+    expect((await countries()).response.status).toBe(503);
+    await service.control.resetFaults();
+    expect((await countries()).response.status).toBe(200);
+  });
+});

@@ -1,0 +1,313 @@
+import { Client } from 'pg';
+import { ALL_SCOPES } from '../src/auth';
+import {
+  BUILD_TIMEOUT_MS,
+  type BuiltService,
+  ensureBuild,
+  killLeftovers,
+  type Outcome,
+  runCli,
+  startBuiltService,
+} from './support/built-service';
+import { createTestDatabase, type TestDatabase } from './support/test-database';
+import { createTestDirectory, removeTestDirectory } from './support/test-directory';
+
+const LONGEST_START_MS = 3000;
+const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const TOKEN = expect.stringMatching(/^prx_[0-9A-Za-z]{49}$/);
+
+interface IssuedToken {
+  readonly id: number;
+  readonly token: string;
+}
+
+describe('the command line', () => {
+  let database: TestDatabase;
+  let environment: Record<string, string>;
+  const durationsMs: number[] = [];
+
+  beforeAll(async () => {
+    await ensureBuild();
+    database = await createTestDatabase();
+    environment = { DATABASE_URL: database.url, PROVIDER: 'sandbox' };
+  }, BUILD_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await killLeftovers();
+    await database.drop();
+  });
+
+  /** Words are separated by one blank. */
+  async function run(command: string, changes: Record<string, string> = {}): Promise<Outcome> {
+    const startedMs = performance.now();
+    const outcome = await runCli(command.split(' '), { ...environment, ...changes });
+    durationsMs.push(performance.now() - startedMs);
+    return outcome;
+  }
+
+  async function answerTo<Answer>(command: string, changes?: Record<string, string>): Promise<Answer> {
+    const { code, stdout, stderr } = await run(command, changes);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout);
+  }
+
+  /** The one line by which a command was refused. */
+  async function refusalOf(command: string, changes?: Record<string, string>): Promise<string> {
+    const { code, stdout, stderr } = await run(command, changes);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^[^\n]+\n$/);
+    return stderr.trimEnd();
+  }
+
+  /** The same of commands that have nothing to do with one another. */
+  const refusalsOf = (commands: readonly string[]): Promise<string[]> =>
+    Promise.all(commands.map((command) => refusalOf(command)));
+
+  async function insertUser(user: { tgId?: number; webUsername?: string } = {}): Promise<number> {
+    const [row] = await query<{ id: string }>(
+      database,
+      `INSERT INTO users (username, tg_id, web_username) VALUES ('test', $1, $2) RETURNING id::text`,
+      [user.tgId, user.webUsername],
+    );
+    return Number(row?.id);
+  }
+
+  const balanceOf = (userId: number): Promise<{ available: string; entries: number }[]> =>
+    query(database, 'SELECT available::text, seq::int AS entries FROM accounts WHERE user_id = $1', [userId]);
+
+  describe('users', () => {
+    it('are created with what is known of them, and listed', async () => {
+      const [full, plain] = await Promise.all([
+        answerTo<object>(
+          'users create --username anna --tg-id 9007199254740991 --web-username anna@example.org --has-app',
+        ),
+        answerTo<object>('users create --username boris'),
+      ]);
+      expect(full).toEqual({
+        id: expect.any(Number),
+        username: 'anna',
+        tg_id: 9_007_199_254_740_991,
+        web_username: 'anna@example.org',
+        has_app: true,
+        created_at: MOMENT,
+      });
+      expect(plain).toMatchObject({ username: 'boris', tg_id: null, web_username: null, has_app: false });
+      expect(await answerTo('users list')).toEqual(expect.arrayContaining([full, plain]));
+    });
+
+    it('are one for a tg_id and a web username', async () => {
+      await insertUser({ tgId: 77, webUsername: 'seven' });
+      const refusals = await refusalsOf([
+        'users create --username other --tg-id 77',
+        'users create --username other --web-username seven',
+      ]);
+      expect(refusals).toEqual(['A user with this tg_id exists', 'A user with this web_username exists']);
+    });
+  });
+
+  describe('tokens', () => {
+    let userId: number;
+    let service: BuiltService;
+    let dataDir: string;
+
+    beforeAll(async () => {
+      userId = await insertUser();
+      dataDir = await createTestDirectory();
+      service = await startBuiltService({ ...environment, DATA_DIR: dataDir });
+    });
+
+    afterAll(async () => {
+      await service.stop();
+      await removeTestDirectory(dataDir);
+    });
+
+    const statusFor = async (token: string, path = '/me'): Promise<number> =>
+      (await fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } })).status;
+
+    it('are accepted by a service that runs already, for their scopes alone', async () => {
+      const issued = await answerTo<IssuedToken>(
+        `tokens create --user ${userId} --scopes profile:read,proxies:read --name laptop`,
+      );
+      expect(issued).toEqual({
+        id: expect.any(Number),
+        user_id: userId,
+        name: 'laptop',
+        scopes: ['profile:read', 'proxies:read'],
+        created_at: MOMENT,
+        expires_at: null,
+        revoked_at: null,
+        last_used_at: null,
+        token: TOKEN,
+      });
+      expect(await statusFor(issued.token)).toBe(200);
+      expect(await statusFor(issued.token, '/proxies')).toBe(200);
+      expect(await statusFor(issued.token, '/countries')).toBe(403);
+    });
+
+    it('have all six scopes of the specification when told so, and end when they expire', async () => {
+      const issued = await answerTo<IssuedToken & { created_at: string; expires_at: string }>(
+        `tokens create --user ${userId} --scopes all --expires-in 30d`,
+      );
+      expect(issued).toMatchObject({ scopes: ALL_SCOPES, created_at: MOMENT, expires_at: MOMENT });
+      const lifetimeDays = (Date.parse(issued.expires_at) - Date.parse(issued.created_at)) / 86_400_000;
+      expect(lifetimeDays).toBeCloseTo(30, 2);
+      expect(await statusFor(issued.token, '/countries')).toBe(200);
+
+      await query(database, 'UPDATE api_tokens SET expires_at = now() WHERE id = $1', [issued.id]);
+      expect(await statusFor(issued.token, '/countries')).toBe(401);
+    });
+
+    it('are refused from the moment they are revoked', async () => {
+      const { id, token } = await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes all`);
+      expect(await statusFor(token)).toBe(200);
+      expect(await answerTo(`tokens revoke --id ${id}`)).toMatchObject({
+        id,
+        user_id: userId,
+        revoked_at: MOMENT,
+        last_used_at: MOMENT,
+      });
+      expect(await statusFor(token)).toBe(401);
+    });
+
+    it('are listed without their text', async () => {
+      const [issued, listed] = [
+        await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes price:read`),
+        await run(`tokens list --user ${userId}`),
+      ];
+      const { token, ...rest } = issued;
+      expect(JSON.parse(listed.stdout)).toEqual(expect.arrayContaining([rest]));
+      expect(listed.stdout).not.toContain(token);
+    });
+
+    it('are refused for a user, and not revoked by an id, that there is not', async () => {
+      const refusals = await refusalsOf([
+        'tokens create --user 999999 --scopes all',
+        'tokens revoke --id 999999',
+      ]);
+      expect(refusals).toEqual(['User not found', 'Token not found']);
+    });
+  });
+
+  describe('balances', () => {
+    it('are credited and debited, each time by an entry with its reason', async () => {
+      const userId = await insertUser();
+      expect(await answerTo(`balance credit --user ${userId} --amount 500.00 --reason invoice`)).toEqual({
+        id: expect.any(Number),
+        user_id: userId,
+        kind: 'topup',
+        amount: '500.00',
+        reason: 'invoice',
+        balance: '500.00',
+        held: '0.00',
+        created_at: MOMENT,
+      });
+      expect(await answerTo(`balance debit --user ${userId} --amount 499.99 --reason mistake`)).toMatchObject(
+        {
+          kind: 'adjustment',
+          amount: '-499.99',
+          reason: 'mistake',
+          balance: '0.01',
+        },
+      );
+      expect(await refusalOf(`balance debit --user ${userId} --amount 0.02 --reason fine`)).toBe(
+        'Insufficient balance',
+      );
+      expect(await balanceOf(userId)).toEqual([{ available: '0.01', entries: 2 }]);
+    });
+
+    it('take no amount that is not above zero, too fine or too large', async () => {
+      const userId = await insertUser();
+      const refusals = await refusalsOf([
+        ...['0', '0.00', '-5', '1.234', '100000000.01', '9'.repeat(30)].map(
+          (amount) => `balance credit --user ${userId} --amount ${amount} --reason test`,
+        ),
+        `balance debit --user ${userId} --amount -5 --reason test`,
+      ]);
+      for (const refusal of refusals)
+        expect(refusal).toMatch(/amount must be above 0|must be an amount in roubles/);
+      expect(await balanceOf(userId)).toEqual([{ available: '0.00', entries: 0 }]);
+    });
+
+    it('are those of users that there are', async () => {
+      expect(await refusalOf('balance credit --user 999999 --amount 1 --reason test')).toBe('User not found');
+    });
+  });
+
+  describe('migrate', () => {
+    it('brings an empty database up to date, and leaves it alone from then on', async () => {
+      const empty = await createTestDatabase({ migrated: false });
+      try {
+        const { migrations } = await answerTo<{ migrations: string[] }>('migrate', {
+          DATABASE_URL: empty.url,
+        });
+        expect(migrations[0]).toMatch(/^InitialSchema\d+$/);
+        expect(await answerTo('migrate', { DATABASE_URL: empty.url })).toEqual({ migrations: [] });
+        expect(await query(empty, 'SELECT name FROM migrations ORDER BY id')).toEqual(
+          migrations.map((name) => ({ name })),
+        );
+      } finally {
+        await empty.drop();
+      }
+    });
+  });
+
+  describe('a command', () => {
+    it('is refused in one line when it is not understood', async () => {
+      const refusals = await refusalsOf([
+        'frobnicate',
+        'users creat --username anna',
+        'users create',
+        'users list --all',
+        'users create --username anna --tg-id -1',
+        'tokens create --user 1 --scopes profile:read,proxies',
+        'tokens create --user 1 --scopes all --expires-in 30',
+      ]);
+      expect(refusals).toEqual([
+        `error: unknown command 'frobnicate'`,
+        `error: unknown command 'creat' (Did you mean create?)`,
+        `error: required option '--username <name>' not specified`,
+        `error: unknown option '--all'`,
+        `error: option '--tg-id <number>' argument '-1' is invalid. must be a positive whole number.`,
+        expect.stringContaining('known scopes: all, profile:read,'),
+        expect.stringContaining('must be a number of minutes, hours or days, e.g. 90m, 12h, 30d.'),
+      ]);
+    });
+
+    it('says that the database cannot be reached, and not with what password', async () => {
+      const unreachable = { DATABASE_URL: 'postgres://user:sesame@127.0.0.1:1/x' };
+      expect(await refusalOf('users list', unreachable)).toBe('The database cannot be reached');
+    });
+
+    it('says that there is no such database', async () => {
+      const missing = { DATABASE_URL: Object.assign(new URL(database.url), { pathname: '/missing' }).href };
+      expect(await refusalOf('users list', missing)).toBe('database "missing" does not exist');
+    });
+
+    it('names every mistake of the environment, and no value', async () => {
+      const mistakes = { PORT: 'sesame', MARKUP_PERCENT: 'sesame', PX6_API_KEY: 'sesame' };
+      const refusal = await refusalOf('users list', mistakes);
+      expect(refusal).toMatch(/^The environment is not usable: PORT .*; PX6_API_KEY .*; MARKUP_PERCENT /);
+      expect(refusal).not.toContain('sesame');
+    });
+  });
+
+  it('starts in less than three seconds', async () => {
+    await run('users list');
+    // The fastest of all that ran: the others tell how busy the machine is.
+    expect(Math.min(...durationsMs)).toBeLessThan(LONGEST_START_MS);
+  });
+});
+
+async function query<Row extends object>(
+  database: TestDatabase,
+  sql: string,
+  parameters: unknown[] = [],
+): Promise<Row[]> {
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(sql, parameters)).rows;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,415 @@
+import { PROTECTED_ENDPOINTS } from './support/endpoints';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { exchangeRaw, type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const LIMIT_BYTES = 100 * 1024;
+const NEW_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+let service: TestService;
+let log: LogCapture;
+let user: TestUser;
+/** Has a token that is good for nothing but the profile. */
+let reader: TestUser;
+
+beforeAll(async () => {
+  log = captureLog();
+  service = await startTestService({
+    environment: { LOG_LEVEL: 'info', LOG_FORMAT: 'json', PROVIDER_TIMEOUT_MS: '300' },
+  });
+  user = await service.createUser({ balance: '0.00' });
+  reader = await service.createUser({ scopes: ['profile:read'] });
+});
+afterAll(async () => {
+  await service.close();
+  log.stop();
+});
+
+const send = (request: RawRequest): Promise<RawAnswer> => sendRaw(service.baseUrl, request);
+const sendAs = ({ token }: TestUser, request: RawRequest): Promise<RawAnswer> => send({ token, ...request });
+const buy = (body: string): RawRequest => ({ method: 'POST', path: '/proxies/buy', body });
+const padded = (bytes: number): string => '{"country":"ru","period":30}'.padEnd(bytes, ' ');
+
+describe('What is not an endpoint', () => {
+  it.each([
+    ['GET', '/'],
+    ['GET', '/nothing'],
+    ['POST', '/me/more'],
+    ['GET', '/ME'],
+    ['GET', '/proxies/1'],
+    ['DELETE', '/proxies/1/prolong/now'],
+    ['GET', '/countries/ru'],
+    ['GET', '/%'],
+    ['GET', '/%zz/%ff/%00'],
+    ['GET', '//me'],
+    ['GET', '/proxies/../me'],
+  ])('is not found: %s %s', async (method, path) => {
+    for (const token of [user.token, undefined]) {
+      const answer = await send({ method, path, ...(token && { token }) });
+      expect(answer.status).toBe(404);
+      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(answer.json()).toEqual({ detail: 'Not Found' });
+    }
+  });
+
+  it.each([
+    ['POST', '/health', 'GET, HEAD'],
+    ['POST', '/me', 'GET, HEAD'],
+    ['DELETE', '/countries', 'GET, HEAD'],
+    ['PUT', '/countries/ru/count', 'GET, HEAD'],
+    ['POST', '/price', 'GET, HEAD'],
+    ['POST', '/proxies', 'GET, HEAD'],
+    ['POST', '/proxies/export', 'GET, HEAD'],
+    ['PATCH', '/proxies/1/ping', 'GET, HEAD'],
+    ['GET', '/proxies/buy', 'POST'],
+    ['OPTIONS', '/proxies/buy', 'POST'],
+    ['GET', '/proxies/1/prolong', 'POST'],
+  ])('is not allowed: %s %s', async (method, path, allowed) => {
+    for (const token of [user.token, undefined]) {
+      const answer = await send({ method, path, ...(token && { token }) });
+      expect(answer.status).toBe(405);
+      expect(answer.headers.allow).toBe(allowed);
+      expect(answer.json()).toEqual({ detail: 'Method Not Allowed' });
+    }
+  });
+});
+
+describe('A body', () => {
+  it('is too large above 100 kB', async () => {
+    const answer = await sendAs(user, buy(padded(LIMIT_BYTES + 1)));
+    expect(answer.status).toBe(413);
+    expect(answer.json()).toEqual({ detail: 'Request Entity Too Large' });
+  });
+
+  it('is read up to 100 kB', async () => {
+    const answer = await sendAs(user, buy(padded(LIMIT_BYTES)));
+    expect(answer.json()).toEqual({ detail: 'Insufficient balance' });
+  });
+
+  it('is too large above 100 kB when its length was not announced', async () => {
+    const body = padded(LIMIT_BYTES + 1);
+    const head = `POST /proxies/buy HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${user.token}\r\n`;
+    const answer = await exchangeRaw(
+      service.baseUrl,
+      `${head}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(answer).toContain('{"detail":"Request Entity Too Large"}');
+  });
+});
+
+describe('What nobody foresaw', () => {
+  it('is a 500 that tells the caller nothing, and one line in the log that names the request', async () => {
+    await service.dataSource.query('ALTER TABLE proxies RENAME TO proxies_gone');
+    try {
+      const answer = await sendAs(user, { path: '/proxies', headers: { 'x-request-id': 'unforeseen-1' } });
+      expect(answer.status).toBe(500);
+      expect(answer.text).toBe('{"detail":"Internal Server Error"}');
+      expect(answer.headers['x-request-id']).toBe('unforeseen-1');
+    } finally {
+      await service.dataSource.query('ALTER TABLE proxies_gone RENAME TO proxies');
+    }
+    const errors = log.lines.filter(
+      (line) => line.includes('"level":"error"') && line.includes('unforeseen-1'),
+    );
+    expect(errors).toHaveLength(1);
+  });
+
+  it('is a 500 of the same form where a file was asked for', async () => {
+    await service.dataSource.query('ALTER TABLE proxies RENAME TO proxies_gone');
+    try {
+      const answer = await sendAs(user, { path: '/proxies/export' });
+      expect(answer.status).toBe(500);
+      expect(answer.text).toBe('{"detail":"Internal Server Error"}');
+      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(answer.headers['content-disposition']).toBeUndefined();
+    } finally {
+      await service.dataSource.query('ALTER TABLE proxies_gone RENAME TO proxies');
+    }
+  });
+});
+
+describe('X-Request-Id', () => {
+  const acceptable = ['a', 'with spaces and ~!"#', 'x'.repeat(128)];
+  const unacceptable = ['', 'x'.repeat(129), 'tab\there', 'caf\u00e9', '\u0080'];
+
+  it.each(acceptable)('is the caller’s when it is %j', async (id) => {
+    const answer = await send({ path: '/health', headers: { 'x-request-id': id } });
+    expect(answer.headers['x-request-id']).toBe(id);
+  });
+
+  it.each(unacceptable)('is a new one when the caller’s is %j', async (id) => {
+    const bytes = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: ${id}\r\n\r\n`;
+    const answer = await exchangeRaw(service.baseUrl, Buffer.from(bytes, 'latin1'));
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(/^X-Request-Id: (.*)\r$/im.exec(answer)?.[1]).toMatch(NEW_ID);
+  });
+
+  it('is another one for each request', async () => {
+    const ids = await Promise.all(
+      [1, 2, 3].map(async () => (await send({ path: '/health' })).headers['x-request-id']),
+    );
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it.each<[number, () => RawRequest]>([
+    [200, () => ({ path: '/me', token: user.token })],
+    [400, () => ({ path: '/price?count=1&period=1', token: user.token })],
+    [401, () => ({ path: '/me' })],
+    [403, () => ({ path: '/price', token: reader.token })],
+    [404, () => ({ path: '/nothing' })],
+    [404, () => ({ path: '/proxies/1/ping', token: user.token })],
+    [405, () => ({ method: 'PUT', path: '/me' })],
+    [413, () => ({ ...buy(padded(LIMIT_BYTES + 1)), token: user.token })],
+    [422, () => ({ path: '/price', token: user.token })],
+  ])('stands on an answer %i', async (status, request) => {
+    const offered = await send({ ...request(), headers: { 'x-request-id': `for-${status}` } });
+    expect(offered.status).toBe(status);
+    expect(offered.headers['x-request-id']).toBe(`for-${status}`);
+    expect((await send(request())).headers['x-request-id']).toMatch(NEW_ID);
+  });
+
+  it('stands on the answer to what is not HTTP', async () => {
+    const answer = await exchangeRaw(service.baseUrl, 'NONSENSE\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toMatch(/^X-Request-Id: \S+\r$/m);
+    expect(answer).toContain('{"detail":"Bad Request"}');
+  });
+
+  it('stands on the request’s line in the log', async () => {
+    await sendAs(user, { path: '/me?secret=in-the-query', headers: { 'x-request-id': 'in the log' } });
+    const lines = log.lines.filter((line) => line.includes('in the log'));
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      requestId: 'in the log',
+      method: 'GET',
+      path: '/me',
+      status: 200,
+    });
+  });
+});
+
+describe('The order of checks', () => {
+  const invalid = '{"country":7}';
+
+  it('has an unknown path before everything', async () => {
+    expect(
+      (await send({ method: 'DELETE', path: '/nothing', token: 'wrong', body: padded(LIMIT_BYTES + 1) }))
+        .status,
+    ).toBe(404);
+  });
+
+  it('has the method before the token', async () => {
+    expect((await send({ method: 'DELETE', path: '/me', token: 'wrong' })).status).toBe(405);
+  });
+
+  it.each(PROTECTED_ENDPOINTS)(
+    'has the token before the fields: $method $path',
+    async ({ method, path, body }) => {
+      const request = {
+        method,
+        path: path.replace(/\?.*/, '?version=9&count=x&format=x'),
+        ...(body && { body: invalid }),
+      };
+      expect((await send(request)).status).toBe(401);
+      expect((await send({ ...request, token: 'wrong' })).status).toBe(401);
+    },
+  );
+
+  it('has the token before the size of the body', async () => {
+    expect((await send(buy(padded(LIMIT_BYTES + 1)))).status).toBe(401);
+  });
+
+  it('has the scope before the fields', async () => {
+    expect((await sendAs(reader, buy(invalid))).status).toBe(403);
+    expect((await sendAs(reader, { path: '/price' })).status).toBe(403);
+    expect((await sendAs(reader, { path: '/proxies/export?format=x' })).status).toBe(403);
+  });
+
+  it('has the scope before the size and the syntax of the body', async () => {
+    expect((await sendAs(reader, buy(padded(LIMIT_BYTES + 1)))).status).toBe(403);
+    expect((await sendAs(reader, buy('{'))).status).toBe(403);
+  });
+
+  it('has the fields before the rules', async () => {
+    expect((await sendAs(user, { path: '/price?count=0&period=1' })).status).toBe(422);
+    expect((await sendAs(user, buy('{"country":"ru","period":0,"proxy_type":"ftp"}'))).status).toBe(422);
+    expect((await sendAs(user, { method: 'POST', path: '/proxies/1/prolong', body: '{}' })).status).toBe(422);
+  });
+
+  describe('while the upstream fails', () => {
+    beforeAll(async () => {
+      service.clock.advanceDays(2);
+      await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+    });
+    afterAll(() => service.control.resetFaults());
+
+    it('has the fields before the upstream', async () => {
+      expect((await sendAs(user, { path: '/countries?version=5' })).status).toBe(422);
+      expect((await sendAs(user, buy('{"country":"ru"}'))).status).toBe(422);
+    });
+
+    it.each([
+      [{ path: '/price?count=1&period=2' }, 400],
+      [{ path: '/price?count=1&period=3651' }, 400],
+      [buy('{"country":"ru","period":2}'), 400],
+      [buy('{"country":"ru","period":30,"proxy_type":"ftp"}'), 400],
+      [{ method: 'POST', path: '/proxies/1/prolong', body: '{"period":30}' }, 404],
+      [{ path: '/proxies/1/ping' }, 404],
+    ])('has the rules before the upstream: %j', async (request, status) => {
+      expect((await sendAs(user, request)).status).toBe(status);
+    });
+
+    it.each([
+      { path: '/countries' },
+      { path: '/price?count=1&period=30' },
+      buy('{"country":"ru","period":30}'),
+    ])('answers 503 to what is in order: %j', async (request) => {
+      const answer = await sendAs(user, request);
+      expect(answer.status).toBe(503);
+      expect(answer.json()).toEqual({ detail: 'Service temporarily unavailable' });
+    });
+  });
+});
+
+describe('Hostile input', () => {
+  const texts = [
+    '\u0000',
+    'ru\u0000',
+    '9999999999',
+    '-9999999999',
+    '9'.repeat(30),
+    'x'.repeat(5000),
+    '6'.repeat(5000),
+    '\u{1f4a9}\u202e\ufffe',
+    `'; DROP TABLE proxies; --`,
+    '__proto__',
+    'constructor',
+    '../../etc/passwd',
+    '1e309',
+    ' ',
+  ];
+  /** Not to be had by escaping a text. */
+  const escapes = ['%', '%zz', '%E0%A4%A', '%ff%fe', '%ED%A0%80', '%00', '%2e%2e%2f', '%2525'];
+  const named = (inputs: readonly string[]) => inputs.map((text) => [text.slice(0, 40), text] as const);
+  const pathsOf = (segment: string): string[] => [
+    `/countries/${segment}/count`,
+    `/proxies/${segment}/ping`,
+    `/${segment}`,
+    `/countries?version=${segment}`,
+    `/countries/ru/count?version=${segment}`,
+    `/price?count=${segment}&period=30`,
+    `/price?count=1&period=${segment}`,
+    `/price?count=1&period=30&version=${segment}`,
+    `/proxies/export?format=${segment}`,
+    `/proxies/export?proxy_type=${segment}&active_only=${segment}`,
+    `/me?${segment}`,
+    `/proxies?${segment}=${segment}&${segment}`,
+  ];
+
+  /** A refusal or an ordinary answer, in the form of every other. */
+  function expectOrdinary(answer: RawAnswer): void {
+    expect(answer.status).toBeGreaterThanOrEqual(200);
+    expect(answer.status).toBeLessThan(500);
+    expect(answer.headers['x-request-id']).toMatch(NEW_ID);
+    expect(answer.headers['content-type']).toMatch(/^(application\/json|text\/plain)/);
+    if (answer.status >= 400) expect(answer.json()).toHaveProperty('detail');
+  }
+
+  it.each(named([...texts.map(encodeURIComponent), ...escapes]))(
+    'is no 500 in an address: %s',
+    async (_, segment) => {
+      for (const path of pathsOf(segment)) expectOrdinary(await sendAs(user, { path }));
+      expectOrdinary(
+        await sendAs(user, { method: 'POST', path: `/proxies/${segment}/prolong`, body: '{"period":30}' }),
+      );
+    },
+  );
+
+  it.each(named(texts))('is no 500 in a header: %j', async (_, text) => {
+    const value = Buffer.from(text.replaceAll(/[\0\r\n]/g, ''), 'utf8').toString('latin1');
+    const headers = { 'idempotency-key': value, 'content-type': value };
+    for (const path of ['/proxies/buy', '/proxies/1/prolong']) {
+      expectOrdinary(
+        await sendAs(user, { method: 'POST', path, headers, body: '{"country":"ru","period":30}' }),
+      );
+    }
+    expectOrdinary(await send({ path: '/me', headers: { authorization: value } }));
+    expectOrdinary(await send({ path: '/me', headers: { authorization: `Bearer ${value}` } }));
+  });
+
+  const nested = (depth: number, open: string, close: string): string =>
+    open.repeat(depth) + close.repeat(depth);
+  const values: [name: string, json: string][] = [
+    ...texts.map((text): [string, string] => [JSON.stringify(text).slice(0, 60), JSON.stringify(text)]),
+    ['half a surrogate pair', '"\\ud800"'],
+    ['the other half', '"\\udfff\\ud800"'],
+    ['a number of ten digits', '9999999999'],
+    ['a negative number of ten digits', '-9999999999'],
+    ['a number of 30 digits', '9'.repeat(30)],
+    ['a number of 5,000 digits', '9'.repeat(5000)],
+    ['a number beyond all floats', '1e400'],
+    ['NaN', 'NaN'],
+    ['null', 'null'],
+    ['an object', '{"constructor":{"prototype":{"polluted":true}}}'],
+    ['500 arrays in one another', nested(500, '[', ']')],
+    ['500 objects in one another', nested(500, '{"a":', '}').replace(':}', ':1}')],
+    ['20,000 arrays in one another', nested(20_000, '[', ']')],
+    ['arrays that never end', '['.repeat(90_000)],
+  ];
+
+  it.each(values)('is no 500 in a body: %s', async (_, json) => {
+    for (const name of ['country', 'period', 'count', 'version', 'proxy_type', '__proto__', 'constructor']) {
+      const fields = Object.entries({ country: '"ru"', period: '30', [name]: json });
+      const body = `{${fields.map(([field, value]) => `"${field}":${value}`).join(',')}}`;
+      expectOrdinary(await sendAs(user, buy(body)));
+    }
+    expectOrdinary(await sendAs(user, buy(json)));
+    for (const body of [json, `{"period":${json}}`]) {
+      expectOrdinary(await sendAs(user, { method: 'POST', path: '/proxies/1/prolong', body }));
+    }
+  });
+
+  it.each<[string, Buffer | string]>([
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d])],
+    ['NUL bytes', Buffer.alloc(1000)],
+    ['half of a document', '{"country":"ru","per'],
+    ['a byte order mark', '\ufeff{"country":"ru","period":30}'],
+    ['nothing', ''],
+  ])('is no 500 as a body: %s', async (_, body) => {
+    for (const path of ['/proxies/buy', '/proxies/1/prolong']) {
+      const headers = { 'content-type': 'application/json' };
+      expectOrdinary(await sendAs(user, { method: 'POST', path, headers, body }));
+    }
+  });
+
+  it('is no 500 in a body of an endpoint that takes none', async () => {
+    for (const { method, path } of PROTECTED_ENDPOINTS.filter((endpoint) => endpoint.method === 'GET')) {
+      expectOrdinary(await sendAs(user, { method, path, body: nested(50_000, '[', '') }));
+    }
+  });
+
+  it('is no 500 outside of ASCII, unescaped', async () => {
+    for (const path of pathsOf('\u00e9\u4e2d')) {
+      const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${user.token}\r\n\r\n`;
+      expect(await exchangeRaw(service.baseUrl, head)).toMatch(/^HTTP\/1.1 [24]\d\d /);
+    }
+  });
+
+  it('has left the service as it was', async () => {
+    const unforeseen = log.lines.filter((line) => line.includes('"message":"unforeseen error"'));
+    // Those that the tests above caused on purpose.
+    expect(unforeseen).toHaveLength(2);
+    expect((await sendAs(user, { path: '/me' })).status).toBe(200);
+    expect(Object.prototype).not.toHaveProperty('polluted');
+  });
+});
+
+describe('The log', () => {
+  it('has neither a token, nor the upstream’s key or address, nor a query', () => {
+    const everything = log.lines.join('');
+    for (const secret of [user.token, reader.token, service.sandbox.apiKey, 'in-the-query', '/api/']) {
+      expect(everything).not.toContain(secret);
+    }
+  });
+});

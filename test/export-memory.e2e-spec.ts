@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage, type Server } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { Pool } from 'pg';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { insertProxies } from './support/proxy-rows';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { until } from './support/until';
+
+const PROXY_COUNT = 100_000;
+/** Makes either file longer than the memory may grow. */
+const PADDING = 'x'.repeat(200);
+/** What the process may hold more while it sends a file than before. */
+const MOST_GROWTH_BYTES = 10 * 1024 * 1024;
+
+interface Format {
+  readonly format: string;
+  /** What stands in the file for one proxy. */
+  readonly item: RegExp;
+  readonly isItem: (text: string, n: number) => boolean;
+  /** What stands after the last. */
+  readonly end: string;
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** What is still in use, in and out of the JavaScript heap. */
+function usedBytes(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+describe('An export of 100,000 proxies', () => {
+  let service: TestService;
+  let log: LogCapture;
+  let user: TestUser;
+  let ids: number[];
+  const answers: IncomingMessage[] = [];
+
+  beforeAll(async () => {
+    log = captureLog();
+    service = await startTestService({
+      environment: { DB_POOL_SIZE: '2', LOG_LEVEL: 'info', LOG_FORMAT: 'json' },
+    });
+    user = await service.createUser();
+    ids = await insertProxies(service.dataSource, user.id, PROXY_COUNT, { password: `#${PADDING}` });
+    // As autovacuum does in time: without it the planner sorts all of a user's rows for every batch.
+    await service.dataSource.query('ANALYZE proxies');
+  });
+  afterAll(async () => {
+    await service.close();
+    log.stop();
+  });
+  afterEach(() => {
+    for (const answer of answers.splice(0)) answer.destroy();
+    expect(log.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  });
+
+  async function download(format: string): Promise<IncomingMessage> {
+    const headers = { authorization: `Bearer ${user.token}` };
+    const call = get(`${service.baseUrl}/proxies/export?format=${format}`, { headers, agent: false });
+    const [response] = (await once(call, 'response')) as [IncomingMessage];
+    answers.push(response);
+    return response;
+  }
+
+  const poolIsIdle = (): boolean => {
+    const { master } = service.dataSource.driver as unknown as { readonly master: Pool };
+    return master.idleCount === master.totalCount && master.waitingCount === 0;
+  };
+
+  /** Until the service has run ahead of its readers as far as it goes. */
+  async function untilServiceRests(): Promise<void> {
+    for (let idleLooks = 0; idleLooks < 20; idleLooks = poolIsIdle() ? idleLooks + 1 : 0) await sleep(5);
+  }
+
+  const openConnections = (): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const server: Server = service.app.getHttpServer();
+      server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+    });
+
+  const FORMATS: readonly Format[] = [
+    {
+      format: 'json',
+      item: /[[,]\{[^}]*\}/g,
+      end: ']',
+      isItem: (text, n) => {
+        const { id, login } = JSON.parse(text.slice(1)) as { id: string; login: string };
+        return text.startsWith(n === 0 ? '[' : ',') && id === String(ids[n]) && login === `login${n + 1}`;
+      },
+    },
+    {
+      format: 'txt',
+      item: /[^\n]*\n/g,
+      end: '',
+      isItem: (text, n) => text === `127.0.0.1:8080:login${n + 1}:${n + 1}${PADDING}\n`,
+    },
+  ];
+
+  it.each(FORMATS)(
+    'is complete, and grows the memory by no more than 10 MiB while a slow reader takes it: $format',
+    async ({ format, item, end, isItem }) => {
+      const before = usedBytes();
+      let mostGrowth = 0;
+      let nextLookAt = 0;
+      let rest = '';
+      let count = 0;
+      let length = 0;
+      for await (const piece of (await download(format)).setEncoding('utf8') as AsyncIterable<string>) {
+        const text = rest + piece;
+        length += piece.length;
+        let inspected = 0;
+        for (const [found] of text.matchAll(item)) {
+          if (!text.startsWith(found, inspected) || !isItem(found, count))
+            throw new Error(`unexpected: ${found}`);
+          inspected += found.length;
+          count += 1;
+        }
+        rest = text.slice(inspected);
+        if (count < nextLookAt) continue;
+        nextLookAt = count + PROXY_COUNT / 5;
+        await untilServiceRests();
+        mostGrowth = Math.max(mostGrowth, usedBytes() - before);
+      }
+      expect(count).toBe(PROXY_COUNT);
+      expect(rest).toBe(end);
+      expect(length).toBeGreaterThan(MOST_GROWTH_BYTES);
+      expect(mostGrowth).toBeLessThan(MOST_GROWTH_BYTES);
+    },
+  );
+
+  it('keeps no connection to the database for readers who have stopped reading', async () => {
+    const stalled = await Promise.all(Array.from({ length: 4 }, () => download('json')));
+    await untilServiceRests();
+    const { response } = await user.api.GET('/me');
+    expect(response.status).toBe(200);
+    for (const answer of stalled) answer.destroy();
+    await until(async () => (await openConnections()) <= 1);
+  });
+
+  it.each(FORMATS)(
+    'ends with the reader who leaves in the middle, without an error: $format',
+    async ({ format }) => {
+      const before = log.lines.length;
+      const answer = await download(format);
+      await once(answer, 'data');
+      answer.destroy();
+      await until(() => log.lines.slice(before).some((line) => line.includes('"status":"aborted"')));
+      await until(poolIsIdle);
+      expect((await user.api.GET('/me')).response.status).toBe(200);
+    },
+  );
+});
+
+describe('An export that fails in the middle', () => {
+  it('is cut off, so that a part does not pass for the whole, and says why in the log alone', async () => {
+    const log = captureLog();
+    const service = await startTestService({ environment: { LOG_FORMAT: 'json' } });
+    try {
+      const user = await service.createUser();
+      await insertProxies(service.dataSource, user.id, 20_000, {
+        password: 'a password of 40 characters or even more',
+      });
+      const headers = { authorization: `Bearer ${user.token}` };
+      const call = get(`${service.baseUrl}/proxies/export`, { headers, agent: false });
+      const [answer] = (await once(call, 'response')) as [IncomingMessage];
+      await service.dataSource.query('ALTER TABLE proxies RENAME TO proxies_gone');
+      await expect(buffer(answer)).rejects.toMatchObject({ code: 'ECONNRESET' });
+      const errors = log.lines.filter((line) => line.includes('"level":"error"'));
+      expect(errors).toHaveLength(1);
+      expect(errors[0]).not.toMatch(/a password|SELECT/);
+    } finally {
+      await service.close();
+      log.stop();
+    }
+  });
+});

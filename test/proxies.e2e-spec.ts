@@ -1,0 +1,385 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { insertProxies, type ProxyRow } from './support/proxy-rows';
+import { type RawAnswer, sendRaw } from './support/raw-http';
+import { openSilentPort } from './support/silent-port';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const PING_TIMEOUT_MS = 300;
+const FIELDS = [
+  'id',
+  'host',
+  'port',
+  'login',
+  'password',
+  'proxy_type',
+  'country',
+  'version',
+  'date_start',
+  'date_end',
+  'active',
+  'descr',
+];
+const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { PING_TIMEOUT_MS: String(PING_TIMEOUT_MS) } });
+});
+afterAll(() => service.close());
+
+async function buy(user: TestUser, order: object = {}) {
+  const { data } = await user.api.POST('/proxies/buy', {
+    body: { country: 'ru', period: 30, ...order } as never,
+  });
+  if (!data) throw new Error('nothing was bought');
+  return data.proxies;
+}
+const insert = (user: TestUser, count: number, row?: ProxyRow) =>
+  insertProxies(service.dataSource, user.id, count, row);
+const list = async (user: TestUser) => (await user.api.GET('/proxies')).data ?? [];
+const download = (user: TestUser, query = ''): Promise<RawAnswer> =>
+  sendRaw(service.baseUrl, { path: `/proxies/export${query}`, token: user.token });
+
+describe('GET /proxies', () => {
+  it('is an empty array for a user who has none', async () => {
+    const { data, response } = await (await service.createUser()).api.GET('/proxies');
+    expect(response.status).toBe(200);
+    expect(data).toEqual([]);
+  });
+
+  it('lists everything that was bought, as it was delivered, ordered by id', async () => {
+    const user = await service.createUser();
+    const bought = [
+      ...(await buy(user, { count: 3, country: 'nl', proxy_type: 'socks' })),
+      ...(await buy(user, { count: 8, version: '4' })),
+      ...(await buy(user, { version: '4s' })),
+    ];
+    const listed = await list(user);
+    expect(listed).toEqual(bought);
+    const ids = listed.map(({ id }) => Number(id));
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+  });
+
+  it('orders by the number, not by its digits', async () => {
+    const user = await service.createUser();
+    const ids = await insert(user, 120);
+    expect((await list(user)).map(({ id }) => id)).toEqual(ids.map(String));
+  });
+
+  it('shows the specified fields and nothing else, the times in UTC', async () => {
+    const user = await service.createUser();
+    await buy(user);
+    const [proxy] = await list(user);
+    expect(Object.keys(proxy ?? {})).toEqual(FIELDS);
+    expect(proxy).toMatchObject({
+      id: expect.stringMatching(/^\d+$/),
+      port: expect.stringMatching(/^\d+$/),
+      proxy_type: 'http',
+      country: 'ru',
+      version: '6',
+      date_start: expect.stringMatching(UTC_TIME),
+      date_end: expect.stringMatching(UTC_TIME),
+      active: true,
+      descr: null,
+    });
+    const days = (Date.parse(proxy?.date_end ?? '') - Date.parse(proxy?.date_start ?? '')) / (24 * 3_600_000);
+    expect(days).toBe(30);
+  });
+
+  it('shows the times that are stored, whatever the time zone of the database', async () => {
+    const user = await service.createUser();
+    const [id] = await insert(user, 1, { descr: 'mine' });
+    await service.dataSource.query(
+      `UPDATE proxies SET date_start = '2026-03-29T01:30:00+03:00', date_end = NULL WHERE id = $1`,
+      [id],
+    );
+    expect(await list(user)).toMatchObject([
+      { date_start: '2026-03-28T22:30:00Z', date_end: null, active: false, descr: 'mine' },
+    ]);
+  });
+
+  it('lists nothing of other users', async () => {
+    const [one, other] = [await service.createUser(), await service.createUser()];
+    await buy(one, { count: 2 });
+    const [mine] = await buy(other);
+    expect(await list(other)).toEqual([mine]);
+  });
+});
+
+describe('A proxy', () => {
+  it('is active while its rental lasts, as the moment of the answer has it', async () => {
+    const user = await service.createUser();
+    await insert(user, 1, { endsInSeconds: 3600 });
+    await insert(user, 1, { endsInSeconds: 2 * 3600 });
+    const activity = async () => {
+      const exported = JSON.parse((await download(user)).text) as { active: boolean }[];
+      expect(exported).toEqual(await list(user));
+      return exported.map(({ active }) => active);
+    };
+    expect(await activity()).toEqual([true, true]);
+    service.clock.advanceSeconds(3600);
+    expect(await activity()).toEqual([false, true]);
+    service.clock.advanceSeconds(3600);
+    expect(await activity()).toEqual([false, false]);
+  });
+
+  it('is active by its dates, whatever the flag says that staff see', async () => {
+    const user = await service.createUser();
+    await insert(user, 1, { active: false, endsInSeconds: 30 * 24 * 3600 });
+    await insert(user, 1, { active: true, endsInSeconds: -1 });
+    expect((await list(user)).map(({ active }) => active)).toEqual([true, false]);
+    expect((await download(user, '?format=txt&active_only=true')).text).toBe(
+      '127.0.0.1:8080:login1:password1\n',
+    );
+  });
+});
+
+describe('GET /proxies/export', () => {
+  it('is a JSON file with what GET /proxies answers', async () => {
+    const user = await service.createUser();
+    await buy(user, { count: 2 });
+    await buy(user, { proxy_type: 'socks' });
+    const answer = await download(user, '?format=json');
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(answer.headers['content-disposition']).toBe('attachment; filename="proxies.json"');
+    expect(answer.json()).toEqual(await list(user));
+  });
+
+  it('is a text file with a line for each proxy', async () => {
+    const user = await service.createUser();
+    await buy(user, { count: 2 });
+    await buy(user, { proxy_type: 'socks' });
+    const answer = await download(user, '?format=txt');
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(answer.headers['content-disposition']).toBe('attachment; filename="proxies.txt"');
+    const lines = (await list(user)).map(
+      ({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`,
+    );
+    expect(answer.text).toBe(lines.join(''));
+    expect(lines).toHaveLength(3);
+  });
+
+  it('is JSON when no format is named', async () => {
+    const user = await service.createUser();
+    const answer = await download(user);
+    expect(answer.headers['content-disposition']).toBe('attachment; filename="proxies.json"');
+    expect(answer.headers['content-type']).toBe('application/json');
+  });
+
+  it('is an empty array, or an empty file, for a user who has none', async () => {
+    const user = await service.createUser();
+    expect((await download(user)).text).toBe('[]');
+    const text = await download(user, '?format=txt');
+    expect(text.status).toBe(200);
+    expect(text.text).toBe('');
+    expect(text.headers['content-disposition']).toBe('attachment; filename="proxies.txt"');
+  });
+
+  it('has nothing of other users', async () => {
+    await insert(await service.createUser(), 2);
+    const user = await service.createUser();
+    await insert(user, 1, { login: 'mine' });
+    expect((await download(user, '?format=txt')).text).toBe('127.0.0.1:8080:mine:password1\n');
+  });
+
+  describe('filters', () => {
+    let user: TestUser;
+
+    beforeAll(async () => {
+      user = await service.createUser();
+      await insert(user, 1, { login: 'http-active', proxyType: 'http', endsInSeconds: 365 * 24 * 3600 });
+      await insert(user, 1, { login: 'http-expired', proxyType: 'http', endsInSeconds: -60 });
+      await insert(user, 1, { login: 'socks-active', proxyType: 'socks', endsInSeconds: 365 * 24 * 3600 });
+      await insert(user, 1, { login: 'socks-expired', proxyType: 'socks', endsInSeconds: -60 });
+    });
+
+    const ALL = ['http-active', 'http-expired', 'socks-active', 'socks-expired'];
+    const ACTIVE = ['http-active', 'socks-active'];
+    const HTTP = ['http-active', 'http-expired'];
+    const SOCKS = ['socks-active', 'socks-expired'];
+
+    it.each([
+      ['', ALL],
+      ['proxy_type=all', ALL],
+      ['proxy_type=http', HTTP],
+      ['proxy_type=socks', SOCKS],
+      ['active_only=false', ALL],
+      ['active_only=true', ACTIVE],
+      ['active_only=1', ACTIVE],
+      ['active_only=Yes', ACTIVE],
+      ['active_only=off', ALL],
+      ['proxy_type=http&active_only=true', ['http-active']],
+      ['proxy_type=socks&active_only=true', ['socks-active']],
+      ['proxy_type=socks&active_only=false', SOCKS],
+      ['proxy_type=all&active_only=on', ACTIVE],
+      ['proxy_type=http&proxy_type=socks', SOCKS],
+      ['proxy_type=nonsense&proxy_type=all', ALL],
+      ['active_only=true&active_only=false', ALL],
+      ['country=nl&version=4&nonsense', ALL],
+    ])('with %p are %j', async (query, logins) => {
+      const json = await download(user, `?${query}`);
+      expect((json.json() as { login: string }[]).map(({ login }) => login)).toEqual(logins);
+      const text = await download(user, `?${query}&format=txt`);
+      expect(text.text).toBe(logins.map((login) => `127.0.0.1:8080:${login}:password1\n`).join(''));
+    });
+
+    it('leave an empty array when nothing fits', async () => {
+      const onlyHttp = await service.createUser();
+      await insert(onlyHttp, 2);
+      expect((await download(onlyHttp, '?proxy_type=socks')).text).toBe('[]');
+    });
+  });
+
+  it('counts the last value of a repeated format', async () => {
+    const user = await service.createUser();
+    expect((await download(user, '?format=json&format=txt')).headers['content-type']).toBe(
+      'text/plain; charset=utf-8',
+    );
+    expect((await download(user, '?format=xml&format=json')).headers['content-type']).toBe(
+      'application/json',
+    );
+    expect((await download(user, '?format=json&format=xml')).status).toBe(422);
+  });
+
+  it('writes text beyond ASCII in UTF-8, and JSON that stays JSON', async () => {
+    const user = await service.createUser();
+    const password = 'p\u00e4ss "\\\u{1f511}\u2028';
+    await insert(user, 1, { password });
+    expect((await download(user, '?format=txt')).text).toBe(`127.0.0.1:8080:login1:${password}\n`);
+    expect((await download(user)).json()).toMatchObject([{ password }]);
+  });
+
+  it.each([999, 1000, 1001])('is complete with %i proxies', async (count) => {
+    const user = await service.createUser();
+    const ids = await insert(user, count);
+    const json = (await download(user)).json() as { id: string }[];
+    expect(json.map(({ id }) => Number(id))).toEqual(ids);
+    expect((await download(user, '?format=txt')).text.split('\n')).toHaveLength(count + 1);
+  });
+
+  it('answers HEAD with the headers of the file alone', async () => {
+    const user = await service.createUser();
+    await insert(user, 1);
+    const answer = await sendRaw(service.baseUrl, {
+      method: 'HEAD',
+      path: '/proxies/export',
+      token: user.token,
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-disposition']).toBe('attachment; filename="proxies.json"');
+    expect(answer.text).toBe('');
+  });
+});
+
+describe('GET /proxies/{proxy_id}/ping', () => {
+  const ping = (user: TestUser, id: string | number) =>
+    user.api.GET('/proxies/{proxy_id}/ping', { params: { path: { proxy_id: String(id) } } });
+
+  it.each(['http', 'socks'])('measures how long a connection to a bought %s proxy takes', async (type) => {
+    const user = await service.createUser();
+    const [proxy] = await buy(user, { proxy_type: type });
+    const { data, response } = await ping(user, proxy?.id ?? '');
+    expect(response.status).toBe(200);
+    expect(Object.keys(data ?? {})).toEqual(['latency_ms']);
+    expect(Number.isInteger(data?.latency_ms)).toBe(true);
+    expect(data?.latency_ms).toBeGreaterThanOrEqual(0);
+    expect(data?.latency_ms).toBeLessThan(3000);
+  });
+
+  it('opens one connection, and closes it without a word', async () => {
+    const heard: Buffer[] = [];
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections += 1;
+      socket.on('data', (chunk) => heard.push(chunk));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const user = await service.createUser();
+    const [id = 0] = await insert(user, 1, { port: String((server.address() as AddressInfo).port) });
+    const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'));
+    expect((await ping(user, id)).data?.latency_ms).toBeGreaterThanOrEqual(0);
+    await closed;
+    server.close();
+    expect(connections).toBe(1);
+    expect(heard).toEqual([]);
+  });
+
+  it('tells of an expired proxy that still answers', async () => {
+    const user = await service.createUser();
+    const [proxy] = await buy(user);
+    await service.dataSource.query(`UPDATE proxies SET date_end = now() - interval '1 day' WHERE id = $1`, [
+      proxy?.id,
+    ]);
+    expect((await ping(user, proxy?.id ?? '')).data?.latency_ms).toBeGreaterThanOrEqual(0);
+  });
+
+  it.each<[string, ProxyRow]>([
+    ['at whose port nobody listens', { port: '1' }],
+    ['whose port is none', { port: '99999' }],
+    ['whose port is not a number', { port: 'eighty' }],
+    ['whose host is none', { host: 'host.invalid' }],
+    ['whose host is no host name', { host: 'not a host' }],
+  ])('is null for a proxy %s', async (_, row) => {
+    const user = await service.createUser();
+    const [id = 0] = await insert(user, 1, row);
+    const { data, response } = await ping(user, id);
+    expect(response.status).toBe(200);
+    expect(data).toEqual({ latency_ms: null });
+  });
+
+  it('is null for a proxy that stays silent for PING_TIMEOUT_MS', async () => {
+    const silent = await openSilentPort();
+    try {
+      const user = await service.createUser();
+      const [id = 0] = await insert(user, 1, { port: String(silent.port) });
+      const startedAt = performance.now();
+      expect((await ping(user, id)).data).toEqual({ latency_ms: null });
+      const elapsedMs = performance.now() - startedAt;
+      expect(elapsedMs).toBeGreaterThan(PING_TIMEOUT_MS - 10);
+      expect(elapsedMs).toBeLessThan(PING_TIMEOUT_MS + 2000);
+    } finally {
+      await silent.close();
+    }
+  });
+
+  it('answers 404 to another user’s proxy, just as to one that does not exist', async () => {
+    const [id = 0] = await insert(await service.createUser(), 1);
+    const user = await service.createUser();
+    for (const unknown of [id, 999_999_999]) {
+      const { error, response } = await ping(user, unknown);
+      expect(response.status).toBe(404);
+      expect(error).toEqual({ detail: 'Proxy not found' });
+    }
+  });
+
+  it.each(
+    [
+      '0',
+      '-1',
+      '+1',
+      '01',
+      '1.0',
+      '1e3',
+      '0x1',
+      'abc',
+      'export',
+      '%20',
+      '1%20',
+      '%00',
+      '1%00',
+      '%D9%A1',
+      '9223372036854775808',
+      '9'.repeat(30),
+      'x'.repeat(5000),
+    ].map((id) => [id.slice(0, 40), id] as const),
+  )('answers 404 to the malformed id %s', async (_, id) => {
+    const user = await service.createUser();
+    const answer = await sendRaw(service.baseUrl, { path: `/proxies/${id}/ping`, token: user.token });
+    expect(answer.status).toBe(404);
+    expect(answer.json()).toEqual({ detail: 'Proxy not found' });
+  });
+});

@@ -1,0 +1,179 @@
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from './support/built-service';
+import { type Customer, purchase, Replicas, send, sendUntilAnswered } from './support/replicas';
+
+describe('two replicas on one database', () => {
+  let replicas: Replicas;
+  let one: BuiltService;
+  let other: BuiltService;
+
+  beforeAll(async () => {
+    replicas = await Replicas.open({ environment: { DB_POOL_SIZE: '4', DB_POOL_WAIT_MS: '300' } });
+    [one, other] = await Promise.all([replicas.start({ throughRelay: true }), replicas.start()]);
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    await killLeftovers();
+    await replicas.close();
+  });
+  afterEach(async () => {
+    await replicas.control.resetFaults();
+    await replicas.untilSettled();
+    await replicas.audit();
+  });
+
+  const soldTo = async ({ id }: Customer): Promise<number> =>
+    (await replicas.control.getBook()).sales.filter(({ descr }) => descr.includes(`.u${id}.`)).length;
+
+  const stateOf = async ({ id }: Customer): Promise<string | undefined> => {
+    const [order] = await replicas.query<{ state: string }>('SELECT state FROM orders WHERE user_id = $1', [
+      id,
+    ]);
+    return order?.state;
+  };
+
+  it('carry out one order for the same key at both', async () => {
+    const customer = await replicas.createCustomer();
+    const order = purchase(customer, 'both');
+    const answers = await Promise.all(
+      [one, other].map(({ baseUrl }) => sendUntilAnswered(() => baseUrl, order)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(answers[0]?.body).toEqual(answers[1]?.body);
+    expect(await soldTo(customer)).toBe(1);
+  });
+
+  it('carry out one order for 300 requests with one key', async () => {
+    const customer = await replicas.createCustomer();
+    const order = purchase(customer, 'storm');
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, at) => sendUntilAnswered(() => (at % 2 ? one : other).baseUrl, order)),
+    );
+    expect(new Set(answers.map(({ status, body }) => JSON.stringify([status, body['order_id']]))).size).toBe(
+      1,
+    );
+    expect(await soldTo(customer)).toBe(1);
+  });
+
+  it('sell exactly ten to 300 requests with money for ten', async () => {
+    const price = await quote();
+    const customer = await replicas.createCustomer((price * 10.5).toFixed(2));
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, at) =>
+        sendUntilAnswered(() => (at % 2 ? one : other).baseUrl, purchase(customer, `k${at}`)),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10);
+    expect(answers.filter(({ body }) => body['detail'] === 'Insufficient balance')).toHaveLength(290);
+    expect(await soldTo(customer)).toBe(10);
+  });
+
+  async function quote(): Promise<number> {
+    const { token } = await replicas.createCustomer();
+    const response = await fetch(`${one.baseUrl}/price?count=1&period=30`, {
+      headers: { Authorization: `Bearer ${token}` },
+    });
+    const { price_final: price } = (await response.json()) as { price_final: string };
+    return Number(price);
+  }
+
+  it('SIGSTOP between claim and call until the other has given the order up: nothing is bought late', async () => {
+    const customer = await replicas.createCustomer();
+    const claim = replicas.relay.catchNext({
+      statement: `SET state = 'submitting'`,
+      moment: 'after',
+      action: 'hold',
+    });
+    const answer = send(one.baseUrl, purchase(customer));
+    await claim.reached;
+    one.kill('SIGSTOP');
+    claim.letGo();
+    await eventually(async () => (await stateOf(customer)) === 'refunded');
+    one.kill('SIGCONT');
+    expect((await answer).status).toBe(503);
+    expect(await soldTo(customer)).toBe(0);
+  });
+
+  it('SIGSTOP while the upstream carries the order out, until the other has settled it: it is delivered once', async () => {
+    const customer = await replicas.createCustomer();
+    const gate = await replicas.control.orderGate({ method: 'buy', stage: 'received' });
+    const answer = send(one.baseUrl, purchase(customer));
+    await replicas.control.untilGateReached(gate);
+    one.kill('SIGSTOP');
+    await replicas.control.openGate(gate);
+    await eventually(async () => (await stateOf(customer)) === 'completed');
+    one.kill('SIGCONT');
+    expect((await answer).status).toBe(200);
+    expect(await soldTo(customer)).toBe(1);
+  });
+
+  it('a client that hangs up does not change what happens to its order', async () => {
+    const customer = await replicas.createCustomer();
+    const gate = await replicas.control.orderGate({ method: 'buy', stage: 'received' });
+    const client = new AbortController();
+    const lost = send(one.baseUrl, purchase(customer, 'gone'), client.signal).catch(() => 'lost');
+    await replicas.control.untilGateReached(gate);
+    client.abort();
+    expect(await lost).toBe('lost');
+    await replicas.control.openGate(gate);
+    const again = await sendUntilAnswered(() => other.baseUrl, purchase(customer, 'gone'));
+    expect(again).toMatchObject({ status: 200, replayed: true });
+    expect(await soldTo(customer)).toBe(1);
+  });
+
+  it.each([
+    ['its reservation', 'INSERT INTO orders'],
+    ['its settlement', 'AS delivery'],
+  ])(
+    'a connection cut at the COMMIT of %s is not a failure: the order is looked up',
+    async (_, statement) => {
+      const customer = await replicas.createCustomer();
+      const cut = replicas.relay.catchNext({ statement, moment: 'after', action: 'cut' });
+      const answer = send(one.baseUrl, purchase(customer));
+      await cut.reached;
+      expect(await answer).toMatchObject({ status: 200 });
+      expect(await soldTo(customer)).toBe(1);
+    },
+  );
+
+  it('a connection cut at the COMMIT of a claim: nothing was sent, and the money is back before the answer', async () => {
+    const customer = await replicas.createCustomer();
+    const cut = replicas.relay.catchNext({
+      statement: `SET state = 'submitting'`,
+      moment: 'after',
+      action: 'cut',
+    });
+    const answer = send(one.baseUrl, purchase(customer));
+    await cut.reached;
+    expect(await answer).toMatchObject({ status: 503, body: { detail: 'Service temporarily unavailable' } });
+    expect(await stateOf(customer)).toBe('refunded');
+    expect(await soldTo(customer)).toBe(0);
+  });
+
+  it('a connection cut at the COMMIT of a refund: the refusal is answered all the same', async () => {
+    const customer = await replicas.createCustomer();
+    await replicas.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+    const cut = replicas.relay.catchNext({
+      statement: `SET state = 'refunded'`,
+      moment: 'after',
+      action: 'cut',
+    });
+    const answer = send(one.baseUrl, purchase(customer));
+    await cut.reached;
+    expect(await answer).toMatchObject({ status: 400, body: { detail: 'Not enough proxies available' } });
+  });
+
+  it('answers 503 in bounded time when every connection of the pool is taken', async () => {
+    const customer = await replicas.createCustomer();
+    const held = Array.from({ length: 4 }, () =>
+      replicas.relay.catchNext({ statement: 'FROM api_tokens', moment: 'before', action: 'hold' }),
+    );
+    const stuck = held.map(() => send(one.baseUrl, purchase(customer)));
+    await Promise.all(held.map(({ reached }) => reached));
+    const startedAt = performance.now();
+    const answer = await send(one.baseUrl, purchase(customer));
+    expect(performance.now() - startedAt).toBeLessThan(5000);
+    expect(answer).toMatchObject({ status: 503, body: { detail: 'Service temporarily unavailable' } });
+    for (const { letGo } of held) letGo();
+    const answers = await Promise.all(stuck);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+});

@@ -1,0 +1,38 @@
+import { randomInt } from 'node:crypto';
+import { BUILD_TIMEOUT_MS, killLeftovers } from './support/built-service';
+import { type OwnPostgres, startOwnPostgres } from './support/own-postgres';
+import { Replicas } from './support/replicas';
+import { soak } from './support/soak';
+
+/** `npm run test:faults` makes it longer; SOAK_SEED repeats a run. */
+const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 300);
+const SEED = Number(process.env['SOAK_SEED'] ?? randomInt(2 ** 31));
+const TIMEOUT_MS = 120_000 + ORDERS * 100;
+
+describe('a soak of two replicas, with faults of every kind at random', () => {
+  let postgres: OwnPostgres;
+  let replicas: Replicas;
+
+  beforeAll(async () => {
+    postgres = await startOwnPostgres();
+    replicas = await Replicas.open({
+      databaseUrl: postgres.url,
+      environment: { RECONCILE_QUIET_SECONDS: '3', SWEEP_INTERVAL_SECONDS: '2', LOG_LEVEL: 'error' },
+    });
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    await killLeftovers();
+    await replicas.close();
+    await postgres.close();
+  });
+
+  it(
+    `violates nothing in ${ORDERS} orders (seed ${SEED})`,
+    async () => {
+      const report = await soak(replicas, postgres, { orders: ORDERS, seed: SEED });
+      process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+      expect(report.violations).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+});

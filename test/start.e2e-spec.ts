@@ -1,0 +1,423 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { SandboxControl } from '../src/sandbox';
+import { createApiClient } from './support/api-client';
+import {
+  BUILD_TIMEOUT_MS,
+  type BuiltService,
+  ensureBuild,
+  eventually,
+  isRunning,
+  killLeftovers,
+  readCompanionPids,
+  readSandboxAddress,
+  runCli,
+  runService,
+  startBuiltService,
+} from './support/built-service';
+import { createTestDatabase } from './support/test-database';
+import { createTestDirectory, removeTestDirectory } from './support/test-directory';
+
+const runProgram = promisify(execFile);
+
+const SECRET = 'sesame';
+
+interface Tour {
+  readonly docs: string;
+  readonly token: string;
+  /** What to paste, by its name. */
+  readonly commands: Readonly<Record<string, string>>;
+}
+
+/** What a start on the embedded default prints for its user. */
+function readTour(service: BuiltService): Tour {
+  const named = [...service.stdout().matchAll(/^(\w+(?: \w+)?) {2,}(\S.*)$/gm)].map(
+    ([, name = '', text = '']) => [name, text] as const,
+  );
+  const texts = Object.fromEntries(named);
+  return {
+    docs: texts['Docs'] ?? '',
+    token: texts['Demo token'] ?? '',
+    commands: Object.fromEntries(named.filter(([, text]) => text.startsWith('curl '))),
+  };
+}
+
+/** What the demo user has, as the service tells. */
+async function readPossessions(service: BuiltService) {
+  const { GET } = createApiClient(service.baseUrl, readTour(service).token);
+  const [profile, proxies] = [await GET('/me'), await GET('/proxies')];
+  return { profile: profile.data, proxies: proxies.data ?? [] };
+}
+
+async function buy(service: BuiltService) {
+  const { POST } = createApiClient(service.baseUrl, readTour(service).token);
+  const { data, error } = await POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  const proxy = data?.proxies[0];
+  if (!proxy) throw new Error(`nothing was bought: ${JSON.stringify(error)} ${service.stderr()}`);
+  return proxy;
+}
+
+async function ping(service: BuiltService, proxyId: string) {
+  const { GET } = createApiClient(service.baseUrl, readTour(service).token);
+  return (await GET('/proxies/{proxy_id}/ping', { params: { path: { proxy_id: proxyId } } })).data;
+}
+
+/** Gives a line to a shell, as a person does who pastes it. */
+async function paste(line: string): Promise<{ status: number; text: string }> {
+  const hasCurl = await runProgram('sh', ['-c', 'command -v curl']).then(
+    () => true,
+    () => false,
+  );
+  if (!hasCurl) return fetchInsteadOf(line);
+  const { stdout } = await runProgram('sh', ['-c', `${line} -sS -w '\\n%{http_code}'`]);
+  const [, text = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? [];
+  return { status: Number(status), text };
+}
+
+/** For a machine without curl: the shell tells what curl would be told. */
+async function fetchInsteadOf(line: string): Promise<{ status: number; text: string }> {
+  const { stdout } = await runProgram('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`]);
+  const parameters = stdout.split('\0');
+  const valuesOf = (option: string) => parameters.filter((_, index) => parameters[index - 1] === option);
+  const [body] = valuesOf('-d');
+  const response = await fetch(parameters.find((one) => /^https?:/.test(one)) ?? '', {
+    headers: valuesOf('-H').map((header): [string, string] => {
+      const [name = '', value = ''] = header.split(': ');
+      return [name, value];
+    }),
+    ...(body !== undefined && { method: 'POST', body }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+const isReachable = (service: BuiltService): Promise<boolean> =>
+  fetch(`${service.baseUrl}/health`).then(
+    () => true,
+    () => false,
+  );
+
+beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
+
+describe('a start without configuration', () => {
+  let dataDir: string;
+  let firstPossessions: Awaited<ReturnType<typeof readPossessions>>;
+  let service: BuiltService;
+  const started: BuiltService[] = [];
+  const start = async (environment: Record<string, string> = {}): Promise<BuiltService> => {
+    const one = await startBuiltService({ DATA_DIR: dataDir, ...environment });
+    started.push(one);
+    return one;
+  };
+
+  beforeAll(async () => {
+    dataDir = await createTestDirectory();
+    service = await start();
+    firstPossessions = await readPossessions(service);
+  }, 60_000);
+
+  /** The one of the last test, unless it was ended. */
+  beforeEach(async () => {
+    if (!isRunning(service.pid)) service = await start();
+  });
+
+  afterEach(async () => {
+    await Promise.all(started.filter((one) => one !== service).map((one) => one.stop()));
+  });
+
+  afterAll(async () => {
+    await service.stop();
+    await killLeftovers();
+    await removeTestDirectory(dataDir);
+  });
+
+  /** Nothing of what the embedded default runs is left. */
+  const untilNothingRuns = async ({
+    postgres,
+    sandbox,
+  }: {
+    postgres: number;
+    sandbox: number;
+  }): Promise<void> => {
+    await eventually(() => !isRunning(postgres) && !isRunning(sandbox));
+  };
+
+  /** Each process keeps to the provider's rate by itself: several of them together go beyond it. */
+  const liftRateLimit = async (): Promise<void> => {
+    const { controlUrl } = await readSandboxAddress(dataDir);
+    await new SandboxControl(controlUrl).setRateLimit(null);
+  };
+
+  it('has a demo user with 10,000 roubles', () => {
+    expect(firstPossessions).toMatchObject({
+      profile: { username: 'demo', balance: '10000.00' },
+      proxies: [],
+    });
+  });
+
+  it('prints its address, its docs, a token, and lines that work when pasted one after the other', async () => {
+    const { docs, token, commands } = readTour(service);
+    expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(docs).toBe(`${service.baseUrl}/docs`);
+    expect((await fetch(docs)).status).toBe(200);
+    expect(token).toMatch(/^prx_[0-9A-Za-z]{49}$/);
+
+    const expected: Record<string, unknown> = {
+      Countries: expect.arrayContaining(['ru']),
+      Quote: expect.objectContaining({ count: 2, currency: 'RUB' }),
+      Buy: expect.objectContaining({ proxies: [expect.any(Object), expect.any(Object)] }),
+      List: expect.arrayContaining([expect.objectContaining({ active: true })]),
+      Ping: { latency_ms: expect.any(Number) },
+      Prolong: expect.objectContaining({ proxy: expect.any(Object) }),
+      Export: expect.stringMatching(/^(\S+:\d+:\w+:\w+\n){2,}$/),
+    };
+    expect(Object.keys(commands)).toEqual(Object.keys(expected));
+    for (const [name, line] of Object.entries(commands)) {
+      const { status, text } = await paste(line);
+      expect({ name, status }).toEqual({ name, status: 200 });
+      expect(name === 'Export' ? text : JSON.parse(text)).toEqual(expected[name]);
+    }
+  });
+
+  it('is ended by Ctrl-C with all that it started, and begun again where it was', async () => {
+    const proxy = await buy(service);
+    const before = { token: readTour(service).token, ...(await readPossessions(service)) };
+    const companions = await readCompanionPids(dataDir);
+
+    service.pressCtrlC();
+    await eventually(async () => !(await isReachable(service)));
+    // npm passes it on as well, while the service ends already.
+    service.pressCtrlC();
+    expect(await service.ended()).toMatchObject({ code: 0, stderr: '' });
+    await untilNothingRuns(companions);
+    expect(await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8')).toMatch(
+      /database system is shut down\n$/,
+    );
+
+    service = await start();
+    expect({ token: readTour(service).token, ...(await readPossessions(service)) }).toEqual(before);
+    expect(await ping(service, proxy.id)).toEqual({ latency_ms: expect.any(Number) });
+  });
+
+  it('takes over the database of a service that was killed, and its money', async () => {
+    const proxy = await buy(service);
+    const before = await readPossessions(service);
+    const { postgres } = await readCompanionPids(dataDir);
+
+    service.kill('SIGKILL');
+    await service.ended();
+    expect(isRunning(postgres)).toBe(true);
+
+    service = await start();
+    expect(await readCompanionPids(dataDir)).toMatchObject({ postgres });
+    expect(await readPossessions(service)).toEqual(before);
+    expect(await ping(service, proxy.id)).toEqual({ latency_ms: expect.any(Number) });
+    await service.stop();
+    await untilNothingRuns({ postgres, sandbox: 0 });
+  });
+
+  it('recovers when everything was killed at once', async () => {
+    await buy(service);
+    const before = await readPossessions(service);
+    const { postgres, sandbox } = await readCompanionPids(dataDir);
+
+    for (const pid of [service.pid, postgres, sandbox]) process.kill(pid, 'SIGKILL');
+    await service.ended();
+
+    service = await start();
+    expect(await readPossessions(service)).toEqual(before);
+    await buy(service);
+  });
+
+  it('serves beside another one on the same data, and goes on when that one ends', async () => {
+    await liftRateLimit();
+    const other = await start();
+    const companions = await readCompanionPids(dataDir);
+    expect(other.baseUrl).not.toBe(service.baseUrl);
+    expect(readTour(other).token).toBe(readTour(service).token);
+    const proxy = await buy(other);
+    expect((await readPossessions(service)).proxies).toContainEqual(proxy);
+
+    service.pressCtrlC();
+    expect(await service.ended()).toMatchObject({ code: 0 });
+    await buy(other);
+    expect(await ping(other, proxy.id)).toEqual({ latency_ms: expect.any(Number) });
+    expect(await readCompanionPids(dataDir)).toEqual(companions);
+
+    other.pressCtrlC();
+    expect(await other.ended()).toMatchObject({ code: 0, stderr: '' });
+    await untilNothingRuns(companions);
+  });
+
+  it('refuses a port that is taken, without harm to the one that has it', async () => {
+    await liftRateLimit();
+    const { port } = new URL(service.baseUrl);
+    const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: port });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(new RegExp(`^listen EADDRINUSE: address already in use 127.0.0.1:${port}$`, 'm'));
+    await buy(service);
+  });
+
+  it('can be administered while it runs, and when it does not', async () => {
+    const users = await runCli(['users', 'list'], { DATA_DIR: dataDir });
+    expect(users).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(users.stdout)).toEqual([expect.objectContaining({ username: 'demo' })]);
+    await buy(service);
+    const companions = await readCompanionPids(dataDir);
+
+    await service.stop();
+    const audit = await runCli(['audit'], { DATA_DIR: dataDir });
+    expect(audit).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true });
+    await untilNothingRuns(companions);
+    expect(existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))).toBe(false);
+    expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
+  });
+
+  it('logs no secret, at the most talkative level and when the upstream fails', async () => {
+    await liftRateLimit();
+    const talkative = await start({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' });
+    const { token } = readTour(talkative);
+    const { baseUrl, controlUrl, apiKey } = await readSandboxAddress(dataDir);
+    const control = new SandboxControl(controlUrl);
+    const { POST, GET } = createApiClient(talkative.baseUrl, token);
+    const body = { country: 'ru', period: 30 };
+    const { data } = await POST('/proxies/buy', { body });
+    for (const { id } of data?.proxies ?? []) {
+      await ping(talkative, id);
+      await POST('/proxies/{proxy_id}/prolong', { params: { path: { proxy_id: id } }, body });
+    }
+    await GET('/proxies/export');
+    await fetch(`${talkative.baseUrl}/me?access_token=${token}`);
+    await control.orderFault({ method: 'buy', kind: 'error', errorId: 100 });
+    expect((await POST('/proxies/buy', { body })).response.status).toBe(503);
+    await control.orderFault({ method: 'buy', kind: 'reset' });
+    expect((await POST('/proxies/buy', { body })).response.status).toBe(503);
+    await talkative.stop();
+
+    const log = [
+      // The tour shows the token to the person who started it.
+      ...talkative
+        .stdout()
+        .split('\n')
+        .filter((line) => line.startsWith('{')),
+      talkative.stderr(),
+      await readFile(join(dataDir, 'sandbox', 'sandbox.log'), 'utf8'),
+      await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8'),
+    ].join('\n');
+    expect(log).toContain('dependencies initialized');
+    expect(log).toContain('/proxies/buy');
+    expect(log).toMatch(/order \d+: nothing was bought/);
+    expect(log).toMatch(/order \d+: the outcome is unknown/);
+    const secrets = {
+      token,
+      apiKey,
+      upstream: `${baseUrl}/api`,
+      databasePassword: await readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8'),
+      proxyPassword: data?.proxies[0]?.password ?? '',
+    };
+    for (const [name, secret] of Object.entries(secrets)) {
+      expect({ name, isEmpty: secret === '', isLogged: log.includes(secret) }).toEqual({
+        name,
+        isEmpty: false,
+        isLogged: false,
+      });
+    }
+  });
+});
+
+describe('a start on a database of its own', () => {
+  it('brings it up to date once, however many start at the same moment, and adds nothing', async () => {
+    const [database, dataDir] = [await createTestDatabase({ migrated: false }), await createTestDirectory()];
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    try {
+      const environment = { DATABASE_URL: database.url, PROVIDER: 'sandbox', DATA_DIR: dataDir };
+      const replicas = await Promise.all([1, 2, 3].map(() => startBuiltService(environment)));
+      const { pid } = await readSandboxAddress(dataDir);
+
+      for (const replica of replicas) {
+        expect((await fetch(`${replica.baseUrl}/health`)).status).toBe(200);
+        expect(replica.stdout()).not.toMatch(/token|curl/);
+        expect(replica.stderr()).toBe('');
+      }
+      const { rows } = await client.query(
+        'SELECT count(*)::int AS runs, count(DISTINCT name)::int AS migrations FROM migrations',
+      );
+      expect(rows).toEqual([{ runs: rows[0]?.migrations, migrations: expect.any(Number) }]);
+      expect((await client.query('SELECT FROM users')).rowCount).toBe(0);
+      expect(await readdir(dataDir)).toEqual(['sandbox']);
+
+      for (const replica of replicas) replica.kill('SIGTERM');
+      const outcomes = await Promise.all(replicas.map((replica) => replica.ended()));
+      expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0]);
+      await eventually(() => !isRunning(pid));
+    } finally {
+      await killLeftovers();
+      await client.end();
+      await database.drop();
+      await removeTestDirectory(dataDir);
+    }
+  });
+
+  it('is refused without a key for the upstream, unless the sandbox is asked for', async () => {
+    const database = await createTestDatabase({ migrated: false });
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    try {
+      const { code, stdout, stderr } = await runService({ DATABASE_URL: database.url });
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain('PX6_API_KEY is missing (PROVIDER=sandbox runs without a real upstream)');
+      expect((await client.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).rowCount).toBe(0);
+    } finally {
+      await client.end();
+      await database.drop();
+    }
+  });
+
+  it('is refused in one line when it cannot be reached', async () => {
+    const dataDir = await createTestDirectory();
+    const { code, stderr } = await runService({
+      DATABASE_URL: `postgres://user:${SECRET}@127.0.0.1:1/x`,
+      PROVIDER: 'sandbox',
+      DATA_DIR: dataDir,
+    });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'The database cannot be reached\n' });
+    // The sandbox, which was there already, is asked to end.
+    expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
+    await removeTestDirectory(dataDir);
+  });
+});
+
+describe('a start with mistakes in the environment', () => {
+  it('names all of them and no value, and begins nothing', async () => {
+    const directory = await createTestDirectory();
+    const mistakes = [
+      'PORT',
+      'DATABASE_URL',
+      'DB_POOL_SIZE',
+      'MIGRATE_ON_START',
+      'PX6_BASE_URL',
+      'PROVIDER',
+      'PROVIDER_TIMEOUT_MS',
+      'RECONCILE_QUIET_SECONDS',
+      'MARKUP_PERCENT',
+      'PING_TIMEOUT_MS',
+      'LOG_LEVEL',
+      'LOG_FORMAT',
+    ];
+    const { code, stdout, stderr } = await runService({
+      ...Object.fromEntries(mistakes.map((name) => [name, SECRET])),
+      DATA_DIR: join(directory, 'data'),
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    const named = stderr.split('\n').map((line) => line.trim().split(' ')[0]);
+    expect(named).toEqual(expect.arrayContaining(mistakes));
+    expect(stderr).not.toContain(SECRET);
+    expect(await readdir(directory)).toEqual([]);
+    await removeTestDirectory(directory);
+  });
+});

@@ -1,0 +1,121 @@
+import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from './built-service';
+import {
+  type Customer,
+  type Order,
+  prolongation,
+  purchase,
+  Replicas,
+  send,
+  sendUntilAnswered,
+} from './replicas';
+
+/** Statements by which a money step is known on the wire to the database. */
+const STEPS = {
+  reserve: 'INSERT INTO orders',
+  claim: `SET state = 'submitting'`,
+  settle: 'closed_at = now()',
+};
+
+const MOMENTS = [
+  ['reserve', 'before'],
+  ['reserve', 'after'],
+  ['claim', 'before'],
+  ['claim', 'after'],
+  ['settle', 'before'],
+  ['settle', 'after'],
+] as const;
+
+const STAGES = ['received', 'executed', 'half-answered'] as const;
+
+/** Ends a process at every step of an order and at every stage of its call, and shows that nothing is lost and nothing is twice. */
+export function describeCrashes(method: 'buy' | 'prolong'): void {
+  describe(`kill -9 of a replica during ${method}`, () => {
+    let replicas: Replicas;
+    /** Takes the request, and dies. */
+    let victim: BuiltService;
+    /** Is there all the time, and reconciles. */
+    let survivor: BuiltService;
+
+    beforeAll(async () => {
+      replicas = await Replicas.open();
+      survivor = await replicas.start();
+    }, BUILD_TIMEOUT_MS);
+    beforeEach(async () => {
+      victim = await replicas.start({ throughRelay: true });
+    });
+    afterAll(async () => {
+      await killLeftovers();
+      await replicas.close();
+    });
+
+    /** A purchase, or a prolongation of a proxy that was bought before. */
+    async function prepare(customer: Customer): Promise<Order> {
+      if (method === 'buy') return purchase(customer, 'k');
+      const { body } = await send(survivor.baseUrl, purchase(customer));
+      const [proxy] = body['proxies'] as { id: string }[];
+      return prolongation(customer, proxy?.id ?? '', 'k');
+    }
+
+    /** How often the upstream carried out orders of this customer. */
+    async function executions({ id }: Customer): Promise<number> {
+      const book = await replicas.control.getBook();
+      const sales = book.sales.filter(({ descr }) => descr.includes(`.u${id}.`));
+      if (method === 'buy') return sales.length;
+      const proxyIds = new Set(sales.flatMap((sale) => sale.proxyIds));
+      return book.prolongations.filter(({ proxies }) => proxies.some((proxy) => proxyIds.has(proxy.id)))
+        .length;
+    }
+
+    async function expectOneOrder(customer: Customer, order: Order): Promise<void> {
+      const answer = await sendUntilAnswered(() => survivor.baseUrl, order);
+      expect(answer.status).toBe(200);
+      await replicas.untilSettled();
+      expect(await executions(customer)).toBe(1);
+      const captures = await replicas.query(
+        `SELECT captured FROM orders WHERE user_id = $1 AND kind = $2 AND state = 'completed'`,
+        [customer.id, method === 'buy' ? 'purchase' : 'prolongation'],
+      );
+      expect(captures).toEqual([{ captured: answer.body['price_charged'] }]);
+      await replicas.audit();
+    }
+
+    it.each(MOMENTS)('at %s, %s its commit: the order is carried out and paid once', async (step, moment) => {
+      const customer = await replicas.createCustomer();
+      const order = await prepare(customer);
+      const caught = replicas.relay.catchNext({ statement: STEPS[step], moment, action: 'hold' });
+      const lost = send(victim.baseUrl, order).catch(() => 'lost');
+      await caught.reached;
+      victim.kill('SIGKILL');
+      expect(await lost).toBe('lost');
+      caught.letGo();
+      await expectOneOrder(customer, order);
+    });
+
+    it.each(STAGES)('when the upstream has %s it: the order is carried out and paid once', async (stage) => {
+      const customer = await replicas.createCustomer();
+      const order = await prepare(customer);
+      const gate = await replicas.control.orderGate({ method, stage });
+      const lost = send(victim.baseUrl, order).catch(() => 'lost');
+      await replicas.control.untilGateReached(gate);
+      victim.kill('SIGKILL');
+      expect(await lost).toBe('lost');
+      await replicas.control.openGate(gate);
+      await expectOneOrder(customer, order);
+    });
+
+    it('and of all replicas: the next start settles what they left', async () => {
+      const customer = await replicas.createCustomer();
+      const order = await prepare(customer);
+      const gate = await replicas.control.orderGate({ method, stage: 'executed' });
+      const lost = send(victim.baseUrl, order).catch(() => 'lost');
+      await replicas.control.untilGateReached(gate);
+      victim.kill('SIGKILL');
+      survivor.kill('SIGKILL');
+      await lost;
+      await survivor.ended();
+      await replicas.control.openGate(gate);
+      survivor = await replicas.start();
+      await expectOneOrder(customer, order);
+    });
+  });
+}

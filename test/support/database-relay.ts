@@ -1,0 +1,111 @@
+import net from 'node:net';
+
+/** When a statement is to be caught: before the database has it, or after it has committed and before the answer is back. */
+export type Moment = 'before' | 'after';
+
+export interface Interception {
+  /** A part of the statement's text. */
+  readonly statement: string;
+  readonly moment: Moment;
+  /** `hold` keeps the connection as it is until it is let go, `cut` ends it there. */
+  readonly action: 'hold' | 'cut';
+}
+
+export interface Caught {
+  /** Resolves when a statement was caught. */
+  readonly reached: Promise<void>;
+  /** Lets a held connection go on. */
+  readonly letGo: () => void;
+}
+
+export interface DatabaseRelay {
+  /** The database's address through the relay. */
+  readonly url: string;
+  /** Catches the next statement that fits, once. */
+  catchNext(interception: Interception): Caught;
+  /** Ends every connection, as a network that breaks does. */
+  cutAll(): void;
+  close(): Promise<void>;
+}
+
+interface Trap extends Interception {
+  spring(): void;
+  readonly released: Promise<void>;
+}
+
+/**
+ * Stands between a service and its database, and can stop the traffic at a named statement: what a test needs to end a process exactly
+ * before or after a commit, without a switch in the product and without sleeping.
+ */
+export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseRelay> {
+  const target = new URL(databaseUrl);
+  const traps = new Set<Trap>();
+  const sockets = new Set<net.Socket>();
+
+  const server = net.createServer((service) => {
+    const database = net.connect(Number(target.port), target.hostname);
+    const end = () => {
+      service.destroy();
+      database.destroy();
+    };
+    /** The trap whose statement the database has, and whose answer is awaited. */
+    let awaited: Trap | undefined;
+    for (const socket of [service, database]) {
+      sockets.add(socket);
+      socket.setNoDelay(true).on('error', end).on('close', end);
+      socket.once('close', () => sockets.delete(socket));
+    }
+    service.on('data', (chunk: Buffer) => {
+      const trap = [...traps].find(({ statement }) => chunk.includes(statement));
+      if (trap) traps.delete(trap);
+      if (trap?.moment === 'before') {
+        trap.spring();
+        if (trap.action === 'cut') end();
+        else void trap.released.then(() => database.write(chunk));
+        return;
+      }
+      awaited ??= trap;
+      database.write(chunk);
+    });
+    database.on('data', (chunk: Buffer) => {
+      const trap = awaited;
+      if (!trap) {
+        service.write(chunk);
+        return;
+      }
+      awaited = undefined;
+      trap.spring();
+      if (trap.action === 'cut') {
+        end();
+        return;
+      }
+      database.pause();
+      void trap.released.then(() => service.write(chunk)).then(() => database.resume());
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as net.AddressInfo;
+
+  return {
+    url: Object.assign(new URL(databaseUrl), { host: `127.0.0.1:${port}` }).href,
+    catchNext(interception) {
+      const caught = openPromise();
+      const released = openPromise();
+      traps.add({ ...interception, spring: caught.resolve, released: released.promise });
+      return { reached: caught.promise, letGo: released.resolve };
+    },
+    cutAll() {
+      for (const socket of sockets) socket.destroy();
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function openPromise(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((fulfil) => (resolve = fulfil));
+  return { promise, resolve };
+}

@@ -1,0 +1,23 @@
+import type { Scope } from '../../src/auth';
+
+export interface Endpoint {
+  readonly method: 'GET' | 'POST';
+  /** With an id that belongs to nobody where the path has one. */
+  readonly path: string;
+  readonly scope: Scope;
+  /** A valid body, where one is needed. */
+  readonly body?: string;
+}
+
+/** Every endpoint that needs a token, as a valid request. */
+export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
+  { method: 'GET', path: '/me', scope: 'profile:read' },
+  { method: 'GET', path: '/countries', scope: 'countries:read' },
+  { method: 'GET', path: '/countries/ru/count', scope: 'countries:read' },
+  { method: 'GET', path: '/price?count=1&period=30', scope: 'price:read' },
+  { method: 'GET', path: '/proxies', scope: 'proxies:read' },
+  { method: 'GET', path: '/proxies/export', scope: 'proxies:export' },
+  { method: 'GET', path: '/proxies/1/ping', scope: 'proxies:read' },
+  { method: 'POST', path: '/proxies/buy', scope: 'proxies:write', body: '{"country":"ru","period":30}' },
+  { method: 'POST', path: '/proxies/1/prolong', scope: 'proxies:write', body: '{"period":30}' },
+];

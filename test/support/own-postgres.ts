@@ -1,0 +1,54 @@
+import { Client } from 'pg';
+import { migrate } from '../../src/database';
+import { type Cluster, getCluster, SUPERUSER } from '../../src/database/embedded-cluster';
+import { findServer, LOOPBACK, startServer } from '../../src/database/embedded-server';
+import { eventually } from './built-service';
+import { createTestDirectory, removeTestDirectory } from './test-directory';
+
+/** A PostgreSQL of a test's own, that can be ended at once in the middle of everything. */
+export interface OwnPostgres {
+  readonly url: string;
+  /** What a crash of the server does: every session ends where it is. Returns when it is up again, on the same port. */
+  restartImmediately(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const SETTINGS = { fsync: 'off' };
+
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  const directory = await createTestDirectory('postgres-');
+  const cluster = await getCluster(directory, () => undefined);
+  const port = await start(cluster);
+  const server = `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}`;
+  const admin = new Client({ connectionString: `${server}/postgres` });
+  await admin.connect();
+  await admin.query('CREATE DATABASE service');
+  await admin.end();
+  const url = `${server}/service`;
+  await migrate(url);
+  return {
+    url,
+    async restartImmediately() {
+      await endImmediately(cluster);
+      await start(cluster, port);
+    },
+    close: () => removeTestDirectory(directory),
+  };
+}
+
+/** @returns the port, which is the preferred one as soon as the last server's processes have let go of it */
+async function start(cluster: Cluster, preferredPort?: number): Promise<number> {
+  for (;;) {
+    await startServer(cluster, { preferredPort, settings: SETTINGS });
+    const server = await findServer(cluster);
+    if (server && (preferredPort === undefined || server.port === preferredPort)) return server.port;
+    await endImmediately(cluster);
+  }
+}
+
+async function endImmediately(cluster: Cluster): Promise<void> {
+  const server = await findServer(cluster);
+  if (!server) return;
+  process.kill(server.pid, 'SIGQUIT');
+  await eventually(async () => (await findServer(cluster)) === null);
+}

@@ -1,0 +1,55 @@
+import type { DataSource } from 'typeorm';
+
+/** What differs from an ordinary proxy: an HTTP one of version 6 in ru, on rent for 30 days from now. */
+export interface ProxyRow {
+  readonly host?: string;
+  readonly port?: string;
+  readonly login?: string;
+  readonly password?: string;
+  readonly proxyType?: 'http' | 'socks';
+  /** Relative to the machine's time. */
+  readonly endsInSeconds?: number;
+  readonly active?: boolean;
+  readonly descr?: string;
+}
+
+/**
+ * Gives a user rows of proxies that nobody sold, by one statement, and answers their ids. `#` in host, login and password stands for
+ * the row's number.
+ */
+export async function insertProxies(
+  dataSource: DataSource,
+  userId: number,
+  count: number,
+  { host, port, login, password, proxyType, endsInSeconds, active, descr }: ProxyRow = {},
+): Promise<number[]> {
+  const rows = await dataSource.query<{ id: number }[]>(
+    `WITH purchase AS (
+       INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held, captured,
+                           provider, provider_price, deadline, next_look_at, closed_at)
+       VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, $7, 1, $2, $2,
+               'test', 1, now(), now(), now())
+       RETURNING id, user_id
+     )
+     INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version,
+                          date_start, date_end, active, descr)
+     SELECT user_id, purchase.id, 'test', purchase.id || '-' || n, replace($3, '#', n::text), $4, replace($5, '#', n::text),
+            replace($6, '#', n::text), $7, 'ru', '6', date_trunc('second', now()),
+            date_trunc('second', now()) + make_interval(secs => $8), $9, $10
+       FROM purchase, generate_series(1, $2::int) n
+     RETURNING id`,
+    [
+      userId,
+      count,
+      host ?? '127.0.0.1',
+      port ?? '8080',
+      login ?? 'login#',
+      password ?? 'password#',
+      proxyType ?? 'http',
+      endsInSeconds ?? 30 * 24 * 3600,
+      active ?? true,
+      descr ?? null,
+    ],
+  );
+  return rows.map(({ id }) => id).sort((a, b) => a - b);
+}

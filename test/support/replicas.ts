@@ -1,0 +1,195 @@
+import { type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import { AdministrationModule } from '../../src/administration.module';
+import { AuditService } from '../../src/audit';
+import { ALL_SCOPES, TokensService } from '../../src/auth';
+import { Money } from '../../src/common';
+import { readEnvironment } from '../../src/config';
+import { LedgerService } from '../../src/ledger';
+import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
+import { UsersService } from '../../src/users';
+import { type BuiltService, ensureBuild, eventually, startBuiltService } from './built-service';
+import { type DatabaseRelay, startDatabaseRelay } from './database-relay';
+import { createTestDatabase } from './test-database';
+
+export interface Customer {
+  readonly id: number;
+  readonly token: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+  readonly replayed: boolean;
+}
+
+/** What makes time pass quickly. No logic is left out. */
+const QUICK = {
+  LOG_LEVEL: 'error',
+  PROVIDER_TIMEOUT_MS: '500',
+  PROVIDER_RATE_PER_SECOND: '10000',
+  PURCHASE_WAIT_MS: '200',
+  RECONCILE_QUIET_SECONDS: '1',
+  RECONCILE_INTERVAL_MS: '50',
+  MIGRATE_ON_START: 'false',
+};
+
+/**
+ * One database, one sandbox, and as many processes of the built service as a test wants, each of which may reach the database through a relay.
+ */
+export class Replicas {
+  private constructor(
+    readonly sandbox: RunningSandbox,
+    readonly control: SandboxControl,
+    readonly relay: DatabaseRelay,
+    private readonly databaseUrl: string,
+    private readonly environment: Readonly<Record<string, string>>,
+    private readonly office: INestApplicationContext,
+    private readonly dropDatabase: () => Promise<void>,
+  ) {}
+
+  static async open(
+    options: { environment?: Record<string, string>; sandbox?: SandboxOptions; databaseUrl?: string } = {},
+  ): Promise<Replicas> {
+    await ensureBuild();
+    const database = options.databaseUrl
+      ? { url: options.databaseUrl, drop: async () => undefined }
+      : await createTestDatabase();
+    const sandbox = await startSandbox({ rateLimitPerSecond: null, ...options.sandbox });
+    const environment = {
+      ...QUICK,
+      PX6_API_KEY: sandbox.apiKey,
+      PX6_BASE_URL: sandbox.baseUrl,
+      ...options.environment,
+    };
+    const office = await NestFactory.createApplicationContext(
+      AdministrationModule.with({
+        ...readEnvironment({ ...environment, DATABASE_URL: database.url }),
+        databaseUrl: database.url,
+        upstream: sandbox,
+      }),
+      { logger: false },
+    );
+    return new Replicas(
+      sandbox,
+      new SandboxControl(sandbox.controlUrl),
+      await startDatabaseRelay(database.url),
+      database.url,
+      environment,
+      office,
+      () => database.drop(),
+    );
+  }
+
+  start({ throughRelay = false } = {}): Promise<BuiltService> {
+    return startBuiltService({
+      ...this.environment,
+      DATABASE_URL: throughRelay ? this.relay.url : this.databaseUrl,
+    });
+  }
+
+  async createCustomer(balance = '100000.00'): Promise<Customer> {
+    const { id } = await this.office.get(UsersService).create({ username: 'test' });
+    await this.office.get(LedgerService).credit(id, Money.parse(balance), 'test');
+    const { text } = await this.office.get(TokensService).issue({ userId: id, scopes: ALL_SCOPES });
+    return { id, token: text };
+  }
+
+  query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
+    return this.office.get(DataSource).query(statement, parameters);
+  }
+
+  /** Waits until no order is open: what reconciliation brings about by itself. */
+  async untilSettled(): Promise<void> {
+    await eventually(async () => {
+      const open = await this.query(
+        `SELECT id FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`,
+      );
+      return open.length === 0;
+    });
+  }
+
+  /** Waits for a whole sweep that begins from now on. */
+  async untilSwept(): Promise<void> {
+    const [{ now } = { now: new Date() }] = await this.query<{ now: Date }>(
+      'SELECT clock_timestamp() AS now',
+    );
+    await eventually(async () => {
+      const done = await this.query(
+        `SELECT FROM job_runs WHERE name = 'sweep' AND started_at >= $1 AND finished_at IS NOT NULL`,
+        [now],
+      );
+      return done.length > 0;
+    });
+  }
+
+  /** Broken invariants of the books, and between them and the upstream. */
+  async findViolations(): Promise<string[]> {
+    const { checks } = await this.office.get(AuditService).run({ upstream: true });
+    return checks
+      .filter((check) => check.violations > 0)
+      .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);
+  }
+
+  /** Fails the test when there are any. */
+  async audit(): Promise<void> {
+    expect(await this.findViolations()).toEqual([]);
+  }
+
+  async close(): Promise<void> {
+    await this.office.close();
+    await this.relay.close();
+    await this.sandbox.close();
+    await this.dropDatabase();
+  }
+}
+
+export interface Order {
+  readonly customer: Customer;
+  readonly key?: string;
+  readonly path: string;
+  readonly body: object;
+}
+
+export const purchase = (customer: Customer, key?: string): Order => ({
+  customer,
+  ...(key !== undefined && { key }),
+  path: '/proxies/buy',
+  body: { country: 'ru', period: 30 },
+});
+
+export const prolongation = (customer: Customer, proxyId: string, key?: string): Order => ({
+  customer,
+  ...(key !== undefined && { key }),
+  path: `/proxies/${proxyId}/prolong`,
+  body: { period: 30 },
+});
+
+/** One request. Throws when its connection is lost. */
+export async function send(baseUrl: string, order: Order, signal?: AbortSignal): Promise<Answer> {
+  const response = await fetch(baseUrl + order.path, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${order.customer.token}`,
+      'Content-Type': 'application/json',
+      ...(order.key !== undefined && { 'Idempotency-Key': order.key }),
+    },
+    body: JSON.stringify(order.body),
+    ...(signal && { signal }),
+  });
+  return {
+    status: response.status,
+    body: (await response.json()) as Record<string, unknown>,
+    replayed: response.headers.get('Idempotency-Replayed') === 'true',
+  };
+}
+
+/** What a careful client does: repeats with the same key until there is a 200 or a 4xx that is not 409 or 429. */
+export function sendUntilAnswered(chooseBaseUrl: () => string, order: Order): Promise<Answer> {
+  return eventually(async () => {
+    const answer = await send(chooseBaseUrl(), order).catch(() => null);
+    const isFinal = answer && answer.status !== 409 && answer.status !== 429 && answer.status < 500;
+    return isFinal ? answer : null;
+  });
+}

@@ -1,0 +1,272 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { FaultOrder } from '../../src/sandbox';
+import { type BuiltService, eventually } from './built-service';
+import type { OwnPostgres } from './own-postgres';
+import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
+import { SeededRandom } from './seeded-random';
+
+/** What goes wrong at the upstream, and how often. */
+const UPSTREAM_FAULTS: readonly FaultOrder[] = (['buy', 'prolong'] as const).flatMap(
+  (method): FaultOrder[] => [
+    { method, kind: 'answer-lost', probability: 0.006 },
+    { method, kind: 'answer-lost', hiddenForMs: 700, probability: 0.004 },
+    { method, kind: 'reset', probability: 0.004 },
+    { method, kind: 'reset', effect: true, probability: 0.004 },
+    { method, kind: 'hang', probability: 0.002 },
+    { method, kind: 'hang', effect: false, probability: 0.002 },
+    { method, kind: 'late', beforeMs: 700, probability: 0.003 },
+    { method, kind: 'late', afterMs: 700, probability: 0.003 },
+    { method, kind: 'http-status', status: 502, probability: 0.004 },
+    { method, kind: 'http-status', status: 503, effect: true, probability: 0.004 },
+    { method, kind: 'http-status', status: 429, probability: 0.006 },
+    { method, kind: 'error', errorId: 30, probability: 0.004 },
+    { method, kind: 'error', errorId: 30, effect: true, probability: 0.004 },
+    { method, kind: 'error', errorId: 300, probability: 0.006 },
+    { method, kind: 'error', errorId: 400, probability: 0.006 },
+    { method, kind: 'html', probability: 0.003 },
+    { method, kind: 'html', effect: true, probability: 0.003 },
+    { method, kind: 'truncated-json', probability: 0.004 },
+    { method, kind: 'truncated-json', disconnect: true, probability: 0.004 },
+    { method, kind: 'drip', bytes: 8, intervalMs: 40, probability: 0.002 },
+    { method, kind: 'wrong-currency', probability: 0.002 },
+  ],
+);
+
+const LISTING_FAULTS: readonly FaultOrder[] = [
+  { method: 'buy', kind: 'short-list', probability: 0.006 },
+  { method: 'buy', kind: 'late-listing', hiddenForMs: 700, probability: 0.01 },
+  { method: 'getproxy', kind: 'http-status', status: 500, probability: 0.04 },
+  { method: 'getproxy', kind: 'truncated-json', probability: 0.02 },
+  { method: 'getproxy', kind: 'hang', probability: 0.005 },
+];
+
+const CLIENTS = 24;
+const CUSTOMERS = 12;
+
+export interface SoakReport {
+  readonly seed: number;
+  readonly orders: number;
+  readonly seconds: number;
+  readonly answered: Readonly<Record<string, number>>;
+  readonly requests: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly orphans: number;
+  readonly violations: readonly string[];
+}
+
+/** Counts by name. */
+class Tally {
+  readonly counts: Record<string, number> = {};
+
+  add(name: string, times = 1): void {
+    if (times > 0) this.counts[name] = (this.counts[name] ?? 0) + times;
+  }
+}
+
+/**
+ * Many clients that repeat as real ones do, on two replicas, while everything fails at random: processes are killed and stopped, connections
+ * cut, the database ended, the upstream faulty. Then quiet, and the books against the sandbox's own.
+ */
+export async function soak(
+  replicas: Replicas,
+  postgres: OwnPostgres,
+  { orders, seed }: { orders: number; seed: number },
+): Promise<SoakReport> {
+  const random = new SeededRandom(seed);
+  const startedAt = performance.now();
+  const faults = new Tally();
+  const requests = new Tally();
+  const answered = new Tally();
+  const answers: { order: Order; answer: Answer }[] = [];
+  const services: [BuiltService, BuiltService] = await Promise.all([
+    replicas.start({ throughRelay: true }),
+    replicas.start(),
+  ]);
+  const customers = await Promise.all(
+    Array.from({ length: CUSTOMERS }, (_, at) => replicas.createCustomer(at === 0 ? '300.00' : '1000000.00')),
+  );
+  for (const country of ['ru', 'us', 'de', 'nl']) await replicas.control.setStock('6', country, 1_000_000);
+  for (const fault of [...UPSTREAM_FAULTS, ...LISTING_FAULTS]) {
+    await replicas.control.orderFault({ ...fault, times: null, seed: random.integer(1, 2 ** 31) });
+  }
+
+  let left = orders;
+  const client = async (number: number): Promise<void> => {
+    const own = new SeededRandom(seed + 1 + number);
+    const proxyIds = new Map<Customer, string[]>();
+    while (left > 0) {
+      left -= 1;
+      const customer = customers[own.integer(0, CUSTOMERS - 1)];
+      if (!customer) continue;
+      const owned = proxyIds.get(customer) ?? [];
+      const proxyId = own.chance(0.3) ? owned[own.integer(0, owned.length - 1)] : undefined;
+      const order: Order = {
+        customer,
+        key: `${number}-${left}`,
+        ...(proxyId === undefined
+          ? {
+              path: '/proxies/buy',
+              body: {
+                country: own.pick(['ru', 'us', 'de', 'nl']),
+                period: own.pick([3, 7, 30]),
+                count: own.integer(1, 4),
+              },
+            }
+          : { path: `/proxies/${proxyId}/prolong`, body: { period: own.pick([3, 7, 30]) } }),
+      };
+      const answer = await repeat(order, own);
+      answers.push({ order, answer });
+      answered.add(String(answer.status));
+      const bought = (answer.body['proxies'] ?? []) as { id: string }[];
+      proxyIds.set(customer, [...owned, ...bought.map(({ id }) => id)]);
+    }
+  };
+
+  /** With the same key until there is a 200 or a 4xx that is not 409 or 429, at either replica, hanging up now and then. */
+  const repeat = async (order: Order, own: SeededRandom): Promise<Answer> => {
+    for (;;) {
+      const signal = own.chance(0.02) ? AbortSignal.timeout(own.integer(1, 60)) : undefined;
+      const answer = await send(own.pick(services).baseUrl, order, signal).catch(() => null);
+      requests.add(answer ? String(answer.status) : 'connection lost');
+      if (answer && answer.status !== 409 && answer.status !== 429 && answer.status < 500) return answer;
+      await pause(own.integer(20, 200));
+    }
+  };
+
+  const misfortunes = {
+    'kill -9 of a replica': async (at: 0 | 1) => {
+      services[at].kill('SIGKILL');
+      await services[at].ended();
+      services[at] = await startAgain(at);
+    },
+    'SIGSTOP of a replica': async (at: 0 | 1) => {
+      services[at].kill('SIGSTOP');
+      await pause(random.integer(100, 1500));
+      services[at].kill('SIGCONT');
+    },
+    'connections to the database cut': async () => replicas.relay.cutAll(),
+    'database ended at once': () => postgres.restartImmediately(),
+  } as const;
+
+  /** The database may be away when a replica starts: a supervisor starts it again. */
+  const startAgain = (at: 0 | 1): Promise<BuiltService> =>
+    eventually(() => replicas.start({ throughRelay: at === 0 }).catch(() => null));
+
+  let quiet = false;
+  /** In rounds of one of each kind, at least one whole, as long as clients are there. */
+  const trouble = async (): Promise<void> => {
+    do {
+      for (const name of random.shuffle(Object.keys(misfortunes) as (keyof typeof misfortunes)[])) {
+        await pause(random.integer(300, 1200));
+        faults.add(name);
+        await misfortunes[name](random.pick([0, 1]));
+      }
+    } while (!quiet);
+  };
+
+  const troubled = trouble();
+  await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number)));
+  quiet = true;
+  await troubled;
+  for (const { kind, method, effect, hits } of await replicas.control.getFaults()) {
+    faults.add(`${method}: ${kind}${effect ? '' : ', nothing done'}`, hits);
+  }
+  await replicas.control.resetFaults();
+  await replicas.untilSettled();
+  await replicas.untilSwept();
+
+  const [{ orphans } = { orphans: 0 }] = await replicas.query<{ orphans: number }>(
+    'SELECT count(*) AS orphans FROM orphans',
+  );
+  return {
+    seed,
+    orders,
+    seconds: Math.round((performance.now() - startedAt) / 1000),
+    answered: answered.counts,
+    requests: Object.values(requests.counts).reduce((sum, count) => sum + count, 0),
+    faults: faults.counts,
+    orphans,
+    violations: [
+      ...(await replicas.findViolations()),
+      ...(await compareWithBook(replicas)),
+      ...(await compareAnswers(replicas, answers)),
+    ],
+  };
+}
+
+/** Every sold proxy has one owner who paid once, or is a known orphan; every prolongation belongs to one order. */
+async function compareWithBook(replicas: Replicas): Promise<string[]> {
+  const book = await replicas.control.getBook();
+  const owned = new Map(
+    (
+      await replicas.query<{ id: string; tag: string; state: string }>(
+        `SELECT provider_proxy_id AS id, tag, state FROM proxies JOIN orders ON orders.id = proxies.order_id`,
+      )
+    ).map((row) => [row.id, row]),
+  );
+  const orphans = new Set(
+    (await replicas.query<{ id: string }>('SELECT provider_proxy_id AS id FROM orphans')).map(({ id }) => id),
+  );
+  const tags = book.sales.map(({ descr }) => descr);
+  const twice = tags.filter((tag, at) => tags.indexOf(tag) !== at).map((tag) => `${tag} was sold twice`);
+  const unowned = book.sales.flatMap(({ descr, proxyIds }) =>
+    proxyIds
+      .map(String)
+      .filter((id) => owned.get(id)?.tag !== descr && !orphans.has(id))
+      .map((id) => `proxy ${id} of ${descr} has no owner`),
+  );
+  const sold = new Set(book.sales.flatMap(({ proxyIds }) => proxyIds.map(String)));
+  const unsold = [...owned.keys()].filter((id) => !sold.has(id)).map((id) => `proxy ${id} was never sold`);
+
+  const prolonged = new Map<string, number>();
+  for (const { proxies } of book.prolongations) {
+    for (const { id } of proxies) prolonged.set(String(id), (prolonged.get(String(id)) ?? 0) + 1);
+  }
+  const paid = await replicas.query<{ id: string; count: number }>(
+    `SELECT provider_proxy_id AS id, count(orders.id) FILTER (WHERE orders.state = 'completed') AS count
+       FROM proxies LEFT JOIN orders ON orders.proxy_id = proxies.id GROUP BY proxies.id`,
+  );
+  const unpaid = paid
+    .filter(({ id, count }) => (prolonged.get(id) ?? 0) !== count)
+    .map(
+      ({ id, count }) =>
+        `proxy ${id} was prolonged ${prolonged.get(id) ?? 0} times and paid for ${count} times`,
+    );
+  return [...twice, ...unowned, ...unsold, ...unpaid];
+}
+
+/** What was answered 200 is still there, charged as answered; what was refused cost nothing; every rouble is explained. */
+async function compareAnswers(
+  replicas: Replicas,
+  answers: readonly { order: Order; answer: Answer }[],
+): Promise<string[]> {
+  const kept = new Map(
+    (
+      await replicas.query<{ key: string; id: number; captured: string; state: string }>(
+        `SELECT format('%s/%s', user_id, idempotency_key) AS key, id, captured, state FROM orders WHERE state <> 'refunded'`,
+      )
+    ).map((order) => [order.key, order]),
+  );
+  const wrong = answers.flatMap(({ order, answer }) => {
+    const found = kept.get(`${order.customer.id}/${order.key}`);
+    if (answer.status !== 200)
+      return found ? [`order ${found.id} was refused with ${answer.status}, and is ${found.state}`] : [];
+    if (!found) return [`an order answered 200 is gone: ${JSON.stringify(answer.body['order_id'])}`];
+    return found.id === answer.body['order_id'] && found.captured === answer.body['price_charged']
+      ? []
+      : [`order ${found.id} is not as it was answered`];
+  });
+  const unexplained = await replicas.query<{ id: number }>(
+    `SELECT user_id AS id FROM accounts
+      WHERE available + held <> (SELECT sum(available_delta) FROM ledger_entries e WHERE e.user_id = accounts.user_id AND kind = 'topup')
+                              - (SELECT coalesce(sum(captured), 0) FROM orders o WHERE o.user_id = accounts.user_id)`,
+  );
+  const review = await replicas.query<{ id: number; failure: string }>(
+    `SELECT id, failure FROM orders WHERE state = 'review'`,
+  );
+  return [
+    ...wrong,
+    ...unexplained.map(({ id }) => `the balance of user ${id} is not explained by top-ups and charges`),
+    ...review.map(({ id, failure }) => `order ${id} came to review: ${failure}`),
+  ];
+}
