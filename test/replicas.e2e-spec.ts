@@ -75,6 +75,23 @@ describe('two replicas on one database', () => {
     return Number(price);
   }
 
+  it('SIGSTOP before the claim until the other has given the order up: the claim is refused, and nothing is bought', async () => {
+    const customer = await replicas.createCustomer();
+    const claim = replicas.relay.catchNext({
+      statement: `SET state = 'submitting'`,
+      moment: 'before',
+      action: 'hold',
+    });
+    const answer = send(one.baseUrl, purchase(customer));
+    await claim.reached;
+    one.kill('SIGSTOP');
+    await eventually(async () => (await stateOf(customer)) === 'refunded');
+    claim.letGo();
+    one.kill('SIGCONT');
+    expect((await answer).status).toBe(503);
+    expect(await soldTo(customer)).toBe(0);
+  });
+
   it('SIGSTOP between claim and call until the other has given the order up: nothing is bought late', async () => {
     const customer = await replicas.createCustomer();
     const claim = replicas.relay.catchNext({

@@ -166,6 +166,28 @@ describe('an upstream that fails', () => {
       expect(await proxiesOf(user)).toEqual([proxy]);
     });
 
+    it('does not take a yes for success when the date has not moved', async () => {
+      const user = await service.createUser();
+      await buy(user);
+      const [proxy] = await proxiesOf(user);
+      const before = await service.balanceOf(user);
+      const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
+      const answer = prolong(user, proxy?.id ?? '');
+      await service.control.untilGateReached(gate);
+      // Taken back by the period first, so that the upstream's yes comes with the date from before.
+      const [row] = await service.dataSource.query(
+        'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
+        [proxy?.id],
+      );
+      await service.control.changeProxy(Number(row.id), {
+        unixtimeEnd: Math.floor(Date.parse(proxy?.date_end ?? '') / 1000) - 30 * 86_400,
+      });
+      await service.control.openGate(gate);
+      expect((await answer).error).toEqual(CONFIRMING);
+      await settled(user);
+      expect(await service.balanceOf(user)).toEqual(before);
+    });
+
     it('leaves it to staff when the date moved by something else', async () => {
       const user = await service.createUser();
       await buy(user);

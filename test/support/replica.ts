@@ -15,11 +15,12 @@ export interface Replica {
  * own, as a second process would: passport keeps its strategies in a variable of its module.
  */
 export async function startReplica(service: TestService, changes: Partial<AppConfig> = {}): Promise<Replica> {
-  const config = { ...service.app.get(AppConfig), ...changes };
+  const config: AppConfig = Object.assign({}, service.app.get(AppConfig), changes);
   const { createApplication } = loadAnew();
   const app = await createApplication(config, service.clock);
   await app.listen(0, '127.0.0.1');
-  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+  const server: Server = app.getHttpServer();
+  const { port } = server.address() as AddressInfo;
   return { baseUrl: `http://127.0.0.1:${port}`, close: () => app.close() };
 }
 

@@ -1,0 +1,308 @@
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+interface Media {
+  readonly schema?: Json;
+  readonly example?: Json;
+  readonly examples?: Readonly<Record<string, { readonly value: Json }>>;
+}
+
+interface Operation {
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required: boolean;
+    readonly schema: Json;
+  }[];
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, Media>>; readonly headers?: Json }>
+  >;
+}
+
+interface Description {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, { readonly [name: string]: Json }>>;
+    readonly securitySchemes: Json;
+  };
+}
+
+const REPOSITORY = join(__dirname, '..');
+const API_TYPES = join(__dirname, 'support/api-types.ts');
+
+const isObject = (value: Json | undefined): value is { [name: string]: Json } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Items of a list that have a name of their own are compared with their namesakes, wherever they stand. */
+const nameOf = (item: Json): string | undefined =>
+  isObject(item) && typeof item['name'] === 'string' ? item['name'] : undefined;
+
+/** Everything of the one that the other lacks, or has otherwise. */
+function findDifferences(reference: Json, actual: Json | undefined, place = ''): string[] {
+  if (actual === undefined) return [`${place} is missing`];
+  if (isObject(reference) && isObject(actual)) {
+    return Object.entries(reference).flatMap(([name, value]) =>
+      findDifferences(value, actual[name], `${place}/${name.replaceAll('/', '~1')}`),
+    );
+  }
+  if (Array.isArray(reference) && Array.isArray(actual)) {
+    const isNamed = reference.every((item) => nameOf(item) !== undefined);
+    if (isNamed) {
+      return reference.flatMap((item) =>
+        findDifferences(
+          item,
+          actual.find((other) => nameOf(other) === nameOf(item)),
+          `${place}/${nameOf(item)}`,
+        ),
+      );
+    }
+    const lengths = reference.length === actual.length ? [] : [`${place} has ${actual.length} items`];
+    return [...lengths, ...reference.flatMap((item, n) => findDifferences(item, actual[n], `${place}/${n}`))];
+  }
+  return JSON.stringify(reference) === JSON.stringify(actual)
+    ? []
+    : [`${place} is ${JSON.stringify(actual)}`];
+}
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  user = await service.createUser();
+});
+afterAll(() => service.close());
+
+describe('The description', () => {
+  let description: Description;
+  const reference = JSON.parse(
+    readFileSync(join(__dirname, 'fixtures/reference-openapi.json'), 'utf8'),
+  ) as Description;
+
+  beforeAll(async () => {
+    description = (await (await fetch(`${service.baseUrl}/openapi.json`)).json()) as Description;
+  });
+
+  const operations = () =>
+    Object.entries(description.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        name: `${method.toUpperCase()} ${path}`,
+        operation,
+      })),
+    );
+
+  it('is served as JSON to anyone', async () => {
+    const answer = await fetch(`${service.baseUrl}/openapi.json`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+  });
+
+  it('is of OpenAPI 3.1 and of version 0.1.0 of the interface', () => {
+    expect(description.openapi).toMatch(/^3\.1\.\d+$/);
+    expect(description.info).toMatchObject({ title: 'Proxy Rental Service', version: '0.1.0' });
+  });
+
+  it('has everything of the reference, but for what is better known here', () => {
+    const { openapi: _, ...everything } = reference;
+    const answerOfCount =
+      '/paths/~1countries~1{country}~1count/get/responses/200/content/application~1json/schema';
+    expect(findDifferences(everything as unknown as Json, description as unknown as Json)).toEqual([
+      // The reference has an object of any integers, the specification a table of fields.
+      `${answerOfCount}/type is missing`,
+      `${answerOfCount}/additionalProperties is missing`,
+      `${answerOfCount}/title is missing`,
+    ]);
+  });
+
+  it('has the specification’s tables where the reference has less', () => {
+    const { CountryStock, Health, UserInfo, ValidationError } = description.components.schemas;
+    expect(CountryStock).toMatchObject({
+      properties: {
+        country: { type: 'string' },
+        version: { type: 'string' },
+        available: { type: 'integer' },
+      },
+      required: ['country', 'version', 'available'],
+    });
+    expect(Health).toMatchObject({ properties: { status: { type: 'string', default: 'ok' } } });
+    expect(UserInfo).toMatchObject({ properties: { has_app: { type: 'boolean' } }, required: ['balance'] });
+    expect(ValidationError).toMatchObject({ properties: { input: {}, ctx: { type: 'object' } } });
+    expect(description.paths['/countries/{country}/count']?.['get']?.responses['200']?.content).toEqual({
+      'application/json': { schema: { $ref: '#/components/schemas/CountryStock' } },
+    });
+  });
+
+  it('has no path, method or parameter beyond the reference but the header Idempotency-Key', () => {
+    const named = ({ paths }: Description) =>
+      Object.entries(paths).flatMap(([path, methods]) =>
+        Object.entries(methods).flatMap(([method, { parameters = [] }]) =>
+          ['', ...parameters.map(({ name, in: place }) => ` ${place} ${name}`)].map(
+            (suffix) => `${method} ${path}${suffix}`,
+          ),
+        ),
+      );
+    const known = new Set(named(reference));
+    expect(named(description).filter((name) => !known.has(name))).toEqual([
+      'post /proxies/buy header Idempotency-Key',
+      'post /proxies/{proxy_id}/prolong header Idempotency-Key',
+    ]);
+  });
+
+  it('asks for a bearer token with the scope of each endpoint, and for none at /health', () => {
+    expect(description.components.securitySchemes).toEqual({
+      bearer: expect.objectContaining({ type: 'http', scheme: 'bearer' }),
+    });
+    expect(JSON.stringify(description.components.securitySchemes)).not.toContain('JWT');
+    const scopes = operations().map(({ name, operation }) => [name, operation.security ?? []]);
+    expect(Object.fromEntries(scopes)).toEqual({
+      'GET /health': [],
+      'GET /me': [{ bearer: ['profile:read'] }],
+      'GET /countries': [{ bearer: ['countries:read'] }],
+      'GET /countries/{country}/count': [{ bearer: ['countries:read'] }],
+      'GET /price': [{ bearer: ['price:read'] }],
+      'GET /proxies': [{ bearer: ['proxies:read'] }],
+      'GET /proxies/export': [{ bearer: ['proxies:export'] }],
+      'GET /proxies/{proxy_id}/ping': [{ bearer: ['proxies:read'] }],
+      'POST /proxies/buy': [{ bearer: ['proxies:write'] }],
+      'POST /proxies/{proxy_id}/prolong': [{ bearer: ['proxies:write'] }],
+    });
+  });
+
+  it('tells of every error that an endpoint can answer', () => {
+    const errors = operations().map(({ name, operation }) => [
+      name,
+      Object.keys(operation.responses).filter((status) => Number(status) >= 400),
+    ]);
+    expect(Object.fromEntries(errors)).toEqual({
+      'GET /health': [],
+      'GET /me': ['401', '403'],
+      'GET /countries': ['401', '403', '422', '503'],
+      'GET /countries/{country}/count': ['401', '403', '422', '503'],
+      'GET /price': ['400', '401', '403', '422', '503'],
+      'GET /proxies': ['401', '403'],
+      'GET /proxies/export': ['401', '403', '422'],
+      'GET /proxies/{proxy_id}/ping': ['401', '403', '404', '422'],
+      'POST /proxies/buy': ['400', '401', '403', '409', '422', '503'],
+      'POST /proxies/{proxy_id}/prolong': ['400', '401', '403', '404', '409', '422', '503'],
+    });
+  });
+
+  it('has an example of every error', () => {
+    const errors = operations().flatMap(({ name, operation }) =>
+      Object.entries(operation.responses)
+        .filter(([status]) => Number(status) >= 400)
+        .map(([status, { content }]) => ({
+          name: `${name} ${status}`,
+          status,
+          media: content?.['application/json'],
+        })),
+    );
+    for (const { name, status, media } of errors) {
+      const examples = [
+        ...Object.values(media?.examples ?? {}).map(({ value }) => value),
+        media?.example ?? [],
+      ].flat();
+      const details = examples.map((example) => (isObject(example) ? example['detail'] : undefined));
+      expect([name, details.length]).not.toEqual([name, 0]);
+      const isDetail = (detail: Json | undefined) =>
+        status === '422' ? Array.isArray(detail) : typeof detail === 'string';
+      expect([name, details.every(isDetail)]).toEqual([name, true]);
+    }
+    expect(errors.length).toBeGreaterThan(30);
+  });
+
+  it('gives the two types of an export', () => {
+    const answer = description.paths['/proxies/export']?.['get']?.responses['200'];
+    expect(answer?.content).toMatchObject({
+      'application/json': { schema: { type: 'array', items: { $ref: '#/components/schemas/ProxyOut' } } },
+      'text/plain': { schema: { type: 'string' } },
+    });
+    expect(answer?.headers).toHaveProperty('Content-Disposition');
+  });
+
+  it('describes the fields that the service answers with', async () => {
+    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 3 } as never });
+    const { data: proxies } = await user.api.GET('/proxies');
+    const [proxy] = proxies ?? [];
+    const ping = user.api.GET('/proxies/{proxy_id}/ping', {
+      params: { path: { proxy_id: proxy?.id ?? '' } },
+    });
+    const answers: Record<string, object | undefined> = {
+      Health: (await user.api.GET('/health')).data,
+      UserInfo: (await user.api.GET('/me')).data,
+      CountryStock: (
+        await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' } } })
+      ).data,
+      QuoteResponse: (await user.api.GET('/price', { params: { query: { count: 1, period: 3 } } })).data,
+      PingResponse: (await ping).data,
+      ProxyOut: proxy,
+    };
+    for (const [schema, answer] of Object.entries(answers)) {
+      const { properties } = description.components.schemas[schema] ?? {};
+      expect([schema, Object.keys(answer ?? {}).sort()]).toEqual([
+        schema,
+        Object.keys(properties ?? {}).sort(),
+      ]);
+    }
+  });
+
+  it('becomes the types of a client without a warning, and those are the ones that the tests use', async () => {
+    // A field that has a default may be left out of a request.
+    const options = ['--default-non-nullable=false'];
+    const types = await run('openapi-typescript', [`${service.baseUrl}/openapi.json`, ...options]);
+    expect(types.stderr).toBe('');
+    const formatted = await run('prettier', ['--stdin-filepath', API_TYPES], types.stdout);
+    if (process.env['UPDATE_API_TYPES'] === '1') writeFileSync(API_TYPES, formatted.stdout);
+    expect(readFileSync(API_TYPES, 'utf8')).toBe(formatted.stdout);
+  });
+});
+
+describe('Swagger UI', () => {
+  it('is a page at /docs', async () => {
+    const answer = await fetch(`${service.baseUrl}/docs`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('Content-Type')).toMatch(/^text\/html/);
+    expect(await answer.text()).toContain('<title>Proxy Rental Service</title>');
+  });
+
+  it('has all that it loads from the service itself, as its security policy demands', async () => {
+    const answer = await fetch(`${service.baseUrl}/docs`);
+    const html = await answer.text();
+    expect(answer.headers.get('Content-Security-Policy')).toContain("script-src 'self'");
+    expect(html.match(/<script(?![^>]*\ssrc=)/g)).toBeNull();
+    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, address = '']) => new URL(address, answer.url),
+    );
+    expect(assets.length).toBeGreaterThan(3);
+    for (const asset of assets) {
+      expect(asset.origin).toBe(service.baseUrl);
+      expect([asset.pathname, (await fetch(asset)).status]).toEqual([asset.pathname, 200]);
+    }
+  });
+});
+
+/** Runs the command of a package that is installed here. */
+async function run(
+  command: string,
+  args: readonly string[],
+  input = '',
+): Promise<{ stdout: string; stderr: string }> {
+  const manifest = createRequire(__filename).resolve(`${command}/package.json`);
+  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: string | Record<string, string> };
+  const script = join(dirname(manifest), typeof bin === 'string' ? bin : (bin[command] ?? ''));
+  const running = promisify(execFile)(process.execPath, [script, ...args], {
+    cwd: REPOSITORY,
+    maxBuffer: 2 ** 24,
+  });
+  running.child.stdin?.end(input);
+  return running;
+}

@@ -1,0 +1,364 @@
+import { DataSource, MigrationExecutor } from 'typeorm';
+import { dataSourceOptions, migrate, migrations } from '../src/database';
+import { entities } from '../src/entities';
+import { createTestDatabase, type TestDatabase } from './support/test-database';
+
+const MIGRATION_NAMES = migrations.map(({ name }) => name);
+
+async function connect({ url }: TestDatabase): Promise<DataSource> {
+  return new DataSource({
+    ...dataSourceOptions({ url, poolSize: 12, applicationName: 'test' }),
+    entities,
+  }).initialize();
+}
+
+/** The statements that would bring the schema in line with the entities. */
+async function findDrift(dataSource: DataSource): Promise<string[]> {
+  const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+  return upQueries.map(({ query }) => query);
+}
+
+/** What the service has made in the database. */
+async function findObjects(dataSource: DataSource): Promise<string[]> {
+  const rows = await dataSource.query<{ name: string }[]>(
+    `SELECT relkind::text || ' ' || relname AS name FROM pg_class
+      WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'migrations%'
+     UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+     UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname !~ 'migrations'
+     ORDER BY 1`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+describe('The migrations', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+
+  beforeEach(async () => {
+    database = await createTestDatabase({ migrated: false });
+    dataSource = await connect(database);
+  });
+  afterEach(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  it('leave an empty database with the schema of the entities', async () => {
+    expect(await migrate(database.url)).toEqual(MIGRATION_NAMES);
+    expect(await findDrift(dataSource)).toEqual([]);
+  });
+
+  it('have nothing to do the second time', async () => {
+    await migrate(database.url);
+    expect(await migrate(database.url)).toEqual([]);
+  });
+
+  it('can be taken back without a trace, and done again', async () => {
+    await migrate(database.url);
+    const objects = await findObjects(dataSource);
+    for (const _ of migrations) await dataSource.undoLastMigration({ transaction: 'each' });
+    expect(await findObjects(dataSource)).toEqual([]);
+    expect(await migrate(database.url)).toEqual(MIGRATION_NAMES);
+    expect(await findObjects(dataSource)).toEqual(objects);
+    expect(await findDrift(dataSource)).toEqual([]);
+  });
+
+  it('run once when many start them at the same moment', async () => {
+    const done = await Promise.all(Array.from({ length: 8 }, () => migrate(database.url)));
+    expect(done.flat()).toEqual(MIGRATION_NAMES);
+    expect(await new MigrationExecutor(dataSource).getPendingMigrations()).toEqual([]);
+    expect(await findDrift(dataSource)).toEqual([]);
+  });
+
+  it('leave the database as it was when one of them fails, and can be tried again', async () => {
+    // TypeORM tells the console as well.
+    const consoleLog = jest.spyOn(console, 'log').mockImplementation();
+    await dataSource.query('CREATE TABLE upstream_calls ()');
+    await expect(migrate(database.url)).rejects.toThrow('already exists');
+    await dataSource.query('DROP TABLE upstream_calls');
+    expect(await findObjects(dataSource)).toEqual([]);
+    expect(await migrate(database.url)).toEqual(MIGRATION_NAMES);
+    consoleLog.mockRestore();
+  });
+});
+
+describe('The database', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let userId: number;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataSource = await connect(database);
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+  beforeEach(async () => {
+    userId = await insertUser();
+  });
+
+  async function insertUser(): Promise<number> {
+    const [user] = await dataSource.query<{ id: number }[]>(
+      `INSERT INTO users (username) VALUES ('test') RETURNING id`,
+    );
+    return user?.id ?? 0;
+  }
+
+  /** A reserved order of one proxy, as an order is before any of its columns are changed. */
+  async function insertOrder(columns: Record<string, unknown> = {}): Promise<number> {
+    const order = {
+      user_id: userId,
+      kind: 'purchase',
+      tag: `tag-${Math.random()}`,
+      country: 'ru',
+      version: '6',
+      period: 30,
+      count: 1,
+      proxy_type: 'http',
+      unit_price: 10,
+      held: 10,
+      provider: 'test',
+      provider_price: 8,
+      deadline: new Date(),
+      next_look_at: new Date(),
+      ...columns,
+    };
+    const [row] = await dataSource.query<{ id: number }[]>(
+      `INSERT INTO orders (${Object.keys(order).join(', ')})
+       VALUES (${Object.keys(order)
+         .map((_, n) => `$${n + 1}`)
+         .join(', ')}) RETURNING id`,
+      Object.values(order),
+    );
+    return row?.id ?? 0;
+  }
+
+  async function insertProxy(): Promise<number> {
+    const [row] = await dataSource.query<{ id: number }[]>(
+      `INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version)
+       VALUES ($1, $2, 'test', gen_random_uuid(), 'host', '1', 'login', 'password', 'http', 'ru', '6') RETURNING id`,
+      [userId, await insertOrder()],
+    );
+    return row?.id ?? 0;
+  }
+
+  const post = (
+    kind: string,
+    available: number,
+    held: number,
+    orderId: number | null = null,
+    user = userId,
+  ) =>
+    dataSource.query<{ seq: number; available_after: string; held_after: string }[]>(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, order_id)
+       VALUES ($1, $2, $3, $4, $5) RETURNING seq, available_after, held_after`,
+      [user, kind, available, held, orderId],
+    );
+
+  async function getAccount() {
+    const [account] = await dataSource.query('SELECT available, held, seq FROM accounts WHERE user_id = $1', [
+      userId,
+    ]);
+    return account as unknown;
+  }
+
+  describe('of a balance', () => {
+    it('opens an empty account with every user', async () => {
+      expect(await getAccount()).toEqual({ available: '0.00', held: '0.00', seq: 0 });
+    });
+
+    it('changes it by an entry of the ledger, which gets its number and the balances after it', async () => {
+      const orderId = await insertOrder();
+      expect(await post('topup', 100, 0)).toEqual([
+        { seq: 1, available_after: '100.00', held_after: '0.00' },
+      ]);
+      expect(await post('hold', -10, 10, orderId)).toEqual([
+        { seq: 2, available_after: '90.00', held_after: '10.00' },
+      ]);
+      expect(await post('capture', 0, -7, orderId)).toEqual([
+        { seq: 3, available_after: '90.00', held_after: '3.00' },
+      ]);
+      expect(await post('release', 3, -3, orderId)).toEqual([
+        { seq: 4, available_after: '93.00', held_after: '0.00' },
+      ]);
+      expect(await post('adjustment', -93, 0)).toEqual([
+        { seq: 5, available_after: '0.00', held_after: '0.00' },
+      ]);
+      expect(await getAccount()).toEqual({ available: '0.00', held: '0.00', seq: 5 });
+    });
+
+    it('has the last word on numbers and balances, whatever an entry says of them', async () => {
+      await dataSource.query(
+        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, seq, available_after, held_after)
+         VALUES ($1, 'topup', 5, 0, 77, 1000000, 1000000)`,
+        [userId],
+      );
+      expect(await getAccount()).toEqual({ available: '5.00', held: '0.00', seq: 1 });
+      const entries = await dataSource.query(
+        'SELECT seq, available_after, held_after FROM ledger_entries WHERE user_id = $1',
+        [userId],
+      );
+      expect(entries).toEqual([{ seq: 1, available_after: '5.00', held_after: '0.00' }]);
+    });
+
+    it('numbers entries without gaps, also when some are refused and many come at once', async () => {
+      await post('topup', 10, 0);
+      const orders = await Promise.all(Array.from({ length: 30 }, () => insertOrder()));
+      const answers = await Promise.allSettled(orders.map((orderId) => post('hold', -1, 1, orderId)));
+      expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+      const entries = await dataSource.query<{ seq: number; available_after: string }[]>(
+        'SELECT seq, available_after FROM ledger_entries WHERE user_id = $1 ORDER BY seq',
+        [userId],
+      );
+      expect(entries.map(({ seq }) => seq)).toEqual(Array.from({ length: 11 }, (_, n) => n + 1));
+      expect(entries.map(({ available_after: after }) => Number(after))).toEqual([
+        10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
+      ]);
+      expect(await getAccount()).toEqual({ available: '0.00', held: '10.00', seq: 11 });
+    });
+
+    it('refuses a hold beyond it', async () => {
+      await post('topup', 9.99, 0);
+      await expect(post('hold', -10, 10, await insertOrder())).rejects.toThrow('accounts_available_check');
+      expect(await getAccount()).toEqual({ available: '9.99', held: '0.00', seq: 1 });
+    });
+
+    it('refuses to capture or release more than is held', async () => {
+      await post('topup', 100, 0);
+      const orderId = await insertOrder();
+      await post('hold', -10, 10, orderId);
+      await expect(post('capture', 0, -10.01, orderId)).rejects.toThrow('accounts_held_check');
+      await expect(post('release', 10.01, -10.01, orderId)).rejects.toThrow('accounts_held_check');
+      expect(await getAccount()).toEqual({ available: '90.00', held: '10.00', seq: 2 });
+    });
+
+    it('refuses a second entry of the same kind for an order', async () => {
+      await post('topup', 100, 0);
+      const orderId = await insertOrder();
+      await post('hold', -10, 10, orderId);
+      await expect(post('hold', -10, 10, orderId)).rejects.toThrow('ledger_entries_order_id_kind_key');
+      expect(await getAccount()).toEqual({ available: '90.00', held: '10.00', seq: 2 });
+    });
+
+    it.each<[string, number, number, boolean]>([
+      ['topup', -5, 0, false],
+      ['topup', 5, 5, false],
+      ['topup', 5, 0, true],
+      ['adjustment', 0, 0, false],
+      ['adjustment', 5, -5, false],
+      ['hold', 5, -5, true],
+      ['hold', -5, 4, true],
+      ['hold', -5, 5, false],
+      ['capture', 5, -5, true],
+      ['capture', 0, -5, false],
+      ['release', 5, -4, true],
+      ['release', 5, -5, false],
+      ['gift', 5, 0, false],
+    ])(
+      'refuses a %s of %i available and %i held, for an order: %s',
+      async (kind, available, held, forOrder) => {
+        await post('topup', 100, 0);
+        const orderId = await insertOrder();
+        await post('hold', -50, 50, orderId);
+        const entry = post(kind, available, held, forOrder ? await insertOrder() : null);
+        await expect(entry).rejects.toThrow('ledger_entries_kind_check');
+        expect(await getAccount()).toEqual({ available: '50.00', held: '50.00', seq: 2 });
+      },
+    );
+
+    it('refuses an entry for a user who does not exist', async () => {
+      await expect(post('topup', 1, 0, null, 999_999)).rejects.toThrow('has no account');
+    });
+  });
+
+  it.each([
+    ['UPDATE ledger_entries SET available_delta = 1'],
+    ['UPDATE ledger_entries SET reason = NULL WHERE false'],
+    ['DELETE FROM ledger_entries'],
+    ['TRUNCATE ledger_entries'],
+    ['TRUNCATE users CASCADE'],
+    ['TRUNCATE orders CASCADE'],
+  ])('refuses to change what stands in the ledger: %s', async (statement) => {
+    await post('topup', 100, 0);
+    await expect(dataSource.query(statement)).rejects.toThrow('is not allowed');
+    expect(await getAccount()).toEqual({ available: '100.00', held: '0.00', seq: 1 });
+  });
+
+  it.each([
+    ['UPDATE accounts SET available = available + 1'],
+    ['UPDATE accounts SET held = 0'],
+    ['UPDATE accounts SET seq = seq + 1'],
+    ['DELETE FROM accounts'],
+    ['TRUNCATE accounts'],
+  ])('refuses to change a balance without an entry: %s', async (statement) => {
+    await post('topup', 100, 0);
+    await expect(dataSource.query(statement)).rejects.toThrow('is not allowed');
+    expect(await getAccount()).toEqual({ available: '100.00', held: '0.00', seq: 1 });
+  });
+
+  it('refuses an account that does not start empty', async () => {
+    const insert = dataSource.query('INSERT INTO accounts (user_id, available) VALUES ($1, 5)', [userId]);
+    await expect(insert).rejects.toThrow('an account starts empty');
+  });
+
+  it('has no foreign key that points at a balance', async () => {
+    const keys = await dataSource.query(
+      `SELECT conname FROM pg_constraint WHERE contype = 'f' AND confrelid = 'accounts'::regclass`,
+    );
+    expect(keys).toEqual([]);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['completed', { captured: 9, closed_at: '2026-01-01' }],
+    ['completed', { captured: 10 }],
+    ['partial', { captured: 10, released: 0, closed_at: '2026-01-01' }],
+    ['partial', { captured: 4, released: 5, closed_at: '2026-01-01' }],
+    ['refunded', { captured: 1, released: 9, closed_at: '2026-01-01' }],
+    ['refunded', { released: 10 }],
+    ['confirming', { captured: 1 }],
+    ['review', { closed_at: '2026-01-01' }],
+  ])('refuses an order that is %s with %j', async (state, columns) => {
+    await expect(insertOrder({ state, ...columns })).rejects.toThrow('orders_closed_check');
+  });
+
+  it('refuses an order whose price is not the sum of its parts', async () => {
+    await expect(insertOrder({ count: 3, held: 29 })).rejects.toThrow('orders_price_check');
+  });
+
+  it('has one order to an idempotency key of a user, unless it was refunded', async () => {
+    const keyed = { idempotency_key: 'key', request_hash: Buffer.alloc(32) };
+    await insertOrder({ ...keyed, state: 'refunded', released: 10, closed_at: new Date() });
+    await insertOrder(keyed);
+    await expect(insertOrder(keyed)).rejects.toThrow('orders_idempotency_key');
+    userId = await insertUser();
+    await expect(insertOrder(keyed)).resolves.toBeGreaterThan(0);
+  });
+
+  it('has one open prolongation to a proxy', async () => {
+    const prolongation = { kind: 'prolongation', proxy_id: await insertProxy() };
+    await insertOrder({ ...prolongation, state: 'completed', captured: 10, closed_at: new Date() });
+    await insertOrder({ ...prolongation, state: 'review' });
+    await expect(insertOrder(prolongation)).rejects.toThrow('orders_open_prolongation_key');
+  });
+
+  it('has one owner to a proxy of the provider', async () => {
+    const id = await insertProxy();
+    const copy = dataSource.query(
+      `INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version)
+       SELECT user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version
+         FROM proxies WHERE id = $1`,
+      [id],
+    );
+    await expect(copy).rejects.toThrow('proxies_provider_proxy_id_key');
+  });
+
+  it('makes every commit durable and bounds every statement, lock and idle transaction', async () => {
+    const [settings] = await dataSource.query(
+      `SELECT current_setting('synchronous_commit') AS commit, current_setting('statement_timeout') AS statement,
+              current_setting('lock_timeout') AS lock, current_setting('idle_in_transaction_session_timeout') AS idle`,
+    );
+    expect(settings).toEqual({ commit: 'on', statement: '30s', lock: '10s', idle: '30s' });
+  });
+});
