@@ -1,4 +1,5 @@
 import type { FaultOrder } from '../src/sandbox';
+import { eventually } from './support/built-service';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
@@ -31,13 +32,7 @@ describe('an upstream that fails', () => {
   const proxiesOf = async (user: TestUser) => (await user.api.GET('/proxies')).data ?? [];
 
   /** Waits until no order of the user is open: what reconciliation brings about by itself. */
-  async function settled(user: TestUser): Promise<void> {
-    for (;;) {
-      const { held } = await service.balanceOf(user);
-      if (held === '0.00') return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
+  const settled = (user: TestUser) => eventually(async () => (await service.balanceOf(user)).held === '0.00');
 
   describe('when it is certain that nothing was bought', () => {
     it.each<[string, FaultOrder]>([
@@ -110,6 +105,31 @@ describe('an upstream that fails', () => {
     expect(order.quiet).toBeGreaterThanOrEqual(1);
   });
 
+  it('gives nothing back on a single empty look, however late it comes', async () => {
+    const user = await service.createUser();
+    await service.control.orderFault({ method: 'buy', kind: 'reset' });
+    await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+    await buy(user);
+    await eventually(async () => {
+      const quiet = await service.dataSource.query(
+        `SELECT id FROM orders WHERE user_id = $1 AND now() > deadline + interval '1 second'`,
+        [user.id],
+      );
+      return quiet.length > 0;
+    });
+    await service.control.resetFaults();
+    await settled(user);
+    const [looks] = await service.dataSource.query(
+      `SELECT count(*) AS complete, extract(epoch FROM max(c.created_at) - min(c.created_at))::float8 AS apart
+         FROM upstream_calls c JOIN orders o ON o.id = c.order_id
+        WHERE o.user_id = $1 AND c.method = 'getproxy' AND c.outcome = 'done'`,
+      [user.id],
+    );
+    expect(looks.complete).toBeGreaterThanOrEqual(2);
+    // A tenth of the quiet time, less what the looks themselves took.
+    expect(looks.apart).toBeGreaterThan(0.05);
+  });
+
   it('does not take a failed look for an empty one', async () => {
     const user = await service.createUser();
     await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
@@ -128,15 +148,13 @@ describe('an upstream that fails', () => {
     expect(await proxiesOf(user)).toHaveLength(1);
   });
 
-  async function untilLooks(user: TestUser, looks: number): Promise<void> {
-    for (;;) {
+  const untilLooks = (user: TestUser, looks: number) =>
+    eventually(async () => {
       const [order] = await service.dataSource.query('SELECT looks FROM orders WHERE user_id = $1', [
         user.id,
       ]);
-      if (order.looks >= looks) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
+      return order.looks >= looks;
+    });
 
   describe('when a prolongation’s answer is lost', () => {
     it.each<[string, FaultOrder]>([

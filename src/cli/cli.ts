@@ -36,12 +36,14 @@ const tokenJson = (token: ApiToken) => ({
   last_used_at: token.lastUsedAt,
 });
 
+const NO_UPSTREAM = { upstream: false };
+
 /** Runs a use case over the database of the environment: beside a running service, or alone. */
 async function withServices(
   useCase: (app: INestApplicationContext) => Promise<unknown>,
-  needs = { upstream: false },
+  needs = NO_UPSTREAM,
 ): Promise<void> {
-  const environment = readEnvironment();
+  const environment = readEnvironment(undefined, needs);
   const resources = await acquireResources(environment, needs, ignoreNotes);
   try {
     if (environment.migrateOnStart) await migrate(resources.config.databaseUrl);
@@ -154,7 +156,11 @@ export function createCli(): Command {
     .command('migrate')
     .description('Brings the database up to date')
     .action(async () => {
-      const resources = await acquireResources(readEnvironment(), { upstream: false }, ignoreNotes);
+      const resources = await acquireResources(
+        readEnvironment(undefined, NO_UPSTREAM),
+        NO_UPSTREAM,
+        ignoreNotes,
+      );
       try {
         print({ migrations: await migrate(resources.config.databaseUrl) });
       } finally {

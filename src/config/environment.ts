@@ -101,7 +101,7 @@ class Reader {
 
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-function readProvider(read: Reader, embedded: boolean): Environment['provider'] {
+function readProvider(read: Reader, mayBeMissing: boolean): Environment['provider'] {
   const choice = read.oneOf('PROVIDER', ['px6', 'sandbox'], undefined);
   const apiKey = read.text('PX6_API_KEY');
   const baseUrl = read.url('PX6_BASE_URL', ['https:', 'http:']) ?? new URL('https://px6.link');
@@ -121,7 +121,7 @@ function readProvider(read: Reader, embedded: boolean): Environment['provider'] 
       read.refuse('PX6_API_KEY', 'must be letters, digits, - and _', undefined);
     return { kind: 'px6', apiKey, baseUrl: baseUrl.href.replace(/\/+$/, '') };
   }
-  if (choice === 'px6' || !embedded) {
+  if (choice === 'px6' || !mayBeMissing) {
     read.refuse('PX6_API_KEY', 'is missing (PROVIDER=sandbox runs without a real upstream)', undefined);
   }
   return { kind: 'sandbox' };
@@ -130,10 +130,12 @@ function readProvider(read: Reader, embedded: boolean): Environment['provider'] 
 /**
  * Reads and checks the environment.
  *
+ * @param needs.upstream whether the process is going to ask the upstream; else a missing key is no mistake
  * @throws EnvironmentError naming every variable that is wrong, without its value
  */
 export function readEnvironment(
   variables: Readonly<Record<string, string | undefined>> = process.env,
+  needs = { upstream: true },
 ): Environment {
   const read = new Reader(variables);
   const databaseUrl = read.url('DATABASE_URL', ['postgres:', 'postgresql:'])?.href;
@@ -145,7 +147,7 @@ export function readEnvironment(
     databasePoolWaitMs: read.integer('DB_POOL_WAIT_MS', { default: 5000, min: 10, max: 60_000 }),
     dataDir: read.text('DATA_DIR') ?? '.data',
     migrateOnStart: read.boolean('MIGRATE_ON_START', true),
-    provider: readProvider(read, read.text('DATABASE_URL') === undefined),
+    provider: readProvider(read, read.text('DATABASE_URL') === undefined || !needs.upstream),
     providerTimeoutMs: read.integer('PROVIDER_TIMEOUT_MS', { default: 30_000, min: 100, max: 600_000 }),
     providerRatePerSecond: read.integer('PROVIDER_RATE_PER_SECOND', { default: 3, min: 1, max: 10_000 }),
     purchaseWaitMs: read.integer('PURCHASE_WAIT_MS', { default: 20_000, min: 0, max: 600_000 }),
