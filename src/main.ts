@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application';
 import { EnvironmentError, readEnvironment } from './config';
 import { migrate } from './database';
@@ -25,6 +26,13 @@ function stopWish(): Promise<void> {
   });
 }
 
+/** Lets requests come to their end, but not for longer than an order can take: a download may have stalled. */
+async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
+  const timer = setTimeout(() => app.getHttpServer().closeAllConnections(), graceMs);
+  await app.close();
+  clearTimeout(timer);
+}
+
 async function main(): Promise<void> {
   const stopping = stopWish();
   const environment = readEnvironment();
@@ -43,7 +51,7 @@ async function main(): Promise<void> {
       }
       await stopping;
     } finally {
-      await app.close();
+      await close(app, 2 * environment.purchaseWaitMs + environment.providerTimeoutMs);
     }
   } finally {
     await resources.release();

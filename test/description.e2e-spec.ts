@@ -104,6 +104,7 @@ describe('The description', () => {
     const answer = await fetch(`${service.baseUrl}/openapi.json`);
     expect(answer.status).toBe(200);
     expect(answer.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
+    expect(await answer.json()).toEqual(description);
   });
 
   it('is of OpenAPI 3.1 and of version 0.1.0 of the interface', () => {
@@ -285,7 +286,9 @@ describe('Swagger UI', () => {
     expect(assets.length).toBeGreaterThan(3);
     for (const asset of assets) {
       expect(asset.origin).toBe(service.baseUrl);
-      expect([asset.pathname, (await fetch(asset)).status]).toEqual([asset.pathname, 200]);
+      const loaded = await fetch(asset);
+      expect([asset.pathname, loaded.status]).toEqual([asset.pathname, 200]);
+      expect((await loaded.text()).length).toBeGreaterThan(100);
     }
   });
 });

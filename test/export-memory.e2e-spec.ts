@@ -8,7 +8,7 @@ import type { Pool } from 'pg';
 import { captureLog, type LogCapture } from './support/log-capture';
 import { insertProxies } from './support/proxy-rows';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
-import { until } from './support/until';
+import { eventually } from './support/built-service';
 
 const PROXY_COUNT = 100_000;
 /** Makes either file longer than the memory may grow. */
@@ -24,6 +24,9 @@ interface Format {
   /** What stands after the last. */
   readonly end: string;
 }
+
+// On a busy machine.
+jest.setTimeout(60_000);
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -141,7 +144,7 @@ describe('An export of 100,000 proxies', () => {
     const { response } = await user.api.GET('/me');
     expect(response.status).toBe(200);
     for (const answer of stalled) answer.destroy();
-    await until(async () => (await openConnections()) <= 1);
+    await eventually(async () => (await openConnections()) <= 1);
   });
 
   it.each(FORMATS)(
@@ -151,8 +154,8 @@ describe('An export of 100,000 proxies', () => {
       const answer = await download(format);
       await once(answer, 'data');
       answer.destroy();
-      await until(() => log.lines.slice(before).some((line) => line.includes('"status":"aborted"')));
-      await until(poolIsIdle);
+      await eventually(() => log.lines.slice(before).some((line) => line.includes('"status":"aborted"')));
+      await eventually(poolIsIdle);
       expect((await user.api.GET('/me')).response.status).toBe(200);
     },
   );

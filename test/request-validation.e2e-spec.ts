@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
 
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -56,22 +54,10 @@ interface RecordedRequest {
   readonly content_type?: string;
 }
 
-interface RecordedCase extends RecordedRequest {
-  readonly expect: { readonly valid: true } | { readonly status: number; readonly detail: unknown };
-}
-
 interface Answer {
   readonly status: number | undefined;
   readonly body: unknown;
 }
-
-const cases: readonly RecordedCase[] = readFileSync(
-  join(__dirname, 'fixtures/validation-cases.jsonl'),
-  'utf8',
-)
-  .trim()
-  .split('\n')
-  .map((line) => JSON.parse(line));
 
 let app: NestExpressApplication;
 let port: string;
@@ -100,18 +86,6 @@ function send({ method, path, body, content_type: contentType }: RecordedRequest
     call.on('error', reject).end(body);
   });
 }
-
-describe('the recorded requests', () => {
-  it.each(
-    cases.map(
-      (recorded) => [`${recorded.method} ${recorded.path} ${recorded.body ?? ''}`, recorded] as const,
-    ),
-  )('are answered as recorded: %s', async (_, { expect: expected, ...recorded }) => {
-    const answer = await send(recorded);
-    if ('valid' in expected) expect(answer.status).toBe(200);
-    else expect(answer).toEqual({ status: expected.status, body: { detail: expected.detail } });
-  });
-});
 
 describe('what the endpoints make of a valid request', () => {
   const purchase = { method: 'POST', path: '/proxies/buy' };

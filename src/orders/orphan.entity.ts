@@ -2,7 +2,7 @@ import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn, Unique } from
 
 /** A proxy that the upstream lists under a tag of ours, and that no order accounts for. */
 @Entity('orphans')
-@Unique(['provider', 'providerProxyId'])
+@Unique('orphans_provider_proxy_id_key', ['provider', 'providerProxyId'])
 export class Orphan {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;

@@ -11,7 +11,7 @@ import {
 
 /** A proxy that a user has rented. */
 @Entity('proxies')
-@Unique(['provider', 'providerProxyId'])
+@Unique('proxies_provider_proxy_id_key', ['provider', 'providerProxyId'])
 @Index('proxies_user_id_idx', ['userId', 'id'])
 @Index('proxies_order_id_idx', ['orderId'])
 @Index('proxies_expiring_idx', ['dateEnd'], { where: 'active' })

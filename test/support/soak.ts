@@ -152,7 +152,7 @@ export async function soak(
   const startAgain = (at: 0 | 1): Promise<BuiltService> =>
     eventually(() => replicas.start({ throughRelay: at === 0 }).catch(() => null));
 
-  let quiet = false;
+  const clientsDone = new AbortController();
   /** In rounds of one of each kind, at least one whole, as long as clients are there. */
   const trouble = async (): Promise<void> => {
     do {
@@ -161,12 +161,12 @@ export async function soak(
         faults.add(name);
         await misfortunes[name](random.pick([0, 1]));
       }
-    } while (!quiet);
+    } while (!clientsDone.signal.aborted);
   };
 
   const troubled = trouble();
   await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number)));
-  quiet = true;
+  clientsDone.abort();
   await troubled;
   for (const { kind, method, effect, hits } of await replicas.control.getFaults()) {
     faults.add(`${method}: ${kind}${effect ? '' : ', nothing done'}`, hits);

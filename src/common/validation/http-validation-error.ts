@@ -14,6 +14,18 @@ export class ValidationError {
 
   @ApiProperty({ type: 'string', title: 'Error Type' })
   readonly type!: string;
+
+  @ApiProperty({ anyOf: [{}], title: 'Input', description: 'What was given, of any type', required: false })
+  readonly input?: unknown;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    title: 'Context',
+    description: 'The bound or pattern that was missed',
+    selfRequired: false,
+  })
+  readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
 /** The body of a 422 answer, for the description of the interface. */

@@ -1,0 +1,248 @@
+import { type Environment, EnvironmentError, readEnvironment } from './environment';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What is wrong with the variables; none when they are accepted. */
+function problemsOf(variables: Variables): readonly string[] {
+  try {
+    readEnvironment(variables);
+    return [];
+  } catch (error) {
+    if (error instanceof EnvironmentError) return error.problems;
+    throw error;
+  }
+}
+
+const KEY = 'c0ffee-c0ffee';
+const DATABASE = 'postgres://user:hunter2@db.internal:5432/proxies';
+
+describe('The environment', () => {
+  it('may be empty, and is then what a fresh checkout runs with', () => {
+    expect(readEnvironment({ LOG_FORMAT: 'json' })).toEqual({
+      host: '127.0.0.1',
+      port: 3000,
+      databaseUrl: undefined,
+      databasePoolSize: 16,
+      databasePoolWaitMs: 5000,
+      dataDir: '.data',
+      migrateOnStart: true,
+      provider: { kind: 'sandbox' },
+      providerTimeoutMs: 30_000,
+      providerRatePerSecond: 3,
+      purchaseWaitMs: 20_000,
+      reconcileQuietSeconds: 600,
+      reconcileIntervalMs: 1000,
+      sweepIntervalSeconds: 900,
+      markupPercent: '20',
+      pingTimeoutMs: 3000,
+      logLevel: 'info',
+      logFormat: 'json',
+    } satisfies Environment);
+  });
+
+  it.each<[name: string, value: string, read: Partial<Environment>]>([
+    ['HOST', '0.0.0.0', { host: '0.0.0.0' }],
+    ['PORT', '0', { port: 0 }],
+    ['PORT', '65535', { port: 65_535 }],
+    ['DB_POOL_SIZE', '2', { databasePoolSize: 2 }],
+    ['DB_POOL_WAIT_MS', '100', { databasePoolWaitMs: 100 }],
+    ['DATA_DIR', '/var/lib/with spaces', { dataDir: '/var/lib/with spaces' }],
+    ['MIGRATE_ON_START', 'false', { migrateOnStart: false }],
+    ['MIGRATE_ON_START', 'true', { migrateOnStart: true }],
+    ['PROVIDER', 'sandbox', { provider: { kind: 'sandbox' } }],
+    ['PROVIDER_TIMEOUT_MS', '100', { providerTimeoutMs: 100 }],
+    ['PROVIDER_RATE_PER_SECOND', '10', { providerRatePerSecond: 10 }],
+    ['PURCHASE_WAIT_MS', '0', { purchaseWaitMs: 0 }],
+    ['RECONCILE_QUIET_SECONDS', '1', { reconcileQuietSeconds: 1 }],
+    ['RECONCILE_INTERVAL_MS', '50', { reconcileIntervalMs: 50 }],
+    ['SWEEP_INTERVAL_SECONDS', '60', { sweepIntervalSeconds: 60 }],
+    ['MARKUP_PERCENT', '0', { markupPercent: '0' }],
+    ['MARKUP_PERCENT', '12.5', { markupPercent: '12.5' }],
+    ['PING_TIMEOUT_MS', '1', { pingTimeoutMs: 1 }],
+    ['LOG_LEVEL', 'debug', { logLevel: 'debug' }],
+    ['LOG_FORMAT', 'pretty', { logFormat: 'pretty' }],
+    ['LOG_FORMAT', 'json', { logFormat: 'json' }],
+  ])('reads %s=%s', (name, value, read) => {
+    expect(readEnvironment({ [name]: value })).toEqual({ ...readEnvironment({}), ...read });
+  });
+
+  it.each([
+    [true, 'pretty'],
+    [false, 'json'],
+  ])('has the log, with a terminal to write to: %s, as %s', (isTerminal, logFormat) => {
+    const { isTTY } = process.stdout;
+    Object.assign(process.stdout, { isTTY: isTerminal });
+    expect(readEnvironment({})).toMatchObject({ logFormat });
+    Object.assign(process.stdout, { isTTY });
+  });
+
+  it('names the database of DATABASE_URL in either spelling', () => {
+    for (const url of [DATABASE, DATABASE.replace('postgres:', 'postgresql:')]) {
+      expect(readEnvironment({ DATABASE_URL: url, PROVIDER: 'sandbox' }).databaseUrl).toBe(url);
+    }
+  });
+
+  it('takes a variable without a value, or with spaces alone, for one that is not there', () => {
+    const empty = {
+      PORT: '',
+      DATABASE_URL: '',
+      PX6_API_KEY: ' ',
+      PROVIDER: '',
+      MARKUP_PERCENT: '\t',
+      LOG_LEVEL: '',
+    };
+    expect(readEnvironment(empty)).toEqual(readEnvironment({}));
+  });
+
+  it('ignores what is none of its own', () => {
+    expect(readEnvironment({ PATH: '/bin', port: '80' })).toEqual(readEnvironment({}));
+  });
+
+  it('cannot be changed once read', () => {
+    expect(Object.isFrozen(readEnvironment({}))).toBe(true);
+  });
+
+  it.each<[name: string, complaint: string, ...values: string[]]>([
+    [
+      'PORT',
+      'must be a whole number from 0 to 65535',
+      '65536',
+      '-1',
+      '80.5',
+      '8o',
+      '0x50',
+      '1e3',
+      '99999999999999',
+    ],
+    ['DB_POOL_SIZE', 'must be a whole number from 2 to 1000', '0', '1', '1001', 'many'],
+    ['DB_POOL_WAIT_MS', 'must be a whole number from 10 to 60000', '9', '60001'],
+    ['MIGRATE_ON_START', 'must be true or false', 'yes', '1', 'TRUE'],
+    ['PROVIDER', 'must be one of px6, sandbox', 'px7', 'PX6'],
+    ['PX6_BASE_URL', 'must be a URL that begins with https:// or http://', 'px6.link', 'ftp://px6.link'],
+    ['PROVIDER_TIMEOUT_MS', 'must be a whole number from 100 to 600000', '99', '600001', '30s'],
+    ['PROVIDER_RATE_PER_SECOND', 'must be a whole number from 1 to 10000', '0', '2.5'],
+    ['PURCHASE_WAIT_MS', 'must be a whole number from 0 to 600000', '-1', '600001'],
+    ['RECONCILE_QUIET_SECONDS', 'must be a whole number from 1 to 86400', '0', '86401'],
+    ['RECONCILE_INTERVAL_MS', 'must be a whole number from 50 to 60000', '49', '60001'],
+    ['SWEEP_INTERVAL_SECONDS', 'must be a whole number from 1 to 86400', '0', '86401'],
+    [
+      'MARKUP_PERCENT',
+      'must be a decimal number from 0 to 9999, e.g. 12.5',
+      '-5',
+      '12,5',
+      '20%',
+      '.5',
+      '10000',
+      '1e2',
+    ],
+    ['PING_TIMEOUT_MS', 'must be a whole number from 1 to 60000', '0', '60001'],
+    ['LOG_LEVEL', 'must be one of error, warn, info, debug', 'verbose', 'INFO'],
+    ['LOG_FORMAT', 'must be one of pretty, json', 'text'],
+    [
+      'DATABASE_URL',
+      'must be a URL that begins with postgres:// or postgresql://',
+      'localhost',
+      'mysql://localhost/x',
+    ],
+  ])('refuses %s that %s', (name, complaint, ...values) => {
+    for (const value of values) {
+      // The sandbox is asked for so that no other database makes the key a second mistake.
+      const problems = problemsOf({ ...(name !== 'PROVIDER' && { PROVIDER: 'sandbox' }), [name]: value });
+      expect([value, problems]).toEqual([value, [`${name} ${complaint}`]]);
+    }
+  });
+});
+
+describe('The provider', () => {
+  const MISSING = 'PX6_API_KEY is missing (PROVIDER=sandbox runs without a real upstream)';
+
+  it('is the real one as soon as there is a key', () => {
+    expect(readEnvironment({ PX6_API_KEY: KEY }).provider).toEqual({
+      kind: 'px6',
+      apiKey: KEY,
+      baseUrl: 'https://px6.link',
+    });
+  });
+
+  it('is asked at PX6_BASE_URL, with or without a slash at its end', () => {
+    for (const url of ['https://proxy6.example/v1', 'https://proxy6.example/v1/']) {
+      expect(readEnvironment({ PX6_API_KEY: KEY, PX6_BASE_URL: url }).provider).toMatchObject({
+        baseUrl: 'https://proxy6.example/v1',
+      });
+    }
+  });
+
+  it('may be the sandbox beside any database when that is asked for', () => {
+    expect(readEnvironment({ DATABASE_URL: DATABASE, PROVIDER: 'sandbox' }).provider).toEqual({
+      kind: 'sandbox',
+    });
+  });
+
+  it.each<[what: string, variables: Variables, problem: string]>([
+    ['a database of its own without a key', { DATABASE_URL: DATABASE }, MISSING],
+    ['the real provider without a key', { PROVIDER: 'px6' }, MISSING],
+    [
+      'the sandbox with a key',
+      { PROVIDER: 'sandbox', PX6_API_KEY: KEY },
+      'PX6_API_KEY contradicts PROVIDER=sandbox: give one of them',
+    ],
+    [
+      'a key that would change the address',
+      { PX6_API_KEY: 'a/b?c' },
+      'PX6_API_KEY must be letters, digits, - and _',
+    ],
+    [
+      'a key that would travel in the clear',
+      { PX6_API_KEY: KEY, PX6_BASE_URL: 'http://px6.link' },
+      'PX6_BASE_URL must be https unless it is on this machine: the key travels in the path',
+    ],
+  ])('is refused: %s', (_, variables, problem) => {
+    expect(problemsOf(variables)).toEqual([problem]);
+  });
+
+  it.each(['http://127.0.0.1:4000', 'http://localhost:4000', 'http://[::1]:4000'])(
+    'may be asked in the clear on this machine: %s',
+    (url) => {
+      expect(problemsOf({ PX6_API_KEY: KEY, PX6_BASE_URL: url })).toEqual([]);
+    },
+  );
+});
+
+describe('What is wrong with the environment', () => {
+  const mistakes = {
+    PORT: '70001',
+    DB_POOL_SIZE: 'pool-of-7',
+    DB_POOL_WAIT_MS: 'soon-7',
+    DATABASE_URL: 'mysql://admin:hunter2@db.internal/x',
+    MIGRATE_ON_START: 'perhaps-7',
+    PX6_API_KEY: 'key/with/hunter2',
+    PX6_BASE_URL: 'http://elsewhere.example/hunter2',
+    PROVIDER: 'provider-7',
+    PROVIDER_TIMEOUT_MS: 'long-7',
+    PROVIDER_RATE_PER_SECOND: 'fast-7',
+    PURCHASE_WAIT_MS: 'wait-7',
+    RECONCILE_QUIET_SECONDS: 'quiet-7',
+    RECONCILE_INTERVAL_MS: 'often-7',
+    SWEEP_INTERVAL_SECONDS: 'sweep-7',
+    MARKUP_PERCENT: 'markup-7',
+    PING_TIMEOUT_MS: 'ping-7',
+    LOG_LEVEL: 'level-7',
+    LOG_FORMAT: 'format-7',
+  };
+
+  it('is told all at once, one line for each variable', () => {
+    const problems = problemsOf(mistakes);
+    expect(problems).toHaveLength(Object.keys(mistakes).length);
+    expect(new Set(problems.map((problem) => problem.split(' ')[0]))).toEqual(new Set(Object.keys(mistakes)));
+    expect(() => readEnvironment(mistakes)).toThrow(
+      `The environment is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+    );
+  });
+
+  it('is told without the values', () => {
+    const told = problemsOf(mistakes).join('\n');
+    for (const value of [...Object.values(mistakes), 'hunter2', 'admin', 'db.internal', 'elsewhere']) {
+      expect(told).not.toContain(value);
+    }
+  });
+});
