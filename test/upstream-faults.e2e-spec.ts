@@ -156,6 +156,24 @@ describe('an upstream that fails', () => {
       return order.looks >= looks;
     });
 
+  it('leaves to staff what a day of looks has not settled, with the money held', async () => {
+    const user = await service.createUser();
+    await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+    await buy(user);
+    await service.dataSource.query(
+      `UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now() WHERE user_id = $1`,
+      [user.id],
+    );
+    await eventually(async () => {
+      const [order] = await service.dataSource.query('SELECT state FROM orders WHERE user_id = $1', [
+        user.id,
+      ]);
+      return order.state === 'review';
+    });
+    expect((await service.balanceOf(user)).held).not.toBe('0.00');
+  });
+
   describe('when a prolongation’s answer is lost', () => {
     it.each<[string, FaultOrder]>([
       ['connection closed', { method: 'prolong', kind: 'answer-lost' }],

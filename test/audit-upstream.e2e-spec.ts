@@ -1,0 +1,70 @@
+import { AuditService } from '../src/audit';
+import { WireClient } from '../src/sandbox';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+describe('an audit against the upstream', () => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeEach(async () => {
+    // Nothing is mended by a sweep meanwhile.
+    service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
+    user = await service.createUser();
+    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  });
+  afterEach(() => service.close());
+
+  async function broken(): Promise<Record<string, readonly unknown[]>> {
+    const { ok, checks } = await service.app.get(AuditService).run({ upstream: true });
+    const found = checks.filter(({ violations }) => violations > 0);
+    expect(ok).toBe(found.length === 0);
+    return Object.fromEntries(found.map(({ name, rows }) => [name, rows]));
+  }
+
+  async function providerId(): Promise<string> {
+    const [proxy] = await service.dataSource.query('SELECT provider_proxy_id AS id FROM proxies');
+    return proxy.id;
+  }
+
+  it('finds nothing when both sides agree', async () => {
+    expect(await broken()).toEqual({});
+  });
+
+  it('finds what is under our tags and of no order', async () => {
+    const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders');
+    const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
+    await stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
+    expect(await broken()).toEqual({
+      'upstream-proxies-have-an-order-or-are-known-orphans': [{ provider_proxy_id: expect.any(String), tag }],
+    });
+  });
+
+  it('finds a rented proxy that is no longer there', async () => {
+    const id = await providerId();
+    await service.control.withdrawProxy(Number(id));
+    expect(await broken()).toEqual({
+      'rented-proxies-are-upstream-or-known-missing': [expect.objectContaining({ provider_proxy_id: id })],
+    });
+  });
+
+  it('finds a proxy that ends at another time than we say', async () => {
+    const id = await providerId();
+    await service.control.changeProxy(Number(id), { unixtimeEnd: Math.floor(Date.now() / 1000) + 86_400 });
+    expect(await broken()).toEqual({
+      'ends-agree-with-upstream': [expect.objectContaining({ provider_proxy_id: id })],
+    });
+  });
+
+  it('leaves out what an open order may account for', async () => {
+    await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.orderFault({
+      method: 'getproxy',
+      kind: 'http-status',
+      status: 500,
+      match: { descr: 'prs*' },
+      times: null,
+    });
+    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    expect(await broken()).toEqual({});
+  });
+});
