@@ -1,4 +1,5 @@
 import type { components } from './support/api-types';
+import { eventually } from './support/built-service';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 type PurchaseRequest = components['schemas']['PurchaseRequest'];
@@ -118,6 +119,17 @@ describe('POST /proxies/buy', () => {
     const { data } = await buy(user, { country: 'fr', period: 30, count: 5 });
     expect(data?.proxies).toHaveLength(3);
     expect(Number(data?.price_charged)).toBeCloseTo(3 * Number(quote?.price_single), 2);
+  });
+
+  it('keeps what a short delivery brought when the look that follows it is refused', async () => {
+    const user = await service.createUser({ balance: '1000.00' });
+    await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
+    await service.control.orderFault({ method: 'getproxy', kind: 'error', errorId: 100 });
+    const { error } = await buy(user, { country: 'fr', period: 30, count: 3 });
+    expect(error).toEqual({ detail: expect.stringContaining('is being confirmed') });
+    await eventually(async () => (await service.balanceOf(user)).held === '0.00');
+    const { data: proxies } = await user.api.GET('/proxies');
+    expect(proxies).toHaveLength(2);
   });
 
   it('sells to exactly ten of 50 concurrent purchases when the balance is for ten', async () => {

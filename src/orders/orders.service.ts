@@ -51,6 +51,15 @@ export interface Delivery {
 }
 
 type Claim = (dateEndBefore?: Date) => Promise<Deadline>;
+type OnCall = (record: ProviderCallRecord) => void;
+
+/** What differs between a purchase and a prolongation. */
+interface Work<Answer> {
+  /** Claims the order, and calls the upstream once. */
+  readonly call: (claim: Claim, onCall: OnCall) => Promise<Answer>;
+  /** Stores what the call brought. */
+  readonly settle: (answer: Answer, onCall: OnCall) => Promise<unknown>;
+}
 
 /** How long the caller waits for a look at the upstream after the answer to their order was lost. */
 const LOOK_AFTER_LOST_ANSWER_MS = 5000;
@@ -113,17 +122,17 @@ export class OrdersService {
     if ('earlier' in placed) return this.replay(placed.earlier);
 
     const { id, tag } = placed;
-    return this.carryOut(id, async (claim, onCall) => {
-      const deadline = await claim();
-      const purchase = await this.provider.buy(
-        { tag, country, version, period, count, proxyType },
-        { deadline, onCall },
-      );
-      await this.steps.deliver(
-        id,
-        purchase.proxies.length < count ? await this.confirmShort(tag, purchase, onCall) : purchase,
-      );
-      this.catalog.noteSale(country, version, purchase.proxies.length);
+    return this.carryOut(id, {
+      call: async (claim, onCall) =>
+        this.provider.buy(
+          { tag, country, version, period, count, proxyType },
+          { deadline: await claim(), onCall },
+        ),
+      settle: async (answer, onCall) => {
+        const isShort = answer.proxies.length < count;
+        await this.steps.deliver(id, isShort ? await this.confirmShort(tag, answer, onCall) : answer);
+        this.catalog.noteSale(country, version, answer.proxies.length);
+      },
     });
   }
 
@@ -159,22 +168,25 @@ export class OrdersService {
     if ('earlier' in placed) return this.replay(placed.earlier);
 
     const { id } = placed;
-    return this.carryOut(id, async (claim, onCall) => {
-      const { tag, providerProxyId } = await this.steps.getUpstreamIdentity(proxy.id);
-      const listed = (await this.provider.proxiesByTag(tag, { onCall, priority: 'order' })).find(
-        (one) => one.id === providerProxyId,
-      );
-      if (!listed) throw new ProviderRefused('not-found');
-      const deadline = await claim(listed.dateEnd);
-      const answer = await this.provider.prolong(
-        { proxyIds: [providerProxyId], period },
-        { deadline, onCall },
-      );
-      const dateEnd = answer.dateEnds.get(providerProxyId);
-      if (!dateEnd || dateEnd <= listed.dateEnd) {
-        throw new ProviderOutcomeUnknown('prolong was answered yes, and the end did not move');
-      }
-      await this.steps.deliverProlongation(id, { ...answer, dateEnd });
+    return this.carryOut(id, {
+      call: async (claim, onCall) => {
+        const { tag, providerProxyId } = await this.steps.getUpstreamIdentity(proxy.id);
+        const listed = (await this.provider.proxiesByTag(tag, { onCall, priority: 'order' })).find(
+          (one) => one.id === providerProxyId,
+        );
+        if (!listed) throw new ProviderRefused('not-found');
+        const deadline = await claim(listed.dateEnd);
+        const answer = await this.provider.prolong(
+          { proxyIds: [providerProxyId], period },
+          { deadline, onCall },
+        );
+        const dateEnd = answer.dateEnds.get(providerProxyId);
+        if (!dateEnd || dateEnd <= listed.dateEnd) {
+          throw new ProviderOutcomeUnknown('prolong was answered yes, and the end did not move');
+        }
+        return { ...answer, dateEnd };
+      },
+      settle: (answer) => this.steps.deliverProlongation(id, answer),
     });
   }
 
@@ -182,19 +194,16 @@ export class OrdersService {
   private async confirmShort(
     tag: string,
     purchase: ProviderPurchase,
-    onCall: (record: ProviderCallRecord) => void,
+    onCall: OnCall,
   ): Promise<ProviderPurchase> {
     const deadline = Deadline.after(LOOK_AFTER_LOST_ANSWER_MS);
     const listed = await this.provider.proxiesByTag(tag, { deadline, onCall, priority: 'order' });
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }
 
-  /** Takes an order from its reservation to an answer. `work` claims it, calls once and settles it. */
-  private async carryOut(
-    orderId: number,
-    work: (claim: Claim, onCall: (record: ProviderCallRecord) => void) => Promise<void>,
-  ): Promise<Delivery> {
-    let maySend = false;
+  /** Takes an order from its reservation to an answer. */
+  private async carryOut<Answer>(orderId: number, { call, settle }: Work<Answer>): Promise<Delivery> {
+    let [maySend, answered] = [false, false];
     const claim: Claim = async (dateEndBefore) => {
       await this.provider.waitForTurn('order', this.config.purchaseWaitMs);
       // Counted from before the claim: what the socket is held to ends no later than what the database stores.
@@ -206,9 +215,15 @@ export class OrdersService {
       return deadline;
     };
     try {
-      await this.calls.keep(orderId, (onCall) => work(claim, onCall));
+      await this.calls.keep(orderId, async (onCall) => {
+        const answer = await call(claim, onCall);
+        answered = true;
+        await settle(answer, onCall);
+      });
     } catch (error) {
-      await this.recover(orderId, error, maySend);
+      // After a yes, a failed look is not a no: only the money call's own refusal is.
+      const refused = error instanceof ProviderRefused || error instanceof ProviderUnavailable;
+      await this.recover(orderId, error, !maySend || (refused && !answered));
     }
     return this.orBeingConfirmed(orderId, async () => this.answer(await this.steps.get(orderId)));
   }
@@ -228,9 +243,9 @@ export class OrdersService {
    * After a failure: gives the money back when it is certain that nothing was bought, and says why; otherwise looks once and leaves
    * the rest to reconciliation.
    */
-  private recover(orderId: number, error: unknown, maySend: boolean): Promise<void> {
+  private recover(orderId: number, error: unknown, nothingBought: boolean): Promise<void> {
     return this.orBeingConfirmed(orderId, async () => {
-      if (!maySend || error instanceof ProviderRefused || error instanceof ProviderUnavailable) {
+      if (nothingBought) {
         const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
         this.logger.warn(`order ${orderId}: nothing was bought: ${messageOf(error)}`);
         await this.refund(orderId, reason);

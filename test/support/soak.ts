@@ -37,6 +37,7 @@ const LISTING_FAULTS: readonly FaultOrder[] = [
   { method: 'buy', kind: 'late-listing', hiddenForMs: 700, probability: 0.01 },
   { method: 'getproxy', kind: 'http-status', status: 500, probability: 0.04 },
   { method: 'getproxy', kind: 'truncated-json', probability: 0.02 },
+  { method: 'getproxy', kind: 'error', errorId: 100, probability: 0.02 },
   { method: 'getproxy', kind: 'hang', probability: 0.005 },
 ];
 
