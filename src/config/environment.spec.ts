@@ -187,6 +187,11 @@ describe('The provider', () => {
       'PX6_API_KEY contradicts PROVIDER=sandbox: give one of them',
     ],
     [
+      'an address of the provider without a key',
+      { PX6_BASE_URL: 'https://proxy6.example' },
+      'PX6_BASE_URL is of no use without PX6_API_KEY',
+    ],
+    [
       'a key that would change the address',
       { PX6_API_KEY: 'a/b?c' },
       'PX6_API_KEY must be letters, digits, - and _',

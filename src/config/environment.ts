@@ -121,6 +121,9 @@ function readProvider(read: Reader, mayBeMissing: boolean): Environment['provide
       read.refuse('PX6_API_KEY', 'must be letters, digits, - and _', undefined);
     return { kind: 'px6', apiKey, baseUrl: baseUrl.href.replace(/\/+$/, '') };
   }
+  if (read.text('PX6_BASE_URL') !== undefined) {
+    read.refuse('PX6_BASE_URL', 'is of no use without PX6_API_KEY', undefined);
+  }
   if (choice === 'px6' || !mayBeMissing) {
     read.refuse('PX6_API_KEY', 'is missing (PROVIDER=sandbox runs without a real upstream)', undefined);
   }
