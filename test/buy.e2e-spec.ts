@@ -132,6 +132,17 @@ describe('POST /proxies/buy', () => {
     expect(proxies).toHaveLength(2);
   });
 
+  it('keeps what a short delivery brought when the look that follows it is answered 429 and the next shows nothing yet', async () => {
+    const user = await service.createUser({ balance: '1000.00' });
+    await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 1, hiddenForMs: 600 });
+    await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 429 });
+    const { error } = await buy(user, { country: 'fr', period: 30, count: 3 });
+    expect(error).toEqual({ detail: expect.stringContaining('is being confirmed') });
+    await eventually(async () => (await service.balanceOf(user)).held === '0.00');
+    const { data: proxies } = await user.api.GET('/proxies');
+    expect(proxies).toHaveLength(2);
+  });
+
   it('sells to exactly ten of 50 concurrent purchases when the balance is for ten', async () => {
     const rich = await service.createUser();
     const { data: quote } = await rich.api.GET('/price', { params: { query: { count: 1, period: 30 } } });

@@ -39,6 +39,7 @@ describe('an upstream that fails', () => {
       ['it has no money for us', { method: 'buy', kind: 'error', errorId: 400 }],
       ['it refuses our key', { method: 'buy', kind: 'error', errorId: 100 }],
       ['it refuses our address', { method: 'buy', kind: 'error', errorId: 105 }],
+      ['it misses an element, which a purchase has none of', { method: 'buy', kind: 'error', errorId: 404 }],
       ['it answers 429', { method: 'buy', kind: 'http-status', status: 429 }],
     ])('answers 503 with the money back: %s', async (_, fault) => {
       const user = await service.createUser({ balance: '500.00' });

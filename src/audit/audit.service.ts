@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type QueryRunner } from 'typeorm';
+import { databaseTime } from '../database';
 import { type ListedProxy, UpstreamProvider } from '../provider';
 import { INVARIANTS, UPSTREAM_INVARIANTS } from './invariants';
 
@@ -59,10 +60,10 @@ export class AuditService {
     await session.query(
       'CREATE TEMPORARY TABLE upstream_listing (provider_proxy_id text PRIMARY KEY, tag text, date_end timestamptz)',
     );
-    const [{ now }] = (await session.query('SELECT clock_timestamp() AS now')) as [{ now: Date }];
+    const listedAt = await databaseTime(this.dataSource);
     for await (const page of this.provider.allProxies()) await store(session, page);
     await session.query('ANALYZE upstream_listing');
-    return now;
+    return listedAt;
   }
 }
 

@@ -11,9 +11,9 @@ const OLDEST_SERVER_VERSION = 150_000;
  * Runs under an advisory lock, so that any number of processes may call it at the same moment.
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
-  const dataSource = new DataSource({
-    ...dataSourceOptions({ url: databaseUrl, poolSize: 2, applicationName: 'proxy-rental migrate' }),
-  });
+  const dataSource = new DataSource(
+    dataSourceOptions({ url: databaseUrl, poolSize: 2, applicationName: 'proxy-rental migrate' }),
+  );
   await dataSource.initialize();
   try {
     const [server] = await queryRows<{ version: number }>(

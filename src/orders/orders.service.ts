@@ -27,7 +27,7 @@ import { ProxiesService, type ProxyOut, toProxyOut } from '../proxies';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
 import { type Idempotency, readIdempotency } from './idempotency';
-import type { Order } from './order.entity';
+import type { Order, OrderKind } from './order.entity';
 import { type NewOrder, OrderSteps } from './order-steps';
 import {
   CannotBeProlonged,
@@ -55,6 +55,7 @@ type OnCall = (record: ProviderCallRecord) => void;
 
 /** What differs between a purchase and a prolongation. */
 interface Work<Answer> {
+  readonly kind: OrderKind;
   /** Claims the order, and calls the upstream once. */
   readonly call: (claim: Claim, onCall: OnCall) => Promise<Answer>;
   /** Stores what the call brought. */
@@ -123,6 +124,7 @@ export class OrdersService {
 
     const { id, tag } = placed;
     return this.carryOut(id, {
+      kind: 'purchase',
       call: async (claim, onCall) =>
         this.provider.buy(
           { tag, country, version, period, count, proxyType },
@@ -169,6 +171,7 @@ export class OrdersService {
 
     const { id } = placed;
     return this.carryOut(id, {
+      kind: 'prolongation',
       call: async (claim, onCall) => {
         const { tag, providerProxyId } = await this.steps.getUpstreamIdentity(proxy.id);
         const listed = (await this.provider.proxiesByTag(tag, { onCall, priority: 'order' })).find(
@@ -202,7 +205,7 @@ export class OrdersService {
   }
 
   /** Takes an order from its reservation to an answer. */
-  private async carryOut<Answer>(orderId: number, { call, settle }: Work<Answer>): Promise<Delivery> {
+  private async carryOut<Answer>(orderId: number, { kind, call, settle }: Work<Answer>): Promise<Delivery> {
     let [maySend, answered] = [false, false];
     const claim: Claim = async (dateEndBefore) => {
       await this.provider.waitForTurn('order', this.config.purchaseWaitMs);
@@ -221,9 +224,9 @@ export class OrdersService {
         await settle(answer, onCall);
       });
     } catch (error) {
-      // After a yes, a failed look is not a no: only the money call's own refusal is.
-      const refused = error instanceof ProviderRefused || error instanceof ProviderUnavailable;
-      await this.recover(orderId, error, !maySend || (refused && !answered));
+      // After a yes, whatever fails says nothing about the purchase: only the money call's own failure may be a no.
+      const failure = answered ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
+      await this.recover(orderId, kind, failure, maySend);
     }
     return this.orBeingConfirmed(orderId, async () => this.answer(await this.steps.get(orderId)));
   }
@@ -243,22 +246,23 @@ export class OrdersService {
    * After a failure: gives the money back when it is certain that nothing was bought, and says why; otherwise looks once and leaves
    * the rest to reconciliation.
    */
-  private recover(orderId: number, error: unknown, nothingBought: boolean): Promise<void> {
+  private recover(orderId: number, kind: OrderKind, error: unknown, maySend: boolean): Promise<void> {
     return this.orBeingConfirmed(orderId, async () => {
-      if (nothingBought) {
+      if (!maySend || error instanceof ProviderRefused || error instanceof ProviderUnavailable) {
         const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
         this.logger.warn(`order ${orderId}: nothing was bought: ${messageOf(error)}`);
         await this.refund(orderId, reason);
-        throw refusalErrors[reason]();
+        throw refusalError(kind, reason);
       }
       this.logger.error(`order ${orderId}: the outcome is unknown: ${messageOf(error)}`);
       await this.lookAtOnce(orderId, error);
     });
   }
 
+  /** When it is certain that nothing was bought, also when reconciliation has begun to look for it meanwhile. */
   private async refund(orderId: number, reason: string): Promise<void> {
     try {
-      await this.steps.refund(orderId, reason, ['reserved', 'submitting']);
+      await this.steps.refund(orderId, reason, ['reserved', 'submitting', 'confirming']);
     } catch (error) {
       const { state } = await this.steps.get(orderId);
       if (state !== 'refunded') throw error;
@@ -272,7 +276,7 @@ export class OrdersService {
     const evidence = await this.reconciliation.settle(order, LOOK_AFTER_LOST_ANSWER_MS);
     // By its documentation the upstream does nothing when it answers 429; a listing that agrees is enough.
     if (evidence === 'nothing' && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
-      await this.steps.refund(orderId, 'unavailable', ['confirming']);
+      await this.refund(orderId, 'unavailable');
     }
   }
 
@@ -346,14 +350,21 @@ export class OrdersService {
 }
 
 /** What a caller is told when it is certain that nothing was bought. */
-const refusalErrors = {
-  count: () => new NotEnoughProxies(),
-  'out-of-stock': () => new NotEnoughProxies(),
-  period: () => new UnsupportedPeriod(),
-  country: () => new CountryNotAvailable(),
-  'not-found': () => new CannotBeProlonged(),
-  'out-of-funds': () => new ServiceUnavailable(),
-  misconfigured: () => new ServiceUnavailable(),
-  request: () => new ServiceUnavailable(),
-  unavailable: () => new ServiceUnavailable(),
-} satisfies Record<RefusalReason | 'unavailable', () => DomainError>;
+function refusalError(kind: OrderKind, reason: RefusalReason | 'unavailable'): DomainError {
+  switch (reason) {
+    case 'count':
+    case 'out-of-stock':
+      return new NotEnoughProxies();
+    case 'period':
+      return new UnsupportedPeriod();
+    case 'country':
+      return new CountryNotAvailable();
+    case 'not-found':
+      return kind === 'prolongation' ? new CannotBeProlonged() : new ServiceUnavailable();
+    case 'out-of-funds':
+    case 'misconfigured':
+    case 'request':
+    case 'unavailable':
+      return new ServiceUnavailable();
+  }
+}

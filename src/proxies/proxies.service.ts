@@ -28,9 +28,7 @@ export class ProxiesService {
 
   /** All proxies of a user, by id. */
   async list(userId: number): Promise<ProxyOut[]> {
-    const proxies = await this.proxies.find({ where: { userId }, order: { id: 'ASC' } });
-    const now = this.clock.now();
-    return proxies.map((proxy) => toProxyOut(proxy, now));
+    return this.shown(await this.proxies.find({ where: { userId }, order: { id: 'ASC' } }));
   }
 
   /**
@@ -71,6 +69,10 @@ export class ProxiesService {
       where: order.proxyId === null ? { orderId: order.id } : { id: order.proxyId },
       order: { id: 'ASC' },
     });
+    return this.shown(proxies);
+  }
+
+  private shown(proxies: readonly Proxy[]): ProxyOut[] {
     const now = this.clock.now();
     return proxies.map((proxy) => toProxyOut(proxy, now));
   }
