@@ -9,12 +9,13 @@ const allowed = {
   auth: ['common', 'database'],
   users: ['common', 'database', 'auth'],
   ledger: ['common', 'database', 'users'],
-  provider: ['common', 'config'],
-  catalog: ['common', 'config', 'provider', 'auth'],
-  proxies: ['common', 'config', 'auth'],
+  provider: ['common', 'config', 'database'],
+  catalog: ['common', 'config', 'database', 'provider', 'auth'],
+  proxies: ['common', 'config', 'database', 'auth'],
   orders: ['common', 'config', 'database', 'provider', 'auth', 'ledger', 'catalog', 'proxies'],
   health: ['auth'],
   audit: ['database', 'provider'],
+  status: ['common', 'database', 'provider'],
   sandbox: [],
 };
 

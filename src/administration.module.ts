@@ -6,6 +6,7 @@ import { DatabaseModule } from './database';
 import { entities } from './entities';
 import { GlobalsModule } from './globals.module';
 import { LedgerModule } from './ledger';
+import { StatusModule } from './status';
 import { UsersModule } from './users';
 
 /** Users, tokens and balances without HTTP, catalogue and orders: what the command line needs, and quick to start. */
@@ -21,6 +22,7 @@ export class AdministrationModule {
         UsersModule,
         LedgerModule,
         AuditModule,
+        StatusModule,
       ],
     };
   }

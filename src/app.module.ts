@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { AuditModule } from './audit';
 import { AuthModule } from './auth';
 import { CatalogModule } from './catalog';
-import type { Clock } from './common';
+import { type Clock, JobsModule } from './common';
 import type { AppConfig } from './config';
 import { DatabaseModule } from './database';
 import { entities } from './entities';
@@ -11,6 +11,7 @@ import { HealthModule } from './health';
 import { LedgerModule } from './ledger';
 import { OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
+import { StatusJobsModule } from './status';
 import { UsersModule } from './users';
 
 /** The service as a whole. */
@@ -21,6 +22,7 @@ export class AppModule {
       module: AppModule,
       imports: [
         GlobalsModule.with(config, clock),
+        JobsModule,
         DatabaseModule.with(entities),
         AuthModule,
         UsersModule,
@@ -29,6 +31,7 @@ export class AppModule {
         ProxiesModule,
         OrdersModule,
         AuditModule,
+        StatusJobsModule,
         HealthModule,
       ],
     };

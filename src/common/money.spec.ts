@@ -1,4 +1,4 @@
-import { Money, unitPriceWithMarkup } from './money';
+import { Money, multiplyDecimal, unitPriceWithMarkup } from './money';
 
 describe('Money', () => {
   it.each([
@@ -19,6 +19,19 @@ describe('Money', () => {
 
   it('multiplies and subtracts without a rounding error', () => {
     expect(Money.parse('0.10').times(3).minus(Money.parse('0.30')).toString()).toBe('0.00');
+  });
+});
+
+describe('multiplyDecimal', () => {
+  it.each([
+    ['2.95', 3, '8.85'],
+    ['2.90', 10, '29.00'],
+    ['28', 1000, '28000'],
+    ['0.000000000001', 7, '0.000000000007'],
+    ['0', 5, '0'],
+    ['0.05', 0, '0.00'],
+  ])('makes of %s times %i %s', (text, factor, product) => {
+    expect(multiplyDecimal(text, factor)).toBe(product);
   });
 });
 

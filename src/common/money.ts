@@ -14,9 +14,21 @@ function parseDecimal(text: string): ExactDecimal {
   return { units: sign === '-' ? -units : units, scale: fraction.length };
 }
 
+function formatDecimal({ units, scale }: ExactDecimal): string {
+  const sign = units < 0n ? '-' : '';
+  const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0');
+  return sign + (scale === 0 ? digits : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`);
+}
+
 function ceilDivide(dividend: bigint, divisor: bigint): bigint {
   const quotient = dividend / divisor;
   return dividend % divisor > 0n ? quotient + 1n : quotient;
+}
+
+/** As exact as what was given: `"0.0125"` times 3 is `"0.0375"`. */
+export function multiplyDecimal(text: string, factor: number): string {
+  const { units, scale } = parseDecimal(text);
+  return formatDecimal({ units: units * BigInt(factor), scale });
 }
 
 /** An amount of roubles, exact to the kopeck. Written and stored as a string with two decimals: `"1234.50"`. */
@@ -51,8 +63,7 @@ export class Money {
   }
 
   toString(): string {
-    const digits = (this.kopecks < 0n ? -this.kopecks : this.kopecks).toString().padStart(3, '0');
-    return `${this.kopecks < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+    return formatDecimal({ units: this.kopecks, scale: 2 });
   }
 
   toJSON(): string {

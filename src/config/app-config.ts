@@ -17,9 +17,15 @@ export abstract class AppConfig implements Omit<Environment, 'databaseUrl' | 'pr
   abstract readonly providerTimeoutMs: number;
   abstract readonly providerRatePerSecond: number;
   abstract readonly purchaseWaitMs: number;
+  abstract readonly ordersPerCall: number;
+  abstract readonly breakerFailures: number;
+  abstract readonly breakerProbeMs: number;
+  abstract readonly providerLowBalance: string;
   abstract readonly reconcileQuietSeconds: number;
   abstract readonly reconcileIntervalMs: number;
   abstract readonly sweepIntervalSeconds: number;
+  abstract readonly activeFlagsIntervalSeconds: number;
+  abstract readonly sandboxProfile: Environment['sandboxProfile'];
   abstract readonly markupPercent: string;
   abstract readonly pingTimeoutMs: number;
   abstract readonly logLevel: Environment['logLevel'];

@@ -1,5 +1,7 @@
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 export type LogFormat = 'pretty' | 'json';
+/** `realistic`: as slow, as strict and as faulty as the provider was measured. */
+export type SandboxProfile = 'quick' | 'realistic';
 
 /** The process environment, checked and typed. Times are in the unit that the name says. */
 export interface Environment {
@@ -16,14 +18,26 @@ export interface Environment {
     | { readonly kind: 'sandbox' }
     | { readonly kind: 'px6'; readonly apiKey: string; readonly baseUrl: string };
   readonly providerTimeoutMs: number;
-  /** Calls a second that the provider allows for one key. */
+  /** Calls a second that the provider allows for one key, over all replicas. 0: no limit. */
   readonly providerRatePerSecond: number;
   /** How long a purchase may wait for its turn at the upstream before it is refunded. */
   readonly purchaseWaitMs: number;
+  /** How many orders of the same kind may travel in one call at most. 1: each by itself. */
+  readonly ordersPerCall: number;
+  /** So many failures in a row open a circuit breaker. */
+  readonly breakerFailures: number;
+  /** How long an open breaker waits before it probes. */
+  readonly breakerProbeMs: number;
+  /** Roubles, a decimal string. Staff are warned when the balance at the provider is below. */
+  readonly providerLowBalance: string;
   readonly reconcileQuietSeconds: number;
   readonly reconcileIntervalMs: number;
   /** Between two full listings of the upstream. */
   readonly sweepIntervalSeconds: number;
+  /** Between two refreshes of the stored flags of what has ended. */
+  readonly activeFlagsIntervalSeconds: number;
+  /** How the sandbox behaves; undefined: as it is, when it runs already. */
+  readonly sandboxProfile: SandboxProfile | undefined;
   /** A decimal string, e.g. `"12.5"`. */
   readonly markupPercent: string;
   readonly pingTimeoutMs: number;
@@ -79,6 +93,13 @@ class Reader {
     if (text === undefined) return fallback;
     if (/^\d{1,4}(\.\d{1,4})?$/.test(text)) return text;
     return this.refuse(name, 'must be a decimal number from 0 to 9999, e.g. 12.5', fallback);
+  }
+
+  roubles(name: string, fallback: string): string {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    if (/^\d{1,12}(\.\d{1,2})?$/.test(text)) return text;
+    return this.refuse(name, 'must be an amount in roubles, e.g. 1000.00', fallback);
   }
 
   url(name: string, protocols: readonly string[]): URL | undefined {
@@ -152,11 +173,21 @@ export function readEnvironment(
     migrateOnStart: read.boolean('MIGRATE_ON_START', true),
     provider: readProvider(read, read.text('DATABASE_URL') === undefined || !needs.upstream),
     providerTimeoutMs: read.integer('PROVIDER_TIMEOUT_MS', { default: 30_000, min: 100, max: 600_000 }),
-    providerRatePerSecond: read.integer('PROVIDER_RATE_PER_SECOND', { default: 3, min: 1, max: 10_000 }),
+    providerRatePerSecond: read.integer('PROVIDER_RATE_PER_SECOND', { default: 3, min: 0, max: 100 }),
     purchaseWaitMs: read.integer('PURCHASE_WAIT_MS', { default: 20_000, min: 0, max: 600_000 }),
+    ordersPerCall: read.integer('ORDERS_PER_CALL', { default: 100, min: 1, max: 1000 }),
+    breakerFailures: read.integer('BREAKER_FAILURES', { default: 5, min: 1, max: 1_000_000 }),
+    breakerProbeMs: read.integer('BREAKER_PROBE_MS', { default: 5000, min: 50, max: 600_000 }),
+    providerLowBalance: read.roubles('PROVIDER_LOW_BALANCE', '1000.00'),
     reconcileQuietSeconds: read.integer('RECONCILE_QUIET_SECONDS', { default: 600, min: 1, max: 86_400 }),
     reconcileIntervalMs: read.integer('RECONCILE_INTERVAL_MS', { default: 1000, min: 50, max: 60_000 }),
     sweepIntervalSeconds: read.integer('SWEEP_INTERVAL_SECONDS', { default: 900, min: 1, max: 86_400 }),
+    activeFlagsIntervalSeconds: read.integer('ACTIVE_FLAGS_INTERVAL_SECONDS', {
+      default: 60,
+      min: 1,
+      max: 86_400,
+    }),
+    sandboxProfile: read.oneOf('SANDBOX_PROFILE', ['quick', 'realistic'], undefined),
     markupPercent: read.percent('MARKUP_PERCENT', '20'),
     pingTimeoutMs: read.integer('PING_TIMEOUT_MS', { default: 3000, min: 1, max: 60_000 }),
     logLevel: read.oneOf('LOG_LEVEL', ['error', 'warn', 'info', 'debug'], 'info'),

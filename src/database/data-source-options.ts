@@ -1,9 +1,10 @@
 import type { DataSourceOptions } from 'typeorm';
 import { InitialSchema1764000000000 } from './migrations/1764000000000-initial-schema';
 import { Sweep1764100000000 } from './migrations/1764100000000-sweep';
+import { UpstreamAtItsLimits1764200000000 } from './migrations/1764200000000-upstream-at-its-limits';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
-export const migrations = [InitialSchema1764000000000, Sweep1764100000000];
+export const migrations = [InitialSchema1764000000000, Sweep1764100000000, UpstreamAtItsLimits1764200000000];
 
 const DEFAULT_POOL_WAIT_MS = 5000;
 

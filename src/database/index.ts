@@ -2,5 +2,5 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
 export { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';
 export { migrate } from './migrate';
-export { JobLease } from './job-lease';
+export { JobLease, REPLICA_ID } from './job-lease';
 export { databaseTime, isDatabaseUnavailable, mayHaveCommitted, queryRows, violatedConstraint } from './sql';

@@ -1,24 +1,63 @@
 import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { queryRows } from './sql';
+
+/** Who this process is to the others, in the rows that name their holder. */
+export const REPLICA_ID = randomUUID();
 
 /** A run was silent for so long that another replica may have taken the job over. */
 export class LeaseLost extends Error {}
 
+const PROGRESS_EVERY_MS = 10_000;
+
 /**
  * A job that runs on one replica at a time, at most so often, whichever replica it is. A run that is silent for longer than its lease
- * is taken for dead.
+ * is taken for dead. What a run reports, counts by name, stands in `job_runs`: how far it has come, then what it did.
  */
 export class JobLease {
-  private readonly holder = randomUUID();
+  private readonly logger = new Logger(JobLease.name);
+  private toldAt = 0;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly name: string,
+    private readonly progressEveryMs = PROGRESS_EVERY_MS,
   ) {}
 
-  /** True when this process is to run the job now. */
-  async take({
+  /** Does the work when it is due and no other replica does it, else gives null. A run that fails is due again when its lease ends. */
+  async runWhenDue<Report extends object>(
+    times: { intervalSeconds: number; leaseSeconds: number },
+    work: () => Promise<Report>,
+  ): Promise<Report | null> {
+    if (!(await this.take(times))) return null;
+    this.toldAt = performance.now();
+    const report = await work();
+    await this.finish(report);
+    return report;
+  }
+
+  /**
+   * To be said by a run before each of its steps, with how far it has come: a long run tells the log now and then.
+   *
+   * @throws LeaseLost
+   */
+  async renew(soFar: object): Promise<void> {
+    const renewed = await queryRows(
+      this.dataSource,
+      `UPDATE job_runs SET leased_until = now() + make_interval(secs => lease_seconds), report = $3
+        WHERE name = $1 AND holder = $2 AND finished_at IS NULL AND leased_until > now()
+       RETURNING name`,
+      [this.name, REPLICA_ID, soFar],
+    );
+    if (renewed.length === 0) throw new LeaseLost(`the lease of ${this.name} ran out`);
+    if (performance.now() - this.toldAt < this.progressEveryMs) return;
+    this.toldAt = performance.now();
+    const counts = Object.entries(soFar).map(([what, count]) => `${count} ${what}`);
+    this.logger.log(`${this.name} goes on: ${counts.join(', ')} so far`);
+  }
+
+  private async take({
     intervalSeconds,
     leaseSeconds,
   }: {
@@ -30,33 +69,21 @@ export class JobLease {
       `INSERT INTO job_runs AS run (name, holder, started_at, lease_seconds, leased_until)
        VALUES ($1, $2, now(), $4, now() + make_interval(secs => $4))
        ON CONFLICT (name) DO UPDATE
-          SET holder = excluded.holder, started_at = now(), finished_at = NULL,
+          SET holder = excluded.holder, started_at = now(), finished_at = NULL, report = NULL,
               lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
        RETURNING name`,
-      [this.name, this.holder, intervalSeconds, leaseSeconds],
+      [this.name, REPLICA_ID, intervalSeconds, leaseSeconds],
     );
     return taken.length > 0;
   }
 
-  /** To be said by a run before each of its steps. @throws LeaseLost */
-  async renew(): Promise<void> {
-    const renewed = await queryRows(
-      this.dataSource,
-      `UPDATE job_runs SET leased_until = now() + make_interval(secs => lease_seconds)
-        WHERE name = $1 AND holder = $2 AND finished_at IS NULL AND leased_until > now()
-       RETURNING name`,
-      [this.name, this.holder],
-    );
-    if (renewed.length === 0) throw new LeaseLost(`the lease of ${this.name} ran out`);
-  }
-
-  async finish(): Promise<void> {
+  private async finish(report: object): Promise<void> {
     await queryRows(
       this.dataSource,
-      'UPDATE job_runs SET finished_at = now() WHERE name = $1 AND holder = $2',
-      [this.name, this.holder],
+      'UPDATE job_runs SET finished_at = now(), report = $3 WHERE name = $1 AND holder = $2',
+      [this.name, REPLICA_ID, report],
     );
   }
 }

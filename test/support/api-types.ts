@@ -380,7 +380,7 @@ export interface components {
       date_end?: string | null;
       /**
        * Active
-       * @description True while `date_end` lies in the future at the moment of the answer
+       * @description True while `date_end` lies in the future at the moment of the answer, unless the provider has withdrawn the proxy
        * @default true
        */
       active?: boolean;

@@ -28,7 +28,9 @@ export interface Answer {
 const QUICK = {
   LOG_LEVEL: 'error',
   PROVIDER_TIMEOUT_MS: '500',
-  PROVIDER_RATE_PER_SECOND: '10000',
+  PROVIDER_RATE_PER_SECOND: '0',
+  // Tests of single faults follow each other quickly: each is to meet the upstream, not the breaker.
+  BREAKER_FAILURES: '1000000',
   PURCHASE_WAIT_MS: '200',
   RECONCILE_QUIET_SECONDS: '1',
   RECONCILE_INTERVAL_MS: '50',

@@ -52,6 +52,8 @@ export interface SoakReport {
   readonly requests: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly orphans: number;
+  /** Orders that went to the upstream in one call with others. */
+  readonly grouped: number;
   readonly violations: readonly string[];
 }
 
@@ -179,6 +181,10 @@ export async function soak(
   const [{ orphans } = { orphans: 0 }] = await replicas.query<{ orphans: number }>(
     'SELECT count(*) AS orphans FROM orphans',
   );
+  const [{ grouped } = { grouped: 0 }] = await replicas.query<{ grouped: number }>(
+    `SELECT coalesce(sum(size), 0)::integer AS grouped
+       FROM (SELECT count(*) AS size FROM orders WHERE group_id IS NOT NULL GROUP BY group_id) AS groups WHERE size > 1`,
+  );
   return {
     seed,
     orders,
@@ -187,6 +193,7 @@ export async function soak(
     requests: Object.values(requests.counts).reduce((sum, count) => sum + count, 0),
     faults: faults.counts,
     orphans,
+    grouped,
     violations: [
       ...(await replicas.findViolations()),
       ...(await compareWithBook(replicas)),
@@ -201,7 +208,8 @@ async function compareWithBook(replicas: Replicas): Promise<string[]> {
   const owned = new Map(
     (
       await replicas.query<{ id: string; tag: string; state: string }>(
-        `SELECT provider_proxy_id AS id, tag, state FROM proxies JOIN orders ON orders.id = proxies.order_id`,
+        `SELECT provider_proxy_id AS id, lead.tag, orders.state
+           FROM proxies JOIN orders ON orders.id = proxies.order_id JOIN orders lead ON lead.id = orders.group_id`,
       )
     ).map((row) => [row.id, row]),
   );

@@ -38,7 +38,9 @@ const QUICK = {
   LOG_LEVEL: 'error',
   LOG_FORMAT: 'json',
   PROVIDER_TIMEOUT_MS: '2000',
-  PROVIDER_RATE_PER_SECOND: '10000',
+  PROVIDER_RATE_PER_SECOND: '0',
+  // Tests of single faults follow each other quickly: each is to meet the upstream, not the breaker.
+  BREAKER_FAILURES: '1000000',
   RECONCILE_QUIET_SECONDS: '2',
   RECONCILE_INTERVAL_MS: '50',
 };
