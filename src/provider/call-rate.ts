@@ -1,75 +1,227 @@
+import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { messageOf } from '../common';
+import { queryRows } from '../database';
+import { Deadline } from './deadline';
 import { ProviderUnavailable } from './provider-errors';
-
-/** Between two calls of this process and their arrival at the provider the distance may shrink by this much. */
-const JITTER_MS = 100;
-
-/** Who goes first when calls wait: customers' orders, then finding out what became of orders, then the rest. */
-const PRIORITIES = ['order', 'confirmation', 'rest'] as const;
-
-export type CallPriority = (typeof PRIORITIES)[number];
-
-/** While orders wait, one call in so many goes to confirmations: no more, and no fewer. */
-const CONFIRMATION_SHARE = 3;
+import { CALL_PRIORITIES, type CallPriority, type Turn } from './upstream-provider';
 
 /**
- * At most so many calls in any window of time: by priority, and in order of arrival within one.
- * Counts the calls of this process only.
+ * A call leaves so long after its turn was given at the latest, and turns are given so much farther apart than the provider wants
+ * them: what is left between the two is for calls that travel at different speeds.
+ */
+const TURN_MS = 60;
+const MARGIN_MS = 100;
+
+/** Nobody is turned away before the database can have been asked once. */
+const SHORTEST_WAIT_MS = 100;
+
+const ASK_AGAIN_AFTER_FAILURE_MS = 100;
+
+/** No turn came free in time. Says nothing about the provider. */
+export class NoTurnInTime extends ProviderUnavailable {
+  override readonly name: string = 'NoTurnInTime';
+
+  constructor() {
+    super('no place in the rate of calls came free in time');
+  }
+}
+
+const UNLIMITED: Turn = { until: Deadline.never, giveBack: () => Promise.resolve() };
+
+type Admit = (turn: Turn) => void;
+
+interface Slot {
+  /** Null: none yet, ask again after the wait. */
+  readonly priority: number | null;
+  readonly wait_ms: number;
+  readonly granted_at: string | null;
+}
+
+/**
+ * At most so many calls in any window of time over all replicas, counted by the database: by priority, and in order of arrival
+ * within one. While calls of this process wait, it asks for one place at a time.
  */
 export class CallRate {
-  private readonly starts: number[] = [];
-  private readonly waiting: Record<CallPriority, (() => void)[]> = { order: [], confirmation: [], rest: [] };
-  private ordersInARow = 0;
-  private timer: NodeJS.Timeout | undefined;
+  private readonly logger = new Logger(CallRate.name);
+  private readonly holder = randomUUID();
+  private readonly waiting: Record<CallPriority, Admit[]> = {
+    order: [],
+    confirmation: [],
+    price: [],
+    rest: [],
+  };
+  private isAsking = false;
+  /** The highest priority that the database knows to be waiting here, as it is numbered there. */
+  private askedFor = Infinity;
+  private endPause: () => void = () => undefined;
+  private hasFailed = false;
+  private heldBack: Promise<void> = Promise.resolve();
 
+  /** @param calls 0: no limit, and the database is not asked */
   constructor(
+    private readonly dataSource: DataSource,
+    private readonly provider: string,
     private readonly calls: number,
-    private readonly windowMs: number,
+    private readonly windowMs = 1000,
   ) {}
 
-  /** @throws ProviderUnavailable when no place comes free in time */
-  waitForTurn(priority: CallPriority, maxWaitMs: number): Promise<void> {
+  /**
+   * @param goesFirst before those of the same priority: had a turn already, and could not use it
+   * @throws NoTurnInTime
+   */
+  waitForTurn(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<Turn> {
+    if (this.calls === 0) return Promise.resolve(UNLIMITED);
     return new Promise((resolve, reject) => {
       const queue = this.waiting[priority];
-      const timer = setTimeout(() => {
-        queue.splice(queue.indexOf(admit), 1);
-        reject(new ProviderUnavailable('no place in the rate of calls came free in time'));
-      }, maxWaitMs);
-      const admit = () => {
+      const timer = setTimeout(
+        () => {
+          queue.splice(queue.indexOf(admit), 1);
+          if (this.highest() === Infinity) this.endPause();
+          reject(new NoTurnInTime());
+        },
+        Math.max(maxWaitMs, SHORTEST_WAIT_MS),
+      );
+      const admit = (turn: Turn) => {
         clearTimeout(timer);
-        resolve();
+        resolve(turn);
       };
-      queue.push(admit);
-      this.admitWhileFree();
+      if (goesFirst) queue.unshift(admit);
+      else queue.push(admit);
+      if (!this.isAsking) void this.askWhileWaiting();
+      else if (this.highest() < this.askedFor) this.endPause();
     });
   }
 
-  private admitWhileFree(): void {
-    if (this.timer) return;
-    for (let next = this.nextQueue(); next; next = this.nextQueue()) {
-      const freeInMs = this.freeInMs();
-      if (freeInMs > 0) {
-        this.timer = setTimeout(() => {
-          this.timer = undefined;
-          this.admitWhileFree();
-        }, Math.ceil(freeInMs));
-        return;
+  /** After the provider said that there were too many: others may be using the same key. Keeps every replica back for a second. */
+  holdBack(): void {
+    if (this.calls === 0) return;
+    this.heldBack = this.tell(
+      `UPDATE call_slots SET paused_until = greatest(paused_until, clock_timestamp() + interval '1 second') WHERE provider = $1`,
+      [this.provider],
+    );
+  }
+
+  waitingCalls(): Record<CallPriority, number> {
+    const { order, confirmation, price, rest } = this.waiting;
+    return { order: order.length, confirmation: confirmation.length, price: price.length, rest: rest.length };
+  }
+
+  private async askWhileWaiting(): Promise<void> {
+    this.isAsking = true;
+    for (;;) {
+      if (this.highest() < Infinity) {
+        const pauseMs = await this.ask();
+        // Something of a higher priority may have joined meanwhile, which the database does not know of yet.
+        if (pauseMs > 0 && this.highest() >= this.askedFor) await this.pause(pauseMs);
+      } else if (this.askedFor < Infinity) {
+        await this.withdraw();
+      } else {
+        break;
       }
-      this.starts.push(performance.now());
-      if (this.starts.length > this.calls) this.starts.shift();
-      this.ordersInARow = next === 'order' ? this.ordersInARow + 1 : 0;
-      this.waiting[next].shift()?.();
+    }
+    this.isAsking = false;
+  }
+
+  /** @returns how long to wait before asking again */
+  private async ask(): Promise<number> {
+    try {
+      const asked = await this.takeSlot();
+      if (!asked) return 0;
+      const { slot, until } = asked;
+      this.hasFailed = false;
+      if (slot.priority === null) return slot.wait_ms;
+      await this.give(slot, until);
+      return 0;
+    } catch (error) {
+      if (!this.hasFailed) this.logger.warn(`the database gives no turns: ${messageOf(error)}`);
+      this.hasFailed = true;
+      return ASK_AGAIN_AFTER_FAILURE_MS;
     }
   }
 
-  private nextQueue(): CallPriority | undefined {
-    const confirmationsTurn =
-      this.ordersInARow >= CONFIRMATION_SHARE - 1 && this.waiting.confirmation.length > 0;
-    if (confirmationsTurn) return 'confirmation';
-    return PRIORITIES.find((priority) => this.waiting[priority].length > 0);
+  private async takeSlot(): Promise<{ slot: Slot; until: Deadline } | undefined> {
+    await this.heldBack;
+    this.askedFor = this.highest();
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      // A connection may be long in coming. The turn counts from when the database can have given it.
+      await runner.connect();
+      const wanted = this.wanted();
+      if (wanted.length === 0) return undefined;
+      this.askedFor = this.highest();
+      const until = Deadline.after(TURN_MS);
+      const slots: Slot[] = await runner.query('SELECT * FROM take_call_slot($1, $2, $3, $4, $5)', [
+        this.provider,
+        this.holder,
+        wanted,
+        this.calls,
+        this.windowMs + MARGIN_MS,
+      ]);
+      const [slot] = slots;
+      if (!slot) throw new Error('no answer');
+      // The database forgets the demand with the last one that it grants.
+      if (slot.priority !== null && wanted.length === 1) this.askedFor = Infinity;
+      return { slot, until };
+    } finally {
+      await runner.release();
+    }
   }
 
-  private freeInMs(): number {
-    const oldest = this.starts.length < this.calls ? undefined : this.starts[0];
-    return oldest === undefined ? 0 : oldest + this.windowMs + JITTER_MS - performance.now();
+  /** Those who gave up must not stand in the way of other replicas. */
+  private async withdraw(): Promise<void> {
+    this.askedFor = Infinity;
+    await this.tell('DELETE FROM call_demand WHERE provider = $1 AND holder = $2', [
+      this.provider,
+      this.holder,
+    ]);
+  }
+
+  private async give({ priority, granted_at: grantedAt }: Slot, until: Deadline): Promise<void> {
+    let isGivenBack = false;
+    const giveBack = async () => {
+      if (isGivenBack) return;
+      isGivenBack = true;
+      await this.tell(
+        'UPDATE call_slots SET granted = array_remove(granted, $2::timestamptz) WHERE provider = $1',
+        [this.provider, grantedAt],
+      );
+      this.endPause();
+    };
+    const admit = until.hasPassed() ? undefined : this.nextOf(CALL_PRIORITIES[(priority ?? 0) - 1]);
+    if (admit) admit({ until, giveBack });
+    else await giveBack();
+  }
+
+  /** Whoever it was asked for may have given up. */
+  private nextOf(granted: CallPriority | undefined): Admit | undefined {
+    const queues = CALL_PRIORITIES.map((priority) => this.waiting[priority]);
+    const queue = granted && this.waiting[granted].length > 0 ? this.waiting[granted] : undefined;
+    return (queue ?? queues.find(({ length }) => length > 0))?.shift();
+  }
+
+  /** Two of a priority stand for any number: after a turn for one of them, others are known to wait still. */
+  private wanted(): number[] {
+    return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
+  }
+
+  private highest(): number {
+    return this.wanted()[0] ?? Infinity;
+  }
+
+  private pause(durationMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.ceil(durationMs));
+      this.endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** What only spares others a wait, when it can be said. */
+  private async tell(statement: string, parameters: readonly unknown[]): Promise<void> {
+    await queryRows(this.dataSource, statement, parameters).catch(() => undefined);
   }
 }

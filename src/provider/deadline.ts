@@ -2,6 +2,8 @@
  * A moment on the monotonic clock. It passes while the process is stopped, and no change of the wall clock moves it.
  */
 export class Deadline {
+  static readonly never = new Deadline(Infinity);
+
   private constructor(private readonly atMs: number) {}
 
   static after(durationMs: number): Deadline {

@@ -1,6 +1,7 @@
 export { Deadline } from './deadline';
 export { acquireLocalSandbox, type LocalSandbox } from './local-sandbox';
 export {
+  ProviderClosed,
   ProviderError,
   ProviderOutcomeUnknown,
   ProviderRefused,
@@ -9,6 +10,12 @@ export {
 } from './provider-errors';
 export { ProviderModule } from './provider.module';
 export {
+  type BreakerStatus,
+  type CallPriority,
+  type PriceTable,
+  type ProviderBalance,
+  type ProviderStatus,
+  type Turn,
   UpstreamProvider,
   type IpVersion,
   type ListedProxy,

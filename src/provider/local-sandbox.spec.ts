@@ -30,10 +30,20 @@ describe('the sandbox of a directory', () => {
   let program: string;
   let notes: string[];
   let users: LocalSandbox[];
-  const acquire = async (): Promise<LocalSandbox> => {
-    const user = await acquireLocalSandbox({ directory, program, onNote: (line) => notes.push(line) });
+  const acquire = async (profile?: 'quick' | 'realistic'): Promise<LocalSandbox> => {
+    const user = await acquireLocalSandbox({
+      directory,
+      program,
+      profile,
+      onNote: (line) => notes.push(line),
+    });
     users.push(user);
     return user;
+  };
+  const hasFaults = async (): Promise<boolean> => {
+    const { controlUrl } = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
+    const faults: unknown = await (await fetch(`${controlUrl}/faults`)).json();
+    return Array.isArray(faults) && faults.length > 0;
   };
   const readPid = async (): Promise<number> => {
     const { pid } = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
@@ -104,6 +114,29 @@ describe('the sandbox of a directory', () => {
     await sandbox.release();
     expect(notes).toEqual(['The sandbox upstream has ended unexpectedly; starting it again.']);
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it('takes the profile of whoever comes with one, running or not, and keeps it for those without', async () => {
+    await acquire('realistic');
+    expect(await hasFaults()).toBe(true);
+    await acquire();
+    expect(await hasFaults()).toBe(true);
+
+    await acquire('quick');
+    expect(await hasFaults()).toBe(false);
+  });
+
+  it('has its profile again when it is killed while in use', async () => {
+    await acquire('realistic');
+    const killed = await readPid();
+    process.kill(killed, 'SIGKILL');
+    await eventually(async () => {
+      expect(await readPid()).not.toBe(killed);
+    });
+
+    await eventually(async () => {
+      expect(await hasFaults()).toBe(true);
+    });
   });
 
   it('keeps its directory to its owner, and leaves the one above as it would be', async () => {

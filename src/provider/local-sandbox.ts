@@ -3,6 +3,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Environment } from '../config';
 
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
 /** The sandbox's exit code when another process serves the directory already. */
@@ -27,6 +28,8 @@ export interface LocalSandbox {
 export interface LocalSandboxOptions {
   /** Where the sandbox keeps its state. One sandbox a directory, shared by all who use it. */
   directory: string;
+  /** Set also at a sandbox that runs already. Undefined: it stays as it is. */
+  profile?: Environment['sandboxProfile'];
   /** Takes lines for the user, when there is trouble. */
   onNote: (line: string) => void;
   /** The compiled sandbox. */
@@ -113,7 +116,7 @@ async function takeLease(options: LocalSandboxOptions, preferredPort?: string): 
   const deadline = Date.now() + JOIN_TIMEOUT_MS;
   let port = preferredPort;
   while (Date.now() < deadline) {
-    const lease = await findLease(options.directory);
+    const lease = await findLease(options);
     if (lease !== null) {
       return lease;
     }
@@ -130,7 +133,7 @@ async function takeLease(options: LocalSandboxOptions, preferredPort?: string): 
   throw new Error(`The sandbox upstream did not become ready. See ${logFileIn(options.directory)}`);
 }
 
-async function findLease(directory: string): Promise<Lease | null> {
+async function findLease({ directory, profile }: LocalSandboxOptions): Promise<Lease | null> {
   const address = await findAddress(directory);
   const answer = address === null ? null : await askForLease(address);
   if (address === null || answer === null) {
@@ -141,7 +144,24 @@ async function findLease(directory: string): Promise<Lease | null> {
     answer.destroy();
     return null;
   }
-  return { address, answer };
+  const status = profile === undefined ? 200 : await setProfile(address, profile);
+  if (status === 200) {
+    return { address, answer };
+  }
+  answer.destroy();
+  if (status === null) {
+    return null;
+  }
+  throw new Error(`The sandbox upstream that is running does not know the profile ${profile}: end it first.`);
+}
+
+/** Answers the HTTP status; null when nobody answers there any more. */
+async function setProfile({ controlUrl }: Address, name: string): Promise<number | null> {
+  const request = { method: 'POST', body: JSON.stringify({ name }) };
+  return fetch(`${controlUrl}/profile`, request).then(
+    ({ status }) => status,
+    () => null,
+  );
 }
 
 /** Null when there is none; one that was killed leaves its address behind. */

@@ -25,7 +25,19 @@ export class ProviderRefused extends ProviderError {
 
 /** The request certainly never reached the provider: nothing happened. */
 export class ProviderUnavailable extends ProviderError {
-  override readonly name = 'ProviderUnavailable';
+  override readonly name: string = 'ProviderUnavailable';
+}
+
+/** A circuit breaker is open: the provider is not asked until a probe says that it works again. */
+export class ProviderClosed extends ProviderUnavailable {
+  override readonly name: string = 'ProviderClosed';
+
+  constructor(
+    reason: string,
+    readonly retryAfterSeconds: number,
+  ) {
+    super(reason);
+  }
 }
 
 /**

@@ -1,7 +1,13 @@
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { Clock } from '../common';
+import { AppConfig } from '../config';
+import { CallRate } from './call-rate';
+import { ProviderAccount } from './provider-account';
 import { Px6Client } from './px6/px6-client';
-import { Px6Provider } from './px6/px6.provider';
+import { PX6, Px6Provider } from './px6/px6.provider';
 import { createReadyAgents } from './px6/ready-agents';
 import { UpstreamProvider } from './upstream-provider';
 
@@ -22,7 +28,22 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
       }),
     }),
   ],
-  providers: [Px6Client, { provide: UpstreamProvider, useClass: Px6Provider }],
+  providers: [
+    Px6Client,
+    {
+      provide: CallRate,
+      inject: [getDataSourceToken(), AppConfig],
+      useFactory: (dataSource: DataSource, config: AppConfig) =>
+        new CallRate(dataSource, PX6, config.providerRatePerSecond),
+    },
+    {
+      provide: ProviderAccount,
+      inject: [getDataSourceToken(), AppConfig, Clock],
+      useFactory: (dataSource: DataSource, config: AppConfig, clock: Clock) =>
+        new ProviderAccount(dataSource, clock, PX6, config.providerLowBalance),
+    },
+    { provide: UpstreamProvider, useClass: Px6Provider },
+  ],
   exports: [UpstreamProvider],
 })
 export class ProviderModule {}

@@ -1,21 +1,34 @@
 import http from 'node:http';
 import https from 'node:https';
 import type { Deadline } from '../deadline';
+import type { Turn } from '../upstream-provider';
 
 /**
  * A transport for axios that knows whether any byte of the request can have left the machine, and lets none leave late.
  *
- * The deadline is looked at in the last moment before the request is written: a process that was stopped between its decision to
- * buy and its socket must not buy when it goes on. Works with agents that hand over connected sockets only.
+ * Deadline and turn are looked at in the last moment before the request is written: a process that was stopped between its decision
+ * to buy and its socket must not buy when it goes on, and a turn is not for calls that had to connect first for longer than it lasts.
+ * For requests without a body, and agents that hand over connected sockets only.
  */
 export class GuardedTransport {
   private written = false;
+  private waitsForTurn = false;
 
-  constructor(private readonly deadline: Deadline) {}
+  /** @param nextTurn waits for another one when the first has passed */
+  constructor(
+    private readonly deadline: Deadline,
+    private turn: Turn,
+    private readonly nextTurn: () => Promise<Turn>,
+  ) {}
 
   /** False as long as it is certain that no byte of the request was written. */
   mayHaveSent(): boolean {
     return this.written;
+  }
+
+  /** Whether the call came to nothing for want of a turn. */
+  lacksTurn(): boolean {
+    return this.waitsForTurn;
   }
 
   readonly request = (
@@ -23,12 +36,33 @@ export class GuardedTransport {
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     const call = (options.protocol === 'https:' ? https : http).request(options, onResponse);
-    // Node announces the socket, then writes the request to it, both in one tick.
-    call.once('socket', () => {
-      if (this.deadline.hasPassed())
-        call.destroy(new Error('the deadline passed before the request was written'));
-      else this.written = true;
-    });
+    // Nothing of a request without a body is written before its end: that is left until socket and turn are there.
+    const write = call.end.bind(call);
+    call.end = () => call;
+    call.once('socket', () => void this.writeInTurn(call, write));
     return call;
   };
+
+  /** When nothing was written: the place in the rate is free for another call. */
+  async giveTurnBack(): Promise<void> {
+    await this.turn.giveBack();
+  }
+
+  /** Between the last look at deadline and turn and the first byte no other code runs. */
+  private async writeInTurn(call: http.ClientRequest, write: () => void): Promise<void> {
+    try {
+      while (this.turn.until.hasPassed() && !this.deadline.hasPassed()) {
+        this.waitsForTurn = true;
+        await this.turn.giveBack();
+        this.turn = await this.nextTurn();
+        this.waitsForTurn = false;
+      }
+      if (this.deadline.hasPassed()) throw new Error('the deadline passed before the request was written');
+      if (call.destroyed) return;
+      this.written = true;
+      write();
+    } catch (error) {
+      call.destroy(error as Error);
+    }
+  }
 }

@@ -13,6 +13,16 @@ const decimal = z
   .transform(String)
   .pipe(z.string().regex(/^\d{1,12}(\.\d{1,12})?$/));
 
+/** Of our own account, which may be overdrawn. No answer is refused because of it. */
+const balance = z
+  .union([z.number(), z.string()])
+  .transform(String)
+  .pipe(z.string().regex(/^-?\d{1,10}(\.\d{1,12})?$/))
+  .optional()
+  .catch(undefined);
+
+const pricesByDays = z.record(z.string().regex(/^\d{1,4}$/), decimal).optional();
+
 const identifier = z.union([z.int().nonnegative(), z.string().min(1).max(64)]).transform(String);
 
 const unixSeconds = integer.pipe(z.int().positive().max(99_999_999_999)).transform((s) => new Date(s * 1000));
@@ -36,7 +46,11 @@ export type Px6Proxy = z.output<typeof proxy>;
 export const answers = {
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
-  getprice: z.object({ price: decimal, count: integer.optional(), period: integer.optional() }),
+  /** A price where one was asked for, otherwise the table of all by the provider's number of the version. */
+  getprice: z.object({
+    price: decimal.optional(),
+    data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
+  }),
   getproxy: z.object({
     list: listOf(
       proxy.extend({
@@ -65,7 +79,7 @@ export type Px6Method = keyof typeof answers;
 
 /** The envelope of every answer. `currency` is checked by the caller: a purchase in another one has happened all the same. */
 export const envelope = z.discriminatedUnion('status', [
-  z.object({ status: z.literal('yes'), currency: z.string() }),
+  z.object({ status: z.literal('yes'), currency: z.string(), balance }),
   z.object({ status: z.literal('no'), error_id: integer }),
 ]);
 

@@ -4,9 +4,11 @@ import { firstValueFrom } from 'rxjs';
 import { z } from 'zod';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
+import { CallRate, NoTurnInTime } from '../call-rate';
 import { Deadline } from '../deadline';
+import { ProviderAccount } from '../provider-account';
 import { ProviderOutcomeUnknown, ProviderRefused, ProviderUnavailable } from '../provider-errors';
-import type { ProviderCallOptions, ProviderCallRecord } from '../upstream-provider';
+import type { CallPriority, ProviderCallOptions, ProviderCallRecord, Turn } from '../upstream-provider';
 import { GuardedTransport } from './guarded-transport';
 import { answers, envelope, refusals, type Px6Method } from './px6-answers';
 
@@ -14,6 +16,17 @@ interface RawAnswer {
   readonly status: number;
   readonly text: string;
 }
+
+export interface Px6CallOptions extends ProviderCallOptions {
+  readonly turn: Turn;
+  /** Of the wait for another turn, when the first has passed before the request could be written. */
+  readonly priority: CallPriority;
+}
+
+/** HTTP 429, or 503 in its place: calls were too many, of ours or of others with the same key. */
+export class TooManyCalls extends ProviderOutcomeUnknown {}
+
+const TOO_MANY_CALLS: readonly number[] = [429, 503];
 
 /** Fields of an answer that are the customer's secrets. */
 const SECRET_FIELDS = new Set(['user', 'pass']);
@@ -40,12 +53,14 @@ export class Px6Client {
   constructor(
     @Inject(HttpService) private readonly http: HttpService,
     @Inject(AppConfig) private readonly config: AppConfig,
+    @Inject(CallRate) private readonly rate: CallRate,
+    @Inject(ProviderAccount) private readonly account: ProviderAccount,
   ) {}
 
   async call<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
-    options: ProviderCallOptions = {},
+    options: Px6CallOptions,
   ): Promise<z.output<(typeof answers)[Method]>> {
     const startedAt = performance.now();
     const deadline = options.deadline ?? Deadline.after(this.config.providerTimeoutMs);
@@ -59,7 +74,7 @@ export class Px6Client {
 
     let raw: RawAnswer | undefined;
     try {
-      raw = await this.send(method, parameters, deadline);
+      raw = await this.send(method, parameters, deadline, options);
       const answer = this.read(method, raw);
       report({ outcome: 'done', httpStatus: raw.status, answer: withoutSecrets(parseJson(raw.text)) });
       return answer;
@@ -83,8 +98,11 @@ export class Px6Client {
     method: Px6Method,
     parameters: Readonly<Record<string, string>>,
     deadline: Deadline,
+    { turn, priority }: Px6CallOptions,
   ): Promise<RawAnswer> {
-    const transport = new GuardedTransport(deadline);
+    const transport = new GuardedTransport(deadline, turn, () =>
+      this.rate.waitForTurn(priority, deadline.remainingMs(), true),
+    );
     const { baseUrl, apiKey } = this.config.upstream;
     const query = new URLSearchParams(parameters).toString();
     try {
@@ -100,6 +118,8 @@ export class Px6Client {
       const code = (error as { code?: unknown }).code;
       const reason = typeof code === 'string' ? code : 'no answer';
       if (transport.mayHaveSent()) throw new ProviderOutcomeUnknown(`${method} was sent, then: ${reason}`);
+      void transport.giveTurnBack();
+      if (transport.lacksTurn()) throw new NoTurnInTime();
       throw new ProviderUnavailable(`${method} was not sent: ${reason}`);
     }
   }
@@ -108,7 +128,10 @@ export class Px6Client {
     method: Method,
     { status, text }: RawAnswer,
   ): z.output<(typeof answers)[Method]> {
-    if (status === 429) throw new ProviderOutcomeUnknown(`${method} was answered 429`, true);
+    if (TOO_MANY_CALLS.includes(status)) {
+      this.rate.holdBack();
+      throw new TooManyCalls(`${method} was answered ${status}`, status === 429);
+    }
     if (status >= 500) throw new ProviderOutcomeUnknown(`${method} was answered ${status}`);
     const json = parseJson(text);
     const said = envelope.safeParse(json);
@@ -121,6 +144,7 @@ export class Px6Client {
     }
     if (said.data.currency !== 'RUB')
       throw new ProviderOutcomeUnknown(`${method} was answered in another currency`);
+    if (said.data.balance !== undefined) this.account.note(said.data.balance);
     const answer = answers[method].safeParse(json);
     if (!answer.success)
       throw new ProviderOutcomeUnknown(`${method} was answered with fields that are not as described`);

@@ -1,10 +1,20 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Global, Module } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { eventually } from '../../../test/support/built-service';
+import { TestClock } from '../../../test/support/test-clock';
+import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database';
+import { Clock } from '../../common';
 import { AppConfig } from '../../config';
+import { DatabaseModule } from '../../database';
 import { Deadline } from '../deadline';
-import { ProviderOutcomeUnknown, ProviderRefused, ProviderUnavailable } from '../provider-errors';
+import {
+  ProviderClosed,
+  ProviderOutcomeUnknown,
+  ProviderRefused,
+  ProviderUnavailable,
+} from '../provider-errors';
 import { ProviderModule } from '../provider.module';
 import { type ProviderCallRecord, UpstreamProvider } from '../upstream-provider';
 
@@ -50,13 +60,16 @@ const json =
     response.writeHead(status).end(JSON.stringify(body));
 
 describe('the PROXY6 adapter', () => {
+  let database: TestDatabase;
   let upstream: http.Server;
+  const modules: TestingModule[] = [];
   let provider: UpstreamProvider;
   let answer: Answer;
   let urls: string[];
   const calls: ProviderCallRecord[] = [];
 
   beforeAll(async () => {
+    database = await createTestDatabase();
     upstream = http.createServer((request, response) => {
       urls.push(request.url ?? '');
       answer(request, response);
@@ -68,26 +81,45 @@ describe('the PROXY6 adapter', () => {
     urls = [];
     calls.length = 0;
   });
-  afterAll(() => {
+  afterAll(async () => {
     upstream.closeAllConnections();
     upstream.close();
+    await Promise.all(modules.map((module) => module.close()));
+    await database.drop();
   });
 
   async function createProvider(port: number): Promise<UpstreamProvider> {
     const config = {
+      databaseUrl: database.url,
+      databasePoolSize: 2,
+      databasePoolWaitMs: 1000,
       upstream: { baseUrl: `http://127.0.0.1:${port}`, apiKey: API_KEY },
       providerTimeoutMs: 1000,
-      providerRatePerSecond: 10_000,
+      providerRatePerSecond: 0,
+      purchaseWaitMs: 1000,
+      breakerFailures: 1000,
+      breakerProbeMs: 600_000,
+      providerLowBalance: '0',
     };
     @Global()
-    @Module({ providers: [{ provide: AppConfig, useValue: config }], exports: [AppConfig] })
-    class ConfigModule {}
-    const module = await Test.createTestingModule({ imports: [ConfigModule, ProviderModule] }).compile();
+    @Module({
+      providers: [
+        { provide: AppConfig, useValue: config },
+        { provide: Clock, useClass: TestClock },
+      ],
+      exports: [AppConfig, Clock],
+    })
+    class GlobalsModule {}
+    const imports = [GlobalsModule, DatabaseModule.with([]), ProviderModule];
+    const module = await Test.createTestingModule({ imports }).compile();
+    modules.push(await module.init());
     return module.get(UpstreamProvider);
   }
 
-  const buy = (deadline = Deadline.after(500)) =>
-    provider.buy(ORDER, { deadline, onCall: (call) => void calls.push(call) });
+  const inTurn = async (from = provider) => ({ turn: await from.waitForTurn('order', 0), quoted: '28.00' });
+
+  const buy = async (deadline = Deadline.after(500)) =>
+    provider.buy(ORDER, { ...(await inTurn()), deadline, onCall: (call) => void calls.push(call) });
 
   it('asks for what is documented, with the provider’s number of the version', async () => {
     answer = json(BOUGHT);
@@ -125,6 +157,64 @@ describe('the PROXY6 adapter', () => {
     expect(await provider.proxiesByTag('prs.t.u1.o1')).toEqual([]);
   });
 
+  it('reads the table of prices: numbers or strings, of the versions that it knows', async () => {
+    answer = json({
+      ...ENVELOPE,
+      data: { 6: { 3: 2.95, 7: '5.51' }, 3: { 30: 12 }, 4: {}, 8: { 7: 'soon' } },
+    });
+    const table = await provider.priceTable();
+    expect(urls).toEqual([`/api/${API_KEY}/getprice/`]);
+    expect(
+      Object.fromEntries([...table].map(([version, prices]) => [version, Object.fromEntries(prices)])),
+    ).toEqual({
+      '6': { 3: '2.95', 7: '5.51' },
+      '4': {},
+      '4s': { 30: '12' },
+    });
+  });
+
+  it.each([
+    ['the table', {}],
+    ['a table', { data: [] }],
+    ['prices that are numbers', { data: { 6: { 7: 'free' } } }],
+  ])('takes no answer without %s for a table of prices', async (_, fields) => {
+    answer = json({ ...ENVELOPE, ...fields });
+    await expect(provider.priceTable()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+  });
+
+  it.each([
+    ['48.80', '48.80'],
+    [48.8, '48.8'],
+    ['-3.5', '-3.5'],
+  ])('knows the balance that an answer tells: %p', async (told, known) => {
+    answer = json({ ...ENVELOPE, balance: told, count: 1 });
+    await provider.stock('ru', '6');
+    expect(provider.balance()).toMatchObject({ amount: known });
+  });
+
+  it.each([undefined, null, 'much', '1e3', {}])('does without a balance that is %p', async (told) => {
+    answer = json({ ...ENVELOPE, balance: '7.00', count: 1 });
+    await provider.stock('ru', '6');
+    answer = json({ ...ENVELOPE, balance: told, count: 1 });
+    expect(await provider.stock('ru', '6')).toBe(1);
+    expect(provider.balance()).toMatchObject({ amount: '7.00' });
+  });
+
+  it('asks the catalogue once more when calls were too many, and reconciliation not', async () => {
+    for (const status of [429, 503]) {
+      urls = [];
+      answer = (request, response) =>
+        (urls.length === 1 ? json('Too Many', status) : json({ ...ENVELOPE, count: 5 }))(request, response);
+      expect(await provider.stock('ru', '6')).toBe(5);
+      expect(urls).toHaveLength(2);
+      urls = [];
+      await expect(provider.proxiesByTag('t', { priority: 'confirmation' })).rejects.toBeInstanceOf(
+        ProviderOutcomeUnknown,
+      );
+      expect(urls).toHaveLength(1);
+    }
+  });
+
   it('compares the tag of a listing itself', async () => {
     answer = json({
       ...ENVELOPE,
@@ -145,7 +235,7 @@ describe('the PROXY6 adapter', () => {
       count: 1,
       list: { 15: { id: 15, date_end: '', unixtime_end: 1500000000 } },
     });
-    const { dateEnds } = await provider.prolong({ proxyIds: ['15'], period: 7 }, {});
+    const { dateEnds } = await provider.prolong({ proxyIds: ['15'], period: 7 }, await inTurn());
     expect(dateEnds.get('15')).toEqual(new Date(1500000000_000));
     answer = json({ ...ENVELOPE, price: 1800.5, price_single: 0.6, period: 30, count: 100 });
     expect(await provider.totalPrice({ count: 100, period: 30, version: '6' })).toBe('1800.5');
@@ -165,7 +255,6 @@ describe('the PROXY6 adapter', () => {
     [230, 'not-found'],
     [260, 'request'],
     [300, 'out-of-stock'],
-    [400, 'out-of-funds'],
     [404, 'not-found'],
     [410, 'period'],
   ])('takes error %i for a refusal: %s', async (errorId, reason) => {
@@ -173,6 +262,19 @@ describe('the PROXY6 adapter', () => {
     const error = await buy().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderRefused);
     expect(error).toMatchObject({ reason });
+  });
+
+  it('takes error 400 for a lack of funds, and asks at once how much there is', async () => {
+    answer = (request, response) =>
+      json(
+        request.url?.includes('/buy/')
+          ? { status: 'no', error_id: 400 }
+          : { ...ENVELOPE, balance: 27.9, data: {} },
+      )(request, response);
+    await expect(buy()).rejects.toMatchObject({ name: 'ProviderRefused', reason: 'out-of-funds' });
+    expect(() => provider.assertTakesOrders()).toThrow(ProviderClosed);
+    await eventually(() => provider.balance()?.amount === '27.9');
+    expect(urls.map((url) => url.split('/')[3])).toEqual(['buy', 'getprice']);
   });
 
   it.each<[string, Answer]>([
@@ -222,7 +324,7 @@ describe('the PROXY6 adapter', () => {
     const { port } = closed.address() as AddressInfo;
     await new Promise((resolve) => closed.close(resolve));
     const lonely = await createProvider(port);
-    const error = await lonely.buy(ORDER, {}).catch((thrown: unknown) => thrown);
+    const error = await lonely.buy(ORDER, await inTurn(lonely)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderUnavailable);
     expect(JSON.stringify([error, String(error)])).not.toContain(API_KEY);
   });

@@ -1,19 +1,33 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { z } from 'zod';
+import { Clock } from '../../common';
 import { AppConfig } from '../../config';
-import { type CallPriority, CallRate } from '../call-rate';
-import { ProviderError, ProviderOutcomeUnknown, ProviderRefused } from '../provider-errors';
+import { CallRate } from '../call-rate';
+import { CircuitBreakers } from '../circuit-breakers';
+import { ProviderAccount } from '../provider-account';
+import { ProviderClosed, ProviderError, ProviderOutcomeUnknown, ProviderRefused } from '../provider-errors';
 import {
+  type CallPriority,
   type IpVersion,
   type ListedProxy,
-  type ProviderCallOptions,
+  type MoneyCallOptions,
+  type PriceTable,
+  type ProviderBalance,
+  type ProviderReadOptions,
+  type ProviderStatus,
   type ProviderProlongation,
   type ProviderPurchase,
   type PurchaseRequestToProvider,
+  type Turn,
   type UpstreamProxy,
   UpstreamProvider,
 } from '../upstream-provider';
-import type { Px6ListedProxy, Px6Proxy } from './px6-answers';
-import { Px6Client } from './px6-client';
+import type { answers, Px6ListedProxy, Px6Method, Px6Proxy } from './px6-answers';
+import { Px6Client, TooManyCalls } from './px6-client';
+
+/** Its name wherever a provider is named. */
+export const PX6 = 'px6';
 
 /** The provider's numbers of the versions. */
 const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record<IpVersion, string>;
@@ -51,48 +65,79 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy => ({
   version: toIpVersion(proxy.version),
 });
 
+/** Whether a read finds out what became of orders. */
+const reconciles = ({ priority }: ProviderReadOptions): boolean =>
+  priority === 'order' || priority === 'confirmation';
+
+type Answer<Method extends Px6Method> = z.output<(typeof answers)[Method]>;
+
 /** The adapter to PROXY6 (px6.link, formerly proxy6.net and px6.me). */
 @Injectable()
-export class Px6Provider extends UpstreamProvider {
-  readonly name = 'px6';
+export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
+  readonly name = PX6;
 
-  private readonly rate: CallRate;
+  private readonly breakers: CircuitBreakers;
   private readonly readWaitMs: number;
 
   constructor(
     @Inject(Px6Client) private readonly client: Px6Client,
+    @Inject(CallRate) private readonly rate: CallRate,
+    @Inject(ProviderAccount) private readonly account: ProviderAccount,
     @Inject(AppConfig) config: AppConfig,
+    @Inject(Clock) clock: Clock,
   ) {
     super();
-    this.rate = new CallRate(config.providerRatePerSecond, 1000);
     this.readWaitMs = Math.min(LONGEST_READ_WAIT_MS, config.purchaseWaitMs);
+    this.breakers = new CircuitBreakers(
+      { failures: config.breakerFailures, probeMs: config.breakerProbeMs, clock },
+      () => this.callInTurn('getprice', {}, { priority: 'price' }, this.readWaitMs),
+      () => account.balance(),
+    );
   }
 
-  async countries(version: IpVersion): Promise<string[]> {
-    await this.waitForTurn('rest', this.readWaitMs);
-    const { list } = await this.client.call('getcountry', { version: WIRE_VERSION[version] });
+  onModuleDestroy(): void {
+    this.breakers.shutDown();
+  }
+
+  async countries(version: IpVersion, options?: ProviderReadOptions): Promise<string[]> {
+    const { list } = await this.read('getcountry', { version: WIRE_VERSION[version] }, options);
     return list.map((country) => country.toLowerCase());
   }
 
-  async stock(country: string, version: IpVersion): Promise<number> {
-    await this.waitForTurn('rest', this.readWaitMs);
-    const { count } = await this.client.call('getcount', { country, version: WIRE_VERSION[version] });
+  async stock(country: string, version: IpVersion, options?: ProviderReadOptions): Promise<number> {
+    const { count } = await this.read('getcount', { country, version: WIRE_VERSION[version] }, options);
     return count;
   }
 
-  async totalPrice(offer: { count: number; period: number; version: IpVersion }): Promise<string> {
-    await this.waitForTurn('rest', this.readWaitMs);
-    const { price } = await this.client.call('getprice', {
+  async priceTable(options?: ProviderReadOptions): Promise<PriceTable> {
+    const { data } = await this.read('getprice', {}, options);
+    if (!data) throw new ProviderOutcomeUnknown('getprice was answered without its table');
+    return new Map(
+      IP_VERSIONS.map((version) => [
+        version,
+        new Map(
+          Object.entries(data[WIRE_VERSION[version]] ?? {}).map(([days, price]) => [Number(days), price]),
+        ),
+      ]),
+    );
+  }
+
+  async totalPrice(
+    offer: { count: number; period: number; version: IpVersion },
+    options?: ProviderReadOptions,
+  ): Promise<string> {
+    const query = {
       count: String(offer.count),
       period: String(offer.period),
       version: WIRE_VERSION[offer.version],
-    });
+    };
+    const { price } = await this.read('getprice', query, options);
+    if (price === undefined) throw new ProviderOutcomeUnknown('getprice was answered without the price');
     return price;
   }
 
-  async proxiesByTag(tag: string, options: ProviderCallOptions = {}): Promise<ListedProxy[]> {
-    await this.waitForTurn(options.priority ?? 'rest', this.readWaitMs);
-    const { list } = await this.client.call(
+  async proxiesByTag(tag: string, options?: ProviderReadOptions): Promise<ListedProxy[]> {
+    const { list } = await this.read(
       'getproxy',
       { state: 'all', descr: tag, limit: String(PAGE_SIZE) },
       options,
@@ -103,68 +148,139 @@ export class Px6Provider extends UpstreamProvider {
     return list.filter((proxy) => proxy.descr === tag).map(toListedProxy);
   }
 
-  async *allProxies(): AsyncGenerator<readonly ListedProxy[]> {
+  async *allProxies({ priority, turn }: Pick<ProviderReadOptions, 'priority' | 'turn'> = {}): AsyncGenerator<
+    readonly ListedProxy[]
+  > {
     for (let page = 1; ; page += 1) {
-      const list = await this.readPage(page);
+      const list = await this.readPage(page, {
+        ...(priority && { priority }),
+        ...(page === 1 && turn && { turn }),
+      });
       yield list.map(toListedProxy);
       if (list.length < PAGE_SIZE) return;
     }
   }
 
-  private async readPage(page: number): Promise<readonly Px6ListedProxy[]> {
+  private async readPage(
+    page: number,
+    { turn, ...options }: ProviderReadOptions,
+  ): Promise<readonly Px6ListedProxy[]> {
+    const query = { state: 'all', page: String(page), limit: String(PAGE_SIZE) };
     for (let attempt = 1; ; attempt += 1) {
-      await this.waitForTurn('rest', PAGE_WAIT_MS);
       try {
-        const query = { state: 'all', page: String(page), limit: String(PAGE_SIZE) };
-        return (await this.client.call('getproxy', query)).list;
+        const asked = attempt === 1 && turn ? { ...options, turn } : options;
+        return (await this.look('getproxy', query, asked, PAGE_WAIT_MS)).list;
       } catch (error) {
         const passing = error instanceof ProviderError && !(error instanceof ProviderRefused);
         if (!passing || attempt === PAGE_ATTEMPTS) throw error;
+        if (error instanceof ProviderClosed) await pause(error.retryAfterSeconds * 1000);
       }
     }
   }
 
-  waitForTurn(priority: CallPriority, maxWaitMs: number): Promise<void> {
+  /** Asks again once when calls were too many, others' perhaps. What reconciles orders counts its failed looks itself. */
+  private async read<Method extends Px6Method>(
+    method: Method,
+    parameters: Readonly<Record<string, string>>,
+    { turn, ...options }: ProviderReadOptions = {},
+  ): Promise<Answer<Method>> {
+    try {
+      return await this.look(method, parameters, turn ? { ...options, turn } : options, this.readWaitMs);
+    } catch (error) {
+      if (!(error instanceof TooManyCalls) || reconciles(options)) throw error;
+      return this.look(method, parameters, options, this.readWaitMs);
+    }
+  }
+
+  private async look<Method extends Px6Method>(
+    method: Method,
+    parameters: Readonly<Record<string, string>>,
+    options: ProviderReadOptions,
+    maxWaitMs: number,
+  ): Promise<Answer<Method>> {
+    const call = () => this.callInTurn(method, parameters, options, maxWaitMs);
+    // A catalogue that fails must not stop what finds out about orders.
+    if (reconciles(options)) return call();
+    try {
+      return await this.breakers.look(call);
+    } catch (error) {
+      if (error instanceof ProviderClosed) void options.turn?.giveBack();
+      throw error;
+    }
+  }
+
+  private async callInTurn<Method extends Px6Method>(
+    method: Method,
+    parameters: Readonly<Record<string, string>>,
+    options: ProviderReadOptions,
+    maxWaitMs: number,
+  ): Promise<Answer<Method>> {
+    const { priority = 'rest' } = options;
+    const turn = options.turn ?? (await this.waitForTurn(priority, maxWaitMs));
+    return this.client.call(method, parameters, { ...options, priority, turn });
+  }
+
+  assertTakesOrders(): void {
+    this.breakers.assertTakesOrders();
+  }
+
+  balance(): ProviderBalance | null {
+    return this.account.balance();
+  }
+
+  status(): ProviderStatus {
+    return { breakers: this.breakers.status(), waitingCalls: this.rate.waitingCalls() };
+  }
+
+  waitForTurn(priority: CallPriority, maxWaitMs: number): Promise<Turn> {
     return this.rate.waitForTurn(priority, maxWaitMs);
   }
 
-  async buy(purchase: PurchaseRequestToProvider, options: ProviderCallOptions): Promise<ProviderPurchase> {
-    const answer = await this.client.call(
-      'buy',
-      {
-        count: String(purchase.count),
-        period: String(purchase.period),
-        country: purchase.country,
-        version: WIRE_VERSION[purchase.version],
-        type: purchase.proxyType,
-        descr: purchase.tag,
-      },
-      options,
-    );
-    // The provider repeats the count that was asked for, however many it hands over.
-    if (answer.count !== purchase.count || answer.list.length > purchase.count || answer.list.length === 0) {
-      throw new ProviderOutcomeUnknown('buy was answered with another count');
-    }
-    return {
-      providerOrderId: answer.order_id ?? null,
-      charge: answer.price,
-      proxies: answer.list.map(toUpstreamProxy),
-    };
+  buy(purchase: PurchaseRequestToProvider, options: MoneyCallOptions): Promise<ProviderPurchase> {
+    return this.breakers.spend(options.quoted, async () => {
+      const answer = await this.client.call(
+        'buy',
+        {
+          count: String(purchase.count),
+          period: String(purchase.period),
+          country: purchase.country,
+          version: WIRE_VERSION[purchase.version],
+          type: purchase.proxyType,
+          descr: purchase.tag,
+        },
+        { ...options, priority: 'order' },
+      );
+      // The provider repeats the count that was asked for, however many it hands over.
+      if (
+        answer.count !== purchase.count ||
+        answer.list.length > purchase.count ||
+        answer.list.length === 0
+      ) {
+        throw new ProviderOutcomeUnknown('buy was answered with another count');
+      }
+      return {
+        providerOrderId: answer.order_id ?? null,
+        charge: answer.price,
+        proxies: answer.list.map(toUpstreamProxy),
+      };
+    });
   }
 
-  async prolong(
+  prolong(
     { proxyIds, period }: { proxyIds: readonly string[]; period: number },
-    options: ProviderCallOptions,
+    options: MoneyCallOptions,
   ): Promise<ProviderProlongation> {
-    const answer = await this.client.call(
-      'prolong',
-      { period: String(period), ids: proxyIds.join(',') },
-      options,
-    );
-    return {
-      providerOrderId: answer.order_id ?? null,
-      charge: answer.price,
-      dateEnds: new Map(answer.list.map((proxy) => [proxy.id, proxy.unixtime_end])),
-    };
+    return this.breakers.spend(options.quoted, async () => {
+      const answer = await this.client.call(
+        'prolong',
+        { period: String(period), ids: proxyIds.join(',') },
+        { ...options, priority: 'order' },
+      );
+      return {
+        providerOrderId: answer.order_id ?? null,
+        charge: answer.price,
+        dateEnds: new Map(answer.list.map((proxy) => [proxy.id, proxy.unixtime_end])),
+      };
+    });
   }
 }

@@ -1,0 +1,207 @@
+import { Logger } from '@nestjs/common';
+import {
+  circuitBreaker,
+  type CircuitBreakerPolicy,
+  CircuitState,
+  ConsecutiveBreaker,
+  handleAll,
+} from 'cockatiel';
+import { type Clock, messageOf } from '../common';
+import { NoTurnInTime } from './call-rate';
+import { Deadline } from './deadline';
+import { isAtLeast } from './decimals';
+import {
+  ProviderClosed,
+  ProviderError,
+  ProviderOutcomeUnknown,
+  ProviderRefused,
+  ProviderUnavailable,
+} from './provider-errors';
+import type { BreakerStatus, ProviderBalance } from './upstream-provider';
+
+const LONGEST_PROBE_INTERVAL_MS = 60_000;
+
+const STATE_NAMES = {
+  [CircuitState.Closed]: 'closed',
+  [CircuitState.Open]: 'open',
+  [CircuitState.HalfOpen]: 'half-open',
+  [CircuitState.Isolated]: 'open',
+} as const satisfies Record<CircuitState, BreakerStatus['state']>;
+
+/** What says nothing about the provider is counted neither as a failure nor as a success. */
+const saysNothing = (error: unknown): boolean =>
+  error instanceof NoTurnInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
+
+/** A refusal is the provider at work, unless it refuses all of us. */
+const isFailure = (error: unknown): error is ProviderError =>
+  error instanceof ProviderUnavailable ||
+  error instanceof ProviderOutcomeUnknown ||
+  (error instanceof ProviderRefused && error.reason === 'misconfigured');
+
+/** Opens after so many failures in a row. How calls that are under way then turn out changes nothing: a probe closes it. */
+class CircuitBreaker {
+  private readonly logger = new Logger(CircuitBreaker.name);
+  private readonly policy: CircuitBreakerPolicy;
+  private since: Date;
+  private isOpen = false;
+
+  constructor(
+    readonly name: BreakerStatus['name'],
+    failures: number,
+    clock: Clock,
+    onOpen: () => void,
+  ) {
+    this.since = clock.now();
+    // When to probe is decided by a timer: an open breaker may be probed at any time.
+    this.policy = circuitBreaker(handleAll, {
+      halfOpenAfter: -Infinity,
+      breaker: new ConsecutiveBreaker(failures),
+    });
+    this.policy.onBreak((reason) => {
+      // After a probe that failed it is open still, and not again.
+      if (this.isOpen) return;
+      this.isOpen = true;
+      this.since = clock.now();
+      this.logger.warn(`${name}: open, after: ${'error' in reason ? messageOf(reason.error) : 'failures'}`);
+      onOpen();
+    });
+    this.policy.onReset(() => {
+      this.isOpen = false;
+      this.since = clock.now();
+      this.logger.log(`${name}: closed`);
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.policy.state === CircuitState.Closed;
+  }
+
+  status(): BreakerStatus {
+    return { name: this.name, state: STATE_NAMES[this.policy.state], since: this.since };
+  }
+
+  async count(failure: Error | undefined): Promise<void> {
+    if (this.isClosed) await this.attempt(() => (failure ? Promise.reject(failure) : Promise.resolve()));
+  }
+
+  async probe(work: () => Promise<unknown>): Promise<void> {
+    if (!this.isClosed) await this.attempt(work);
+  }
+
+  private async attempt(work: () => Promise<unknown>): Promise<void> {
+    await this.policy.execute(work).catch(() => undefined);
+  }
+}
+
+/**
+ * Keep calls from a provider that does not work: one for the calls that cost money, one for reads, and one for a lack of funds, which
+ * opens with the first refusal and needs as much as that call would have cost. While one is open, a read is made from time to time:
+ * its success closes those that it speaks for.
+ */
+export class CircuitBreakers {
+  private readonly money: CircuitBreaker;
+  private readonly reads: CircuitBreaker;
+  private readonly funds: CircuitBreaker;
+  private needed = '0';
+  private failedProbes = 0;
+  private isProbing = false;
+  private nextProbe = Deadline.never;
+  private timer: NodeJS.Timeout | undefined;
+  private isShutDown = false;
+
+  /** @param read an answer to it brings the balance; @param balance null: it is not known */
+  constructor(
+    private readonly options: { readonly failures: number; readonly probeMs: number; readonly clock: Clock },
+    private readonly read: () => Promise<unknown>,
+    private readonly balance: () => ProviderBalance | null,
+  ) {
+    const { failures, probeMs, clock } = options;
+    this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(probeMs));
+    this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(probeMs));
+    // The refusal does not say how much there is: that is asked at once.
+    this.funds = new CircuitBreaker('funds', 1, clock, () => this.probeFirstIn(0));
+  }
+
+  status(): BreakerStatus[] {
+    return [this.money, this.reads, this.funds].map((breaker) => breaker.status());
+  }
+
+  /** @throws ProviderClosed */
+  assertTakesOrders(): void {
+    this.assertClosed(this.money);
+    this.assertClosed(this.funds);
+  }
+
+  /** Goes through in any state: what was reserved and claimed for the call is there already. */
+  async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
+    try {
+      return await this.count(this.money, call);
+    } catch (error) {
+      if (error instanceof ProviderRefused && error.reason === 'out-of-funds') {
+        if (this.funds.isClosed) this.needed = quoted;
+        await this.funds.count(error);
+      }
+      throw error;
+    }
+  }
+
+  /** @throws ProviderClosed */
+  async look<Result>(call: () => Promise<Result>): Promise<Result> {
+    this.assertClosed(this.reads);
+    return this.count(this.reads, call);
+  }
+
+  shutDown(): void {
+    this.isShutDown = true;
+    clearTimeout(this.timer);
+  }
+
+  private assertClosed(breaker: CircuitBreaker): void {
+    if (breaker.isClosed) return;
+    const seconds = Math.max(1, Math.ceil(this.nextProbe.remainingMs() / 1000));
+    throw new ProviderClosed(`the circuit breaker for ${breaker.name} is open`, seconds);
+  }
+
+  private async count<Result>(breaker: CircuitBreaker, call: () => Promise<Result>): Promise<Result> {
+    try {
+      const result = await call();
+      await breaker.count(undefined);
+      return result;
+    } catch (error) {
+      if (!saysNothing(error)) await breaker.count(isFailure(error) ? error : undefined);
+      throw error;
+    }
+  }
+
+  private probeFirstIn(delayMs: number): void {
+    this.failedProbes = 0;
+    this.probeIn(delayMs);
+  }
+
+  private probeIn(delayMs: number): void {
+    // A probe that is under way is followed by the next by itself.
+    if (this.isShutDown || this.isProbing) return;
+    clearTimeout(this.timer);
+    this.nextProbe = Deadline.after(delayMs);
+    this.timer = setTimeout(() => void this.probe(), delayMs).unref();
+  }
+
+  private async probe(): Promise<void> {
+    this.isProbing = true;
+    const answer = this.read();
+    await Promise.all([
+      this.money.probe(() => answer),
+      this.reads.probe(() => answer),
+      this.funds.probe(async () => {
+        await answer;
+        const balance = this.balance();
+        if (balance && !isAtLeast(balance.amount, this.needed)) throw new Error('the balance is too low');
+      }),
+    ]);
+    this.isProbing = false;
+    if (this.money.isClosed && this.reads.isClosed && this.funds.isClosed) return;
+    const { probeMs } = this.options;
+    this.probeIn(Math.min(probeMs * 2 ** this.failedProbes, Math.max(probeMs, LONGEST_PROBE_INTERVAL_MS)));
+    this.failedProbes += 1;
+  }
+}

@@ -1,0 +1,79 @@
+import { Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { eventually } from '../../test/support/built-service';
+import { captureLog, type LogCapture } from '../../test/support/log-capture';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { AppLogger, SystemClock } from '../common';
+import { dataSourceOptions, queryRows } from '../database';
+import { ProviderAccount } from './provider-account';
+
+describe('ProviderAccount', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let log: LogCapture;
+  const accounts: ProviderAccount[] = [];
+
+  beforeAll(async () => {
+    log = captureLog();
+    Logger.overrideLogger(new AppLogger({ level: 'info', format: 'json' }));
+    database = await createTestDatabase();
+    dataSource = await new DataSource(
+      dataSourceOptions({ url: database.url, poolSize: 4, applicationName: 'provider-account-spec' }),
+    ).initialize();
+  });
+  afterAll(async () => {
+    for (const account of accounts) account.onModuleDestroy();
+    await dataSource.destroy();
+    await database.drop();
+    log.stop();
+  });
+
+  const createAccount = (provider: string, from = dataSource): ProviderAccount => {
+    const account = new ProviderAccount(from, new SystemClock(), provider, '1000.00');
+    accounts.push(account);
+    return account;
+  };
+
+  const stored = async (provider: string) =>
+    (
+      await queryRows<{ balance: string; isLow: boolean }>(
+        dataSource,
+        'SELECT trim_scale(balance)::text AS balance, is_low AS "isLow" FROM provider_accounts WHERE provider = $1',
+        [provider],
+      )
+    )[0];
+
+  it('is there again after a restart', async () => {
+    createAccount('restarted').note('1234.56');
+    await eventually(async () => (await stored('restarted'))?.balance === '1234.56');
+    const next = createAccount('restarted');
+    await next.onModuleInit();
+    expect(Number(next.balance()?.amount)).toBe(1234.56);
+    expect(next.balance()?.seenAt).toBeInstanceOf(Date);
+  });
+
+  it('is told to be low by one of many replicas, once, and to be no longer by one of them', async () => {
+    const replicas = Array.from({ length: 4 }, () => createAccount('shared'));
+    for (const account of replicas) account.note('999.99');
+    await eventually(async () => (await stored('shared'))?.isLow);
+    for (const account of replicas) account.note('5.00');
+    await eventually(async () => (await stored('shared'))?.balance === '5');
+    for (const account of replicas) account.note('1000.00');
+    await eventually(async () => (await stored('shared'))?.isLow === false);
+    // What the others still store changes nothing.
+    for (const account of replicas) account.note('1000.01');
+    await eventually(async () => (await stored('shared'))?.balance === '1000.01');
+    expect(log.lines.map((line) => [JSON.parse(line).level, JSON.parse(line).message])).toEqual([
+      ['warn', expect.stringContaining('low: 999.99 roubles')],
+      ['log', expect.stringContaining('no longer low: 1000.00 roubles')],
+    ]);
+  });
+
+  it('disturbs nobody when it cannot be stored', async () => {
+    const account = createAccount('lost', new DataSource({ type: 'postgres' }));
+    await account.onModuleInit();
+    expect(account.balance()).toBeNull();
+    account.note('12.00');
+    expect(account.balance()).toMatchObject({ amount: '12.00' });
+  });
+});

@@ -1,0 +1,98 @@
+import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { type Clock, messageOf } from '../common';
+import { queryRows } from '../database';
+import type { ProviderBalance } from './upstream-provider';
+
+const STORED_AT_MOST_EVERY_MS = 1000;
+/** A balance that does not change is stored again after this: another replica may have stored an older one. */
+const STORED_AGAIN_AFTER_MS = 60_000;
+
+/**
+ * The balance of our own account at the provider, as the last answer said. Kept in the database beside the calls: none waits for it
+ * or fails because of it. One replica tells when it becomes low, and one when it is no longer.
+ */
+export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
+  private readonly logger = new Logger(ProviderAccount.name);
+  private known: ProviderBalance | null = null;
+  private storedAmount: string | undefined;
+  private storedAtMs = -Infinity;
+  private timer: NodeJS.Timeout | undefined;
+  private isClosed = false;
+
+  /** @param lowBalance roubles, a decimal string: below it the balance is low */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly clock: Clock,
+    private readonly provider: string,
+    private readonly lowBalance: string,
+  ) {}
+
+  /** Takes up what was kept. */
+  async onModuleInit(): Promise<void> {
+    const rows = await queryRows<ProviderBalance>(
+      this.dataSource,
+      'SELECT balance::text AS amount, seen_at AS "seenAt" FROM provider_accounts WHERE provider = $1',
+      [this.provider],
+    ).catch(() => []);
+    this.known ??= rows[0] ?? null;
+  }
+
+  onModuleDestroy(): void {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+  }
+
+  balance(): ProviderBalance | null {
+    return this.known;
+  }
+
+  note(amount: string): void {
+    this.known = { amount, seenAt: this.clock.now() };
+    const sinceStoredMs = performance.now() - this.storedAtMs;
+    const isStored = amount === this.storedAmount && sinceStoredMs < STORED_AGAIN_AFTER_MS;
+    if (isStored || this.timer || this.isClosed) return;
+    const waitMs = Math.max(0, STORED_AT_MOST_EVERY_MS - sinceStoredMs);
+    this.timer = setTimeout(() => void this.store(), waitMs).unref();
+  }
+
+  private async store(): Promise<void> {
+    this.timer = undefined;
+    if (!this.known) return;
+    const { amount } = this.known;
+    this.storedAtMs = performance.now();
+    try {
+      const { wasLow, isLow } = await this.write(amount);
+      this.storedAmount = amount;
+      if (isLow && !wasLow) {
+        this.logger.warn(
+          `the balance at the provider is low: ${amount} roubles, less than ${this.lowBalance} (PROVIDER_LOW_BALANCE)`,
+        );
+      } else if (wasLow && !isLow) {
+        this.logger.log(`the balance at the provider is no longer low: ${amount} roubles`);
+      }
+    } catch (error) {
+      this.logger.debug(`the balance at the provider was not stored: ${messageOf(error)}`);
+    }
+  }
+
+  /** The row is locked before its flag is read: of several replicas, one sees it change. */
+  private async write(amount: string): Promise<{ wasLow: boolean; isLow: boolean }> {
+    const [written] = await queryRows<{ wasLow: boolean; isLow: boolean }>(
+      this.dataSource,
+      `WITH before AS MATERIALIZED (SELECT is_low FROM provider_accounts WHERE provider = $1 FOR UPDATE)
+       UPDATE provider_accounts account
+          SET balance = $2::numeric, seen_at = clock_timestamp(), is_low = $2::numeric < $3::numeric
+         FROM before WHERE account.provider = $1
+       RETURNING before.is_low AS "wasLow", account.is_low AS "isLow"`,
+      [this.provider, amount, this.lowBalance],
+    );
+    if (written) return written;
+    await queryRows(
+      this.dataSource,
+      `INSERT INTO provider_accounts (provider, balance, seen_at) VALUES ($1, $2, clock_timestamp()) ON CONFLICT DO NOTHING`,
+      [this.provider, amount],
+    );
+    return this.write(amount);
+  }
+}

@@ -1,0 +1,181 @@
+import { UpstreamProvider } from '../src/provider';
+import { eventually } from './support/built-service';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
+
+describe('the circuit breakers', () => {
+  let log: LogCapture;
+  let service: TestService;
+  let provider: UpstreamProvider;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    log = captureLog();
+    service = await startTestService({
+      environment: {
+        BREAKER_FAILURES: '3',
+        BREAKER_PROBE_MS: '200',
+        PROVIDER_LOW_BALANCE: '500.00',
+        RECONCILE_QUIET_SECONDS: '1',
+        LOG_LEVEL: 'info',
+      },
+    });
+    provider = service.app.get(UpstreamProvider);
+    user = await service.createUser();
+    // The catalogue is known, so that a purchase asks the upstream for nothing but the purchase.
+    await buy();
+  });
+  afterAll(async () => {
+    await service.close();
+    log.stop();
+  });
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await service.control.setBalance('100000.00');
+    await eventually(() => allClosed());
+    await service.audit();
+  });
+
+  const buy = (by = user) => by.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+
+  const stateOf = (name: string) =>
+    provider.status().breakers.find((breaker) => breaker.name === name)?.state;
+
+  const allClosed = () => provider.status().breakers.every(({ state }) => state === 'closed');
+
+  const linesAbout = (text: string) => log.lines.filter((line) => line.includes(text));
+
+  /** What orders leave behind, and what the upstream was asked to sell. */
+  const traces = async () => {
+    const [counts] = await service.dataSource.query(
+      `SELECT (SELECT count(*) FROM orders) AS orders, (SELECT count(*) FROM ledger_entries) AS entries`,
+    );
+    return { ...counts, calls: (await service.control.getCalls('buy')).length };
+  };
+
+  it('refuse a purchase within milliseconds and without a trace after failures in a row, until a read succeeds', async () => {
+    await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+    for (let failure = 0; failure < 3; failure += 1) expect((await buy()).response.status).toBe(503);
+    const before = await traces();
+
+    const startedAtMs = performance.now();
+    const { error, response } = await buy();
+    expect(performance.now() - startedAtMs).toBeLessThan(100);
+    expect(response.status).toBe(503);
+    expect(error).toEqual(UNAVAILABLE);
+    expect(Number(response.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
+    expect(await traces()).toEqual(before);
+    expect(stateOf('money')).not.toBe('closed');
+
+    await service.control.clearCalls();
+    await service.control.resetFaults();
+    await eventually(() => stateOf('money') === 'closed');
+    const probes = await service.control.getCalls();
+    expect(probes.map(({ method }) => method)).toContain('getprice');
+    expect(probes.map(({ method }) => method)).not.toContain('buy');
+    expect((await buy()).response.status).toBe(200);
+    expect(linesAbout('money: open')).toHaveLength(1);
+    expect(linesAbout('money: closed')).toHaveLength(1);
+  });
+
+  it('count a refusal as the provider at work, and one of all our calls as a failure', async () => {
+    const failures = { method: 'buy', kind: 'error', errorId: 100, times: 2 } as const;
+    await service.control.orderFault(failures);
+    await buy();
+    await buy();
+    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 220 });
+    expect((await buy()).response.status).toBe(400);
+    await service.control.orderFault(failures);
+    await buy();
+    await buy();
+    expect(stateOf('money')).toBe('closed');
+    await service.control.orderFault({ method: 'any', kind: 'error', errorId: 100, times: null });
+    await buy();
+    expect(stateOf('money')).not.toBe('closed');
+  });
+
+  it('keep a catalogue that fails from being asked, and stop neither orders nor what finds out about them', async () => {
+    await service.control.orderFault({ method: 'getcount', kind: 'http-status', status: 500, times: null });
+    await service.control.orderFault({ method: 'getprice', kind: 'http-status', status: 500, times: null });
+    const stock = () => provider.stock('ru', '6', { priority: 'price' });
+    for (let failure = 0; failure < 3; failure += 1) {
+      await expect(stock()).rejects.toMatchObject({ name: 'ProviderOutcomeUnknown' });
+    }
+    const asked = (await service.control.getCalls('getcount')).length;
+    await expect(stock()).rejects.toMatchObject({ name: 'ProviderClosed' });
+    expect(await service.control.getCalls('getcount')).toHaveLength(asked);
+    await expect(provider.proxiesByTag('none', { priority: 'confirmation' })).resolves.toEqual([]);
+    expect((await buy()).response.status).toBe(200);
+    await service.control.resetFaults();
+    await eventually(() => stateOf('reads') === 'closed');
+    await expect(stock()).resolves.toBeGreaterThan(0);
+  });
+
+  it('refuse purchases for a lack of funds until a read tells of as much as was needed', async () => {
+    await service.control.setBalance('0.01');
+    const refused = await buy();
+    expect(refused.response.status).toBe(503);
+    expect(refused.error).toEqual(UNAVAILABLE);
+    const before = await traces();
+
+    // Several probes later it is too little still.
+    await service.control.clearCalls();
+    await service.control.setBalance('0.02');
+    await eventually(async () => (await service.control.getCalls('getprice')).length >= 2);
+    const { error, response } = await buy();
+    expect(response.status).toBe(503);
+    expect(error).toEqual(UNAVAILABLE);
+    expect(await traces()).toEqual({ ...before, calls: 0 });
+    expect(stateOf('funds')).not.toBe('closed');
+    expect(provider.balance()).toMatchObject({ amount: '0.02' });
+
+    await service.control.setBalance('1000.00');
+    await eventually(() => stateOf('funds') === 'closed');
+    expect((await buy()).response.status).toBe(200);
+    expect(linesAbout('funds: open')).toHaveLength(1);
+    expect(linesAbout('funds: closed')).toHaveLength(1);
+  });
+
+  it('are told apart from a refusal for a lack of funds that does not lack any', async () => {
+    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
+    expect((await buy()).response.status).toBe(503);
+    await eventually(() => stateOf('funds') === 'closed');
+  });
+
+  it('leave the balance to staff, who are warned once when it is low', async () => {
+    const LOW = 'balance at the provider is low';
+    const HIGH = 'balance at the provider is no longer low';
+    const storedBalance = async () => {
+      const [row] = await service.dataSource.query('SELECT balance, is_low FROM provider_accounts');
+      return row;
+    };
+    await eventually(async () => (await buy()) && !(await storedBalance()).is_low);
+    const before = { low: linesAbout(LOW).length, high: linesAbout(HIGH).length };
+
+    await service.control.setBalance('432.10');
+    const answers = [await buy()];
+    await eventually(() => linesAbout(LOW).length > before.low);
+    const { balance: first } = await storedBalance();
+    answers.push(await buy());
+    await eventually(async () => (await storedBalance()).balance !== first);
+    expect(linesAbout(LOW)).toHaveLength(before.low + 1);
+    const { amount } = provider.balance() ?? {};
+    expect(Number(amount)).toBeLessThan(432.1);
+
+    const seen = [
+      ...answers.map(({ data }) => data),
+      (await user.api.GET('/me')).data,
+      (await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } })).data,
+    ];
+    expect(seen).not.toContain(undefined);
+    for (const secret of [amount, first, '432.10']) expect(JSON.stringify(seen)).not.toContain(secret);
+
+    await service.control.setBalance('9000.00');
+    await buy();
+    await eventually(() => linesAbout(HIGH).length > before.high);
+    expect(linesAbout(HIGH)).toHaveLength(before.high + 1);
+    expect(log.lines.join('')).not.toContain(service.sandbox.apiKey);
+  });
+});

@@ -1,0 +1,163 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { DataSource } from 'typeorm';
+import { readEnvironment } from '../src/config';
+import { DatabaseModule } from '../src/database';
+import { GlobalsModule } from '../src/globals.module';
+import { type CallPriority, ProviderModule, UpstreamProvider } from '../src/provider';
+import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../src/sandbox';
+import { eventually } from './support/built-service';
+import { createTestDatabase, type TestDatabase } from './support/test-database';
+
+const PRIORITIES: readonly CallPriority[] = ['order', 'confirmation', 'price', 'rest'];
+const WAIT_MS = 15_000;
+
+describe('one rate for three replicas', () => {
+  let database: TestDatabase;
+  let sandbox: RunningSandbox;
+  let control: SandboxControl;
+  let replicas: TestingModule[];
+  let providers: UpstreamProvider[];
+  let orders = 0;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    sandbox = await startSandbox({ rateLimitPerSecond: 3 });
+    control = new SandboxControl(sandbox.controlUrl);
+    const environment = readEnvironment({
+      DATABASE_URL: database.url,
+      PROVIDER: 'sandbox',
+      DB_POOL_SIZE: '4',
+    });
+    const config = { ...environment, databaseUrl: database.url, upstream: sandbox };
+    replicas = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const imports = [GlobalsModule.with(config), DatabaseModule.with([]), ProviderModule];
+        return (await Test.createTestingModule({ imports }).compile()).init();
+      }),
+    );
+    providers = replicas.map((replica) => replica.get(UpstreamProvider));
+  });
+  beforeEach(async () => {
+    await pause(1200);
+    await control.clearCalls();
+  });
+  afterAll(async () => {
+    await Promise.all(replicas.map((replica) => replica.close()));
+    await sandbox.close();
+    await database.drop();
+  });
+
+  /** A purchase, and reads that differ in the log. */
+  const calls: Record<CallPriority, (provider: UpstreamProvider) => Promise<unknown>> = {
+    order: async (provider) => {
+      const turn = await provider.waitForTurn('order', WAIT_MS);
+      const order = { country: 'ru', version: '6', period: 30, count: 1, proxyType: 'http' } as const;
+      await provider.buy({ ...order, tag: `rate.${(orders += 1)}` }, { turn, quoted: '1.00' });
+    },
+    confirmation: (provider) => provider.proxiesByTag('rate.0', { priority: 'confirmation' }),
+    price: (provider) => provider.totalPrice({ count: 1, period: 30, version: '6' }, { priority: 'price' }),
+    rest: (provider) => provider.stock('ru', '6', { priority: 'rest' }),
+  };
+  const PRIORITY_OF: Readonly<Record<string, CallPriority>> = {
+    buy: 'order',
+    getproxy: 'confirmation',
+    getprice: 'price',
+    getcount: 'rest',
+  };
+
+  const received = async (): Promise<Call[]> =>
+    (await control.getCalls()).toSorted((one, other) => one.receivedAtMs - other.receivedAtMs);
+
+  const prioritiesOf = (log: readonly Call[]) => log.map(({ method }) => PRIORITY_OF[method]);
+
+  /** How long the closest four calls lasted from the first to the last. */
+  const closestFourMs = (log: readonly Call[]): number =>
+    Math.min(
+      ...log.slice(3).map(({ receivedAtMs }, at) => receivedAtMs - (log[at]?.receivedAtMs ?? Number.NaN)),
+    );
+
+  const expectWithinRate = (log: readonly Call[]): void => {
+    expect(closestFourMs(log)).toBeGreaterThanOrEqual(1000);
+    expect(new Set(log.map(({ status }) => status))).toEqual(new Set([200]));
+  };
+
+  it('is used up and never exceeded under load, most of it for orders, a third for confirmations', async () => {
+    const DURATION_MS = 6000;
+    const endsAtMs = performance.now() + DURATION_MS;
+    const work = async (provider: UpstreamProvider, priority: CallPriority): Promise<void> => {
+      // What is served last must not have to wait longer than it would.
+      if (priority === 'price' || priority === 'rest') await pause(DURATION_MS / 2);
+      while (performance.now() < endsAtMs) await calls[priority](provider);
+    };
+    await Promise.all(
+      providers.flatMap((provider) => PRIORITIES.map((priority) => work(provider, priority))),
+    );
+    const log = await received();
+    expectWithinRate(log);
+    const first = log[0]?.receivedAtMs ?? Number.NaN;
+    const busy = log.filter(({ receivedAtMs }) => receivedAtMs < first + DURATION_MS - 500);
+    expect(busy.length / ((DURATION_MS - 500) / 1000)).toBeGreaterThanOrEqual(2.2);
+
+    const priorities = prioritiesOf(busy);
+    const confirmations = priorities.filter((priority) => priority === 'confirmation').length;
+    expect(confirmations / busy.length).toBeGreaterThan(0.2);
+    expect(confirmations / busy.length).toBeLessThan(0.42);
+    expect(priorities).not.toContain('price');
+    expect(priorities).not.toContain('rest');
+  });
+
+  it('serves by priority over all replicas', async () => {
+    // Every place is taken, so that all have said what they want before the next comes free.
+    await Promise.all(providers.map((provider) => calls.rest(provider)));
+    await Promise.all(
+      PRIORITIES.toReversed().flatMap((priority) => providers.map((provider) => calls[priority](provider))),
+    );
+    const log = await received();
+    expectWithinRate(log);
+    const served = prioritiesOf(log).map((priority) => priority?.slice(0, 1));
+    expect(served.join('')).toBe('rrroococcppprrr');
+  });
+
+  it('lets nobody wait long for a replica that died while it waited', async () => {
+    const [provider] = providers;
+    const dataSource = replicas[0]?.get(DataSource);
+    if (!provider || !dataSource) throw new Error('no replica');
+    await dataSource.query(`SELECT take_call_slot('px6', gen_random_uuid(), '{1,1}', 3, 1100)`);
+    const startedAtMs = performance.now();
+    await calls.rest(provider);
+    const waitedMs = performance.now() - startedAtMs;
+    expect(waitedMs).toBeGreaterThan(200);
+    expect(waitedMs).toBeLessThan(900);
+  });
+
+  it('takes another turn when the first has passed, and sends the call once', async () => {
+    const [provider] = providers;
+    if (!provider) throw new Error('no replica');
+    const turn = await provider.waitForTurn('order', WAIT_MS);
+    // Until the place that it stands for is another's.
+    await pause(1200);
+    await Promise.all(providers.map((other) => calls.rest(other)));
+    expect(turn.until.hasPassed()).toBe(true);
+    const order = { country: 'ru', version: '6', period: 30, count: 1, proxyType: 'http' } as const;
+    await provider.buy({ ...order, tag: 'rate.late' }, { turn, quoted: '1.00' });
+    const log = await received();
+    expectWithinRate(log);
+    expect(log.map(({ method }) => method)).toEqual(['getcount', 'getcount', 'getcount', 'buy']);
+  });
+
+  it('holds every replica back after a 429 that others with the same key brought about, and asks again', async () => {
+    const others = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+    await Promise.all(Array.from({ length: 3 }, () => others.send('')));
+    const [one, other] = providers;
+    if (!one || !other) throw new Error('no replica');
+    const ours = async () => (await received()).filter(({ method }) => method !== 'account');
+    const asked = calls.rest(one);
+    const held = 'SELECT FROM call_slots WHERE paused_until > clock_timestamp()';
+    await eventually(async () => (await replicas[0]?.get(DataSource).query(held)).length > 0);
+    await Promise.all([asked, calls.rest(other)]);
+    const log = await ours();
+    expect(log.map(({ status }) => status)).toEqual([429, 200, 200]);
+    expect((log[1]?.receivedAtMs ?? 0) - (log[0]?.receivedAtMs ?? Number.NaN)).toBeGreaterThanOrEqual(1000);
+  });
+});
