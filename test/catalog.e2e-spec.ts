@@ -202,7 +202,8 @@ describe('The local copy', () => {
     await price(2, 30, version);
     expect(await callsTo('getcountry')).toEqual([{ version: wireVersion }]);
     expect(await callsTo('getcount')).toEqual([{ country: 'us', version: wireVersion }]);
-    expect(await callsTo('getprice')).toEqual([{ count: '2', period: '30', version: wireVersion }]);
+    // Its whole table of prices.
+    expect(await callsTo('getprice')).toEqual([{}]);
   });
 
   it('asks once for any number of concurrent questions', async () => {
@@ -218,6 +219,21 @@ describe('The local copy', () => {
       expect(await callsTo(method)).toHaveLength(1);
   });
 
+  it('asks for the exact price of what the table does not have, and for no other', async () => {
+    await price(1, 30);
+    await service.control.setPrice('6', 45, '10.01');
+    expect((await price(3, 45)).data?.price_final).toBe('36.06');
+    expect((await price(3, 45)).data?.price_final).toBe('36.06');
+    expect((await price(3, 30)).data?.price_final).toBe('75.24');
+    expect(await callsTo('getprice')).toEqual([{}, { count: '3', period: '45', version: '6' }]);
+  });
+
+  it('remembers which periods the upstream does not sell', async () => {
+    await price(2, 11);
+    await price(2, 11);
+    expect(await callsTo('getprice')).toEqual([{}, { count: '2', period: '11', version: '6' }]);
+  });
+
   it('does not ask for a country that is not on sale', async () => {
     await stock('xx');
     expect(await callsTo('getcount')).toEqual([]);
@@ -230,9 +246,10 @@ describe('The local copy', () => {
     expect(await both()).toEqual([100, '12.00']);
     await service.control.setStock('6', 'se', 50);
     await service.control.setPrice('6', 14, '20.00');
-    service.clock.advanceSeconds(45);
+    // Later than this it may be refreshed before anybody asks.
+    service.clock.advanceSeconds(39);
     expect(await both()).toEqual([100, '12.00']);
-    service.clock.advanceSeconds(15);
+    service.clock.advanceSeconds(21);
     expect(await both()).toEqual([50, '24.00']);
   });
 

@@ -1,4 +1,4 @@
-import { DomainError } from '../common';
+import { DomainError, type DomainErrorOptions } from '../common';
 
 export class PeriodTooShort extends DomainError {
   readonly kind = 'bad-request';
@@ -37,7 +37,7 @@ export class NotEnoughProxies extends DomainError {
 export class ServiceUnavailable extends DomainError {
   readonly kind = 'unavailable';
 
-  constructor() {
-    super('Service temporarily unavailable');
+  constructor(options: Pick<DomainErrorOptions, 'retryAfterSeconds'> = {}) {
+    super('Service temporarily unavailable', options);
   }
 }

@@ -1,7 +1,14 @@
-import { Inject, Injectable } from '@nestjs/common';
-import { Clock, Money, unitPriceWithMarkup } from '../common';
+import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Clock, Money, multiplyDecimal, stackOf, unitPriceWithMarkup } from '../common';
 import { AppConfig } from '../config';
-import { type IpVersion, ProviderError, ProviderRefused, UpstreamProvider } from '../provider';
+import {
+  type CallPriority,
+  type IpVersion,
+  ProviderClosed,
+  ProviderError,
+  ProviderRefused,
+  UpstreamProvider,
+} from '../provider';
 import {
   CountryNotAvailable,
   NotEnoughProxies,
@@ -10,6 +17,7 @@ import {
 } from './catalog.errors';
 import { LocalCopy } from './local-copy';
 import { checkPeriod } from './rental-periods';
+import { SharedCopies } from './shared-copies';
 
 export interface Quote {
   /** What one proxy costs the customer. The whole is exactly `count` times this. */
@@ -26,54 +34,79 @@ export interface Offer {
   readonly count: number;
 }
 
+/** How old what this process answers from is; null: there is nothing of the kind. */
+export type CatalogueAges = Readonly<
+  Record<'countries' | 'stock' | 'prices', ReturnType<LocalCopy<unknown>['ages']>>
+>;
+
+/** What one proxy costs, as JSON keeps it: by version and days. */
+type Prices = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
+
+const PRICES = 'prices';
 const UNSUPPORTED = 'unsupported';
-const KEPT = { freshMs: 60_000, keepMs: 24 * 3_600_000 } as const;
+/** Of prices that are in no table: anyone can ask for another one. */
+const MAX_EXACT_PRICES = 1000;
+/** No order can be charged without the table when it is a minute old. From this age on it goes in the orders' line. */
+const TABLE_NEEDED_MS = 50_000;
 
 /**
- * Countries, stock and prices, from a local copy of the upstream's catalogue: a minute old at most while the upstream answers, the
- * last known for up to a day while it does not.
+ * Countries, stock and prices, from a copy of the upstream's catalogue that the replicas share: in this process's memory, which
+ * follows the database. A minute old at most while the upstream answers, the last known for up to a day while it does not.
  */
 @Injectable()
-export class CatalogService {
+export class CatalogService implements OnModuleDestroy {
+  private readonly logger = new Logger(CatalogService.name);
   private readonly countryLists: LocalCopy<readonly string[]>;
   private readonly stocks: LocalCopy<number>;
-  private readonly prices: LocalCopy<string>;
+  private readonly tables: LocalCopy<Prices>;
+  private readonly exactPrices: LocalCopy<string>;
+  private readonly unwrittenSales = new Map<string, number>();
+  private writing = Promise.resolve();
+  private followedTo = 0;
+  private isStopping = false;
 
   constructor(
     @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
+    @Inject(SharedCopies) private readonly shared: SharedCopies,
     @Inject(AppConfig) private readonly config: AppConfig,
     @Inject(Clock) clock: Clock,
   ) {
-    this.countryLists = new LocalCopy(clock, { ...KEPT, maxEntries: 10 });
-    this.stocks = new LocalCopy(clock, { ...KEPT, maxEntries: 1000 });
-    this.prices = new LocalCopy(clock, { ...KEPT, maxEntries: 10_000 });
+    this.countryLists = new LocalCopy(clock, shared, 10);
+    this.stocks = new LocalCopy(clock, shared, 1000);
+    this.tables = new LocalCopy(clock, shared, 1);
+    this.exactPrices = new LocalCopy(clock, shared, MAX_EXACT_PRICES);
+  }
+
+  onModuleDestroy(): void {
+    this.isStopping = true;
   }
 
   /** Codes in lower case, sorted. @throws ServiceUnavailable */
   countries(version: IpVersion): Promise<readonly string[]> {
-    return this.orUnavailable(
-      this.countryLists.get(version, async () => [...new Set(await this.provider.countries(version))].sort()),
-    );
+    return this.countriesFor('rest', version);
   }
 
   /** 0 for a country that is not on sale. @throws ServiceUnavailable */
-  async stock(country: string, version: IpVersion): Promise<number> {
-    const code = country.toLowerCase();
-    if (!(await this.countries(version)).includes(code)) return 0;
-    return this.orUnavailable(
-      this.stocks.get(`${version}/${code}`, () => this.provider.stock(code, version)),
-    );
+  stock(country: string, version: IpVersion): Promise<number> {
+    return this.stockFor('rest', country.toLowerCase(), version);
   }
 
   /** @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable */
   async checkStock(country: string, version: IpVersion, count: number): Promise<void> {
-    if (!(await this.countries(version)).includes(country)) throw new CountryNotAvailable();
-    if ((await this.stock(country, version)) < count) throw new NotEnoughProxies();
+    if (!(await this.countriesFor('order', version)).includes(country)) throw new CountryNotAvailable();
+    if ((await this.stockFor('order', country, version)) < count) throw new NotEnoughProxies();
   }
 
-  /** Takes from the local copy what was just sold, so that the next customer sees it at once. */
-  noteSale(country: string, version: IpVersion, count: number): void {
-    this.stocks.adjust(`${version}/${country}`, (stock) => Math.max(0, stock - count));
+  /**
+   * Takes from the copy what was just sold: the next customer of this process sees it at once, those of other replicas when it is
+   * written and they have read it. Never rejects.
+   */
+  noteSale(country: string, version: IpVersion, count: number): Promise<void> {
+    const key = stockKey(country, version);
+    this.unwrittenSales.set(key, (this.unwrittenSales.get(key) ?? 0) + count);
+    // One at a time: what is sold while one is being written is the next one's.
+    this.writing = this.writing.then(() => this.writeSales());
+    return this.writing;
   }
 
   /**
@@ -83,7 +116,7 @@ export class CatalogService {
    */
   quote(offer: Offer): Promise<Quote> {
     checkPeriod(offer.version, offer.period, 'rental');
-    return this.priced(offer, (key, fetch) => this.prices.get(key, fetch));
+    return this.priced(offer, 'get');
   }
 
   /**
@@ -92,38 +125,139 @@ export class CatalogService {
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
   chargedPrice(offer: Offer): Promise<Quote> {
-    return this.priced(offer, (key, fetch) => this.prices.getFresh(key, fetch));
+    return this.priced(offer, 'getFresh');
   }
 
-  private async priced(
-    offer: Offer,
-    lookUp: (key: string, fetch: () => Promise<string>) => Promise<string>,
-  ): Promise<Quote> {
-    const providerPrice = await this.orUnavailable(
-      lookUp(`${offer.version}/${offer.period}/${offer.count}`, () => this.fetchPrice(offer)),
+  ages(): CatalogueAges {
+    return { countries: this.countryLists.ages(), stock: this.stocks.ages(), prices: this.tables.ages() };
+  }
+
+  /** Takes over what other replicas have fetched and sold. */
+  async followOthers(): Promise<void> {
+    const copies = new Map<string | undefined, Pick<LocalCopy<unknown>, 'apply'>>([
+      ['countries', this.countryLists],
+      ['stock', this.stocks],
+      [PRICES, this.tables],
+      ['price', this.exactPrices],
+    ]);
+    for (const stored of await this.shared.changedSince(this.followedTo)) {
+      copies.get(stored.key.split('/')[0])?.apply(stored);
+      this.followedTo = Math.max(this.followedTo, stored.changedAt);
+    }
+  }
+
+  /** Begins to refresh what customers of this process ask for, before it is too old: a few at once, for each waits for its turn. */
+  refreshDue(): void {
+    this.refreshSome([this.tables], 1);
+    this.refreshSome([this.exactPrices], 1);
+    this.refreshSome([this.countryLists, this.stocks], 2);
+  }
+
+  /** Bounds what the database keeps. */
+  forgetOldPrices(): Promise<void> {
+    return this.shared.keepYoungest('price', MAX_EXACT_PRICES);
+  }
+
+  private countriesFor(asker: CallPriority, version: IpVersion): Promise<readonly string[]> {
+    return orUnavailable(
+      this.countryLists.get(`countries/${version}`, async (ageMs) =>
+        [...new Set(await this.provider.countries(version, { priority: priorityOf(asker, ageMs) }))].sort(),
+      ),
     );
+  }
+
+  private async stockFor(asker: CallPriority, code: string, version: IpVersion): Promise<number> {
+    if (!(await this.countriesFor(asker, version)).includes(code)) return 0;
+    const key = stockKey(code, version);
+    const stock = await orUnavailable(
+      this.stocks.get(key, (ageMs) =>
+        this.provider.stock(code, version, { priority: priorityOf(asker, ageMs) }),
+      ),
+    );
+    return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
+  }
+
+  private refreshSome(
+    copies: readonly Pick<LocalCopy<unknown>, 'refreshing' | 'nextDue'>[],
+    atOnce: number,
+  ): void {
+    const underWay = copies.reduce((sum, { refreshing }) => sum + refreshing, 0);
+    for (let begun = underWay; begun < atOnce; begun += 1) {
+      const [next] = copies
+        .flatMap((copy) => copy.nextDue() ?? [])
+        .sort((one, other) => other.wantedAtMs - one.wantedAtMs);
+      next?.refresh().catch((error: unknown) => {
+        // The provider's failures are told by its circuit breakers.
+        if (error instanceof ProviderError || this.isStopping) return;
+        this.logger.error(`${next.key}: could not be refreshed`, stackOf(error));
+      });
+    }
+  }
+
+  private async writeSales(): Promise<void> {
+    const sales = [...this.unwrittenSales];
+    for (const [key, count] of sales) {
+      try {
+        const stored = await this.shared.subtract(key, count);
+        if (stored) this.stocks.apply(stored);
+      } catch (error) {
+        this.logger.error(`${key}: a sale could not be noted`, stackOf(error));
+      }
+      const since = (this.unwrittenSales.get(key) ?? 0) - count;
+      if (since > 0) this.unwrittenSales.set(key, since);
+      else this.unwrittenSales.delete(key);
+    }
+  }
+
+  private async priced(offer: Offer, lookUp: 'get' | 'getFresh'): Promise<Quote> {
+    const providerPrice = await orUnavailable(this.providerPrice(offer, lookUp));
     if (providerPrice === UNSUPPORTED) throw new UnsupportedPeriod();
     const unitPrice = unitPriceWithMarkup(providerPrice, offer.count, this.config.markupPercent);
     if (!unitPrice.isPositive()) throw new UnsupportedPeriod();
     return { unitPrice, total: unitPrice.times(offer.count), providerPrice };
   }
 
-  /** That the provider does not sell a period is worth remembering as well. */
-  private async fetchPrice(offer: Offer): Promise<string> {
+  private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh'): Promise<string> {
+    const { version, period, count } = offer;
+    const table = await this.tables[lookUp](PRICES, (ageMs) =>
+      this.fetchTable(ageMs < TABLE_NEEDED_MS ? 'price' : 'order'),
+    );
+    const single = table[version]?.[period];
+    if (single !== undefined) return multiplyDecimal(single, count);
+    return this.exactPrices[lookUp](`price/${version}/${period}/${count}`, () => this.fetchExactPrice(offer));
+  }
+
+  private async fetchTable(priority: CallPriority): Promise<Prices> {
+    const table = await this.provider.priceTable({ priority });
+    return Object.fromEntries([...table].map(([version, prices]) => [version, Object.fromEntries(prices)]));
+  }
+
+  /**
+   * That the provider does not sell a period is worth remembering as well. Anyone can name thousands of periods: they wait behind all
+   * orders, even when it is an order that names one.
+   */
+  private async fetchExactPrice(offer: Offer): Promise<string> {
     try {
-      return await this.provider.totalPrice(offer);
+      return await this.provider.totalPrice(offer, { priority: 'price' });
     } catch (error) {
       if (error instanceof ProviderRefused && error.reason === 'period') return UNSUPPORTED;
       throw error;
     }
   }
+}
 
-  private async orUnavailable<Value>(value: Promise<Value>): Promise<Value> {
-    try {
-      return await value;
-    } catch (error) {
-      if (error instanceof ProviderError) throw new ServiceUnavailable();
-      throw error;
-    }
+/** Only what is not known at all keeps an order waiting: that goes in the orders' line. */
+const priorityOf = (asker: CallPriority, ageMs: number): CallPriority =>
+  ageMs === Infinity ? asker : 'rest';
+
+const stockKey = (code: string, version: IpVersion): string => `stock/${version}/${code}`;
+
+async function orUnavailable<Value>(value: Promise<Value>): Promise<Value> {
+  try {
+    return await value;
+  } catch (error) {
+    if (error instanceof ProviderClosed) throw new ServiceUnavailable(error);
+    if (error instanceof ProviderError) throw new ServiceUnavailable();
+    throw error;
   }
 }

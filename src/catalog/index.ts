@@ -5,5 +5,5 @@ export {
   UnsupportedPeriod,
 } from './catalog.errors';
 export { CatalogModule } from './catalog.module';
-export { CatalogService, type Quote } from './catalog.service';
+export { CatalogService, type CatalogueAges, type Quote } from './catalog.service';
 export { checkPeriod, toIpVersion } from './rental-periods';

@@ -1,0 +1,275 @@
+import { CatalogService } from '../src/catalog';
+import type { FaultOrder } from '../src/sandbox';
+import { type ApiClient, createApiClient } from './support/api-client';
+import { eventually } from './support/built-service';
+import { type Replica, startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
+
+let service: TestService;
+let replica: Replica;
+let user: TestUser;
+/** The user at the other replica. */
+let there: ApiClient;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '10000' } });
+  replica = await startReplica(service);
+  user = await service.createUser();
+  there = createApiClient(replica.baseUrl, user.token);
+});
+afterAll(async () => {
+  await replica.close();
+  await service.close();
+});
+beforeEach(async () => {
+  // No copy from another test is of use any more.
+  service.clock.advanceDays(2);
+  await service.control.setLatencies({});
+  await service.control.resetFaults();
+  await service.control.clearCalls();
+  await service.dataSource.query('DELETE FROM catalogue_copies');
+});
+
+const countries = (api: ApiClient) => api.GET('/countries');
+const stock = (api: ApiClient, country: string) =>
+  api.GET('/countries/{country}/count', { params: { path: { country } } });
+const price = (api: ApiClient, count: number, period: number) =>
+  api.GET('/price', { params: { query: { count, period } } });
+const buy = (api: ApiClient, order: { country: string; period: number; count?: number }) =>
+  api.POST('/proxies/buy', { body: order as never });
+
+const callsTo = async (method: string) =>
+  (await service.control.getCalls(method)).map(({ parameters }) => parameters);
+const failUpstream = (fault: Partial<FaultOrder> = {}) =>
+  service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null, ...fault });
+const statusesOf = (answers: readonly { response: Response }[]) => [
+  ...new Set(answers.map(({ response }) => response.status)),
+];
+
+async function timed<Answer>(ask: () => Promise<Answer>): Promise<{ answer: Answer; ms: number }> {
+  const startedAt = performance.now();
+  const answer = await ask();
+  return { answer, ms: performance.now() - startedAt };
+}
+
+describe('A restart', () => {
+  const everything = async (api: ApiClient) => {
+    const answers = [await countries(api), await stock(api, 'fr'), await price(api, 2, 30)];
+    return answers.map(({ data }) => data);
+  };
+
+  const restarted = async <Answer>(work: (api: ApiClient) => Promise<Answer>): Promise<Answer> => {
+    const process = await startReplica(service);
+    try {
+      return await work(createApiClient(process.baseUrl, user.token));
+    } finally {
+      await process.close();
+    }
+  };
+
+  it('answers from what was known before, and asks nothing', async () => {
+    const before = await everything(user.api);
+    expect(before).not.toContain(undefined);
+    await failUpstream();
+    await service.control.clearCalls();
+    expect(await restarted(everything)).toEqual(before);
+    expect(await service.control.getCalls()).toEqual([]);
+  });
+
+  it('knows how old it is, and serves it for a day when the upstream is gone', async () => {
+    const before = await everything(user.api);
+    await failUpstream();
+    const age = (seconds: number) =>
+      service.dataSource.query(
+        'UPDATE catalogue_copies SET fetched_at = fetched_at - make_interval(secs => $1)',
+        [seconds],
+      );
+    await age(3600);
+    await restarted(async (api) => {
+      expect(await everything(api)).toEqual(before);
+      const purchase = await buy(api, { country: 'fr', period: 30 });
+      expect(purchase.error).toEqual(UNAVAILABLE);
+    });
+    expect(await callsTo('getcountry')).not.toHaveLength(0);
+    await age(23 * 3600);
+    const { response, error } = await restarted(countries);
+    expect(response.status).toBe(503);
+    expect(error).toEqual(UNAVAILABLE);
+  });
+});
+
+describe('Two replicas', () => {
+  const fromBoth = <Answer>(ask: (api: ApiClient) => Promise<Answer>) =>
+    Promise.all(Array.from({ length: 50 }, (_, n) => ask(n % 2 === 0 ? user.api : there)));
+
+  it('ask the upstream once for 50 customers who want the same at once', async () => {
+    await service.control.setLatencies({ any: 300 });
+    expect(statusesOf(await fromBoth(countries))).toEqual([200]);
+    expect(statusesOf(await fromBoth((api) => stock(api, 'it')))).toEqual([200]);
+    expect(statusesOf(await fromBoth((api) => price(api, 1, 30)))).toEqual([200]);
+    for (const method of ['getcountry', 'getcount', 'getprice'])
+      expect(await callsTo(method)).toHaveLength(1);
+  });
+
+  it('ask once for 50 customers when the answer is a failure, too', async () => {
+    await failUpstream({ beforeMs: 2000 });
+    const answers = await fromBoth(countries);
+    expect(statusesOf(answers)).toEqual([503]);
+    expect(await callsTo('getcountry')).toHaveLength(1);
+    await service.control.resetFaults();
+    expect(statusesOf(await fromBoth(countries))).toEqual([200]);
+  });
+
+  it('have what one of them has fetched', async () => {
+    await service.control.setStock('6', 'se', 100);
+    for (const api of [user.api, there]) expect((await stock(api, 'se')).data?.available).toBe(100);
+    await service.control.setStock('6', 'se', 50);
+    service.clock.advanceSeconds(60);
+    for (const api of [user.api, there]) expect((await stock(api, 'se')).data?.available).toBe(50);
+    expect(await callsTo('getcount')).toHaveLength(2);
+    expect(await callsTo('getcountry')).toHaveLength(2);
+  });
+
+  it('see what each of them sells, and take it for no younger than it is', async () => {
+    const age = () =>
+      service.dataSource.query(`SELECT fetched_at FROM catalogue_copies WHERE key = 'stock/6/es'`);
+    await service.control.setStock('6', 'es', 10);
+    for (const api of [user.api, there]) expect((await stock(api, 'es')).data?.available).toBe(10);
+    const before = await age();
+    await buy(user.api, { country: 'es', period: 30, count: 4 });
+    expect((await stock(user.api, 'es')).data?.available).toBe(6);
+    await buy(user.api, { country: 'es', period: 30, count: 1 });
+    await eventually(async () => (await stock(there, 'es')).data?.available === 5);
+    const refused = await buy(there, { country: 'es', period: 30, count: 6 });
+    expect(refused.error).toEqual({ detail: 'Not enough proxies available' });
+    expect(await callsTo('getcount')).toHaveLength(1);
+    expect(await age()).toEqual(before);
+  });
+
+  it('sell the same country at the same time, and count every one', async () => {
+    await service.control.setStock('6', 'pl', 100);
+    for (const api of [user.api, there]) await stock(api, 'pl');
+    const purchases = await fromBoth((api) => buy(api, { country: 'pl', period: 30 }));
+    expect(statusesOf(purchases)).toEqual([200]);
+    for (const api of [user.api, there])
+      await eventually(async () => (await stock(api, 'pl')).data?.available === 50);
+    expect(await callsTo('getcount')).toHaveLength(1);
+  });
+
+  it('wait no longer for one that is gone than its lease lasts', async () => {
+    await service.dataSource.query(
+      `INSERT INTO catalogue_copies (key, refreshing_until) VALUES ('countries/6', clock_timestamp() + interval '2 seconds')`,
+    );
+    const { answer, ms } = await timed(() => countries(there));
+    expect(answer.response.status).toBe(200);
+    expect(ms).toBeGreaterThan(1500);
+    expect(await callsTo('getcountry')).toHaveLength(1);
+  });
+});
+
+describe('A slow upstream', () => {
+  const SLOW_MS = 3000;
+
+  it('is not noticed while there is a copy, which is refreshed behind the customers', async () => {
+    await service.control.setStock('6', 'nl', 10);
+    await stock(user.api, 'nl');
+    await service.control.setLatencies({ any: SLOW_MS });
+    await service.control.setStock('6', 'nl', 20);
+    service.clock.advanceSeconds(45);
+    const times: number[] = [];
+    await eventually(async () => {
+      const { answer, ms } = await timed(() => stock(user.api, 'nl'));
+      times.push(ms);
+      return answer.data?.available === 20;
+    });
+    times.sort((one, other) => one - other);
+    expect(times.length).toBeGreaterThan(20);
+    expect(times[Math.floor(times.length / 2)]).toBeLessThan(100);
+    expect(times.at(-1)).toBeLessThan(1000);
+  });
+
+  it('is waited for a second and a half when the copy is old, and then nobody waits', async () => {
+    await stock(user.api, 'gb');
+    await service.control.setStock('6', 'gb', 33);
+    await service.control.setLatencies({ getcount: SLOW_MS });
+    service.clock.advanceSeconds(300);
+    await countries(user.api);
+    const first = await timed(() => stock(user.api, 'gb'));
+    expect(first.answer.data?.available).not.toBe(33);
+    expect(first.ms).toBeGreaterThan(1400);
+    expect(first.ms).toBeLessThan(SLOW_MS);
+    const second = await timed(() => stock(user.api, 'gb'));
+    expect(second.answer.data?.available).not.toBe(33);
+    expect(second.ms).toBeLessThan(1000);
+    await eventually(async () => (await stock(user.api, 'gb')).data?.available === 33);
+    expect(await callsTo('getcount')).toHaveLength(2);
+  });
+});
+
+describe('In the background', () => {
+  const ages = () => service.app.get(CatalogService).ages();
+
+  it('what was asked for is refreshed at 40 s, though nobody asks again', async () => {
+    await stock(user.api, 'us');
+    await price(user.api, 1, 30);
+    for (const calls of [2, 3]) {
+      service.clock.advanceSeconds(41);
+      await eventually(() => Object.values(ages()).every((age) => age !== null && age.newestSeconds < 20));
+      for (const method of ['getcountry', 'getcount', 'getprice'])
+        expect(await callsTo(method)).toHaveLength(calls);
+    }
+  });
+
+  it('tells staff how old the copies are', async () => {
+    await stock(user.api, 'jp');
+    await price(user.api, 1, 30);
+    service.clock.advanceSeconds(30);
+    expect(ages().stock?.newestSeconds).toBe(30);
+    expect(ages().prices).toEqual({ oldestSeconds: 30, newestSeconds: 30 });
+    expect(ages().countries?.newestSeconds).toBe(30);
+  });
+
+  it('prices that are in no table are kept a thousand of, the youngest', async () => {
+    await service.dataSource.query(
+      `INSERT INTO catalogue_copies (key, value, fetched_at, changed_at)
+       SELECT 'price/6/5/' || n, '"unsupported"', now(), now() - n * interval '1 second' FROM generate_series(1, 1200) AS n`,
+    );
+    await price(user.api, 1, 30);
+    await service.app.get(CatalogService).forgetOldPrices();
+    const [kept] = await service.dataSource.query<{ prices: number; oldest: string; tables: number }[]>(
+      `SELECT count(*) FILTER (WHERE key LIKE 'price/%') AS prices, count(*) FILTER (WHERE key = 'prices') AS tables,
+              max(now() - changed_at) FILTER (WHERE key LIKE 'price/%') < interval '1030 seconds' AS oldest
+         FROM catalogue_copies`,
+    );
+    expect(kept).toEqual({ prices: 1000, tables: 1, oldest: true });
+  });
+});
+
+describe('The price of an order', () => {
+  it('is never older than a minute, however long the upstream takes', async () => {
+    await service.control.setPrice('6', 77, '10.00');
+    expect((await price(user.api, 1, 77)).data?.price_final).toBe('12.00');
+    await service.control.setPrice('6', 77, '15.00');
+    await service.control.setLatencies({ getprice: 2000 });
+    service.clock.advanceSeconds(61);
+    const { data } = await buy(user.api, { country: 'ru', period: 77, count: 2 });
+    expect(data?.price_charged).toBe('36.00');
+  });
+
+  it('is not taken from an old copy: without the upstream nothing is held', async () => {
+    await stock(user.api, 'ru');
+    const { data: quote } = await price(user.api, 1, 30);
+    const before = await service.balanceOf(user);
+    service.clock.advanceSeconds(61);
+    await failUpstream();
+    const { response, error } = await buy(user.api, { country: 'ru', period: 30 });
+    expect(response.status).toBe(503);
+    expect(error).toEqual(UNAVAILABLE);
+    expect(await service.balanceOf(user)).toEqual(before);
+    expect(await callsTo('buy')).toEqual([]);
+    // Who only asks is told what was known last.
+    expect((await price(user.api, 1, 30)).data).toEqual(quote);
+  });
+});
