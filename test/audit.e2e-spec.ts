@@ -76,6 +76,7 @@ class Books {
       row.idempotencyKey,
       row.ageHours ?? 0,
     );
+    if (state !== 'reserved') await this.query('UPDATE orders SET group_id = id WHERE id = $1', orderId);
     if (payer !== null) {
       await this.entry(payer, 'hold', -held, held, orderId);
       if (captured > 0) await this.entry(payer, 'capture', 0, -captured, orderId);
@@ -203,6 +204,19 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     for (const _ of ['once', 'twice'])
       await books.order(userId, { state: 'reserved', idempotencyKey: 'key' });
     return [{ user_id: userId, idempotency_key: 'key', orders: 2 }];
+  },
+
+  'groups-are-of-one-kind': async (books) => {
+    const userId = await books.user();
+    const lead = await books.order(userId, { state: 'refunded' });
+    const other = await books.order(userId, { state: 'refunded' });
+    await books.query('UPDATE orders SET group_id = $1, period = 7 WHERE id = $2', lead, other);
+    const unsent = await books.order(userId, { state: 'reserved' });
+    await books.query('UPDATE orders SET group_id = id WHERE id = $1', unsent);
+    return [
+      { order_id: other, group_id: lead, state: 'refunded' },
+      { order_id: unsent, group_id: unsent, state: 'reserved' },
+    ];
   },
 
   'no-order-open-for-a-day': async (books) => {

@@ -20,8 +20,11 @@ describe('two replicas on one database', () => {
     await replicas.audit();
   });
 
+  /** Proxies, in however many calls. */
   const soldTo = async ({ id }: Customer): Promise<number> =>
-    (await replicas.control.getBook()).sales.filter(({ descr }) => descr.includes(`.u${id}.`)).length;
+    (await replicas.control.getBook()).sales.flatMap(({ descr, proxyIds }) =>
+      descr.includes(`.u${id}.`) ? proxyIds : [],
+    ).length;
 
   const stateOf = async ({ id }: Customer): Promise<string | undefined> => {
     const [order] = await replicas.query<{ state: string }>('SELECT state FROM orders WHERE user_id = $1', [
@@ -138,7 +141,7 @@ describe('two replicas on one database', () => {
 
   it.each([
     ['its reservation', 'INSERT INTO orders'],
-    ['its settlement', 'AS delivery'],
+    ['its settlement', 'INSERT INTO proxies'],
   ])(
     'a connection cut at the COMMIT of %s is not a failure: the order is looked up',
     async (_, statement) => {

@@ -95,6 +95,16 @@ export const INVARIANTS = [
        WHERE idempotency_key IS NOT NULL AND state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
+    name: 'groups-are-of-one-kind',
+    violations: `
+      SELECT o.id AS order_id, o.group_id, o.state
+        FROM orders o LEFT JOIN orders lead ON lead.id = o.group_id
+       WHERE (o.group_id IS NULL AND o.state NOT IN ('reserved', 'refunded'))
+          OR (o.group_id IS NOT NULL AND o.state = 'reserved')
+          OR (o.kind, o.version, o.period) IS DISTINCT FROM (coalesce(lead.kind, o.kind), coalesce(lead.version, o.version), coalesce(lead.period, o.period))
+          OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
+  },
+  {
     name: 'no-order-open-for-a-day',
     violations: `
       SELECT id AS order_id, state, created_at FROM orders
@@ -113,8 +123,8 @@ export const UPSTREAM_INVARIANTS = [
       SELECT l.provider_proxy_id, l.tag
         FROM upstream_listing l
        WHERE starts_with(l.tag, (SELECT format('prs.%s.', environment) FROM installation))
-         AND NOT EXISTS (SELECT FROM proxies p JOIN orders o ON o.id = p.order_id
-                          WHERE p.provider_proxy_id = l.provider_proxy_id AND o.tag = l.tag)
+         AND NOT EXISTS (SELECT FROM proxies p JOIN orders o ON o.id = p.order_id JOIN orders lead ON lead.id = o.group_id
+                          WHERE p.provider_proxy_id = l.provider_proxy_id AND lead.tag = l.tag)
          AND NOT EXISTS (SELECT FROM orphans WHERE orphans.provider_proxy_id = l.provider_proxy_id)
          AND NOT EXISTS (SELECT FROM orders o WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },
@@ -123,7 +133,7 @@ export const UPSTREAM_INVARIANTS = [
     violations: `
       SELECT p.id AS proxy_id, p.provider_proxy_id, p.order_id
         FROM proxies p
-       WHERE p.date_end > now() AND p.created_at < $1 AND p.absences < 2
+       WHERE p.date_end > now() AND p.created_at < $1 AND p.withdrawn_at IS NULL
          AND NOT EXISTS (SELECT FROM upstream_listing l WHERE l.provider_proxy_id = p.provider_proxy_id)`,
   },
   {

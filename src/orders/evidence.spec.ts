@@ -1,20 +1,33 @@
 import type { ListedProxy } from '../provider';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
-import type { Order } from './order.entity';
+import type { GroupedOrder, OrderGroup } from './order-group';
 
 const DAY_MS = 24 * 3_600_000;
 const SUBMITTED = new Date('2026-05-10T12:00:00Z');
 const END = new Date('2026-06-01T00:00:00Z');
 
-const order = (fields: Partial<Order> = {}): Order =>
-  ({
-    count: 2,
-    period: 30,
-    providerPrice: '10.0000',
-    submittedAt: SUBMITTED,
-    dateEndBefore: END,
-    ...fields,
-  }) as Order;
+const member = (fields: Partial<GroupedOrder> = {}): GroupedOrder => ({
+  id: 1,
+  count: 2,
+  providerProxyId: '1',
+  purchaseTag: 't',
+  dateEndBefore: END,
+  ...fields,
+});
+
+const group = (orders: GroupedOrder[] = [member()]): OrderGroup => ({
+  id: 1,
+  kind: 'purchase',
+  tag: 't',
+  country: 'ru',
+  version: '6',
+  period: 30,
+  proxyType: 'http',
+  submittedAt: SUBMITTED,
+  deadline: SUBMITTED,
+  providerPrice: '10.0000',
+  orders,
+});
 
 const listed = (dateEnd: Date): ListedProxy => ({
   id: '1',
@@ -32,6 +45,14 @@ const listed = (dateEnd: Date): ListedProxy => ({
 const movedBy = (days: number, from = END): ListedProxy => listed(new Date(from.getTime() + days * DAY_MS));
 
 describe('evidence of a purchase', () => {
+  it('counts what all orders of a group asked for', () => {
+    const two = group([member({ id: 1, count: 2 }), member({ id: 2, count: 1 })]);
+    const found = (count: number) => Array.from({ length: count }, () => listed(END));
+    expect(purchaseEvidence(two, found(2))).toMatchObject({ whole: false });
+    expect(purchaseEvidence(two, found(3))).toMatchObject({ whole: true });
+    expect(purchaseEvidence(two, found(4))).toMatchObject({ kind: 'contradictory' });
+  });
+
   it.each([
     [0, { kind: 'nothing' }],
     [1, { kind: 'bought', whole: false }],
@@ -40,7 +61,7 @@ describe('evidence of a purchase', () => {
   ])('%i of 2 proxies under the tag', (found, evidence) => {
     expect(
       purchaseEvidence(
-        order(),
+        group(),
         Array.from({ length: found }, () => listed(END)),
       ),
     ).toMatchObject(evidence);
@@ -57,18 +78,20 @@ describe('evidence of a prolongation', () => {
     ['an end moved back', movedBy(-1), { kind: 'contradictory' }],
     ['no such proxy', undefined, { kind: 'inconclusive' }],
   ])('%s', (_, proxy, evidence) => {
-    expect(prolongationEvidence(order(), proxy)).toMatchObject(evidence);
+    expect(prolongationEvidence(group(), member(), proxy)).toMatchObject(evidence);
   });
 
   it('takes a period from the call for a proxy that had expired', () => {
-    const expired = order({ dateEndBefore: new Date('2026-05-01T00:00:00Z') });
-    expect(prolongationEvidence(expired, movedBy(30, SUBMITTED))).toMatchObject({
+    const expired = member({ dateEndBefore: new Date('2026-05-01T00:00:00Z') });
+    expect(prolongationEvidence(group(), expired, movedBy(30, SUBMITTED))).toMatchObject({
       kind: 'prolonged',
       times: 1,
     });
   });
 
   it('does not take a period from the call for a proxy that had not', () => {
-    expect(prolongationEvidence(order(), movedBy(30, SUBMITTED))).toMatchObject({ kind: 'contradictory' });
+    expect(prolongationEvidence(group(), member(), movedBy(30, SUBMITTED))).toMatchObject({
+      kind: 'contradictory',
+    });
   });
 });

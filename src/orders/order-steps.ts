@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
-import { DataSource, In, Not, Repository } from 'typeorm';
+import { DataSource, Not, Repository } from 'typeorm';
 import { AppConfig } from '../config';
 import { databaseTime, mayHaveCommitted, queryRows } from '../database';
-import type { IpVersion, ProviderPurchase, ProxyType } from '../provider';
+import type { IpVersion, ProxyType } from '../provider';
 import type { Idempotency } from './idempotency';
 import { lookOffsetsSeconds } from './look-schedule';
-import { Order, type OrderKind } from './order.entity';
+import type { OrderGroup } from './order-group';
+import { Order, type OrderKind, type OrderState } from './order.entity';
 import { TAG_PREFIX_SQL } from './tag';
 
 export interface NewOrder {
@@ -34,12 +35,52 @@ export interface PlacedOrder {
 /** For our own steps on the way to a claim. */
 const SLACK_SECONDS = 2;
 
-/** States in which the upstream may have been asked. */
-const POSSIBLY_BOUGHT = `('submitting', 'confirming', 'review')`;
+/** A purchase is confirmed by one page of a listing, and a URL with the numbers of so many proxies is read everywhere. */
+const PROXIES_PER_PURCHASE = 1000;
+const PROXIES_PER_PROLONGATION = 200;
+
+/** An order of a group, with what identifies it at the upstream. Of `sent`, which has the columns of `orders`. */
+const GROUP_ROWS = `
+  SELECT sent.id, sent.group_id AS "groupId", (SELECT tag FROM orders lead WHERE lead.id = sent.group_id) AS tag,
+         sent.kind, sent.country, sent.version, sent.period, sent.proxy_type AS "proxyType", sent.count,
+         sent.submitted_at AS "submittedAt", sent.deadline, sent.date_end_before AS "dateEndBefore",
+         sum(sent.provider_price) OVER (PARTITION BY sent.group_id) AS "providerPrice",
+         proxies.provider_proxy_id AS "providerProxyId",
+         (SELECT lead.tag FROM orders bought JOIN orders lead ON lead.id = coalesce(bought.group_id, bought.id)
+           WHERE bought.id = proxies.order_id) AS "purchaseTag"
+    FROM sent LEFT JOIN proxies ON proxies.id = sent.proxy_id
+   ORDER BY sent.id`;
+
+interface GroupRow {
+  readonly id: number;
+  readonly groupId: number;
+  readonly tag: string;
+  readonly kind: OrderKind;
+  readonly country: string;
+  readonly version: IpVersion;
+  readonly period: number;
+  readonly proxyType: ProxyType;
+  readonly count: number;
+  readonly submittedAt: Date;
+  readonly deadline: Date;
+  readonly dateEndBefore: Date | null;
+  readonly providerPrice: string;
+  readonly providerProxyId: string | null;
+  readonly purchaseTag: string | null;
+}
+
+function toGroups(rows: readonly GroupRow[]): OrderGroup[] {
+  const groups = new Map<number, GroupRow[]>();
+  for (const row of rows) groups.set(row.groupId, [...(groups.get(row.groupId) ?? []), row]);
+  return [...groups.values()].flatMap((orders) => {
+    const [first] = orders;
+    return first ? [{ ...first, id: first.groupId, orders }] : [];
+  });
+}
 
 /**
- * The steps of an order. Each is one statement, committed by itself: the order's state, its ledger entries and what it delivers
- * change together or not at all. Each is guarded by the state it starts from, so that running it twice, or at two replicas, changes
+ * The way of an order from its reservation to the upstream, and the looks after it; `OrderSettlement` has its ends. Each step is one
+ * statement, committed by itself, and guarded by the state it starts from, so that running it twice, or at two replicas, changes
  * nothing the second time. Times are the database's, so that the clocks of replicas do not matter.
  */
 @Injectable()
@@ -101,7 +142,7 @@ export class OrderSteps {
         order.idempotency?.key ?? null,
         order.idempotency?.requestHash ?? null,
         order.requestId,
-        this.longestWaitSeconds(),
+        this.longestWaitSeconds(order.kind),
         attempt,
       ],
     );
@@ -109,148 +150,116 @@ export class OrderSteps {
     return placed;
   }
 
+  /** The ends of proxies at the upstream, read right before their prolongation: with it an order joins the line. */
+  async noteDateEnds(ends: ReadonlyMap<number, Date>): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE orders SET date_end_before = ends.date_end
+         FROM unnest($1::bigint[], $2::timestamptz[]) AS ends (order_id, date_end)
+        WHERE orders.id = ends.order_id AND state = 'reserved'`,
+      [[...ends.keys()], [...ends.values()]],
+    );
+  }
+
   /**
-   * From here on the order counts as possibly bought. False when it is no longer there to be claimed.
+   * Takes the next orders of the line, which is that of all replicas, into one group: from here on they count as possibly bought. First
+   * comes what was in a group that was taken apart, then whose user was served longest ago, then who came first; with it goes
+   * what is of the same kind. Null when nobody waits.
    *
-   * @param timeoutMs how long from now the call may take
+   * @param claim drawn by the caller: the group is found by it when this is not answered
+   * @param affordable roubles: the group costs no more, except that the first order goes in any case; null when that is not known
    */
-  async claim(orderId: number, timeoutMs: number, dateEndBefore: Date | null = null): Promise<boolean> {
-    const claimed = await queryRows(
+  async claimNext(claim: string, affordable: string | null): Promise<OrderGroup | null> {
+    const rows = await queryRows<GroupRow>(
+      this.dataSource,
+      `WITH waiting AS MATERIALIZED (
+         SELECT id, kind, country, version, period, proxy_type, count, provider_price, travels_alone,
+                (SELECT max(submitted_at) FROM orders served
+                  WHERE served.user_id = orders.user_id AND submitted_at IS NOT NULL) AS served_at
+           FROM orders
+          WHERE state = 'reserved' AND next_look_at > now() AND (kind = 'purchase' OR date_end_before IS NOT NULL)
+       ),
+       head AS (SELECT * FROM waiting ORDER BY travels_alone DESC, served_at NULLS FIRST, id LIMIT 1),
+       company AS (
+         SELECT waiting.id, row_number() OVER line AS place, sum(waiting.count) OVER line AS size,
+                sum(waiting.provider_price) OVER line AS cost,
+                CASE head.kind WHEN 'purchase' THEN ${PROXIES_PER_PURCHASE} ELSE ${PROXIES_PER_PROLONGATION} END AS room
+           FROM waiting, head
+          WHERE waiting.id = head.id
+             OR (NOT (waiting.travels_alone OR head.travels_alone)
+                 AND (waiting.kind, waiting.version, waiting.period) = (head.kind, head.version, head.period)
+                 AND (head.kind = 'prolongation' OR (waiting.country, waiting.proxy_type) = (head.country, head.proxy_type)))
+         WINDOW line AS (ORDER BY waiting.id <> head.id, waiting.served_at NULLS FIRST, waiting.id)
+       ),
+       taken AS (
+         SELECT id FROM orders
+          WHERE state = 'reserved'
+            AND id IN (SELECT id FROM company WHERE place = 1 OR (place <= $3 AND size <= room AND cost <= coalesce($4, cost)))
+          ORDER BY id FOR UPDATE SKIP LOCKED
+       ),
+       leader AS (SELECT min(id) AS id, clock_timestamp() AS sent_at FROM taken),
+       sent AS (
+         UPDATE orders
+            SET state = 'submitting', group_id = leader.id, submitted_at = sent_at,
+                deadline = sent_at + make_interval(secs => $1), next_look_at = sent_at + make_interval(secs => $1),
+                claim = $2
+           FROM leader
+          WHERE orders.id IN (SELECT id FROM taken)
+         RETURNING orders.*
+       )
+       ${GROUP_ROWS}`,
+      [this.config.providerTimeoutMs / 1000, claim, this.config.ordersPerCall, affordable],
+    );
+    return toGroups(rows)[0] ?? null;
+  }
+
+  /** The group that was claimed without an answer, if it was. */
+  async findClaimed(claim: string): Promise<OrderGroup | null> {
+    const order = await this.orders.findOneBy({ claim, state: 'submitting' });
+    return order?.groupId ? this.findGroup(order.groupId) : null;
+  }
+
+  /** What is still open of a group; null when nothing is. */
+  async findGroup(groupId: number): Promise<OrderGroup | null> {
+    return (await this.findGroups([groupId]))[0] ?? null;
+  }
+
+  private async findGroups(groupIds: readonly number[]): Promise<OrderGroup[]> {
+    const rows = await queryRows<GroupRow>(
+      this.dataSource,
+      `WITH sent AS (SELECT * FROM orders WHERE group_id = ANY ($1) AND state IN ('submitting', 'confirming', 'review'))
+       ${GROUP_ROWS}`,
+      [groupIds],
+    );
+    return toGroups(rows);
+  }
+
+  /** A group was refused as a whole, by which nothing happened: its orders wait in line again, each by itself. */
+  async takeApart(groupId: number): Promise<void> {
+    await queryRows(
       this.dataSource,
       `UPDATE orders
-          SET state = 'submitting', submitted_at = clock_timestamp(), date_end_before = $3,
-              deadline = clock_timestamp() + make_interval(secs => $2), next_look_at = clock_timestamp() + make_interval(secs => $2)
-        WHERE id = $1 AND state = 'reserved'
-       RETURNING id`,
-      [orderId, timeoutMs / 1000, dateEndBefore],
+          SET state = 'reserved', travels_alone = true, group_id = NULL, submitted_at = NULL,
+              deadline = now() + make_interval(secs => $2), next_look_at = now() + make_interval(secs => $2)
+        WHERE group_id = $1 AND state = 'submitting'`,
+      [groupId, this.longestWaitSeconds('purchase')],
     );
-    return claimed.length > 0;
-  }
-
-  /** Gives the money back. False when the order was not in one of these states any more. */
-  async refund(
-    orderId: number,
-    failure: string,
-    from: readonly ('reserved' | 'submitting' | 'confirming')[],
-  ): Promise<boolean> {
-    const released = await queryRows(
-      this.dataSource,
-      `WITH closed AS (
-         UPDATE orders SET state = 'refunded', released = held, failure = $2, closed_at = now()
-          WHERE id = $1 AND state = ANY ($3)
-         RETURNING id, user_id, held
-       )
-       INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-       SELECT user_id, 'release', id, held, -held FROM closed
-       RETURNING order_id`,
-      [orderId, failure, [...from]],
-    );
-    return released.length > 0;
-  }
-
-  /**
-   * Stores what was bought, captures its price and releases the rest.
-   *
-   * @throws QueryFailedError by `proxies_provider_proxy_id_key` when a proxy belongs to another order already
-   */
-  async deliver(orderId: number, purchase: ProviderPurchase): Promise<boolean> {
-    const closed = await queryRows(
-      this.dataSource,
-      `WITH delivered AS MATERIALIZED (
-         SELECT nextval(pg_get_serial_sequence('proxies', 'id')) AS id, given.*
-           FROM jsonb_to_recordset($2::jsonb) AS given (
-             provider_proxy_id text, host text, port text, login text, password text, date_start timestamptz, date_end timestamptz)
-       ),
-       closed AS (
-         UPDATE orders
-            SET state = CASE WHEN delivery.size = count THEN 'completed' ELSE 'partial' END,
-                captured = unit_price * delivery.size, released = held - unit_price * delivery.size,
-                provider_order_id = $3, provider_charge = round($4::numeric, 4), closed_at = now(),
-                answer = CASE WHEN idempotency_key IS NOT NULL THEN delivery.answer END
-           FROM (SELECT count(*) AS size, jsonb_agg(to_jsonb(delivered) - 'provider_proxy_id') AS answer FROM delivered) AS delivery
-          WHERE orders.id = $1 AND state IN ${POSSIBLY_BOUGHT}
-         RETURNING orders.*
-       ),
-       stored AS (
-         INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                              proxy_type, country, version, date_start, date_end)
-         SELECT delivered.id, closed.user_id, closed.id, closed.provider, provider_proxy_id, host, port, login, password,
-                closed.proxy_type, closed.country, closed.version, date_start, date_end
-           FROM closed, delivered
-       ),
-       entries AS (
-         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-         SELECT user_id, 'capture', id, 0, -captured FROM closed
-         UNION ALL
-         SELECT user_id, 'release', id, released, -released FROM closed WHERE released > 0
-       )
-       SELECT id FROM closed`,
-      [
-        orderId,
-        JSON.stringify(
-          purchase.proxies.map((proxy) => ({
-            provider_proxy_id: proxy.id,
-            host: proxy.host,
-            port: proxy.port,
-            login: proxy.login,
-            password: proxy.password,
-            date_start: proxy.dateStart,
-            date_end: proxy.dateEnd,
-          })),
-        ),
-        purchase.providerOrderId,
-        purchase.charge,
-      ],
-    );
-    return closed.length > 0;
-  }
-
-  /** Stores a prolonged proxy's new end and captures the price. */
-  async deliverProlongation(
-    orderId: number,
-    prolongation: { dateEnd: Date; providerOrderId: string | null; charge: string | null },
-  ): Promise<boolean> {
-    const closed = await queryRows(
-      this.dataSource,
-      `WITH closed AS (
-         UPDATE orders
-            SET state = 'completed', captured = held, closed_at = now(),
-                provider_order_id = $3, provider_charge = round($4::numeric, 4),
-                answer = CASE WHEN idempotency_key IS NOT NULL THEN
-                  (SELECT jsonb_build_array(jsonb_build_object('id', id, 'host', host, 'port', port, 'login', login,
-                            'password', password, 'date_start', date_start, 'date_end', $2::timestamptz))
-                     FROM proxies WHERE proxies.id = orders.proxy_id)
-                END
-          WHERE id = $1 AND state IN ${POSSIBLY_BOUGHT}
-         RETURNING *
-       ),
-       prolonged AS (
-         UPDATE proxies SET date_end = $2, active = $2 > now() FROM closed WHERE proxies.id = closed.proxy_id
-       ),
-       entries AS (
-         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-         SELECT user_id, 'capture', id, 0, -captured FROM closed
-       )
-       SELECT id FROM closed`,
-      [orderId, prolongation.dateEnd, prolongation.providerOrderId, prolongation.charge],
-    );
-    return closed.length > 0;
   }
 
   /** The outcome of the call is unknown: reconciliation takes over. */
-  async beginConfirming(orderId: number): Promise<void> {
+  async beginConfirming(groupId: number): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE orders SET state = 'confirming', next_look_at = now() WHERE id = $1 AND state = 'submitting'`,
-      [orderId],
+      `UPDATE orders SET state = 'confirming', next_look_at = now() WHERE group_id = $1 AND state = 'submitting'`,
+      [groupId],
     );
   }
 
-  async sendToReview(orderId: number, why: string): Promise<void> {
+  async sendToReview(orderIds: readonly number[], why: string): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE orders SET state = 'review', failure = $2 WHERE id = $1 AND state IN ('submitting', 'confirming')`,
-      [orderId, why],
+      `UPDATE orders SET state = 'review', failure = $2 WHERE id = ANY ($1) AND state IN ('submitting', 'confirming')`,
+      [orderIds, why],
     );
   }
 
@@ -259,45 +268,64 @@ export class OrderSteps {
    *
    * @param startedAt the database's time before the look began
    */
-  async noteLook(orderId: number, startedAt: Date, seen: 'something' | 'nothing'): Promise<Date | null> {
+  async noteLook(
+    orderIds: readonly number[],
+    startedAt: Date,
+    seen: 'something' | 'nothing',
+  ): Promise<Date | null> {
     const [order] = await queryRows<{ since: Date | null }>(
       this.dataSource,
       `UPDATE orders
           SET nothing_seen_since = CASE WHEN $3 THEN coalesce(nothing_seen_since, $2) END
-        WHERE id = $1
+        WHERE id = ANY ($1)
        RETURNING nothing_seen_since AS since`,
-      [orderId, startedAt, seen === 'nothing'],
+      [orderIds, startedAt, seen === 'nothing'],
     );
     return order?.since ?? null;
   }
 
-  /** Takes up orders whose time for a look has come; no other replica takes them until the next one. */
-  async takeDue(limit: number): Promise<Order[]> {
+  /**
+   * Takes up what is due for a look; no other replica takes it until the next one. Who holds the leader's row has the group.
+   *
+   * @param limit of groups and of orders that were never sent
+   */
+  async takeDue(limit: number): Promise<{ unsent: number[]; groups: OrderGroup[] }> {
     const offsets = lookOffsetsSeconds(this.config.reconcileQuietSeconds);
-    const due = await queryRows<{ id: number }>(
+    const taken = await queryRows<{ id: number; groupId: number | null }>(
       this.dataSource,
-      `UPDATE orders
+      `WITH due AS MATERIALIZED (
+         SELECT id, coalesce(group_id, id) AS leader, next_look_at FROM orders
+          WHERE state IN ('reserved', 'submitting', 'confirming') AND next_look_at <= now()
+       ),
+       leaders AS (
+         SELECT id FROM orders
+          WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_look_at) LIMIT $1)
+            FOR UPDATE SKIP LOCKED
+       )
+       UPDATE orders
           SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
               looks = looks + 1,
               next_look_at = coalesce(greatest(deadline + make_interval(secs => ($2::float8[])[looks + 2]), now() + interval '100 ms'),
                                       now() + make_interval(secs => $3 * (1 + random())))
-        WHERE id IN (SELECT id FROM orders
-                      WHERE state IN ('reserved', 'submitting', 'confirming') AND next_look_at <= now()
-                      ORDER BY next_look_at LIMIT $1
-                        FOR UPDATE SKIP LOCKED)
-       RETURNING id`,
+         FROM due JOIN leaders ON leaders.id = due.leader
+        WHERE orders.id = due.id AND state IN ('reserved', 'submitting', 'confirming') AND orders.next_look_at <= now()
+       RETURNING orders.id, orders.group_id AS "groupId"`,
       [limit, offsets, offsets.at(-1)],
     );
-    if (due.length === 0) return [];
-    return this.orders.findBy({ id: In(due.map(({ id }) => id)) });
+    const groupIds = new Set(taken.flatMap(({ groupId }) => (groupId === null ? [] : [groupId])));
+    return {
+      unsent: taken.filter(({ groupId }) => groupId === null).map(({ id }) => id),
+      groups: groupIds.size > 0 ? await this.findGroups([...groupIds]) : [],
+    };
   }
 
   /** By which a proxy is found at the upstream: the tag it was bought under, and the provider's number of it. */
   async getUpstreamIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
     const [identity] = await queryRows<{ tag: string; providerProxyId: string }>(
       this.dataSource,
-      `SELECT o.tag, p.provider_proxy_id AS "providerProxyId"
-         FROM proxies p JOIN orders o ON o.id = p.order_id WHERE p.id = $1`,
+      `SELECT lead.tag, p.provider_proxy_id AS "providerProxyId"
+         FROM proxies p JOIN orders o ON o.id = p.order_id JOIN orders lead ON lead.id = coalesce(o.group_id, o.id)
+        WHERE p.id = $1`,
       [proxyId],
     );
     if (!identity) throw new Error(`proxy ${proxyId} has no purchase`);
@@ -317,8 +345,29 @@ export class OrderSteps {
     return this.orders.findOneBy({ userId, idempotencyKey, state: Not('refunded') });
   }
 
-  /** A reserved order may wait for two turns at the upstream and one answer before it is claimed. */
-  private longestWaitSeconds(): number {
-    return (2 * this.config.purchaseWaitMs + this.config.providerTimeoutMs) / 1000 + SLACK_SECONDS;
+  /** Of these orders, which have left the line, and which have come to an outcome, as far as there is one. */
+  async statesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
+    const rows = await queryRows<{ id: number; state: OrderState }>(
+      this.dataSource,
+      'SELECT id, state FROM orders WHERE id = ANY ($1)',
+      [orderIds],
+    );
+    return new Map(rows.map(({ id, state }) => [id, state]));
+  }
+
+  /** How many proxies the upstream listed in the last sweep; null before the first. */
+  async lastListedCount(): Promise<number | null> {
+    const [run] = await queryRows<{ listed: number | null }>(
+      this.dataSource,
+      `SELECT (report->>'listed')::integer AS listed FROM job_runs WHERE name = 'sweep'`,
+    );
+    return run?.listed ?? null;
+  }
+
+  /** An order waits for its turn at the upstream; a prolongation before that for another turn and a listing. */
+  private longestWaitSeconds(kind: OrderKind): number {
+    const { purchaseWaitMs, providerTimeoutMs } = this.config;
+    const waitMs = kind === 'purchase' ? purchaseWaitMs : 2 * purchaseWaitMs + providerTimeoutMs;
+    return waitMs / 1000 + SLACK_SECONDS;
   }
 }

@@ -35,6 +35,8 @@ export interface DeliveredProxy {
 @Unique(['tag'])
 @Unique(['attempt'])
 @Index('orders_proxy_id_idx', ['proxyId'], { where: 'proxy_id IS NOT NULL' })
+@Index('orders_group_id_idx', ['groupId'])
+@Index('orders_served_idx', ['userId', 'submittedAt'], { where: 'submitted_at IS NOT NULL' })
 @Index('orders_user_id_idx', ['userId', 'id'])
 @Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {
   unique: true,
@@ -79,6 +81,18 @@ export class Order {
   /** What the upstream keeps with a purchase, by which it is found again. Names environment, user and order. */
   @Column({ type: 'text' })
   tag!: string;
+
+  /**
+   * The order that leads the group in which it went to the upstream; itself when it went alone; null until then. A purchase is found
+   * again under the tag of the leader.
+   */
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('Order')
+  groupId!: number | null;
+
+  /** Its group was refused as a whole. */
+  @Column({ type: 'boolean', default: false })
+  travelsAlone!: boolean;
 
   @Column({ type: 'text' })
   country!: string;
@@ -150,6 +164,10 @@ export class Order {
   /** By which an order is found whose placing was not answered. */
   @Column({ type: 'uuid', nullable: true })
   attempt!: string | null;
+
+  /** By which a group is found whose sending off was not answered. */
+  @Column({ type: 'uuid', nullable: true })
+  claim!: string | null;
 
   @CreateDateColumn({ type: 'timestamptz' })
   createdAt!: Date;

@@ -33,12 +33,17 @@ export class KeyInProgress extends DomainError {
   }
 }
 
+/** The first looks come quickly. */
+const RETRY_AFTER_SECONDS = 5;
+
 /** The outcome is unknown. The money stays held until the order is settled in the background. */
 export class OrderBeingConfirmed extends DomainError {
   readonly kind = 'unavailable';
 
   constructor(orderId: number) {
-    super(`Service temporarily unavailable: order ${orderId} is being confirmed`);
+    super(`Service temporarily unavailable: order ${orderId} is being confirmed`, {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
   }
 }
 

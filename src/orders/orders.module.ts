@@ -1,17 +1,19 @@
 import { Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CatalogModule } from '../catalog';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
+import { DispatcherService } from './dispatcher.service';
+import { FulfilmentService } from './fulfilment.service';
 import { Order } from './order.entity';
+import { OrderSettlement } from './order-settlement';
 import { OrderSteps } from './order-steps';
 import { OrdersController } from './orders.controller';
+import { OrderJobs } from './orders.jobs';
 import { OrdersService } from './orders.service';
 import { Orphan } from './orphan.entity';
-import { ReconcileOrdersJob } from './reconcile-orders.job';
+import { ProlongationDates } from './prolongation-dates';
 import { ReconciliationService } from './reconciliation.service';
-import { SweepJob } from './sweep.job';
 import { SweepService } from './sweep.service';
 import { UpstreamCallLog } from './upstream-call-log';
 import { UpstreamCall } from './upstream-call.entity';
@@ -19,7 +21,6 @@ import { UpstreamCall } from './upstream-call.entity';
 @Module({
   imports: [
     TypeOrmModule.forFeature([Order, Orphan, UpstreamCall]),
-    ScheduleModule.forRoot(),
     ProviderModule,
     CatalogModule,
     ProxiesModule,
@@ -27,11 +28,14 @@ import { UpstreamCall } from './upstream-call.entity';
   controllers: [OrdersController],
   providers: [
     OrderSteps,
+    OrderSettlement,
+    ProlongationDates,
+    FulfilmentService,
+    DispatcherService,
     OrdersService,
     ReconciliationService,
-    ReconcileOrdersJob,
+    OrderJobs,
     SweepService,
-    SweepJob,
     UpstreamCallLog,
   ],
   exports: [OrdersService, ReconciliationService, SweepService],

@@ -9,24 +9,15 @@ import {
   UnsupportedPeriod,
 } from '../catalog';
 import { Clock, DomainError, messageOf, requestId, stackOf } from '../common';
-import { AppConfig } from '../config';
 import { violatedConstraint } from '../database';
 import { InsufficientBalance, isInsufficientBalance } from '../ledger';
-import {
-  Deadline,
-  type ProviderCallRecord,
-  ProviderOutcomeUnknown,
-  type ProviderPurchase,
-  ProviderRefused,
-  ProviderUnavailable,
-  type ProxyType,
-  type RefusalReason,
-  UpstreamProvider,
-} from '../provider';
+import { ProviderClosed, ProviderRefused, type ProxyType, UpstreamProvider } from '../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../proxies';
+import { DispatcherService } from './dispatcher.service';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
 import { type Idempotency, readIdempotency } from './idempotency';
+import { OrderSettlement } from './order-settlement';
 import type { Order, OrderKind } from './order.entity';
 import { type NewOrder, OrderSteps } from './order-steps';
 import {
@@ -37,8 +28,7 @@ import {
   ProlongationInProgress,
   UnsupportedProxyType,
 } from './orders.errors';
-import { ReconciliationService } from './reconciliation.service';
-import { UpstreamCallLog } from './upstream-call-log';
+import { ProlongationDates } from './prolongation-dates';
 
 /** An order that was delivered. */
 export interface Delivery {
@@ -50,26 +40,14 @@ export interface Delivery {
   readonly replayed: boolean;
 }
 
-type Claim = (dateEndBefore?: Date) => Promise<Deadline>;
-type OnCall = (record: ProviderCallRecord) => void;
-
-/** What differs between a purchase and a prolongation. */
-interface Work<Answer> {
-  readonly kind: OrderKind;
-  /** Claims the order, and calls the upstream once. */
-  readonly call: (claim: Claim, onCall: OnCall) => Promise<Answer>;
-  /** Stores what the call brought. */
-  readonly settle: (answer: Answer, onCall: OnCall) => Promise<unknown>;
-}
-
-/** How long the caller waits for a look at the upstream after the answer to their order was lost. */
-const LOOK_AFTER_LOST_ANSWER_MS = 5000;
+/** After this a line that was too long may have become shorter. */
+const BUSY_RETRY_AFTER_SECONDS = 5;
 
 const isProxyType = (text: string): text is ProxyType => text === 'http' || text === 'socks';
 
 /**
- * Buying and prolonging: reserve the money, claim the order, call the upstream once, settle. No transaction is open and no
- * connection is held while the upstream is asked. `docs/decisions/0003-orders-and-money.md` says what recovers after each crash.
+ * Buying and prolonging: reserve the money, wait in line, and tell what became of the order. No transaction is open and no
+ * connection is held while it waits. `docs/decisions/0003-orders-and-money.md` says what recovers after each crash.
  */
 @Injectable()
 export class OrdersService {
@@ -77,12 +55,12 @@ export class OrdersService {
 
   constructor(
     @Inject(OrderSteps) private readonly steps: OrderSteps,
-    @Inject(ReconciliationService) private readonly reconciliation: ReconciliationService,
+    @Inject(OrderSettlement) private readonly settlement: OrderSettlement,
+    @Inject(DispatcherService) private readonly dispatcher: DispatcherService,
+    @Inject(ProlongationDates) private readonly dates: ProlongationDates,
     @Inject(CatalogService) private readonly catalog: CatalogService,
     @Inject(ProxiesService) private readonly proxies: ProxiesService,
     @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(UpstreamCallLog) private readonly calls: UpstreamCallLog,
-    @Inject(AppConfig) private readonly config: AppConfig,
     @Inject(Clock) private readonly clock: Clock,
   ) {}
 
@@ -103,6 +81,7 @@ export class OrdersService {
 
     if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
     checkPeriod(version, period, 'rental');
+    this.assertOpen();
     await this.catalog.checkStock(country, version, count);
     const price = await this.catalog.chargedPrice({ version, period, count });
     const placed = await this.reserve({
@@ -122,20 +101,8 @@ export class OrdersService {
     });
     if ('earlier' in placed) return this.replay(placed.earlier);
 
-    const { id, tag } = placed;
-    return this.carryOut(id, {
-      kind: 'purchase',
-      call: async (claim, onCall) =>
-        this.provider.buy(
-          { tag, country, version, period, count, proxyType },
-          { deadline: await claim(), onCall },
-        ),
-      settle: async (answer, onCall) => {
-        const isShort = answer.proxies.length < count;
-        await this.steps.deliver(id, isShort ? await this.confirmShort(tag, answer, onCall) : answer);
-        this.catalog.noteSale(country, version, answer.proxies.length);
-      },
-    });
+    await this.dispatcher.attend(placed.id);
+    return this.outcome(placed.id);
   }
 
   async prolong(
@@ -151,6 +118,7 @@ export class OrdersService {
     const proxy = await this.proxies.get(userId, proxyId);
     const version = toIpVersion(proxy.version);
     checkPeriod(version, period, 'renewal');
+    this.assertOpen();
     const price = await this.catalog.chargedPrice({ version, period, count: 1 });
     const placed = await this.reserve({
       userId,
@@ -169,65 +137,38 @@ export class OrdersService {
     });
     if ('earlier' in placed) return this.replay(placed.earlier);
 
-    const { id } = placed;
-    return this.carryOut(id, {
-      kind: 'prolongation',
-      call: async (claim, onCall) => {
-        const { tag, providerProxyId } = await this.steps.getUpstreamIdentity(proxy.id);
-        const listed = (await this.provider.proxiesByTag(tag, { onCall, priority: 'order' })).find(
-          (one) => one.id === providerProxyId,
-        );
-        if (!listed) throw new ProviderRefused('not-found');
-        const deadline = await claim(listed.dateEnd);
-        const answer = await this.provider.prolong(
-          { proxyIds: [providerProxyId], period },
-          { deadline, onCall },
-        );
-        const dateEnd = answer.dateEnds.get(providerProxyId);
-        if (!dateEnd || dateEnd <= listed.dateEnd) {
-          throw new ProviderOutcomeUnknown('prolong was answered yes, and the end did not move');
-        }
-        return { ...answer, dateEnd };
-      },
-      settle: (answer) => this.steps.deliverProlongation(id, answer),
+    if (await this.readDateEnd(placed.id, proxy.id)) await this.dispatcher.attend(placed.id);
+    return this.outcome(placed.id);
+  }
+
+  /** Before anything is reserved. @throws ServiceUnavailable */
+  private assertOpen(): void {
+    try {
+      this.provider.assertTakesOrders();
+    } catch (error) {
+      if (!(error instanceof ProviderClosed)) throw error;
+      throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
+    }
+  }
+
+  /** What tells afterwards whether a prolongation was carried out. False when the order was given back instead. */
+  private async readDateEnd(orderId: number, proxyId: number): Promise<boolean> {
+    return this.orBeingConfirmed(orderId, async () => {
+      try {
+        const identity = await this.steps.getUpstreamIdentity(proxyId);
+        if (await this.dates.note({ orderId, ...identity })) return true;
+        await this.settlement.refund([orderId], 'not-found', ['reserved']);
+      } catch (error) {
+        // Nothing was sent that costs money.
+        this.logger.warn(`order ${orderId}: the end of its proxy could not be read: ${messageOf(error)}`);
+        const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
+        await this.settlement.refund([orderId], reason, ['reserved']);
+      }
+      return false;
     });
   }
 
-  /** The provider handed over fewer than asked. What it lists under the tag decides, should it list more. */
-  private async confirmShort(
-    tag: string,
-    purchase: ProviderPurchase,
-    onCall: OnCall,
-  ): Promise<ProviderPurchase> {
-    const deadline = Deadline.after(LOOK_AFTER_LOST_ANSWER_MS);
-    const listed = await this.provider.proxiesByTag(tag, { deadline, onCall, priority: 'order' });
-    return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
-  }
-
-  /** Takes an order from its reservation to an answer. */
-  private async carryOut<Answer>(orderId: number, { kind, call, settle }: Work<Answer>): Promise<Delivery> {
-    let [maySend, answered] = [false, false];
-    const claim: Claim = async (dateEndBefore) => {
-      await this.provider.waitForTurn('order', this.config.purchaseWaitMs);
-      // Counted from before the claim: what the socket is held to ends no later than what the database stores.
-      const deadline = Deadline.after(this.config.providerTimeoutMs);
-      if (!(await this.steps.claim(orderId, this.config.providerTimeoutMs, dateEndBefore))) {
-        throw new ProviderUnavailable('the order was given up while it waited');
-      }
-      maySend = true;
-      return deadline;
-    };
-    try {
-      await this.calls.keep(orderId, async (onCall) => {
-        const answer = await call(claim, onCall);
-        answered = true;
-        await settle(answer, onCall);
-      });
-    } catch (error) {
-      // After a yes, whatever fails says nothing about the purchase: only the money call's own failure may be a no.
-      const failure = answered ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
-      await this.recover(orderId, kind, failure, maySend);
-    }
+  private outcome(orderId: number): Promise<Delivery> {
     return this.orBeingConfirmed(orderId, async () => this.answer(await this.steps.get(orderId)));
   }
 
@@ -239,44 +180,6 @@ export class OrdersService {
       if (error instanceof DomainError) throw error;
       this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
       throw new OrderBeingConfirmed(orderId);
-    }
-  }
-
-  /**
-   * After a failure: gives the money back when it is certain that nothing was bought, and says why; otherwise looks once and leaves
-   * the rest to reconciliation.
-   */
-  private recover(orderId: number, kind: OrderKind, error: unknown, maySend: boolean): Promise<void> {
-    return this.orBeingConfirmed(orderId, async () => {
-      if (!maySend || error instanceof ProviderRefused || error instanceof ProviderUnavailable) {
-        const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
-        this.logger.warn(`order ${orderId}: nothing was bought: ${messageOf(error)}`);
-        await this.refund(orderId, reason);
-        throw refusalError(kind, reason);
-      }
-      this.logger.error(`order ${orderId}: the outcome is unknown: ${messageOf(error)}`);
-      await this.lookAtOnce(orderId, error);
-    });
-  }
-
-  /** When it is certain that nothing was bought, also when reconciliation has begun to look for it meanwhile. */
-  private async refund(orderId: number, reason: string): Promise<void> {
-    try {
-      await this.steps.refund(orderId, reason, ['reserved', 'submitting', 'confirming']);
-    } catch (error) {
-      const { state } = await this.steps.get(orderId);
-      if (state !== 'refunded') throw error;
-    }
-  }
-
-  private async lookAtOnce(orderId: number, error: unknown): Promise<void> {
-    await this.steps.beginConfirming(orderId);
-    const order = await this.steps.get(orderId);
-    if (order.state !== 'confirming') return;
-    const evidence = await this.reconciliation.settle(order, LOOK_AFTER_LOST_ANSWER_MS);
-    // By its documentation the upstream does nothing when it answers 429; a listing that agrees is enough.
-    if (evidence === 'nothing' && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
-      await this.refund(orderId, 'unavailable');
     }
   }
 
@@ -316,11 +219,11 @@ export class OrdersService {
         return {
           orderId: order.id,
           charged: order.captured,
-          proxies: await this.deliveredProxies(order),
+          proxies: await this.deliveredProxies(order, replayed),
           replayed,
         };
       case 'refunded':
-        throw new ServiceUnavailable();
+        throw refusalError(order.kind, order.failure);
       case 'reserved':
       case 'submitting':
       case 'confirming':
@@ -329,9 +232,10 @@ export class OrdersService {
     }
   }
 
-  private async deliveredProxies(order: Order): Promise<ProxyOut[]> {
+  private async deliveredProxies(order: Order, replayed: boolean): Promise<ProxyOut[]> {
     const now = this.clock.now();
     if (!order.answer) return this.proxies.ofOrder(order);
+    const withdrawals = replayed ? await this.proxies.withdrawals(order.answer.map(({ id }) => id)) : null;
     return order.answer.map((proxy) =>
       toProxyOut(
         {
@@ -341,6 +245,7 @@ export class OrdersService {
           version: order.version,
           dateStart: new Date(proxy.date_start),
           dateEnd: new Date(proxy.date_end),
+          withdrawnAt: withdrawals?.get(proxy.id) ?? null,
           descr: null,
         },
         now,
@@ -350,8 +255,8 @@ export class OrdersService {
 }
 
 /** What a caller is told when it is certain that nothing was bought. */
-function refusalError(kind: OrderKind, reason: RefusalReason | 'unavailable'): DomainError {
-  switch (reason) {
+function refusalError(kind: OrderKind, failure: string | null): DomainError {
+  switch (failure) {
     case 'count':
     case 'out-of-stock':
       return new NotEnoughProxies();
@@ -361,10 +266,10 @@ function refusalError(kind: OrderKind, reason: RefusalReason | 'unavailable'): D
       return new CountryNotAvailable();
     case 'not-found':
       return kind === 'prolongation' ? new CannotBeProlonged() : new ServiceUnavailable();
-    case 'out-of-funds':
-    case 'misconfigured':
-    case 'request':
-    case 'unavailable':
+    case 'busy':
+      return new ServiceUnavailable({ retryAfterSeconds: BUSY_RETRY_AFTER_SECONDS });
+    case null:
+    default:
       return new ServiceUnavailable();
   }
 }

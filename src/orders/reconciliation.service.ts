@@ -2,16 +2,17 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { stackOf } from '../common';
 import { AppConfig } from '../config';
 import { violatedConstraint } from '../database';
-import { Deadline, ProviderError, UpstreamProvider } from '../provider';
-import { type Evidence, prolongationEvidence, purchaseEvidence } from './evidence';
+import { Deadline, type ListedProxy, ProviderError, UpstreamProvider } from '../provider';
+import { prolongationEvidence, purchaseEvidence } from './evidence';
 import { LOOKS_END_AFTER_SECONDS, spacingOfEmptyLooksSeconds } from './look-schedule';
-import type { Order } from './order.entity';
+import { type GroupedOrder, idsOf, nameOf, type OrderGroup, ordersByPurchase } from './order-group';
+import { OrderSettlement } from './order-settlement';
 import { OrderSteps } from './order-steps';
 import { UpstreamCallLog } from './upstream-call-log';
 
 /**
- * Finds out what became of orders whose request did not come to an end: the way out of every crash and of every lost answer.
- * Safe on any number of replicas at once, and never buys.
+ * Finds out what became of orders whose request did not come to an end: the way out of every crash and of every lost answer. A group is
+ * looked for once for all its orders. Safe on any number of replicas at once, and never buys.
  */
 @Injectable()
 export class ReconciliationService {
@@ -19,123 +20,161 @@ export class ReconciliationService {
 
   constructor(
     @Inject(OrderSteps) private readonly steps: OrderSteps,
+    @Inject(OrderSettlement) private readonly settlement: OrderSettlement,
     @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
     @Inject(UpstreamCallLog) private readonly calls: UpstreamCallLog,
     @Inject(AppConfig) private readonly config: AppConfig,
   ) {}
 
-  /** Looks at the orders that are due, one after the other. Gives how many there were. */
+  /** Looks at what is due, one group after the other. Gives how many there were. */
   async settleDue(limit: number): Promise<number> {
-    const due = await this.steps.takeDue(limit);
-    for (const order of due) {
+    const { unsent, groups } = await this.steps.takeDue(limit);
+    for (const id of await this.settlement.refund(unsent, 'not-sent', ['reserved'])) {
+      this.logger.log(`order ${id}: refunded: it was never sent`);
+    }
+    for (const group of groups) {
       try {
-        await this.settle(order);
+        await this.look(group);
       } catch (error) {
-        this.logger.error(`order ${order.id}: a look failed`, stackOf(error));
+        this.logger.error(`${nameOf(group)}: a look failed`, stackOf(error));
       }
     }
-    return due.length;
+    return unsent.length + groups.length;
   }
 
   /**
-   * One look at one order.
+   * One look at what is open of a group. Says whether it is complete and shows nothing of any of its orders.
    *
    * @param lookTimeoutMs bounds the upstream's answer, for a caller who waits
    */
-  async settle(
-    order: Order,
-    lookTimeoutMs = this.config.providerTimeoutMs,
-  ): Promise<Evidence['kind'] | 'not-sent'> {
-    if (order.state === 'reserved') {
-      if (await this.steps.refund(order.id, 'not-sent', ['reserved']))
-        this.tell(order, 'refunded: it was never sent');
-      return 'not-sent';
-    }
+  async look(group: OrderGroup, lookTimeoutMs = this.config.providerTimeoutMs): Promise<boolean> {
     const startedAt = await this.steps.now();
-    const evidence = await this.look(order, lookTimeoutMs);
-    await this.act(order, evidence, startedAt);
-    return evidence.kind;
+    if (group.kind === 'purchase') {
+      return this.withListing(group, group.tag, startedAt, lookTimeoutMs, (listed) =>
+        this.judgePurchase(group, listed, startedAt),
+      );
+    }
+    // Each prolongation has its own evidence, the end of its proxy. Proxies that were bought together are listed together.
+    let nothingOfAny = true;
+    for (const [tag, orders] of ordersByPurchase(group)) {
+      const part = { ...group, orders };
+      const nothing = await this.withListing(part, tag, startedAt, lookTimeoutMs, async (listed) => {
+        let nothingOfPart = true;
+        for (const order of orders) {
+          nothingOfPart = (await this.judgeProlongation(part, order, listed, startedAt)) && nothingOfPart;
+        }
+        return nothingOfPart;
+      });
+      nothingOfAny &&= nothing;
+    }
+    return nothingOfAny;
   }
 
-  private async look(order: Order, timeoutMs: number): Promise<Evidence> {
-    const { tag, providerProxyId } =
-      order.kind === 'purchase'
-        ? { tag: order.tag, providerProxyId: null }
-        : await this.steps.getUpstreamIdentity(order.proxyId ?? 0);
+  /** A look that failed says nothing, least of all that nothing is there. */
+  private async withListing(
+    group: OrderGroup,
+    tag: string,
+    startedAt: Date,
+    timeoutMs: number,
+    judge: (listed: readonly ListedProxy[]) => Promise<boolean>,
+  ): Promise<boolean> {
+    let listed: ListedProxy[];
     try {
-      const listed = await this.calls.keep(order.id, (onCall) =>
+      listed = await this.calls.keep(group.id, (onCall) =>
         this.provider.proxiesByTag(tag, {
           deadline: Deadline.after(timeoutMs),
           onCall,
           priority: 'confirmation',
         }),
       );
-      return order.kind === 'purchase'
-        ? purchaseEvidence(order, listed)
-        : prolongationEvidence(
-            order,
-            listed.find((proxy) => proxy.id === providerProxyId),
-          );
     } catch (error) {
-      // A look that failed says nothing, least of all that nothing is there.
-      if (error instanceof ProviderError) return { kind: 'inconclusive', why: error.message };
-      throw error;
+      if (!(error instanceof ProviderError)) throw error;
+      await this.giveUpAfterADay(group, startedAt, error.message);
+      return false;
     }
+    return judge(listed);
   }
 
-  private async act(order: Order, evidence: Evidence, startedAt: Date): Promise<void> {
+  private async judgePurchase(
+    group: OrderGroup,
+    listed: readonly ListedProxy[],
+    startedAt: Date,
+  ): Promise<boolean> {
+    const evidence = purchaseEvidence(group, listed);
     switch (evidence.kind) {
-      case 'bought': {
-        if (!evidence.whole && !this.isQuiet(order, startedAt)) {
-          await this.steps.noteLook(order.id, startedAt, 'something');
-          return;
+      case 'nothing':
+        await this.noteNothing(group, startedAt);
+        return true;
+      case 'bought':
+        if (!evidence.whole && !this.isQuiet(group, startedAt)) {
+          await this.steps.noteLook(idsOf(group), startedAt, 'something');
+          return false;
         }
-        await this.deliverFound(order, () => this.steps.deliver(order.id, evidence.purchase));
-        return;
-      }
-      case 'prolonged': {
-        if (evidence.times === 2) this.logger.error(`order ${order.id}: the upstream prolonged twice`);
-        await this.deliverFound(order, () =>
-          this.steps.deliverProlongation(order.id, {
-            dateEnd: evidence.dateEnd,
-            providerOrderId: null,
-            charge: order.providerPrice,
-          }),
+        await this.deliverFound(group, () =>
+          this.settlement.deliver(group.id, { proxies: listed, providerOrderId: null, charge: null }),
         );
-        return;
-      }
-      case 'nothing': {
-        const since = await this.steps.noteLook(order.id, startedAt, 'nothing');
-        if (!since || !this.isQuiet(order, startedAt) || !this.isSecondEmptyLook(since, startedAt)) {
-          await this.giveUpAfterADay(order, startedAt, 'nothing was found');
-        } else if (await this.steps.refund(order.id, 'nothing-found', ['submitting', 'confirming'])) {
-          this.tell(order, 'refunded: the upstream does not have it');
-        }
-        return;
-      }
-      case 'inconclusive': {
-        await this.giveUpAfterADay(order, startedAt, evidence.why);
-        return;
-      }
-      case 'contradictory': {
-        await this.review(order, evidence.why);
-        return;
-      }
+        return false;
+      case 'contradictory':
+        await this.review(group, evidence.why);
+        return false;
     }
   }
 
-  private async deliverFound(order: Order, deliver: () => Promise<boolean>): Promise<void> {
+  private async judgeProlongation(
+    group: OrderGroup,
+    order: GroupedOrder,
+    listed: readonly ListedProxy[],
+    startedAt: Date,
+  ): Promise<boolean> {
+    const one = { ...group, orders: [order] };
+    const found = listed.find((proxy) => proxy.id === order.providerProxyId);
+    const evidence = prolongationEvidence(group, order, found);
+    switch (evidence.kind) {
+      case 'nothing':
+        await this.noteNothing(one, startedAt);
+        return true;
+      case 'prolonged': {
+        if (evidence.times === 2) this.logger.error(`${nameOf(one)}: the upstream prolonged twice`);
+        const ends = [{ orderId: order.id, dateEnd: evidence.dateEnd }];
+        await this.deliverFound(one, () =>
+          this.settlement.deliverProlongations({ ends, providerOrderId: null, charge: null }),
+        );
+        return false;
+      }
+      case 'inconclusive':
+        await this.giveUpAfterADay(one, startedAt, evidence.why);
+        return false;
+      case 'contradictory':
+        await this.review(one, evidence.why);
+        return false;
+    }
+  }
+
+  private async noteNothing(group: OrderGroup, startedAt: Date): Promise<void> {
+    const since = await this.steps.noteLook(idsOf(group), startedAt, 'nothing');
+    if (!since || !this.isQuiet(group, startedAt) || !this.isSecondEmptyLook(since, startedAt)) {
+      await this.giveUpAfterADay(group, startedAt, 'nothing was found');
+      return;
+    }
+    const refunded = await this.settlement.refund(idsOf(group), 'nothing-found', [
+      'submitting',
+      'confirming',
+    ]);
+    if (refunded.length > 0) this.tell(group, 'refunded: the upstream does not have it');
+  }
+
+  private async deliverFound(group: OrderGroup, deliver: () => Promise<number[]>): Promise<void> {
     try {
-      if (await deliver()) this.tell(order, 'delivered: the upstream has it');
+      if ((await deliver()).length > 0) this.tell(group, 'delivered: the upstream has it');
     } catch (error) {
       if (violatedConstraint(error) !== 'proxies_provider_proxy_id_key') throw error;
-      await this.review(order, 'a proxy under its tag belongs to another order');
+      await this.review(group, 'a proxy under its tag belongs to another order');
     }
   }
 
   /** Whether a request that went out in the last moment would have shown by now. */
-  private isQuiet(order: Order, at: Date): boolean {
-    return at.getTime() - order.deadline.getTime() >= this.config.reconcileQuietSeconds * 1000;
+  private isQuiet({ deadline }: OrderGroup, at: Date): boolean {
+    return at.getTime() - deadline.getTime() >= this.config.reconcileQuietSeconds * 1000;
   }
 
   private isSecondEmptyLook(nothingSeenSince: Date, at: Date): boolean {
@@ -143,17 +182,17 @@ export class ReconciliationService {
     return at.getTime() - nothingSeenSince.getTime() >= spacingMs;
   }
 
-  private async giveUpAfterADay(order: Order, at: Date, why: string): Promise<void> {
-    if (at.getTime() - order.deadline.getTime() >= LOOKS_END_AFTER_SECONDS * 1000)
-      await this.review(order, why);
+  private async giveUpAfterADay(group: OrderGroup, at: Date, why: string): Promise<void> {
+    if (at.getTime() - group.deadline.getTime() >= LOOKS_END_AFTER_SECONDS * 1000)
+      await this.review(group, why);
   }
 
-  private async review(order: Order, why: string): Promise<void> {
-    await this.steps.sendToReview(order.id, why);
-    this.logger.error(`order ${order.id}: staff have to decide: ${why}`);
+  private async review(group: OrderGroup, why: string): Promise<void> {
+    await this.steps.sendToReview(idsOf(group), why);
+    this.logger.error(`${nameOf(group)}: staff have to decide: ${why}`);
   }
 
-  private tell(order: Order, what: string): void {
-    this.logger.log(`order ${order.id}: ${what}`);
+  private tell(group: OrderGroup, what: string): void {
+    this.logger.log(`${nameOf(group)}: ${what}`);
   }
 }

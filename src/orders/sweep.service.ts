@@ -8,17 +8,26 @@ import { TAG_PREFIX_SQL } from './tag';
 export interface SweepReport {
   /** What the upstream lists, ours and others'. */
   readonly listed: number;
-  /** Whose host, port, login, password or end was taken over. */
+  /** Whose host, port, login, password or end was taken over, or that are back. */
   readonly changed: number;
   /** Under our tags, new, and of no order. */
   readonly orphans: number;
-  /** Ours, rented still, and not listed for the second time in a row. */
-  readonly missing: number;
+  /** Ours, rented still, and not listed for the second time in a row: shown as inactive from now on. */
+  readonly withdrawn: number;
 }
 
 /** How long a sweep may be silent, which waits for its turn at the upstream for each page, before another replica begins anew. */
 const LONGEST_LEASE_SECONDS = 180;
 const SHORTEST_LEASE_SECONDS = 5;
+
+/** How many of our proxies are held against the listing by one statement. */
+const COMPARED_AT_ONCE = 50_000;
+
+/**
+ * Sighted first in each sweep. Gone when another sweep has begun, and after a crash of the database, which empties the table: whatever
+ * was seen before would look withdrawn.
+ */
+const markOf = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
 
 /** A page of a listing as a table, in the statements below. `$2` is the page, `$1` the provider's name. */
 const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
@@ -42,51 +51,57 @@ export class SweepService {
   }
 
   /** Sweeps when it is time and no other replica does. */
-  async sweepWhenDue(intervalSeconds: number): Promise<SweepReport | null> {
+  sweepWhenDue(intervalSeconds: number): Promise<SweepReport | null> {
     const leaseSeconds = Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds));
-    if (!(await this.lease.take({ intervalSeconds, leaseSeconds }))) return null;
-    const report = await this.sweep();
-    await this.lease.finish();
-    return report;
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds }, () => this.sweep());
   }
 
   private async sweep(): Promise<SweepReport> {
     const startedAt = await databaseTime(this.dataSource);
     await queryRows(this.dataSource, 'TRUNCATE sweep_sightings');
+    await this.noteSightings([markOf(startedAt)]);
     let [listed, changed, orphans] = [0, 0, 0];
     let pageAskedAt = startedAt;
     for await (const page of this.provider.allProxies()) {
-      await this.lease.renew();
-      await this.noteSightings(page);
+      await this.lease.renew({ listed, changed, orphans, withdrawn: 0 });
+      await this.noteSightings(page.map(({ id }) => id));
       changed += await this.takeOverChanges(page, pageAskedAt);
       orphans += await this.keepOrphans(page, pageAskedAt);
       listed += page.length;
       pageAskedAt = await databaseTime(this.dataSource);
     }
-    await this.lease.renew();
-    const missing = await this.noteAbsences(startedAt);
-    const report = { listed, changed, orphans, missing };
-    const text = `the upstream lists ${listed} proxies; ${changed} changed, ${orphans} new orphans, ${missing} newly missing`;
-    if (orphans + missing > 0) this.logger.warn(text);
-    else this.logger.debug(text);
+    const withdrawn = await this.noteAbsences(startedAt, { listed, changed, orphans });
+    const report = { listed, changed, orphans, withdrawn };
+    this.tell(report);
     return report;
   }
 
-  private async noteSightings(page: readonly ListedProxy[]): Promise<void> {
+  private tell({ listed, changed, orphans, withdrawn }: SweepReport): void {
+    const text = `the upstream lists ${listed} proxies; ${changed} changed, ${orphans} new orphans, ${withdrawn} withdrawn`;
+    if (orphans + withdrawn > 0) this.logger.warn(text);
+    else if (changed > 0) this.logger.log(text);
+    else this.logger.debug(text);
+  }
+
+  private async noteSightings(ids: readonly string[]): Promise<void> {
     await queryRows(
       this.dataSource,
       'INSERT INTO sweep_sightings SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING',
-      [page.map(({ id }) => id)],
+      [ids],
     );
   }
 
-  /** The end of a proxy is left to its prolongation while one is open, or was settled after the page was asked for. */
+  /**
+   * What is listed again is no longer withdrawn. The end of a proxy is left to its prolongation while one is open, or was settled
+   * after the page was asked for.
+   */
   private async takeOverChanges(page: readonly ListedProxy[], askedAt: Date): Promise<number> {
     const changed = await queryRows(
       this.dataSource,
       `UPDATE proxies
           SET host = listed.host, port = listed.port, login = listed.login, password = listed.password,
-              date_start = listed.date_start, date_end = listed.date_end, active = listed.date_end > now(), absences = 0
+              date_start = listed.date_start, date_end = listed.date_end, active = listed.date_end > now(),
+              absences = 0, withdrawn_at = NULL
          FROM ${PAGE}
         WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
           AND (absences > 0 OR (proxies.host, proxies.port, proxies.login, proxies.password, proxies.date_start, proxies.date_end)
@@ -109,7 +124,8 @@ export class SweepService {
          FROM ${PAGE}
         WHERE starts_with(tag, ${TAG_PREFIX_SQL})
           AND NOT EXISTS (SELECT FROM proxies WHERE provider = $1 AND provider_proxy_id = listed.id)
-          AND NOT EXISTS (SELECT FROM orders WHERE orders.tag = listed.tag AND (closed_at IS NULL OR closed_at >= $3))
+          AND NOT EXISTS (SELECT FROM orders leader JOIN orders member ON member.group_id = leader.id
+                           WHERE leader.tag = listed.tag AND (member.closed_at IS NULL OR member.closed_at >= $3))
        ON CONFLICT DO NOTHING
        RETURNING id`,
       [this.provider.name, this.json(page), askedAt],
@@ -117,16 +133,37 @@ export class SweepService {
     return orphans.length;
   }
 
-  private async noteAbsences(startedAt: Date): Promise<number> {
-    const absent = await queryRows<{ absences: number }>(
+  /** @throws Error when what was sighted is no longer there to be compared with */
+  private async noteAbsences(startedAt: Date, report: Omit<SweepReport, 'withdrawn'>): Promise<number> {
+    const [last] = await queryRows<{ id: number | null }>(
       this.dataSource,
-      `UPDATE proxies SET absences = absences + 1
-        WHERE provider = $1 AND absences < 2 AND date_end > now() AND created_at < $2
-          AND NOT EXISTS (SELECT FROM sweep_sightings seen WHERE seen.provider_proxy_id = proxies.provider_proxy_id)
-       RETURNING absences`,
-      [this.provider.name, startedAt],
+      'SELECT max(id) AS id FROM proxies',
     );
-    return absent.filter(({ absences }) => absences === 2).length;
+    let withdrawn = 0;
+    for (let after = 0; after < (last?.id ?? 0); after += COMPARED_AT_ONCE) {
+      await this.lease.renew({ ...report, withdrawn });
+      const [absent] = await queryRows<{ withdrawn: number; comparable: boolean }>(
+        this.dataSource,
+        `WITH mark AS (
+           SELECT FROM sweep_sightings WHERE provider_proxy_id = $5
+         ),
+         absent AS (
+           UPDATE proxies
+              SET absences = absences + 1,
+                  withdrawn_at = CASE WHEN absences = 1 THEN now() END,
+                  active = active AND absences = 0
+            WHERE id > $3 AND id <= $4 AND provider = $1 AND absences < 2 AND date_end > now() AND created_at < $2
+              AND EXISTS (SELECT FROM mark)
+              AND NOT EXISTS (SELECT FROM sweep_sightings seen WHERE seen.provider_proxy_id = proxies.provider_proxy_id)
+           RETURNING absences
+         )
+         SELECT count(*) FILTER (WHERE absences = 2) AS withdrawn, EXISTS (SELECT FROM mark) AS comparable FROM absent`,
+        [this.provider.name, startedAt, after, after + COMPARED_AT_ONCE, markOf(startedAt)],
+      );
+      if (!absent?.comparable) throw new Error('what the sweep has seen is no longer there');
+      withdrawn += absent.withdrawn;
+    }
+    return withdrawn;
   }
 
   private json(page: readonly ListedProxy[]): string {

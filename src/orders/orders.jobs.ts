@@ -1,0 +1,29 @@
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Jobs } from '../common';
+import { AppConfig } from '../config';
+import { ReconciliationService } from './reconciliation.service';
+import { SweepService } from './sweep.service';
+
+const RECONCILED_AT_ONCE = 20;
+/** How often each replica asks whether a sweep is due, as a part of the interval between two. */
+const SWEEP_ASKS_PER_INTERVAL = 10;
+
+@Injectable()
+export class OrderJobs implements OnApplicationBootstrap {
+  constructor(
+    @Inject(Jobs) private readonly jobs: Jobs,
+    @Inject(AppConfig) private readonly config: AppConfig,
+    @Inject(ReconciliationService) private readonly reconciliation: ReconciliationService,
+    @Inject(SweepService) private readonly sweep: SweepService,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const { reconcileIntervalMs, sweepIntervalSeconds } = this.config;
+    this.jobs.every('reconcile-orders', reconcileIntervalMs, () =>
+      this.reconciliation.settleDue(RECONCILED_AT_ONCE),
+    );
+    this.jobs.every('sweep', (sweepIntervalSeconds * 1000) / SWEEP_ASKS_PER_INTERVAL, () =>
+      this.sweep.sweepWhenDue(sweepIntervalSeconds),
+    );
+  }
+}

@@ -1,0 +1,295 @@
+import { eventually } from './support/built-service';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const ENVIRONMENT = {
+  PROVIDER_RATE_PER_SECOND: '10',
+  PURCHASE_WAIT_MS: '15000',
+  PROVIDER_TIMEOUT_MS: '2000',
+};
+
+interface PurchaseAnswer {
+  readonly status: number;
+  readonly orderId: number;
+  readonly charged: string;
+  readonly proxyIds: string[];
+  readonly detail: unknown;
+}
+
+describe('orders that wait at the same moment', () => {
+  let service: TestService;
+  let inquirer: TestUser;
+  beforeAll(async () => {
+    service = await startTestService({ environment: ENVIRONMENT });
+    inquirer = await service.createUser();
+  }, 30_000);
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    await service.control.resetFaults();
+    await service.control.clearCalls();
+  });
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await eventually(async () => (await openOrders()) === 0);
+    await service.audit({ upstream: true });
+  });
+
+  const openOrders = async (): Promise<number> => {
+    const [row] = await service.dataSource.query<{ count: number }[]>(
+      `SELECT count(*) AS count FROM orders WHERE state IN ('reserved', 'submitting', 'confirming')`,
+    );
+    return row?.count ?? 0;
+  };
+
+  async function buy(
+    user: TestUser,
+    body: { country?: string; period?: number; count?: number; proxy_type?: string } = {},
+    key?: string,
+  ): Promise<PurchaseAnswer> {
+    const { data, error, response } = await user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30, ...body } as never,
+      ...(key !== undefined && { headers: { 'Idempotency-Key': key } }),
+    });
+    return {
+      status: response.status,
+      orderId: data?.order_id ?? 0,
+      charged: data?.price_charged ?? '',
+      proxyIds: (data?.proxies ?? []).map(({ id }) => id),
+      detail: error && 'detail' in error ? error.detail : undefined,
+    };
+  }
+
+  /** Lets no call out until so many orders wait in line: as when others have used up the rate. */
+  async function inLine<Result>(count: number, work: () => Promise<Result>[]): Promise<Result[]> {
+    await knowCatalogue();
+    const pause = (interval: string) =>
+      service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
+    await pause('1 second');
+    const answers = work();
+    await eventually(async () => {
+      await pause('1 second');
+      return (await openOrders()) >= count;
+    });
+    await pause('0');
+    return Promise.all(answers);
+  }
+
+  /** So that it is known who came first. */
+  const oneAfterTheOther = <Result>(
+    group: readonly TestUser[],
+    order: (user: TestUser) => Promise<Result>,
+  ): Promise<Result>[] =>
+    group.map(async (user, at) => {
+      await eventually(async () => (await openOrders()) >= at);
+      return order(user);
+    });
+
+  /** What orders are checked against is known already: no call is needed for it. */
+  async function knowCatalogue(): Promise<void> {
+    await inquirer.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    for (const country of ['ru', 'us', 'de', 'nl']) {
+      await inquirer.api.GET('/countries/{country}/count', { params: { path: { country }, query: {} } });
+    }
+  }
+
+  const users = (count: number, balance?: string): Promise<TestUser[]> =>
+    Promise.all(Array.from({ length: count }, () => service.createUser(balance ? { balance } : {})));
+
+  it('are bought in one call, and each keeps its own charge, answer and proxies', async () => {
+    const group = await users(5);
+    const answers = await inLine(5, () =>
+      group.map((user, at) => buy(user, { count: at + 1 }, `group-${at}`)),
+    );
+    expect(answers.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
+      [200, 1],
+      [200, 2],
+      [200, 3],
+      [200, 4],
+      [200, 5],
+    ]);
+    expect(answers.map(({ charged }) => charged)).toEqual(['25.08', '50.16', '75.24', '100.32', '125.40']);
+    expect(new Set(answers.flatMap(({ proxyIds }) => proxyIds)).size).toBe(15);
+
+    expect(await service.control.getCalls('buy')).toMatchObject([{ parameters: { count: '15' } }]);
+    for (const [at, user] of group.entries()) {
+      const again = await buy(user, { count: at + 1 }, `group-${at}`);
+      expect(again).toMatchObject({
+        status: 200,
+        orderId: answers[at]?.orderId,
+        proxyIds: answers[at]?.proxyIds,
+      });
+      expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });
+    }
+    // What the provider took for all of them is spread over them, to the last fraction.
+    const [sum] = await service.dataSource.query<{ charge: string; quote: string }[]>(
+      `SELECT sum(provider_charge) AS charge, sum(provider_price) AS quote FROM orders WHERE id = ANY ($1)`,
+      [answers.map(({ orderId }) => orderId)],
+    );
+    expect(sum).toEqual({ charge: '313.5000', quote: '313.5000' });
+  });
+
+  it('travel apart when they are of another kind', async () => {
+    const [one, two, three, four] = await users(4);
+    if (!one || !two || !three || !four) throw new Error('no users');
+    const answers = await inLine(4, () => [
+      buy(one),
+      buy(two, { country: 'de' }),
+      buy(three, { proxy_type: 'socks' }),
+      buy(four, { period: 7 }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(await service.control.getCalls('buy')).toHaveLength(4);
+  });
+
+  it('are delivered once after a lost answer, by one look for all of them', async () => {
+    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', match: { country: 'ru' } });
+    const group = await users(4);
+    const answers = await inLine(group.length, () => group.map((user) => buy(user)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(await service.control.getCalls('buy')).toHaveLength(1);
+    expect(await service.control.getCalls('getproxy')).toHaveLength(1);
+  });
+
+  it('are all given back when the lost call bought nothing, and only on evidence', async () => {
+    await service.control.orderFault({ method: 'buy', kind: 'reset', match: { country: 'ru' } });
+    const group = await users(3, '100.00');
+    const answers = await inLine(group.length, () => group.map((user) => buy(user)));
+    for (const { status, detail } of answers) {
+      expect(status).toBe(503);
+      expect(detail).toMatch(/^Service temporarily unavailable: order \d+ is being confirmed$/);
+    }
+    for (const user of group) expect((await service.balanceOf(user)).held).toBe('25.08');
+    await eventually(async () => (await openOrders()) === 0);
+    for (const user of group) {
+      expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
+    }
+    expect(await service.control.getCalls('buy')).toHaveLength(1);
+  }, 20_000);
+
+  it('are bought one by one, in order of arrival, when there is not enough for all', async () => {
+    const group = await users(4);
+    await knowCatalogue();
+    // Less than we know of: others buy there as well.
+    await service.control.setStock('6', 'nl', 5);
+    const answers = await inLine(4, () =>
+      oneAfterTheOther(group, (user) => buy(user, { country: 'nl', count: 2 })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400, 400]);
+    expect(answers[3]?.detail).toBe('Not enough proxies available');
+    const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
+    expect(counts).toEqual(['8', '2', '2', '2', '2']);
+    for (const user of group.slice(2)) {
+      expect(await service.balanceOf(user)).toEqual({ available: '10000.00', held: '0.00' });
+    }
+  }, 30_000);
+
+  it('share a short delivery in order of arrival, and pay for what they got', async () => {
+    await service.control.orderFault({
+      method: 'buy',
+      kind: 'short-list',
+      shortBy: 3,
+      match: { country: 'ru' },
+    });
+    const group = await users(3);
+    const answers = await inLine(3, () => oneAfterTheOther(group, (user) => buy(user, { count: 2 })));
+    expect(answers.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
+      [200, 2],
+      [200, 1],
+      [400, 0],
+    ]);
+    expect(answers.map(({ charged }) => charged)).toEqual(['50.16', '25.08', '']);
+  });
+
+  it('do not keep a user waiting behind one who orders much', async () => {
+    const [busy, single] = await users(2, '100000.00');
+    if (!busy || !single) throw new Error('no users');
+    const done: string[] = [];
+    const note = async (name: string, answer: Promise<PurchaseAnswer>): Promise<PurchaseAnswer> => {
+      const result = await answer;
+      if (result.status === 200) done.push(name);
+      return result;
+    };
+    const periods = [3, 7, 14, 30, 60, 90];
+    await inLine(7, () => {
+      const many = periods.map((period) => note('busy', buy(busy, { period })));
+      const late = eventually(async () => (await openOrders()) >= periods.length).then(() =>
+        note('single', buy(single, { country: 'de', period: 30 })),
+      );
+      return [...many, late];
+    });
+    expect(done).toHaveLength(7);
+    expect(done.indexOf('single')).toBeLessThan(3);
+  }, 30_000);
+
+  it('are prolonged together when the period is the same, each by its own end', async () => {
+    const [user] = await users(1);
+    if (!user) throw new Error('no user');
+    const { proxyIds } = await buy(user, { count: 4 });
+    await service.control.clearCalls();
+    await service.control.orderFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
+    const answers = await inLine(4, () =>
+      proxyIds.map((id) =>
+        user.api.POST('/proxies/{proxy_id}/prolong', {
+          params: { path: { proxy_id: id } },
+          body: { period: 30 },
+        }),
+      ),
+    );
+    const statuses = answers.map(({ response }) => response.status).sort((a, b) => a - b);
+    // A yes for one whose end did not move is no yes: that one is looked for, and given back on evidence.
+    expect(statuses).toEqual([200, 200, 200, 503]);
+    expect(await service.control.getCalls('prolong')).toHaveLength(1);
+    await eventually(async () => (await openOrders()) === 0);
+  }, 30_000);
+
+  it('are prolonged after one listing of everything when that takes fewer calls', async () => {
+    const owners = await users(4);
+    const owned: { user: TestUser; proxyId: string }[] = [];
+    for (const user of owners) owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
+    await service.dataSource.query(
+      `INSERT INTO job_runs (name, holder, lease_seconds, leased_until, started_at, finished_at, report)
+       VALUES ('sweep', gen_random_uuid(), 1, now(), now(), now(), '{"listed": 30}')
+       ON CONFLICT (name) DO UPDATE SET report = excluded.report`,
+    );
+    await service.control.clearCalls();
+    const answers = await inLine(4, () =>
+      owned.map(({ user, proxyId }) =>
+        user.api.POST('/proxies/{proxy_id}/prolong', {
+          params: { path: { proxy_id: proxyId } },
+          body: { period: 30 },
+        }),
+      ),
+    );
+    expect(answers.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
+    const listings = await service.control.getCalls('getproxy');
+    expect(listings.map(({ parameters }) => parameters['descr'])).toEqual([undefined]);
+    expect(await service.control.getCalls('prolong')).toHaveLength(1);
+  }, 30_000);
+});
+
+describe('an order whose turn does not come', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService({ environment: { ...ENVIRONMENT, PURCHASE_WAIT_MS: '300' } });
+  });
+  afterAll(() => service.close());
+
+  it('leaves the line after PURCHASE_WAIT_MS, never sent, with the money back', async () => {
+    const user = await service.createUser({ balance: '100.00' });
+    await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });
+    await service.dataSource.query(`UPDATE call_slots SET paused_until = now() + interval '3 seconds'`);
+    const { response, error } = await user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30 } as never,
+    });
+    expect(response.status).toBe(503);
+    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect(Number(response.headers.get('Retry-After'))).toBeGreaterThan(0);
+    expect(await service.dataSource.query('SELECT state, failure FROM orders')).toEqual([
+      { state: 'refunded', failure: 'busy' },
+    ]);
+    expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
+    expect(await service.control.getCalls('buy')).toEqual([]);
+    await service.audit({ upstream: true });
+  });
+});
