@@ -22,6 +22,7 @@ const DIST = join(ROOT, 'dist');
 const STAMP = 'sources.sha256';
 const CACHE = join(ROOT, 'node_modules', '.cache', 'build-if-stale');
 const LOCK = join(CACHE, 'lock');
+const SOURCES = ['src', 'bench'];
 const CONFIGURATION = /^(ormconfig\.ts|tsconfig.*\.json|nest-cli\.json|package\.json|package-lock\.json)$/;
 
 const LOCK_TIMEOUT_MS = 180_000;
@@ -45,8 +46,10 @@ function isFresh() {
 
 /** Of the names, sizes and times of all that the build is made from: changes with any edit, addition, removal and checkout. */
 function sourcesDigest() {
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.endsWith('.spec.ts'))
+  const sources = SOURCES.map((directory) => join(ROOT, directory))
+    .filter((directory) => existsSync(directory))
+    .flatMap((directory) => readdirSync(directory, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.spec.ts'))
     .map((entry) => join(entry.parentPath, entry.name));
   const configuration = readdirSync(ROOT)
     .filter((name) => CONFIGURATION.test(name))

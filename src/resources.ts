@@ -55,10 +55,14 @@ async function acquireDatabase(
 }
 
 async function acquireUpstream(
-  { provider, dataDir }: Environment,
+  { provider, dataDir, sandboxProfile }: Environment,
   onNote: (line: string) => void,
 ): Promise<Acquired<AppConfig['upstream']>> {
   if (provider.kind === 'px6') return { value: provider, release: nothingToRelease };
-  const sandbox = await acquireLocalSandbox({ directory: join(dataDir, 'sandbox'), onNote });
+  const sandbox = await acquireLocalSandbox({
+    directory: join(dataDir, 'sandbox'),
+    profile: sandboxProfile,
+    onNote,
+  });
   return { value: sandbox, release: () => sandbox.release() };
 }

@@ -4,6 +4,7 @@ import {
   BUILD_TIMEOUT_MS,
   type BuiltService,
   ensureBuild,
+  eventually,
   killLeftovers,
   type Outcome,
   runCli,
@@ -230,6 +231,61 @@ describe('the command line', () => {
 
     it('are those of users that there are', async () => {
       expect(await refusalOf('balance credit --user 999999 --amount 1 --reason test')).toBe('User not found');
+    });
+  });
+
+  describe('status', () => {
+    const NOTHING = {
+      provider_balance: null,
+      orders_waiting: 0,
+      orders_confirming: 0,
+      orders_in_review: 0,
+      catalogue: [],
+      jobs: [],
+      replicas: [],
+    };
+
+    it('is what there is, before any service ran, and the command is no replica itself', async () => {
+      const empty = await createTestDatabase();
+      try {
+        expect(await answerTo('status', { DATABASE_URL: empty.url })).toEqual(NOTHING);
+        expect(await answerTo('status', { DATABASE_URL: empty.url })).toEqual(NOTHING);
+      } finally {
+        await empty.drop();
+      }
+    });
+
+    it('has the service that runs, its jobs and what it was told by the provider', async () => {
+      const own = await createTestDatabase();
+      const dataDir = await createTestDirectory();
+      const service = await startBuiltService({
+        ...environment,
+        DATABASE_URL: own.url,
+        DATA_DIR: dataDir,
+        SWEEP_INTERVAL_SECONDS: '1',
+        ACTIVE_FLAGS_INTERVAL_SECONDS: '1',
+      });
+      try {
+        await eventually(async () => {
+          const [there] = await query<{ all: boolean }>(
+            own,
+            `SELECT EXISTS (SELECT FROM replica_reports) AND EXISTS (SELECT FROM provider_accounts) AND
+                    (SELECT count(*) = 2 FROM job_runs WHERE name IN ('active-flags', 'sweep') AND finished_at IS NOT NULL) AS all`,
+          );
+          return there?.all;
+        });
+        expect(await answerTo('status', { DATABASE_URL: own.url })).toMatchObject({
+          provider_balance: { amount: '1000000.00', seen_at: MOMENT, is_low: false },
+          jobs: expect.arrayContaining(
+            ['active-flags', 'sweep'].map((name) => expect.objectContaining({ name, started_at: MOMENT })),
+          ),
+          replicas: [{ pid: service.pid, reported_at: MOMENT, started_at: MOMENT }],
+        });
+      } finally {
+        await service.stop();
+        await own.drop();
+        await removeTestDirectory(dataDir);
+      }
     });
   });
 

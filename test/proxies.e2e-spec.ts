@@ -136,6 +136,33 @@ describe('A proxy', () => {
   });
 });
 
+describe('A proxy that the provider has withdrawn', () => {
+  it('is inactive, whatever its end and the flag that staff see', async () => {
+    const user = await service.createUser();
+    const [withdrawn = 0, kept = 0] = await insert(user, 2, { active: true });
+    await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
+    const shown = [
+      { id: String(withdrawn), active: false },
+      { id: String(kept), active: true },
+    ];
+    expect(await list(user)).toMatchObject(shown);
+    expect((await download(user)).json()).toMatchObject(shown);
+    expect((await download(user, '?active_only=true')).json()).toMatchObject(shown.slice(1));
+    expect((await download(user, '?active_only=true&format=txt')).text).toBe(
+      '127.0.0.1:8080:login2:password2\n',
+    );
+  });
+
+  it('is active again when it is there again', async () => {
+    const user = await service.createUser();
+    await insert(user, 1);
+    await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE user_id = $1', [user.id]);
+    expect(await list(user)).toMatchObject([{ active: false }]);
+    await service.dataSource.query('UPDATE proxies SET withdrawn_at = NULL WHERE user_id = $1', [user.id]);
+    expect(await list(user)).toMatchObject([{ active: true }]);
+  });
+});
+
 describe('GET /proxies/export', () => {
   it('is a JSON file with what GET /proxies answers', async () => {
     const user = await service.createUser();

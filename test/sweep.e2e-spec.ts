@@ -34,7 +34,7 @@ describe('the full sweep', () => {
 
   it('changes nothing when both sides agree', async () => {
     await buy(await service.createUser(), 3);
-    expect(await run()).toEqual({ listed: 3, changed: 0, orphans: 0, missing: 0 });
+    expect(await run()).toEqual({ listed: 3, changed: 0, orphans: 0, withdrawn: 0 });
   });
 
   it('takes over that a proxy moved, and a new end', async () => {
@@ -64,7 +64,7 @@ describe('the full sweep', () => {
     for (const count of [1000, 1000, 500]) {
       await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count } });
     }
-    expect(await run()).toEqual({ listed: 2500, changed: 0, orphans: 0, missing: 0 });
+    expect(await run()).toEqual({ listed: 2500, changed: 0, orphans: 0, withdrawn: 0 });
   });
 
   it('keeps what is under our tags and of no order, once, and leaves others’ alone', async () => {
@@ -98,19 +98,138 @@ describe('the full sweep', () => {
     await service.control.resetFaults();
   });
 
-  it('believes an absence the second time, and a return at once', async () => {
+  it('changes no row, twice over, while both sides agree', async () => {
     const user = await service.createUser();
-    const [proxy] = await buy(user);
-    await service.dataSource.query(`UPDATE proxies SET provider_proxy_id = 'x' || provider_proxy_id`);
-    expect(await run()).toMatchObject({ missing: 0 });
-    expect(await run()).toMatchObject({ missing: 1 });
-    expect(await run()).toMatchObject({ missing: 0 });
-    await service.dataSource.query('UPDATE proxies SET provider_proxy_id = substr(provider_proxy_id, 2)');
-    await service.dataSource.query('TRUNCATE orphans');
-    expect(await run()).toMatchObject({ changed: 1 });
-    const [{ absences }] = await service.dataSource.query('SELECT absences FROM proxies WHERE id = $1', [
-      proxy?.id,
-    ]);
+    await buy(user, 3);
+    const versions = () => service.dataSource.query('SELECT id, xmin::text FROM proxies ORDER BY id');
+    await run();
+    const before = await versions();
+    await run();
+    expect(await versions()).toEqual(before);
+  });
+
+  describe('of a proxy that the upstream has withdrawn', () => {
+    let user: TestUser;
+    let bought: { id: string }[];
+
+    const order = () =>
+      user.api.POST('/proxies/buy', {
+        params: { header: { 'Idempotency-Key': 'withdrawn' } },
+        body: { country: 'ru', period: 30, count: 2 },
+      });
+    const exported = async (query: string) => {
+      const response = await fetch(`${service.baseUrl}/proxies/export?${query}`, {
+        headers: { Authorization: `Bearer ${user.token}` },
+      });
+      return (await response.json()) as { id: string; active: boolean }[];
+    };
+    const activity = (proxies: readonly { active?: boolean }[] | undefined) =>
+      proxies?.map(({ active }) => active);
+    const stored = () =>
+      service.dataSource.query(
+        'SELECT absences, withdrawn_at IS NOT NULL AS withdrawn, active FROM proxies ORDER BY id',
+      );
+
+    beforeEach(async () => {
+      user = await service.createUser();
+      bought = (await order()).data?.proxies ?? [];
+      await service.control.withdrawProxy(await providerIdOf(bought[0]?.id));
+    });
+
+    it('believes it the second time', async () => {
+      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0 });
+      expect(activity((await user.api.GET('/proxies')).data)).toEqual([true, true]);
+      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 1 });
+      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0 });
+      expect(await stored()).toEqual([
+        { absences: 2, withdrawn: true, active: false },
+        { absences: 0, withdrawn: false, active: true },
+      ]);
+    });
+
+    it('shows it as inactive in every answer', async () => {
+      await run();
+      await run();
+      expect(activity((await user.api.GET('/proxies')).data)).toEqual([false, true]);
+      expect(activity(await exported('format=json'))).toEqual([false, true]);
+      expect((await exported('active_only=true')).map(({ id }) => id)).toEqual([bought[1]?.id]);
+      const repeated = await order();
+      expect(repeated.response.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(activity(repeated.data?.proxies)).toEqual([false, true]);
+    });
+
+    it('changes no row again', async () => {
+      await run();
+      await run();
+      const versions = () => service.dataSource.query('SELECT id, xmin::text FROM proxies ORDER BY id');
+      const before = await versions();
+      await run();
+      expect(await versions()).toEqual(before);
+    });
+
+    it('says to the audit that it is known', async () => {
+      await run();
+      await run();
+      await service.audit({ upstream: true });
+    });
+  });
+
+  describe('of a proxy that the upstream lists again', () => {
+    const hide = () =>
+      service.dataSource.query(`UPDATE proxies SET provider_proxy_id = 'x' || provider_proxy_id`);
+    const unhide = () =>
+      service.dataSource.query('UPDATE proxies SET provider_proxy_id = substr(provider_proxy_id, 2)');
+
+    it('forgets the absences, and shows it as active at once', async () => {
+      const user = await service.createUser();
+      const bought = await buy(user);
+      await hide();
+      await run();
+      await run();
+      expect((await user.api.GET('/proxies')).data).toMatchObject([{ active: false }]);
+      await unhide();
+      await service.dataSource.query('TRUNCATE orphans');
+      expect(await run()).toEqual({ listed: 1, changed: 1, orphans: 0, withdrawn: 0 });
+      expect((await user.api.GET('/proxies')).data).toEqual(bought);
+      const [row] = await service.dataSource.query('SELECT absences, withdrawn_at, active FROM proxies');
+      expect(row).toEqual({ absences: 0, withdrawn_at: null, active: true });
+    });
+
+    it('begins to count anew', async () => {
+      await buy(await service.createUser());
+      for (let times = 0; times < 3; times++) {
+        await hide();
+        expect(await run()).toMatchObject({ withdrawn: 0 });
+        await unhide();
+        await service.dataSource.query('TRUNCATE orphans');
+        expect(await run()).toMatchObject({ changed: 1, withdrawn: 0 });
+      }
+    });
+  });
+
+  it('does not take a proxy for withdrawn whose rental is over', async () => {
+    const [proxy] = await buy(await service.createUser());
+    const id = await providerIdOf(proxy?.id);
+    await service.control.changeProxy(id, { unixtimeEnd: Math.floor(Date.now() / 1000) - 60 });
+    await run();
+    await service.control.withdrawProxy(id);
+    await run();
+    expect(await run()).toMatchObject({ withdrawn: 0 });
+    const [row] = await service.dataSource.query('SELECT absences, withdrawn_at, active FROM proxies');
+    expect(row).toEqual({ absences: 0, withdrawn_at: null, active: false });
+  });
+
+  it('believes no absence when the database has lost what was seen', async () => {
+    await buy(await service.createUser());
+    // What a crash of the database does to the table, while the sweep waits for its page.
+    await run();
+    const gate = await service.control.orderGate({ method: 'getproxy', stage: 'received' });
+    const swept = run();
+    await service.control.untilGateReached(gate);
+    await service.dataSource.query('TRUNCATE sweep_sightings');
+    await service.control.openGate(gate);
+    await expect(swept).rejects.toThrow('what the sweep has seen is no longer there');
+    const [{ absences }] = await service.dataSource.query('SELECT absences FROM proxies');
     expect(absences).toBe(0);
   });
 
@@ -137,5 +256,14 @@ describe('the full sweep', () => {
     expect(reports.filter((report) => report !== null)).toHaveLength(1);
     expect(await sweep.sweepWhenDue(3600)).toBeNull();
     expect(await sweep.sweepWhenDue(0)).not.toBeNull();
+  });
+
+  it('leaves what it did with the job', async () => {
+    await buy(await service.createUser(), 2);
+    const report = await run();
+    const [kept] = await service.dataSource.query(
+      `SELECT report, finished_at IS NOT NULL AS finished FROM job_runs WHERE name = 'sweep'`,
+    );
+    expect(kept).toEqual({ report, finished: true });
   });
 });

@@ -7,6 +7,7 @@ import { readEnvironment } from '../config';
 import { migrate } from '../database';
 import { LedgerService } from '../ledger';
 import { acquireResources } from '../resources';
+import { StatusService } from '../status';
 import { UsersService, type User } from '../users';
 import { parseAmount, parseDurationMs, parseId, parseScopes, parseText } from './options';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -132,6 +133,11 @@ export function createCli(): Command {
         ),
       );
   }
+
+  cli
+    .command('status')
+    .description('How the service stands: orders under way, the provider, the catalogue, jobs and replicas')
+    .action(() => withServices((app) => app.get(StatusService).read()));
 
   cli
     .command('audit')

@@ -1,3 +1,4 @@
+export { ActiveFlagsService } from './active-flags.service';
 export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';

@@ -1,13 +1,15 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { ActiveFlagsService } from './active-flags.service';
 import { ProxiesController } from './proxies.controller';
+import { ProxyJobs } from './proxies.jobs';
 import { ProxiesService } from './proxies.service';
 import { Proxy } from './proxy.entity';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Proxy])],
   controllers: [ProxiesController],
-  providers: [ProxiesService],
-  exports: [ProxiesService],
+  providers: [ProxiesService, ActiveFlagsService, ProxyJobs],
+  exports: [ProxiesService, ActiveFlagsService],
 })
 export class ProxiesModule {}

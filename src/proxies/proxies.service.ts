@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { MoreThan, Repository } from 'typeorm';
+import { In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
@@ -42,7 +42,7 @@ export class ProxiesService {
           userId,
           id: MoreThan(lastId),
           ...(filter.proxyType && { proxyType: filter.proxyType }),
-          ...(filter.activeOnly && { dateEnd: MoreThan(now) }),
+          ...(filter.activeOnly && { dateEnd: MoreThan(now), withdrawnAt: IsNull() }),
         },
         order: { id: 'ASC' },
         take: BATCH_SIZE,
@@ -70,6 +70,15 @@ export class ProxiesService {
       order: { id: 'ASC' },
     });
     return this.shown(proxies);
+  }
+
+  /** Of these, those that the upstream has taken away, and when that was found. */
+  async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
+    const withdrawn = await this.proxies.find({
+      select: { id: true, withdrawnAt: true },
+      where: { id: In([...proxyIds]), withdrawnAt: Not(IsNull()) },
+    });
+    return new Map(withdrawn.flatMap(({ id, withdrawnAt }) => (withdrawnAt ? [[id, withdrawnAt]] : [])));
   }
 
   private shown(proxies: readonly Proxy[]): ProxyOut[] {

@@ -15,6 +15,7 @@ import {
 @Index('proxies_user_id_idx', ['userId', 'id'])
 @Index('proxies_order_id_idx', ['orderId'])
 @Index('proxies_expiring_idx', ['dateEnd'], { where: 'active' })
+@Index('proxies_inactive_idx', ['dateEnd'], { where: 'NOT active AND withdrawn_at IS NULL' })
 @Check('proxies_proxy_type_check', `proxy_type IN ('http', 'socks')`)
 @Check('proxies_version_check', `version IN ('6', '4', '4s')`)
 export class Proxy {
@@ -64,13 +65,20 @@ export class Proxy {
   @Column({ type: 'timestamptz', nullable: true })
   dateEnd!: Date | null;
 
-  /** For staff and reports. Customers are told whether `dateEnd` lies ahead at the moment of the answer. */
+  /**
+   * For staff and reports, refreshed now and then. Customers are told whether `dateEnd` lies ahead at the moment of the answer, and
+   * it was not withdrawn.
+   */
   @Column({ type: 'boolean', default: true })
   active!: boolean;
 
   /** In how many full sweeps in a row the upstream did not list it, up to 2: not believed before the second. */
   @Column({ type: 'smallint', default: 0 })
   absences!: number;
+
+  /** When it was found that the upstream has taken it away: it no longer works, whatever its end. Null again once it is listed. */
+  @Column({ type: 'timestamptz', nullable: true })
+  withdrawnAt!: Date | null;
 
   @Column({ type: 'text', nullable: true })
   descr!: string | null;

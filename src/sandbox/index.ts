@@ -1,6 +1,7 @@
 export { startSandbox, type RunningSandbox, type SandboxOptions } from './sandbox';
 export { DirectoryInUseError } from './directory-lock';
 export { SandboxControl } from './control/control-client';
+export { PROFILES, type Profile, type ProfileName } from './profiles';
 export { WireClient, type WireAnswer } from './wire-client';
 export type { Fault, FaultKind, FaultOrder, RequestFilter } from './faults/fault';
 export type { GateOrder, GateStage, GateVerdict } from './faults/gates';

@@ -159,8 +159,15 @@ test('of many that start at once after a kill -9, one runs', async () => {
   await expect(firstThree).resolves.toEqual([3, 3, 3]);
 });
 
+test('a profile is set from the start', async () => {
+  const { address } = await startedSandbox('--profile', 'realistic');
+
+  expect(await new SandboxControl(address.controlUrl).getFaults()).not.toEqual([]);
+});
+
 test.each([
   [['--port', '70000'], '--port'],
+  [['--profile', 'slow'], '--profile must be one of quick, realistic'],
   [['--api-key', 'a/b'], '--api-key'],
   [['--colour'], '--colour'],
 ])('arguments %j are refused in a line that names them', async (args, word) => {

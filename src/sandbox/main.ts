@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DirectoryInUseError } from './directory-lock';
 import { writePrivateFile } from './private-file';
+import { isProfileName, PROFILE_NAMES, type ProfileName } from './profiles';
 import { startSandbox, type RunningSandbox, type SandboxOptions } from './sandbox';
 
 const DEFAULT_DIRECTORY = '.data/sandbox';
@@ -28,6 +29,7 @@ function readCommand(): Command {
     port: values.port === undefined ? usualPorts() : readPort('--port', values.port),
     controlPort: readPort('--control-port', values['control-port'] ?? '0'),
     ...(values['api-key'] !== undefined && { apiKey: readApiKey(values['api-key']) }),
+    ...(values.profile !== undefined && { profile: readProfile(values.profile) }),
     ...(values['no-rate-limit'] && { rateLimitPerSecond: null }),
     untilUnused: values['until-unused'] ?? false,
   };
@@ -41,6 +43,7 @@ function parseArguments() {
         port: { type: 'string' },
         'control-port': { type: 'string' },
         'api-key': { type: 'string' },
+        profile: { type: 'string' },
         'no-rate-limit': { type: 'boolean' },
         'until-unused': { type: 'boolean' },
       },
@@ -58,6 +61,11 @@ function readPort(name: string, text: string): number {
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new BadArguments(`${name} must be a port number`);
   return port;
+}
+
+function readProfile(name: string): ProfileName {
+  if (!isProfileName(name)) throw new BadArguments(`--profile must be one of ${PROFILE_NAMES.join(', ')}`);
+  return name;
 }
 
 /** It becomes a part of a path. */

@@ -12,6 +12,7 @@ import { ProxyExits } from './exits/proxy-exits';
 import { FaultPlan } from './faults/fault-plan';
 import { Gates } from './faults/gates';
 import { listenOnFirstFree } from './listen';
+import { PROFILES, type ProfileName } from './profiles';
 import { SandboxClock } from './sandbox-clock';
 import { CallLog } from './wire/call-log';
 import type { Latencies } from './wire/latency';
@@ -19,7 +20,6 @@ import { SlidingRateLimit } from './wire/rate-limit';
 import { WireServer } from './wire/wire-server';
 
 const LOOPBACK = '127.0.0.1';
-const DEFAULT_RATE_PER_SECOND = 3;
 const FIRST_LEASE_WITHIN_MS = 15_000;
 
 export interface SandboxOptions {
@@ -32,7 +32,9 @@ export interface SandboxOptions {
   controlPort?: number;
   /** Default: generated, and kept in the directory. */
   apiKey?: string;
-  /** Default 3; null: no limit. */
+  /** Default `quick`. The two below are in its place, where given. */
+  profile?: ProfileName;
+  /** null: no limit. */
   rateLimitPerSecond?: number | null;
   /** How long calls take, by method. */
   latencyMs?: Latencies;
@@ -98,14 +100,15 @@ async function start(
   closers.unshift(() => exits.close());
   await exits.listen();
 
+  const profile = PROFILES[options.profile ?? 'quick'];
   const parts = {
     provider: { ledger, clock, exits, reachablePort: () => exits.portOf('http') },
     apiKey,
     rateLimit: new SlidingRateLimit(
-      options.rateLimitPerSecond === undefined ? DEFAULT_RATE_PER_SECOND : options.rateLimitPerSecond,
+      options.rateLimitPerSecond === undefined ? profile.ratePerSecond : options.rateLimitPerSecond,
     ),
-    latencies: { current: options.latencyMs ?? {} },
-    faults: new FaultPlan(),
+    latencies: { current: options.latencyMs ?? profile.latencies },
+    faults: new FaultPlan(profile.faults),
     gates: new Gates(),
     calls: new CallLog(),
   };

@@ -57,7 +57,8 @@ export class ProxyOut {
     required: false,
     default: true,
     title: 'Active',
-    description: 'True while `date_end` lies in the future at the moment of the answer',
+    description:
+      'True while `date_end` lies in the future at the moment of the answer, unless the provider has withdrawn the proxy',
   })
   active!: boolean;
 
@@ -85,6 +86,7 @@ type ProxyFact =
   | 'version'
   | 'dateStart'
   | 'dateEnd'
+  | 'withdrawnAt'
   | 'descr';
 
 /** What a customer sees of a proxy of theirs at a moment. */
@@ -100,7 +102,7 @@ export function toProxyOut(proxy: Pick<Proxy, ProxyFact>, now: Date): ProxyOut {
     version: proxy.version,
     date_start: isoSeconds(proxy.dateStart),
     date_end: isoSeconds(proxy.dateEnd),
-    active: proxy.dateEnd !== null && proxy.dateEnd > now,
+    active: proxy.dateEnd !== null && proxy.dateEnd > now && proxy.withdrawnAt === null,
     descr: proxy.descr,
   };
 }

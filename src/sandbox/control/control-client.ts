@@ -1,6 +1,7 @@
 import type { Version } from '../catalogue/catalogue';
 import type { Fault, FaultOrder } from '../faults/fault';
 import type { GateOrder, GateVerdict } from '../faults/gates';
+import type { ProfileName } from '../profiles';
 import type { Call } from '../wire/call-log';
 import type { Latencies } from '../wire/latency';
 import type { BookView } from './views';
@@ -61,6 +62,11 @@ export class SandboxControl {
   /** @param price of one proxy, in roubles; null: the period is no longer sold. */
   setPrice(version: Version, periodDays: number, price: string | null): Promise<unknown> {
     return this.ask('POST', '/prices', { version, periodDays, price });
+  }
+
+  /** Replaces latencies, rate limit and the former profile's faults. */
+  setProfile(name: ProfileName): Promise<unknown> {
+    return this.ask('POST', '/profile', { name });
   }
 
   setRateLimit(perSecond: number | null): Promise<unknown> {

@@ -1,4 +1,5 @@
 import { CATALOGUE, VERSIONS } from '../catalogue/catalogue';
+import { PROFILE_NAMES, PROFILES } from '../profiles';
 import type { WireServerParts } from '../wire/wire-server';
 import { BadOrder, Fields } from './fields';
 import { readFaultOrder, readGateOrder, readLatencies } from './orders';
@@ -108,6 +109,13 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
         offsetMs: fields.getInteger('offsetMs', -MOST_OFFSET_MS, MOST_OFFSET_MS),
       });
       return kept();
+    },
+    'POST /profile': ({ body }) => {
+      const profile = PROFILES[new Fields(body, ['name']).getOneOf('name', PROFILE_NAMES)];
+      parts.latencies.current = profile.latencies;
+      parts.rateLimit.perSecond = profile.ratePerSecond;
+      faults.replaceUsual(profile.faults);
+      return done();
     },
     'POST /rate-limit': ({ body }) => {
       const fields = new Fields(body, ['perSecond']);

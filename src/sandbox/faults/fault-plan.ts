@@ -9,20 +9,30 @@ interface PlannedFault {
   hits: number;
 }
 
-/** The faults that are ordered. A request is hit by the first that applies to it. */
+/** The faults that are ordered, and after them the profile's. A request is hit by the first that applies to it. */
 export class FaultPlan {
-  private planned: PlannedFault[] = [];
+  private ordered: PlannedFault[] = [];
+  private usual: PlannedFault[];
   private lastId = 0;
 
+  /** @param usual the profile's */
+  constructor(usual: readonly FaultOrder[] = []) {
+    this.usual = usual.map((order) => this.plan(order));
+  }
+
   order(order: FaultOrder): Fault {
-    this.lastId += 1;
-    const fault = completeFault(this.lastId, order);
-    this.planned.push({ fault, random: seededRandom(fault.seed), hits: 0 });
-    return fault;
+    const planned = this.plan(order);
+    this.ordered.push(planned);
+    return planned.fault;
+  }
+
+  /** Those of another profile, instead. What was ordered stays. */
+  replaceUsual(usual: readonly FaultOrder[]): void {
+    this.usual = usual.map((order) => this.plan(order));
   }
 
   take(method: WireMethodName, parameters: Record<string, string>): Fault | null {
-    for (const planned of this.planned) {
+    for (const planned of [...this.ordered, ...this.usual]) {
       const { fault, random } = planned;
       const isSpent = fault.times !== null && planned.hits >= fault.times;
       if (isSpent || !appliesTo(fault, method, parameters) || random() >= fault.probability) continue;
@@ -33,16 +43,24 @@ export class FaultPlan {
   }
 
   list(): Array<Fault & { hits: number }> {
-    return this.planned.map(({ fault, hits }) => ({ ...fault, hits }));
+    return [...this.ordered, ...this.usual].map(({ fault, hits }) => ({ ...fault, hits }));
   }
 
   cancel(id: number): boolean {
-    const before = this.planned.length;
-    this.planned = this.planned.filter(({ fault }) => fault.id !== id);
-    return this.planned.length < before;
+    const before = this.list().length;
+    this.ordered = this.ordered.filter(({ fault }) => fault.id !== id);
+    this.usual = this.usual.filter(({ fault }) => fault.id !== id);
+    return this.list().length < before;
   }
 
   clear(): void {
-    this.planned = [];
+    this.ordered = [];
+    this.usual = [];
+  }
+
+  private plan(order: FaultOrder): PlannedFault {
+    this.lastId += 1;
+    const fault = completeFault(this.lastId, order);
+    return { fault, random: seededRandom(fault.seed), hits: 0 };
   }
 }

@@ -1,0 +1,72 @@
+import { markdownTable, milliseconds, seconds } from './markdown';
+import type { Attempt } from './load';
+import type { Read } from './reads';
+import { median, percentile } from './statistics';
+
+/** What came of a load of orders. Rates and counts are of the measured time, calls in a second of the whole scenario. */
+export interface OrderFigures {
+  readonly measuredSeconds: number;
+  readonly delivered: readonly Attempt[];
+  readonly answered503: number;
+  /** Calls that bought or prolonged. */
+  readonly moneyCalls: number;
+  /** Of the whole scenario: what was bought at its edges counts on both sides. */
+  readonly ordersPerCall: number;
+  /** Of every kind. */
+  readonly mostCallsInAnySecond: number;
+  readonly answered429: number;
+}
+
+const tookMs = ({ sentAtMs, answeredAtMs }: Attempt): number => answeredAtMs - sentAtMs;
+const sinceFirstMs = ({ firstSentAtMs, answeredAtMs }: Attempt): number => answeredAtMs - firstSentAtMs;
+
+const ORDER_ROWS: readonly (readonly [string, (figures: OrderFigures) => string])[] = [
+  ['delivered a second', (figures) => deliveredPerSecond(figures).toFixed(1)],
+  ['delivered', ({ delivered }) => String(delivered.length)],
+  ['answered 503', ({ answered503 }) => String(answered503)],
+  ['median of a delivered request', ({ delivered }) => seconds(median(delivered.map(tookMs)))],
+  ['p99 of a delivered request', ({ delivered }) => seconds(percentile(delivered.map(tookMs), 99))],
+  ['median from the first request on', ({ delivered }) => seconds(median(delivered.map(sinceFirstMs)))],
+  ['p99 from the first request on', ({ delivered }) => seconds(percentile(delivered.map(sinceFirstMs), 99))],
+  ['buy or prolong calls', ({ moneyCalls }) => String(moneyCalls)],
+  ['delivered orders a call', ({ ordersPerCall }) => ordersPerCall.toFixed(1)],
+  ['most calls in any second', ({ mostCallsInAnySecond }) => String(mostCallsInAnySecond)],
+  ['429 from the upstream', ({ answered429 }) => String(answered429)],
+];
+
+export function deliveredPerSecond({ delivered, measuredSeconds }: OrderFigures): number {
+  return delivered.length / measuredSeconds;
+}
+
+/** One column for each load. */
+export function orderTable(loads: Readonly<Record<string, OrderFigures>>): string {
+  const figures = Object.values(loads);
+  return markdownTable(
+    ['', ...Object.keys(loads)],
+    ORDER_ROWS.map(([title, cell]) => [title, ...figures.map(cell)]),
+  );
+}
+
+export function readTable(reads: readonly Read[]): string {
+  const paths = [...new Set(reads.map(({ path }) => path))];
+  return markdownTable(
+    ['', 'requests', 'not 200', 'median', 'p99'],
+    paths.map((path) => {
+      const own = reads.filter((read) => read.path === path);
+      const times = own.map((read) => read.tookMs);
+      const failed = own.filter(({ status }) => status !== 200);
+      return [
+        `\`GET ${path}\``,
+        String(own.length),
+        String(failed.length),
+        milliseconds(median(times)),
+        milliseconds(percentile(times, 99)),
+      ];
+    }),
+  );
+}
+
+/** How long delivered orders waited: what they took beyond the upstream's own time. */
+export function waitsMs(attempts: readonly Attempt[], upstreamMs: number): number[] {
+  return attempts.filter(({ status }) => status === 200).map((attempt) => sinceFirstMs(attempt) - upstreamMs);
+}

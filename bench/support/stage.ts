@@ -1,0 +1,184 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import { AdministrationModule } from '../../src/administration.module';
+import { AuditService } from '../../src/audit';
+import { ALL_SCOPES, TokensService } from '../../src/auth';
+import { Money } from '../../src/common';
+import { readEnvironment } from '../../src/config';
+import { acquireEmbeddedPostgres, migrate } from '../../src/database';
+import { LedgerService } from '../../src/ledger';
+import { SandboxControl, WireClient } from '../../src/sandbox';
+import { UsersService } from '../../src/users';
+import type { Customer } from './load';
+import { PROJECT, type RunningService, startSandboxProcess, startService } from './processes';
+
+const BALANCE = Money.parse('10000000.00');
+const POLL_MS = 100;
+
+/** Replicas of the service that run side by side, with one configuration. */
+export interface Replicas {
+  readonly baseUrls: readonly string[];
+  /** One after the other, as a load balancer does. */
+  readonly chooseBaseUrl: () => string;
+  stop(): Promise<void>;
+}
+
+/** What the bench plays on: a PostgreSQL and a sandbox of its own, and whatever replicas are started on them. */
+export class Stage {
+  private constructor(
+    readonly control: SandboxControl,
+    readonly wire: WireClient,
+    private readonly environment: Readonly<Record<string, string>>,
+    private readonly office: INestApplicationContext,
+    private readonly running: Set<RunningService>,
+    readonly close: () => Promise<void>,
+  ) {}
+
+  /** @param ratePerSecond of calls that the service may make */
+  static async open(ratePerSecond: number): Promise<Stage> {
+    // Last opened, first closed.
+    const closers: (() => Promise<unknown>)[] = [];
+    const close = async (): Promise<void> => {
+      for (const closer of closers.splice(0).toReversed()) await closer();
+    };
+    try {
+      const directory = await mkdtemp(join(tmpdir(), 'proxy-rental-bench-'));
+      closers.push(() => rm(directory, { recursive: true, force: true }));
+      // mkdtemp makes it the caller's alone, but the user that PostgreSQL runs as under root must enter it.
+      await chmod(directory, 0o755);
+      const postgres = await acquireEmbeddedPostgres({ dataDir: directory, onNote: () => undefined });
+      // It lies elsewhere when its user cannot enter the directory of temporary files.
+      const cluster = await realpath(join(directory, 'postgres'));
+      closers.push(() => rm(cluster, { recursive: true, force: true }));
+      closers.push(() => postgres.release());
+      await migrate(postgres.url);
+
+      const sandboxDirectory = join(directory, 'sandbox');
+      const sandbox = await startSandboxProcess(sandboxDirectory);
+      closers.push(() => sandbox.stop());
+      const { baseUrl, controlUrl, apiKey } = await readAddress(sandboxDirectory);
+
+      const environment = {
+        DATABASE_URL: postgres.url,
+        PX6_API_KEY: apiKey,
+        PX6_BASE_URL: baseUrl,
+        PROVIDER_RATE_PER_SECOND: String(ratePerSecond),
+        LOG_LEVEL: 'error',
+        MIGRATE_ON_START: 'false',
+      };
+      const office = await NestFactory.createApplicationContext(
+        AdministrationModule.with({
+          ...readEnvironment(environment),
+          databaseUrl: postgres.url,
+          upstream: { baseUrl, apiKey },
+        }),
+        { logger: false },
+      );
+      closers.push(() => office.close());
+      const running = new Set<RunningService>();
+      closers.push(() => Promise.all([...running].map((service) => service.stop())));
+      const control = new SandboxControl(controlUrl);
+      return new Stage(control, new WireClient(baseUrl, apiKey), environment, office, running, close);
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  }
+
+  async startReplicas(count: number, environment: Readonly<Record<string, string>>): Promise<Replicas> {
+    const services = await Promise.all(
+      Array.from({ length: count }, async () => {
+        const service = await startService({ ...this.environment, ...environment });
+        this.running.add(service);
+        return service;
+      }),
+    );
+    const baseUrls = services.map(({ baseUrl }) => baseUrl);
+    let turn = 0;
+    return {
+      baseUrls,
+      chooseBaseUrl: () => {
+        turn += 1;
+        return baseUrls[turn % baseUrls.length] ?? '';
+      },
+      stop: async () => {
+        for (const service of services) this.running.delete(service);
+        await Promise.all(services.map((service) => service.stop()));
+      },
+    };
+  }
+
+  async createCustomers(count: number): Promise<Customer[]> {
+    const customers: Customer[] = [];
+    while (customers.length < count) {
+      const { id } = await this.office.get(UsersService).create({ username: 'bench' });
+      await this.office.get(LedgerService).credit(id, BALANCE, 'bench');
+      const { text } = await this.office.get(TokensService).issue({ userId: id, scopes: ALL_SCOPES });
+      customers.push({ id, token: text });
+    }
+    return customers;
+  }
+
+  query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
+    return this.office.get(DataSource).query(statement, parameters);
+  }
+
+  /** Waits until no order is open. Gives how many still are when the time is over. */
+  async untilSettled(timeoutMs: number): Promise<number> {
+    const deadlineMs = performance.now() + timeoutMs;
+    for (;;) {
+      const [{ open } = { open: 0 }] = await this.query<{ open: number }>(
+        `SELECT count(*)::int AS open FROM orders WHERE state IN ('reserved', 'submitting', 'confirming')`,
+      );
+      if (open === 0 || performance.now() > deadlineMs) return open;
+      await pause(POLL_MS);
+    }
+  }
+
+  /** What is wrong with the books, and between them and what the upstream lists. */
+  async audit(): Promise<string[]> {
+    const { checks } = await this.office.get(AuditService).run({ upstream: true });
+    return checks
+      .filter(({ violations }) => violations > 0)
+      .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
+  }
+
+  /** What the figures were measured with, in a line. */
+  async describe(): Promise<string> {
+    const [{ server_version: postgres } = { server_version: '?' }] = await this.query<{
+      server_version: string;
+    }>('SHOW server_version');
+    const { length: cores } = cpus();
+    return [
+      new Date().toISOString().slice(0, 10),
+      `commit ${await describeCommit()}`,
+      `Node ${process.versions.node}`,
+      `PostgreSQL ${postgres.split(' ')[0]}`,
+      `${cores} cores for everything: load, service, database and sandbox`,
+    ].join(', ');
+  }
+}
+
+async function readAddress(
+  directory: string,
+): Promise<{ baseUrl: string; controlUrl: string; apiKey: string }> {
+  return JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
+}
+
+async function describeCommit(): Promise<string> {
+  const git = async (...parameters: string[]): Promise<string> =>
+    (await promisify(execFile)('git', parameters, { cwd: PROJECT })).stdout.trim();
+  try {
+    const isChanged = (await git('status', '--porcelain', '--', 'src', 'bench')) !== '';
+    return `${await git('rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''}`;
+  } catch {
+    return 'unknown';
+  }
+}

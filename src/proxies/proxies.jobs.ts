@@ -1,0 +1,23 @@
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Jobs } from '../common';
+import { AppConfig } from '../config';
+import { ActiveFlagsService } from './active-flags.service';
+
+/** How often each replica asks whether the flags are due, as a part of the interval between two refreshes. */
+const ASKS_PER_INTERVAL = 10;
+
+@Injectable()
+export class ProxyJobs implements OnApplicationBootstrap {
+  constructor(
+    @Inject(Jobs) private readonly jobs: Jobs,
+    @Inject(AppConfig) private readonly config: AppConfig,
+    @Inject(ActiveFlagsService) private readonly activeFlags: ActiveFlagsService,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const { activeFlagsIntervalSeconds } = this.config;
+    this.jobs.every('active-flags', (activeFlagsIntervalSeconds * 1000) / ASKS_PER_INTERVAL, () =>
+      this.activeFlags.refreshWhenDue(activeFlagsIntervalSeconds),
+    );
+  }
+}

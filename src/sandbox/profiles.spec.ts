@@ -1,0 +1,110 @@
+import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '.';
+import { FaultPlan } from './faults/fault-plan';
+import { PROFILES } from './profiles';
+
+/** For what the timers and the machine add. */
+const TOLERANCE_MS = 300;
+const CALLS = 50_000;
+
+let sandbox: RunningSandbox;
+let client: WireClient;
+let control: SandboxControl;
+
+async function start(options: Parameters<typeof startSandbox>[0]): Promise<void> {
+  sandbox = await startSandbox(options);
+  client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+  control = new SandboxControl(sandbox.controlUrl);
+}
+
+async function statuses(calls: number): Promise<number[]> {
+  const answers = await Promise.all(Array.from({ length: calls }, () => client.send('getcountry')));
+  return answers.map(({ status }) => status).sort((a, b) => a - b);
+}
+
+function tookMs({ receivedAtMs, answeredAtMs }: Call): number {
+  return (answeredAtMs ?? Number.NaN) - receivedAtMs;
+}
+
+test('realistic: one call in a hundred meets a fault, the same ones each time', () => {
+  const strike = (): (string | null)[] => {
+    const plan = new FaultPlan(PROFILES.realistic.faults);
+    return Array.from({ length: CALLS }, () => plan.take('getcount', {})?.kind ?? null);
+  };
+  const struck = strike();
+
+  const faults = struck.filter((kind) => kind !== null);
+  expect(faults.length / CALLS).toBeGreaterThan(0.009);
+  expect(faults.length / CALLS).toBeLessThan(0.011);
+  expect(new Set(faults)).toEqual(new Set(PROFILES.realistic.faults.map(({ kind }) => kind)));
+  expect(strike()).toEqual(struck);
+});
+
+describe('over HTTP', () => {
+  afterEach(() => sandbox.close());
+
+  test('realistic: purchases and prolongations take 5 to 7 s, the rest tenths of a second, and a fourth call is refused', async () => {
+    await start({ profile: 'realistic' });
+    await control.resetFaults();
+
+    await Promise.all([
+      client.ask('buy?count=1&period=7&country=nl&version=4'),
+      client.send('prolong?period=7&ids=1'),
+      client.ask('getcountry'),
+    ]);
+    const calls = await control.getCalls();
+    for (const call of calls) {
+      const [minMs, maxMs] = ['buy', 'prolong'].includes(call.method) ? [5000, 7000] : [100, 400];
+      expect(tookMs(call)).toBeGreaterThan(minMs - 2);
+      expect(tookMs(call)).toBeLessThan(maxMs + TOLERANCE_MS);
+    }
+    expect(calls).toHaveLength(3);
+    expect(await statuses(4)).toEqual([200, 200, 200, 429]);
+  });
+
+  test('what is given beside a profile goes before it', async () => {
+    await start({ profile: 'realistic', rateLimitPerSecond: null, latencyMs: {} });
+    await control.resetFaults();
+
+    expect(await statuses(20)).toEqual(Array.from({ length: 20 }, () => 200));
+    const calls = await control.getCalls();
+    expect(Math.min(...calls.map(tookMs))).toBeLessThan(100);
+  });
+
+  test('another profile replaces latencies, rate and faults of the one before, and nothing that was ordered', async () => {
+    await start({ rateLimitPerSecond: null });
+    const ordered = await control.orderFault({ method: 'check', kind: 'hang' });
+    await control.setLatencies({ any: 1 });
+
+    await control.setProfile('realistic');
+    expect((await control.getFaults()).map(({ kind }) => kind)).toEqual([
+      'hang',
+      ...PROFILES.realistic.faults.map(({ kind }) => kind),
+    ]);
+
+    await control.setProfile('quick');
+    expect((await control.getFaults()).map(({ id }) => id)).toEqual([ordered]);
+    expect(await statuses(4)).toEqual([200, 200, 200, 429]);
+    const calls = await control.getCalls('getcountry');
+    expect(Math.min(...calls.map(tookMs))).toBeLessThan(100);
+  });
+
+  test('an ordered fault strikes before a profile’s, and is the test’s to take away', async () => {
+    await start({ profile: 'realistic', rateLimitPerSecond: null, latencyMs: {} });
+    await control.orderFault({ method: 'any', kind: 'error', errorId: 105, times: 30 });
+
+    for (let call = 0; call < 30; call += 1) {
+      await expect(client.ask('getcountry')).resolves.toMatchObject({ error_id: 105 });
+    }
+    await control.resetFaults();
+    await expect(control.getFaults()).resolves.toEqual([]);
+  });
+
+  test('a profile that does not exist is refused', async () => {
+    await start({});
+
+    const answer = await fetch(`${sandbox.controlUrl}/profile`, { method: 'POST', body: '{"name":"slow"}' });
+
+    expect(answer.status).toBe(400);
+    await expect(answer.text()).resolves.toContain('quick, realistic');
+  });
+});

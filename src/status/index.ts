@@ -1,0 +1,3 @@
+export { StatusJobsModule } from './status-jobs.module';
+export { StatusModule } from './status.module';
+export { type Status, StatusService } from './status.service';

@@ -1,0 +1,46 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { queryRows, REPLICA_ID } from '../database';
+import { type BreakerStatus, type ProviderStatus, UpstreamProvider } from '../provider';
+
+export const REPORT_INTERVAL_MS = 5000;
+/** A replica that has been silent for longer is not shown. */
+export const FRESH_SECONDS = 20;
+
+/** What a replica says of itself. Moments are ISO 8601. */
+export interface ReplicaReport {
+  readonly pid: number;
+  readonly started_at: string;
+  readonly breakers: readonly (Omit<BreakerStatus, 'since'> & { readonly since: string })[];
+  /** Calls that wait for their turn at the upstream, by priority. */
+  readonly waiting_calls: ProviderStatus['waitingCalls'];
+}
+
+@Injectable()
+export class ReplicaReports {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
+  ) {}
+
+  /** Replaces this replica's last one, and removes those of replicas that are long gone. */
+  async write(): Promise<void> {
+    const { breakers, waitingCalls } = this.provider.status();
+    const report: ReplicaReport = {
+      pid: process.pid,
+      started_at: new Date(performance.timeOrigin).toISOString(),
+      breakers: breakers.map((breaker) => ({ ...breaker, since: breaker.since.toISOString() })),
+      waiting_calls: waitingCalls,
+    };
+    await queryRows(
+      this.dataSource,
+      `WITH gone AS (
+         DELETE FROM replica_reports WHERE reported_at < now() - interval '1 hour' AND holder <> $1
+       )
+       INSERT INTO replica_reports (holder, reported_at, report) VALUES ($1, now(), $2)
+       ON CONFLICT (holder) DO UPDATE SET reported_at = excluded.reported_at, report = excluded.report`,
+      [REPLICA_ID, report],
+    );
+  }
+}

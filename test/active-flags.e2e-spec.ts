@@ -1,0 +1,176 @@
+import { ActiveFlagsService } from '../src/proxies';
+import { eventually } from './support/built-service';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { insertProxies, type ProxyRow } from './support/proxy-rows';
+import { startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+describe('the stored flags of proxies', () => {
+  let log: LogCapture;
+  let service: TestService;
+  let flags: ActiveFlagsService;
+  let user: TestUser;
+
+  beforeEach(async () => {
+    log = captureLog();
+    // Refreshed by the test alone.
+    service = await startTestService({
+      environment: { ACTIVE_FLAGS_INTERVAL_SECONDS: '86400', LOG_LEVEL: 'debug' },
+    });
+    flags = service.app.get(ActiveFlagsService);
+    user = await service.createUser();
+  });
+  afterEach(async () => {
+    await service.close();
+    log.stop();
+  });
+
+  const insert = (count: number, row: ProxyRow) => insertProxies(service.dataSource, user.id, count, row);
+  const refresh = () => flags.refreshWhenDue(0);
+
+  /** By id: the flag, and the transaction that wrote the row. */
+  async function stored(): Promise<Map<number, { active: boolean; writtenBy: string }>> {
+    const rows = await service.dataSource.query('SELECT id, active, xmin::text AS written_by FROM proxies');
+    return new Map(
+      rows.map((row: { id: number; active: boolean; written_by: string }) => [
+        row.id,
+        { active: row.active, writtenBy: row.written_by },
+      ]),
+    );
+  }
+
+  const told = () =>
+    log.lines
+      .filter((line) => line.includes('ActiveFlagsService'))
+      .map((line) => {
+        const { level, message } = JSON.parse(line) as { level: string; message: string };
+        return `${level}: ${message}`;
+      });
+
+  it('are taken from what has ended, and no other row is touched', async () => {
+    const ended = await insert(3, { active: true, endsInSeconds: -1 });
+    const others = [
+      ...(await insert(2, { active: true, endsInSeconds: 3600 })),
+      ...(await insert(2, { active: false, endsInSeconds: -1 })),
+    ];
+    const before = await stored();
+    expect(await refresh()).toEqual({ ended: 3, restored: 0 });
+    const after = await stored();
+    expect(ended.map((id) => after.get(id)?.active)).toEqual([false, false, false]);
+    expect(others.map((id) => after.get(id))).toEqual(others.map((id) => before.get(id)));
+
+    expect(await refresh()).toEqual({ ended: 0, restored: 0 });
+    expect(await stored()).toEqual(after);
+  });
+
+  it('are given back to what is rented all the same', async () => {
+    const [id = 0] = await insert(1, { active: false, endsInSeconds: 3600 });
+    expect(await refresh()).toEqual({ ended: 0, restored: 1 });
+    expect((await stored()).get(id)?.active).toBe(true);
+  });
+
+  it('are not given back to what the upstream has withdrawn', async () => {
+    const [id = 0] = await insert(1, { active: false, endsInSeconds: 3600 });
+    await service.dataSource.query('UPDATE proxies SET withdrawn_at = now()');
+    expect(await refresh()).toEqual({ ended: 0, restored: 0 });
+    expect((await stored()).get(id)?.active).toBe(false);
+  });
+
+  it('are refreshed to the last one, however many there are', async () => {
+    await insert(20_001, { active: true, endsInSeconds: -1 });
+    expect(await refresh()).toEqual({ ended: 20_001, restored: 0 });
+    expect(await service.dataSource.query('SELECT id FROM proxies WHERE active')).toEqual([]);
+  });
+
+  it('of a proxy that is being changed at this moment are left to the next round', async () => {
+    const [locked = 0, free = 0] = await insert(2, { active: true, endsInSeconds: -1 });
+    const session = service.dataSource.createQueryRunner();
+    await session.startTransaction();
+    await session.query(`UPDATE proxies SET date_end = now() + interval '1 day' WHERE id = $1`, [locked]);
+    expect(await refresh()).toEqual({ ended: 1, restored: 0 });
+    await session.commitTransaction();
+    await session.release();
+    expect(await refresh()).toEqual({ ended: 0, restored: 0 });
+    const after = await stored();
+    expect([locked, free].map((id) => after.get(id)?.active)).toEqual([true, false]);
+  });
+
+  it('are found by an index, not by reading the table', async () => {
+    await insert(20_000, { active: true, endsInSeconds: 3600 });
+    await insert(20_000, { active: false, endsInSeconds: -1 });
+    await insert(1, { active: true, endsInSeconds: -1 });
+    await insert(1, { active: false, endsInSeconds: 3600 });
+    await service.dataSource.query('VACUUM ANALYZE proxies');
+    const statistics = async () => {
+      const [row] = await service.dataSource.query(
+        `SELECT seq_scan AS reads, n_tup_upd AS changed FROM pg_stat_user_tables WHERE relname = 'proxies'`,
+      );
+      return row as { reads: number; changed: number };
+    };
+    const before = await statistics();
+    expect(await refresh()).toEqual({ ended: 1, restored: 1 });
+    // A session tells what it did a while later, all at once.
+    const after = await eventually(async () => {
+      const now = await statistics();
+      return now.changed === before.changed + 2 && now;
+    });
+    expect(after.reads).toBe(before.reads);
+  });
+
+  it('are told of in one line, below the usual level when nothing has changed', async () => {
+    await insert(2, { active: true, endsInSeconds: -1 });
+    await refresh();
+    await refresh();
+    expect(told()).toEqual([
+      'log: 2 proxies have ended, 0 are active again',
+      'debug: 0 proxies have ended, 0 are active again',
+    ]);
+  });
+
+  it('are refreshed by one replica at a time, and not again before their time', async () => {
+    const reports = await Promise.all([
+      flags.refreshWhenDue(3600),
+      flags.refreshWhenDue(3600),
+      flags.refreshWhenDue(3600),
+    ]);
+    expect(reports.filter((report) => report !== null)).toHaveLength(1);
+    expect(await flags.refreshWhenDue(3600)).toBeNull();
+  });
+});
+
+describe('the refresh of the flags at two replicas', () => {
+  it('happens by itself, once an interval, and leaves with the job what it did', async () => {
+    const log = captureLog();
+    const service = await startTestService({
+      environment: { ACTIVE_FLAGS_INTERVAL_SECONDS: '1', LOG_LEVEL: 'debug' },
+    });
+    const replica = await startReplica(service);
+    try {
+      const user = await service.createUser();
+      await insertProxies(service.dataSource, user.id, 5, { active: true, endsInSeconds: -1 });
+      const [{ startedAt }] = await service.dataSource.query('SELECT clock_timestamp() AS "startedAt"');
+      await eventually(async () => {
+        const left = await service.dataSource.query('SELECT id FROM proxies WHERE active');
+        return left.length === 0;
+      });
+      const rounds = () => log.lines.filter((line) => line.includes('proxies have ended')).length;
+      await eventually(() => rounds() >= 4);
+      const [{ seconds }] = await service.dataSource.query(
+        'SELECT extract(epoch FROM clock_timestamp() - $1)::float8 AS seconds',
+        [startedAt],
+      );
+      // Were each replica to do it by itself, there would be twice as many.
+      expect(rounds()).toBeLessThanOrEqual(seconds + 2);
+      await eventually(async () => {
+        const [job] = await service.dataSource.query(
+          `SELECT report FROM job_runs WHERE name = 'active-flags' AND finished_at IS NOT NULL`,
+        );
+        return JSON.stringify(job?.report) === '{"ended": 0, "restored": 0}'.replaceAll(' ', '');
+      });
+    } finally {
+      await replica.close();
+      await service.close();
+      log.stop();
+    }
+  });
+});

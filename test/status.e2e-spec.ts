@@ -1,0 +1,208 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AdministrationModule } from '../src/administration.module';
+import { AppConfig } from '../src/config';
+import { JobLease, REPLICA_ID } from '../src/database';
+import { SweepService } from '../src/orders';
+import { type Status, StatusService } from '../src/status';
+import { eventually } from './support/built-service';
+import { captureLog } from './support/log-capture';
+import { startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+const ISO = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+describe('the status of the service', () => {
+  let service: TestService;
+  let office: INestApplicationContext;
+
+  beforeEach(async () => {
+    service = await startTestService({
+      environment: {
+        SWEEP_INTERVAL_SECONDS: '86400',
+        BREAKER_FAILURES: '2',
+        BREAKER_PROBE_MS: '600000',
+        PROVIDER_LOW_BALANCE: '5000.00',
+      },
+    });
+    // Where it is read: beside the service, by the command line.
+    office = await NestFactory.createApplicationContext(
+      AdministrationModule.with(service.app.get(AppConfig)),
+      { logger: false },
+    );
+  });
+  afterEach(async () => {
+    await office.close();
+    await service.close();
+  });
+
+  const read = (): Promise<Status> => office.get(StatusService).read();
+  const buy = (user: TestUser) => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+
+  it('has each replica, and what it says of itself', async () => {
+    const replica = await startReplica(service);
+    try {
+      const { replicas } = await eventually(async () => {
+        const status = await read();
+        return status.replicas.length === 2 && status;
+      });
+      for (const one of replicas) {
+        expect(one).toEqual({
+          holder: UUID,
+          reported_at: expect.any(Date),
+          pid: process.pid,
+          started_at: ISO,
+          breakers: ['money', 'reads', 'funds'].map((name) => ({ name, state: 'closed', since: ISO })),
+          waiting_calls: { order: 0, confirmation: 0, price: 0, rest: 0 },
+        });
+      }
+      expect(replicas.map(({ holder }) => holder)).toContain(REPLICA_ID);
+    } finally {
+      await replica.close();
+    }
+  });
+
+  it('has replicas no longer that have fallen silent, and forgets them after an hour', async () => {
+    const [shown] = await service.dataSource.query(
+      `INSERT INTO replica_reports SELECT gen_random_uuid(), now() - make_interval(secs => silent), '{}'
+         FROM unnest(ARRAY[10, 21, 3500, 3601]) AS silent
+       RETURNING holder`,
+    );
+    const others = (await read()).replicas.filter(({ holder }) => holder !== REPLICA_ID);
+    expect(others.map(({ holder }) => holder)).toEqual([shown.holder]);
+    await eventually(async () => {
+      const [{ silent }] = await service.dataSource.query(
+        'SELECT count(*) AS silent FROM replica_reports WHERE holder <> $1',
+        [REPLICA_ID],
+      );
+      return silent === 3;
+    });
+  });
+
+  it('has the breakers of a replica as they are', async () => {
+    await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+    const user = await service.createUser();
+    for (let times = 0; times < 3; times++) await user.api.GET('/countries', { params: { query: {} } });
+    const { replicas } = await eventually(async () => {
+      const status = await read();
+      return status.replicas.some(({ breakers }) => breakers.some(({ state }) => state === 'open')) && status;
+    });
+    expect(replicas[0]?.breakers).toContainEqual({ name: 'reads', state: 'open', since: ISO });
+  });
+
+  it('has the balance at the provider, and whether it is low', async () => {
+    const user = await service.createUser();
+    await service.control.setBalance('6000.00');
+    await buy(user);
+    const { provider_balance: balance } = await eventually(async () => {
+      const status = await read();
+      return status.provider_balance?.amount.startsWith('59') && status;
+    });
+    expect(balance).toEqual({
+      amount: expect.stringMatching(/^\d{4}\.\d\d$/),
+      seen_at: expect.any(Date),
+      is_low: false,
+    });
+    await service.control.setBalance('4999.99');
+    await buy(user);
+    await eventually(async () => (await read()).provider_balance?.is_low);
+  });
+
+  it('counts the orders that wait, that are being confirmed, and that staff have to decide', async () => {
+    const user = await service.createUser();
+    for (const [state, times] of [
+      ['reserved', 4],
+      ['submitting', 5],
+      ['confirming', 3],
+      ['review', 2],
+    ] as const) {
+      await service.dataSource.query(
+        `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held,
+                             provider, provider_price, deadline, next_look_at)
+         SELECT $1, 'purchase', $2, gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6', 1, now() + interval '1 day',
+                now() + interval '1 day'
+           FROM generate_series(1, $3::int)`,
+        [user.id, state, times],
+      );
+    }
+    expect(await read()).toMatchObject({ orders_waiting: 4, orders_confirming: 3, orders_in_review: 2 });
+  });
+
+  it('has the age of the catalogue by kind', async () => {
+    await service.dataSource.query('DELETE FROM catalogue_copies');
+    await service.dataSource.query(
+      `INSERT INTO catalogue_copies (key, value, fetched_at)
+       VALUES ('kind/a', '1', '2026-01-01T00:00:00Z'), ('kind/b', '2', '2026-01-02T00:00:00Z'), ('kind/c', NULL, NULL)`,
+    );
+    expect((await read()).catalogue).toContainEqual({
+      kind: 'kind',
+      copies: 2,
+      oldest_fetched_at: new Date('2026-01-01T00:00:00Z'),
+      newest_fetched_at: new Date('2026-01-02T00:00:00Z'),
+    });
+    const user = await service.createUser();
+    await user.api.GET('/countries', { params: { query: {} } });
+    await eventually(async () => (await read()).catalogue.some(({ kind }) => kind === 'countries'));
+  });
+
+  describe('of a job', () => {
+    const sweepStatus = async () => (await read()).jobs.find(({ name }) => name === 'sweep');
+
+    it('is what it did, and when', async () => {
+      await buy(await service.createUser());
+      await service.app.get(SweepService).sweepWhenDue(0);
+      expect(await sweepStatus()).toEqual({
+        name: 'sweep',
+        started_at: expect.any(Date),
+        finished_at: expect.any(Date),
+        holder: REPLICA_ID,
+        report: { listed: 1, changed: 0, orphans: 0, withdrawn: 0 },
+      });
+    });
+
+    it('is how far it has come, while it is under way', async () => {
+      const user = await service.createUser({ balance: '1000000.00' });
+      await service.control.setStock('6', 'us', 5000);
+      await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count: 1000 } });
+      const gate = await service.control.orderGate({
+        method: 'getproxy',
+        stage: 'received',
+        match: { page: '2' },
+      });
+      const swept = service.app.get(SweepService).sweepWhenDue(0);
+      await service.control.untilGateReached(gate);
+      expect(await sweepStatus()).toMatchObject({ finished_at: null, report: { listed: 0 } });
+      await service.control.openGate(gate);
+      await swept;
+      expect(await sweepStatus()).toMatchObject({ report: { listed: 1000 } });
+    });
+  });
+});
+
+describe('a job that takes long', () => {
+  it('tells the log now and then how far it has come', async () => {
+    const log = captureLog();
+    const service = await startTestService({ environment: { LOG_LEVEL: 'info' } });
+    const progress = () =>
+      log.lines.map((line) => JSON.parse(line).message).filter((message) => /goes on/.test(message));
+    const run = (lease: JobLease) =>
+      lease.runWhenDue({ intervalSeconds: 0, leaseSeconds: 60 }, async () => {
+        for (let done = 1; done <= 3; done++) await lease.renew({ done, left: 3 - done });
+        return { done: 3, left: 0 };
+      });
+    try {
+      await run(new JobLease(service.dataSource, 'short'));
+      expect(progress()).toEqual([]);
+      await run(new JobLease(service.dataSource, 'long', 0));
+      expect(progress()).toEqual([
+        'long goes on: 1 done, 2 left so far',
+        'long goes on: 2 done, 1 left so far',
+        'long goes on: 3 done, 0 left so far',
+      ]);
+    } finally {
+      await service.close();
+      log.stop();
+    }
+  });
+});
