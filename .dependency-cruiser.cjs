@@ -15,7 +15,7 @@ const allowed = {
   orders: ['common', 'config', 'database', 'provider', 'auth', 'ledger', 'catalog', 'proxies'],
   health: ['auth'],
   audit: ['database', 'provider'],
-  status: ['common', 'database', 'provider'],
+  status: ['common', 'database', 'provider', 'orders'],
   sandbox: [],
 };
 

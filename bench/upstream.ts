@@ -357,13 +357,15 @@ class UpstreamBench {
     const { v6, v4 } = this.countries;
     const kinds = kindsOf(v6, BUSY_PERIODS).slice(0, BUSY_ORDERS);
     const onceKinds = kindsOf(v4.slice(0, others.length), [30]);
-    // Otherwise the first order from a country waits for what is in stock there, which is no line of orders.
-    await Promise.all([
-      ...v6.map((country) => read(chooseBaseUrl(), `/countries/${country}/count?version=6`, busyOne)),
-      ...onceKinds.map(({ country }) =>
-        read(chooseBaseUrl(), `/countries/${country}/count?version=4`, busyOne),
-      ),
-    ]);
+    // Otherwise the first order from a country waits for what is in stock there, and not in the line of orders.
+    const stocks = [
+      ...v6.map((country) => `/countries/${country}/count?version=6`),
+      ...onceKinds.map(({ country }) => `/countries/${country}/count?version=4`),
+    ];
+    for (const path of stocks) {
+      const { status } = await read(chooseBaseUrl(), path, busyOne);
+      if (status !== 200) this.problems.push(`fairness: ${path} was answered ${status}`);
+    }
     const startedAtMs = nowMs();
     const busy = runClosedLoop(
       chooseBaseUrl,

@@ -138,6 +138,28 @@ describe('the circuit breakers', () => {
     expect(linesAbout('funds: closed')).toHaveLength(1);
   });
 
+  it('need not open for an order that costs more than is known to be left: it alone is refused', async () => {
+    await service.control.setBalance('100.00');
+    // Its answer tells how much is left.
+    expect((await buy()).response.status).toBe(200);
+    const before = await traces();
+    const large = { country: 'ru', period: 30, count: 10 };
+    const refused = await user.api.POST('/proxies/buy', { body: large });
+    expect(refused.response.status).toBe(503);
+    expect(refused.error).toEqual(UNAVAILABLE);
+    expect(Number(refused.response.headers.get('Retry-After'))).toBeGreaterThan(0);
+    const poor = await service.createUser({ balance: '1.00' });
+    expect((await poor.api.POST('/proxies/buy', { body: large })).error).toEqual({
+      detail: 'Insufficient balance',
+    });
+    expect(await traces()).toEqual({ ...before, entries: before.entries + 1 });
+    expect((await buy()).response.status).toBe(200);
+    await service.control.setBalance('100000.00');
+    await eventually(
+      async () => (await user.api.POST('/proxies/buy', { body: large })).response.status === 200,
+    );
+  });
+
   it('are told apart from a refusal for a lack of funds that does not lack any', async () => {
     await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
     expect((await buy()).response.status).toBe(503);

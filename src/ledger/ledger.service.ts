@@ -40,6 +40,16 @@ export class LedgerService {
     return this.post(userId, 'adjustment', amount, reason);
   }
 
+  /** Whether a user has so much to spend at this moment. */
+  async covers(userId: number, amount: Money): Promise<boolean> {
+    const [account] = await queryRows<{ covers: boolean }>(
+      this.dataSource,
+      'SELECT available >= $2::numeric AS covers FROM accounts WHERE user_id = $1',
+      [userId, amount.toString()],
+    );
+    return account?.covers ?? false;
+  }
+
   private async post(
     userId: number,
     kind: 'topup' | 'adjustment',

@@ -1,3 +1,4 @@
+export { DispatcherService } from './dispatcher.service';
 export { Order } from './order.entity';
 export { OrdersModule } from './orders.module';
 export { OrdersService } from './orders.service';

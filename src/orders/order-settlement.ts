@@ -167,7 +167,8 @@ export class OrderSettlement {
          RETURNING orders.*, member.date_end
        ),
        prolonged AS (
-         UPDATE proxies SET date_end = closed.date_end, active = closed.date_end > now() AND withdrawn_at IS NULL
+         -- The upstream lists it: it was not withdrawn, or is back.
+         UPDATE proxies SET date_end = closed.date_end, active = closed.date_end > now(), absences = 0, withdrawn_at = NULL
            FROM closed WHERE proxies.id = closed.proxy_id
        ),
        entries AS (

@@ -36,6 +36,7 @@ export interface DeliveredProxy {
 @Unique(['attempt'])
 @Index('orders_proxy_id_idx', ['proxyId'], { where: 'proxy_id IS NOT NULL' })
 @Index('orders_group_id_idx', ['groupId'])
+@Index('orders_in_review_idx', ['id'], { where: `state = 'review'` })
 @Index('orders_served_idx', ['userId', 'submittedAt'], { where: 'submitted_at IS NOT NULL' })
 @Index('orders_user_id_idx', ['userId', 'id'])
 @Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {

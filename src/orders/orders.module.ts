@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CatalogModule } from '../catalog';
+import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
 import { DispatcherService } from './dispatcher.service';
@@ -23,6 +24,7 @@ import { UpstreamCall } from './upstream-call.entity';
     TypeOrmModule.forFeature([Order, Orphan, UpstreamCall]),
     ProviderModule,
     CatalogModule,
+    LedgerModule,
     ProxiesModule,
   ],
   controllers: [OrdersController],
@@ -38,6 +40,6 @@ import { UpstreamCall } from './upstream-call.entity';
     SweepService,
     UpstreamCallLog,
   ],
-  exports: [OrdersService, ReconciliationService, SweepService],
+  exports: [DispatcherService, OrdersService, ReconciliationService, SweepService],
 })
 export class OrdersModule {}

@@ -4,13 +4,14 @@ import {
   checkPeriod,
   CountryNotAvailable,
   NotEnoughProxies,
+  type Quote,
   ServiceUnavailable,
   toIpVersion,
   UnsupportedPeriod,
 } from '../catalog';
 import { Clock, DomainError, messageOf, requestId, stackOf } from '../common';
 import { violatedConstraint } from '../database';
-import { InsufficientBalance, isInsufficientBalance } from '../ledger';
+import { InsufficientBalance, isInsufficientBalance, LedgerService } from '../ledger';
 import { ProviderClosed, ProviderRefused, type ProxyType, UpstreamProvider } from '../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../proxies';
 import { DispatcherService } from './dispatcher.service';
@@ -59,6 +60,7 @@ export class OrdersService {
     @Inject(DispatcherService) private readonly dispatcher: DispatcherService,
     @Inject(ProlongationDates) private readonly dates: ProlongationDates,
     @Inject(CatalogService) private readonly catalog: CatalogService,
+    @Inject(LedgerService) private readonly ledger: LedgerService,
     @Inject(ProxiesService) private readonly proxies: ProxiesService,
     @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
     @Inject(Clock) private readonly clock: Clock,
@@ -84,6 +86,7 @@ export class OrdersService {
     this.assertOpen();
     await this.catalog.checkStock(country, version, count);
     const price = await this.catalog.chargedPrice({ version, period, count });
+    await this.assertAffordable(userId, price);
     const placed = await this.reserve({
       userId,
       kind: 'purchase',
@@ -120,6 +123,7 @@ export class OrdersService {
     checkPeriod(version, period, 'renewal');
     this.assertOpen();
     const price = await this.catalog.chargedPrice({ version, period, count: 1 });
+    await this.assertAffordable(userId, price);
     const placed = await this.reserve({
       userId,
       kind: 'prolongation',
@@ -142,12 +146,23 @@ export class OrdersService {
   }
 
   /** Before anything is reserved. @throws ServiceUnavailable */
-  private assertOpen(): void {
+  private assertOpen(quoted?: string): void {
     try {
-      this.provider.assertTakesOrders();
+      this.provider.assertTakesOrders(quoted);
     } catch (error) {
       if (!(error instanceof ProviderClosed)) throw error;
+      this.logger.warn(`an order was not taken: ${error.message}`);
       throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
+    }
+  }
+
+  /** Our own balance at the provider matters only to who can pay. @throws InsufficientBalance, ServiceUnavailable */
+  private async assertAffordable(userId: number, { total, providerPrice }: Quote): Promise<void> {
+    try {
+      this.assertOpen(providerPrice);
+    } catch (error) {
+      if (!(await this.ledger.covers(userId, total))) throw new InsufficientBalance();
+      throw error;
     }
   }
 

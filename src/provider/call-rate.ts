@@ -8,11 +8,11 @@ import { ProviderUnavailable } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type Turn } from './upstream-provider';
 
 /**
- * A call leaves so long after its turn was given at the latest, and turns are given so much farther apart than the provider wants
- * them: what is left between the two is for calls that travel at different speeds.
+ * A call leaves within `TURN_MS` of its turn, and the window of turns is so much longer than the provider's. What is left between the
+ * two is for calls that are on their way for different times: too little of it, and a fourth call arrives within a second.
  */
 const TURN_MS = 60;
-const MARGIN_MS = 100;
+const MARGIN_MS = 150;
 
 /** Nobody is turned away before the database can have been asked once. */
 const SHORTEST_WAIT_MS = 100;
@@ -183,9 +183,12 @@ export class CallRate {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
+      // It does not count as served either, lest orders get three in a row or confirmations none.
       await this.tell(
-        'UPDATE call_slots SET granted = array_remove(granted, $2::timestamptz) WHERE provider = $1',
-        [this.provider, grantedAt],
+        `UPDATE call_slots SET granted = array_remove(granted, $2::timestamptz),
+                orders_in_a_row = CASE $3::smallint WHEN 1 THEN greatest(orders_in_a_row - 1, 0) ELSE 2 END
+          WHERE provider = $1`,
+        [this.provider, grantedAt, priority],
       );
       this.endPause();
     };
@@ -222,6 +225,8 @@ export class CallRate {
 
   /** What only spares others a wait, when it can be said. */
   private async tell(statement: string, parameters: readonly unknown[]): Promise<void> {
-    await queryRows(this.dataSource, statement, parameters).catch(() => undefined);
+    await queryRows(this.dataSource, statement, parameters).catch((error: unknown) =>
+      this.logger.debug(`the database was not told about turns: ${messageOf(error)}`),
+    );
   }
 }

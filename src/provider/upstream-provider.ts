@@ -149,11 +149,13 @@ export abstract class UpstreamProvider {
   ): AsyncIterable<readonly ListedProxy[]>;
 
   /**
-   * Refuses an order before anything is reserved for it, while a circuit breaker is open. Answers at once.
+   * Refuses an order before anything is reserved for it, while a circuit breaker is open, or when it costs more than what is known to
+   * be left at the provider. Answers at once.
    *
+   * @param quoted what the order costs there, roubles
    * @throws ProviderClosed
    */
-  abstract assertTakesOrders(): void;
+  abstract assertTakesOrders(quoted?: string): void;
 
   /** What the last answer of any replica said, as far as this process knows; null before the first. */
   abstract balance(): ProviderBalance | null;

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows, REPLICA_ID } from '../database';
+import { DispatcherService } from '../orders';
 import { type BreakerStatus, type ProviderStatus, UpstreamProvider } from '../provider';
 
 export const REPORT_INTERVAL_MS = 5000;
@@ -15,6 +16,8 @@ export interface ReplicaReport {
   readonly breakers: readonly (Omit<BreakerStatus, 'since'> & { readonly since: string })[];
   /** Calls that wait for their turn at the upstream, by priority. */
   readonly waiting_calls: ProviderStatus['waitingCalls'];
+  /** Orders in line of requests at this replica. */
+  readonly waiting_orders: number;
 }
 
 @Injectable()
@@ -22,6 +25,7 @@ export class ReplicaReports {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
+    @Inject(DispatcherService) private readonly dispatcher: DispatcherService,
   ) {}
 
   /** Replaces this replica's last one, and removes those of replicas that are long gone. */
@@ -32,6 +36,7 @@ export class ReplicaReports {
       started_at: new Date(performance.timeOrigin).toISOString(),
       breakers: breakers.map((breaker) => ({ ...breaker, since: breaker.since.toISOString() })),
       waiting_calls: waitingCalls,
+      waiting_orders: this.dispatcher.countWaiting(),
     };
     await queryRows(
       this.dataSource,

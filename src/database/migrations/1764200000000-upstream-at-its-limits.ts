@@ -14,6 +14,7 @@ export class UpstreamAtItsLimits1764200000000 implements MigrationInterface {
         ADD CONSTRAINT orders_group_id_fkey FOREIGN KEY (group_id) REFERENCES orders (id);
       UPDATE orders SET group_id = id WHERE submitted_at IS NOT NULL;
       CREATE INDEX orders_group_id_idx ON orders (group_id);
+      CREATE INDEX orders_in_review_idx ON orders (id) WHERE state = 'review';
       CREATE INDEX orders_served_idx ON orders (user_id, submitted_at) WHERE submitted_at IS NOT NULL;
 
       ALTER TABLE proxies ADD COLUMN withdrawn_at timestamptz;
@@ -46,7 +47,7 @@ export class UpstreamAtItsLimits1764200000000 implements MigrationInterface {
         CONSTRAINT replica_reports_pkey PRIMARY KEY (holder)
       );
 
-      -- Logged: after a crash of the database the calls of the last second still count.
+      -- Logged: after a crash of the database all but the last instants still count.
       CREATE TABLE call_slots (
         provider text NOT NULL,
         granted timestamptz[] NOT NULL DEFAULT '{}',
@@ -73,12 +74,20 @@ export class UpstreamAtItsLimits1764200000000 implements MigrationInterface {
         free_at timestamptz;
         best smallint;
       BEGIN
+        -- A turn counts for 60 ms: it cannot wait for a slow disk.
+        PERFORM set_config('synchronous_commit', 'off', true);
         SELECT * INTO slots FROM call_slots WHERE provider = of_provider FOR UPDATE;
         IF NOT FOUND THEN
           INSERT INTO call_slots (provider) VALUES (of_provider) ON CONFLICT DO NOTHING;
           SELECT * INTO slots FROM call_slots WHERE provider = of_provider FOR UPDATE;
         END IF;
         moment := clock_timestamp();
+        IF slots.granted[cardinality(slots.granted)] > moment OR slots.paused_until > moment + interval '1 minute' THEN
+          -- The clock was set back.
+          slots.granted := '{}';
+          slots.paused_until := moment + make_interval(secs => window_ms / 1000);
+          UPDATE call_slots SET granted = slots.granted, paused_until = slots.paused_until WHERE provider = of_provider;
+        END IF;
         free_at := slots.paused_until;
         IF cardinality(slots.granted) >= calls THEN
           free_at := greatest(free_at, slots.granted[cardinality(slots.granted) - calls + 1] + make_interval(secs => window_ms / 1000));

@@ -5,6 +5,7 @@ import { Clock } from '../../common';
 import { AppConfig } from '../../config';
 import { CallRate } from '../call-rate';
 import { CircuitBreakers } from '../circuit-breakers';
+import { isAtLeast } from '../decimals';
 import { ProviderAccount } from '../provider-account';
 import { ProviderClosed, ProviderError, ProviderOutcomeUnknown, ProviderRefused } from '../provider-errors';
 import {
@@ -44,6 +45,9 @@ const LONGEST_READ_WAIT_MS = 10_000;
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
+/** By then the balance has been read again. */
+const SHORT_OF_FUNDS_RETRY_SECONDS = 5;
+
 const toUpstreamProxy = (proxy: Px6Proxy): UpstreamProxy => ({
   id: proxy.id,
   host: proxy.host,
@@ -65,9 +69,9 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy => ({
   version: toIpVersion(proxy.version),
 });
 
-/** Whether a read finds out what became of orders. */
-const reconciles = ({ priority }: ProviderReadOptions): boolean =>
-  priority === 'order' || priority === 'confirmation';
+/** Whether a read finds out about orders: a listing that is not for its own sake. */
+const reconciles = (method: Px6Method, { priority }: ProviderReadOptions): boolean =>
+  method === 'getproxy' && (priority === 'order' || priority === 'confirmation');
 
 type Answer<Method extends Px6Method> = z.output<(typeof answers)[Method]>;
 
@@ -78,6 +82,7 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
 
   private readonly breakers: CircuitBreakers;
   private readonly readWaitMs: number;
+  private balanceRead: Promise<void> | undefined;
 
   constructor(
     @Inject(Px6Client) private readonly client: Px6Client,
@@ -187,7 +192,7 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
     try {
       return await this.look(method, parameters, turn ? { ...options, turn } : options, this.readWaitMs);
     } catch (error) {
-      if (!(error instanceof TooManyCalls) || reconciles(options)) throw error;
+      if (!(error instanceof TooManyCalls) || reconciles(method, options)) throw error;
       return this.look(method, parameters, options, this.readWaitMs);
     }
   }
@@ -200,7 +205,7 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
   ): Promise<Answer<Method>> {
     const call = () => this.callInTurn(method, parameters, options, maxWaitMs);
     // A catalogue that fails must not stop what finds out about orders.
-    if (reconciles(options)) return call();
+    if (reconciles(method, options)) return call();
     try {
       return await this.breakers.look(call);
     } catch (error) {
@@ -220,8 +225,21 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
     return this.client.call(method, parameters, { ...options, priority, turn });
   }
 
-  assertTakesOrders(): void {
+  assertTakesOrders(quoted?: string): void {
     this.breakers.assertTakesOrders();
+    const balance = this.balance();
+    if (quoted === undefined || !balance || isAtLeast(balance.amount, quoted)) return;
+    // It may have been filled up since: the next who asks finds what it is now.
+    this.balanceRead ??= this.readBalance().finally(() => (this.balanceRead = undefined));
+    throw new ProviderClosed(
+      'the balance at the provider does not cover the order',
+      SHORT_OF_FUNDS_RETRY_SECONDS,
+    );
+  }
+
+  /** Any answer names the balance. */
+  private async readBalance(): Promise<void> {
+    await this.callInTurn('getprice', {}, { priority: 'price' }, this.readWaitMs).catch(() => undefined);
   }
 
   balance(): ProviderBalance | null {
