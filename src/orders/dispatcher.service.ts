@@ -21,6 +21,7 @@ interface Attended {
 /** How often it is asked what other replicas made of orders of requests at this one. */
 const ELSEWHERE_POLL_MS = 100;
 const PAUSE_AFTER_TROUBLE_MS = 50;
+const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
 /** With growing pauses, for ten seconds; then reconciliation finds that nothing was bought. */
 const UNDO_ATTEMPTS = 20;
 /** Beyond the longest call and the look after it, a request does not wait for another replica. */
@@ -119,6 +120,8 @@ export class DispatcherService implements OnModuleDestroy {
     if (!group) {
       await turn.giveBack();
       await this.lookElsewhere();
+      // What is left is in another replica's hands at this very moment.
+      await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
       return;
     }
     const ids = idsOf(group);
