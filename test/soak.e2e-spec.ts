@@ -19,7 +19,7 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
       databaseUrl: postgres.url,
       environment: {
         // Scarce enough that orders wait, and travel together.
-        PROVIDER_RATE_PER_SECOND: '30',
+        PROVIDER_RATE_PER_SECOND: '60',
         PURCHASE_WAIT_MS: '1000',
         RECONCILE_QUIET_SECONDS: '3',
         SWEEP_INTERVAL_SECONDS: '2',

@@ -151,7 +151,7 @@ export class OrdersService {
       this.provider.assertTakesOrders(quoted);
     } catch (error) {
       if (!(error instanceof ProviderClosed)) throw error;
-      this.logger.warn(`an order was not taken: ${error.message}`);
+      this.logger.debug(`an order was not taken: ${error.message}`);
       throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
     }
   }
