@@ -21,7 +21,8 @@ describe('an upstream that fails', () => {
     await service.audit();
   });
 
-  const buy = (user: TestUser) => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  const buy = (user: TestUser, period = 30) =>
+    user.api.POST('/proxies/buy', { body: { country: 'ru', period } });
 
   const prolong = (user: TestUser, proxyId: string) =>
     user.api.POST('/proxies/{proxy_id}/prolong', {
@@ -205,7 +206,8 @@ describe('an upstream that fails', () => {
 
     it('does not take a yes for success when the date has not moved', async () => {
       const user = await service.createUser();
-      await buy(user);
+      // So long that it has not ended when it is taken back: an ended one would be prolonged from now.
+      await buy(user, 60);
       const [proxy] = await proxiesOf(user);
       const before = await service.balanceOf(user);
       const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
