@@ -347,6 +347,8 @@ describe('the command line', () => {
         `prices add --markup 1 --from 2027-01-01 ${BY}`,
         `prices add --markup 1 --from 2020-01-01T00:00:00Z ${BY}`,
         `prices end --id 999999 ${BY}`,
+        'prices preview',
+        'prices preview --country us --replaces 1',
       ]);
       expect(refusals).toEqual([
         `error: required option '--by <name>' not specified`,
@@ -356,6 +358,8 @@ describe('the command line', () => {
         expect.stringContaining('must be a moment with its offset, e.g. 2027-01-31T09:00:00Z.'),
         'A change begins 1 s from now or later, and ends after it has begun',
         'Price rule not found',
+        'Name a rule to add, one to end, or both',
+        'The markup must be a decimal number from 0 to 9999, e.g. 12.5',
       ]);
     });
   });

@@ -248,11 +248,11 @@ export function createCli(): Command {
     .description('What a change would do to the prices: of a rule that is added, one that is ended, or both')
     .option('--markup <percent>', 'of the rule that is added', parseText)
     .option('--replaces <id>', 'the rule that is ended', parseId)
-    .action((options: RuleOptions & { replaces?: number }) =>
+    .action(({ replaces, ...options }: RuleOptions & { replaces?: number }) =>
       withServices((app) =>
         app.get(PricePreviewService).preview({
-          add: options.markup === undefined ? undefined : toRule(options),
-          end: options.replaces,
+          add: Object.keys(options).length > 0 ? toRule(options) : undefined,
+          end: replaces,
         }),
       ),
     );

@@ -215,6 +215,7 @@ export class PriceRulesService {
    * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async compare({ add, end }: PriceChange): Promise<PriceComparison> {
+    if (!add && end === undefined) throw new InvalidPriceRule('Name a rule to add, one to end, or both');
     const scope = add && toChecked(add);
     const ended = end === undefined ? null : await this.get(end);
     const soonest = new Date((await databaseTime(this.dataSource)).getTime() + LEAD_SECONDS * 1000);
