@@ -1,11 +1,13 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuditModule } from './audit';
 import { AuthModule } from './auth';
+import { PricePreviewModule } from './catalog';
 import type { AppConfig } from './config';
 import { DatabaseModule } from './database';
 import { entities } from './entities';
 import { GlobalsModule } from './globals.module';
 import { LedgerModule } from './ledger';
+import { PricingModule } from './pricing';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
@@ -23,6 +25,8 @@ export class AdministrationModule {
         LedgerModule,
         AuditModule,
         StatusModule,
+        PricingModule,
+        PricePreviewModule,
       ],
     };
   }

@@ -96,6 +96,15 @@ class Books {
     );
   }
 
+  priceRule({ userId, markup }: { userId: number; markup: number }): Promise<number> {
+    return this.insert(
+      `INSERT INTO price_rules (user_id, markup_percent, valid_from, created_by, reason)
+       VALUES ($1, $2, now(), 'test', 'test') RETURNING id`,
+      userId,
+      markup,
+    );
+  }
+
   private async insert(sql: string, ...parameters: unknown[]): Promise<number> {
     const { rows } = await this.client.query<{ id: unknown }>(sql, parameters);
     return Number(rows[0]?.id);
@@ -216,6 +225,30 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     return [
       { order_id: other, group_id: lead, state: 'refunded' },
       { order_id: unsent, group_id: unsent, state: 'reserved' },
+    ];
+  },
+
+  'orders-have-the-markup-of-their-rule': async (books) => {
+    const userId = await books.user();
+    const ruleId = await books.priceRule({ userId, markup: 5 });
+    const priced = async (id: number, markup: number, rule: number): Promise<number> => {
+      await books.query(
+        'UPDATE orders SET markup_percent = $2, price_rule_id = $3 WHERE id = $1',
+        id,
+        markup,
+        rule,
+      );
+      return id;
+    };
+    const refunded = () => books.order(userId, { state: 'refunded' });
+    await priced(await refunded(), 5, ruleId);
+    const wrongMarkup = await priced(await refunded(), 6, ruleId);
+    const unknownRule = await priced(await refunded(), 5, ruleId + 1000);
+    const elses = await priced(await books.order(await books.user(), { state: 'refunded' }), 5, ruleId);
+    return [
+      { order_id: wrongMarkup, markup_percent: 6, price_rule_id: ruleId },
+      { order_id: unknownRule, markup_percent: 5, price_rule_id: ruleId + 1000 },
+      { order_id: elses, markup_percent: 5, price_rule_id: ruleId },
     ];
   },
 

@@ -64,9 +64,12 @@ describe('the command line', () => {
   const refusalsOf = (commands: readonly string[]): Promise<string[]> =>
     Promise.all(commands.map((command) => refusalOf(command)));
 
-  async function insertUser(user: { tgId?: number; webUsername?: string } = {}): Promise<number> {
+  async function insertUser(
+    user: { tgId?: number; webUsername?: string } = {},
+    into = database,
+  ): Promise<number> {
     const [row] = await query<{ id: string }>(
-      database,
+      into,
       `INSERT INTO users (username, tg_id, web_username) VALUES ('test', $1, $2) RETURNING id::text`,
       [user.tgId, user.webUsername],
     );
@@ -231,6 +234,133 @@ describe('the command line', () => {
 
     it('are those of users that there are', async () => {
       expect(await refusalOf('balance credit --user 999999 --amount 1 --reason test')).toBe('User not found');
+    });
+  });
+
+  describe('price rules', () => {
+    const BY = '--by anna --reason test';
+
+    let own: TestDatabase;
+    let there: { DATABASE_URL: string };
+
+    interface Rule {
+      readonly id: number;
+      readonly valid_from: string;
+    }
+
+    beforeAll(async () => {
+      own = await createTestDatabase();
+      there = { DATABASE_URL: own.url };
+    });
+
+    afterAll(() => own.drop());
+
+    it('are added, replaced and ended, and keep who did it and why', async () => {
+      const userId = await insertUser({}, own);
+      const rule = await answerTo<Rule>(
+        `prices add --user ${userId} --version 4 --min-period 7 --max-period 30 --markup 12.5 ${BY}`,
+        there,
+      );
+      expect(rule).toEqual({
+        id: expect.any(Number),
+        user_id: userId,
+        country: null,
+        version: '4',
+        min_period: 7,
+        max_period: 30,
+        markup_percent: '12.5000',
+        valid_from: MOMENT,
+        valid_to: null,
+        created_at: MOMENT,
+        created_by: 'anna',
+        reason: 'test',
+        ended_at: null,
+        ended_by: null,
+        end_reason: null,
+      });
+      const next = await answerTo<Rule>(
+        `prices add --user ${userId} --country US --markup 3 --from 2099-01-01T00:00:00+03:00 --replaces ${rule.id} --by boris --reason better`,
+        there,
+      );
+      expect(next).toMatchObject({ country: 'us', valid_from: '2098-12-31T21:00:00.000Z' });
+      expect(await answerTo(`prices list --user ${userId}`, there)).toMatchObject([
+        { id: next.id },
+        { id: rule.id, valid_to: next.valid_from, ended_by: 'boris', end_reason: 'better' },
+      ]);
+      expect(await answerTo(`prices end --id ${next.id} ${BY}`, there)).toMatchObject({
+        id: next.id,
+        valid_to: next.valid_from,
+        ended_by: 'anna',
+      });
+      const [open, all] = await Promise.all([
+        answerTo<Rule[]>(`prices list --user ${userId}`, there),
+        answerTo<Rule[]>(`prices list --user ${userId} --history`, there),
+      ]);
+      expect([open, all].map((rules) => rules.map(({ id }) => id))).toEqual([[rule.id], [next.id, rule.id]]);
+    });
+
+    it('tell which of them holds at a moment', async () => {
+      const userId = await insertUser({}, own);
+      const rule = await answerTo<Rule>(`prices add --user ${userId} --markup 1 ${BY}`, there);
+      const which = (at: string, offer: string) =>
+        answerTo(`prices which --user ${userId} --period 30 --at ${at} ${offer}`.trim(), there);
+      const [before, after] = await Promise.all([
+        which('2026-01-01T00:00:00Z', ''),
+        which('2099-01-01T00:00:00Z', '--version 4s --country us'),
+      ]);
+      expect(before).toEqual({ at: '2026-01-01T00:00:00.000Z', markup_percent: '20.0000', rule: null });
+      expect(after).toMatchObject({ markup_percent: '1.0000', rule: { id: rule.id, reason: 'test' } });
+    });
+
+    it('are previewed with the prices that the service knows', async () => {
+      const preview = 'prices preview --version 6 --max-period 7 --markup 0';
+      expect(await refusalOf(preview, there)).toBe(
+        'The provider has not named its prices yet: ask for a price first',
+      );
+      await query(
+        own,
+        `INSERT INTO catalogue_copies (key, value, fetched_at) VALUES ('prices', '{"6": {"7": "5.51", "30": "20.90"}}', now())`,
+      );
+      expect(await answerTo(preview, there)).toEqual({
+        at: MOMENT,
+        provider_prices_of: MOMENT,
+        changed: 1,
+        offers: [
+          {
+            user_id: null,
+            version: '6',
+            period: 7,
+            country: null,
+            before: { markup_percent: '20.0000', by: 'default', unit_price: '6.62' },
+            after: { markup_percent: '0.0000', by: 'new', unit_price: '5.51' },
+          },
+        ],
+      });
+    });
+
+    it('are refused when they cannot be', async () => {
+      const refusals = await refusalsOf([
+        `prices add --markup 1`,
+        `prices add --markup -1 ${BY}`,
+        `prices add --markup 1 --version 5 ${BY}`,
+        `prices add --markup 1 --user 999999 ${BY}`,
+        `prices add --markup 1 --from 2027-01-01 ${BY}`,
+        `prices add --markup 1 --from 2020-01-01T00:00:00Z ${BY}`,
+        `prices end --id 999999 ${BY}`,
+        'prices preview',
+        'prices preview --country us --replaces 1',
+      ]);
+      expect(refusals).toEqual([
+        `error: required option '--by <name>' not specified`,
+        'The markup must be a decimal number from 0 to 9999, e.g. 12.5',
+        expect.stringContaining('Allowed choices are 6, 4, 4s.'),
+        'User not found',
+        expect.stringContaining('must be a moment with its offset, e.g. 2027-01-31T09:00:00Z.'),
+        'A change begins 1 s from now or later, and ends after it has begun',
+        'Price rule not found',
+        'Name a rule to add, one to end, or both',
+        'The markup must be a decimal number from 0 to 9999, e.g. 12.5',
+      ]);
     });
   });
 

@@ -105,6 +105,15 @@ export const INVARIANTS = [
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
   },
   {
+    name: 'orders-have-the-markup-of-their-rule',
+    violations: `
+      SELECT o.id AS order_id, o.markup_percent, o.price_rule_id
+        FROM orders o LEFT JOIN price_rules r ON r.id = o.price_rule_id
+       WHERE o.price_rule_id IS NOT NULL
+         AND (r.id IS NULL OR o.markup_percent <> r.markup_percent OR o.user_id <> r.user_id OR o.country <> r.country
+              OR o.version <> r.version OR o.period < r.min_period OR o.period > r.max_period)`,
+  },
+  {
     name: 'no-order-open-for-a-day',
     violations: `
       SELECT id AS order_id, state, created_at FROM orders

@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth';
+import { CurrentUserId, Scopes } from '../auth';
 import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
 import { CatalogService } from './catalog.service';
 import { CountryStock } from './dto/country-stock.dto';
@@ -75,7 +75,9 @@ export class CatalogController {
   @ApiOperation({
     operationId: 'price_price_get',
     summary: 'Price',
-    description: 'What an order would cost now, markup included. A quote that is given can be bought.',
+    description:
+      'What an order would cost now, markup included. A quote that is given can be bought, and no order is charged more than its ' +
+      'quote. It names no country: an order in a country that is cheaper is charged less.',
   })
   @ApiOkResponse({ description: 'Successful Response', type: QuoteResponse })
   @ApiErrorResponse(
@@ -92,8 +94,11 @@ export class CatalogController {
     ctx: { le: 1000 },
   })
   @ApiUnavailableResponse()
-  async price(@Query() { count, period, version }: PriceQuery): Promise<QuoteResponse> {
-    const { total, unitPrice } = await this.catalog.quote({ version, period, count });
+  async price(
+    @CurrentUserId() userId: number,
+    @Query() { count, period, version }: PriceQuery,
+  ): Promise<QuoteResponse> {
+    const { total, unitPrice } = await this.catalog.quote({ version, period, count }, userId);
     return {
       price_final: total.toString(),
       price_single: unitPrice.toString(),

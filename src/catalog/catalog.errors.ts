@@ -41,3 +41,11 @@ export class ServiceUnavailable extends DomainError {
     super('Service temporarily unavailable', options);
   }
 }
+
+export class NothingToPreview extends DomainError {
+  readonly kind = 'unavailable';
+
+  constructor() {
+    super('The provider has not named its prices yet: ask for a price first');
+  }
+}

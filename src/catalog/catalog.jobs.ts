@@ -1,8 +1,11 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
+import { CurrentMarkups, PriceRulesService } from '../pricing';
 import { CatalogService } from './catalog.service';
 
 const FOLLOW_MS = 1000;
+/** Twice between when a change is written and when it takes effect. */
+const FOLLOW_RULES_MS = 500;
 const REFRESH_MS = 1000;
 const FORGET_MS = 60_000;
 
@@ -11,11 +14,16 @@ export class CatalogJobs implements OnApplicationBootstrap {
   constructor(
     @Inject(Jobs) private readonly jobs: Jobs,
     @Inject(CatalogService) private readonly catalog: CatalogService,
+    @Inject(CurrentMarkups) private readonly markups: CurrentMarkups,
+    @Inject(PriceRulesService) private readonly rules: PriceRulesService,
   ) {}
 
   /** The first request is answered from what was known before the start. */
   async onApplicationBootstrap(): Promise<void> {
+    await this.rules.noteDefault();
+    await this.markups.follow();
     await this.catalog.followOthers();
+    this.jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => this.markups.follow());
     this.jobs.every('follow-catalogue', FOLLOW_MS, () => this.catalog.followOthers());
     this.jobs.every('refresh-catalogue', REFRESH_MS, async () => this.catalog.refreshDue());
     this.jobs.every('forget-prices', FORGET_MS, () => this.catalog.forgetOldPrices());

@@ -1,14 +1,15 @@
 import { Module } from '@nestjs/common';
+import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
 import { CatalogController } from './catalog.controller';
 import { CatalogJobs } from './catalog.jobs';
 import { CatalogService } from './catalog.service';
-import { SharedCopies } from './shared-copies';
+import { PricePreviewModule } from './price-preview.module';
 
 @Module({
-  imports: [ProviderModule],
+  imports: [ProviderModule, PricingModule, PricePreviewModule],
   controllers: [CatalogController],
-  providers: [CatalogService, CatalogJobs, SharedCopies],
-  exports: [CatalogService],
+  providers: [CatalogService, CatalogJobs],
+  exports: [CatalogService, PricePreviewModule],
 })
 export class CatalogModule {}

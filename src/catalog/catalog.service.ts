@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Clock, Money, multiplyDecimal, stackOf, unitPriceWithMarkup } from '../common';
-import { AppConfig } from '../config';
+import { CurrentMarkups, type Markup } from '../pricing';
 import {
   type CallPriority,
   type IpVersion,
@@ -25,6 +25,7 @@ export interface Quote {
   readonly total: Money;
   /** What the provider asks for all of them, roubles, a decimal string. */
   readonly providerPrice: string;
+  readonly markup: Markup;
 }
 
 export interface Offer {
@@ -34,15 +35,22 @@ export interface Offer {
   readonly count: number;
 }
 
+/** Who buys. A quote names no country. */
+export interface Buyer {
+  readonly userId: number;
+  /** In lower case. */
+  readonly country: string | null;
+}
+
 /** How old what this process answers from is; null: there is nothing of the kind. */
 export type CatalogueAges = Readonly<
   Record<'countries' | 'stock' | 'prices', ReturnType<LocalCopy<unknown>['ages']>>
 >;
 
 /** What one proxy costs, as JSON keeps it: by version and days. */
-type Prices = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
+export type Prices = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
 
-const PRICES = 'prices';
+export const PRICES = 'prices';
 const UNSUPPORTED = 'unsupported';
 /** Of prices that are in no table: anyone can ask for another one. */
 const MAX_EXACT_PRICES = 1000;
@@ -68,7 +76,7 @@ export class CatalogService implements OnModuleDestroy {
   constructor(
     @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
     @Inject(SharedCopies) private readonly shared: SharedCopies,
-    @Inject(AppConfig) private readonly config: AppConfig,
+    @Inject(CurrentMarkups) private readonly markups: CurrentMarkups,
     @Inject(Clock) clock: Clock,
   ) {
     this.countryLists = new LocalCopy(clock, shared, 10);
@@ -110,22 +118,23 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
-   * The price of an offer as customers see it.
+   * The price of an offer as a customer sees it. No country charges more.
    *
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
-  quote(offer: Offer): Promise<Quote> {
+  quote(offer: Offer, userId: number): Promise<Quote> {
     checkPeriod(offer.version, offer.period, 'rental');
-    return this.priced(offer, 'get');
+    return this.priced(offer, { userId, country: null }, 'get');
   }
 
   /**
-   * The price that an order is charged: never older than a minute. The period's bounds are the caller's to check.
+   * The price that an order is charged: what the quote says, or less in a country that is cheaper; never older than a minute. The
+   * period's bounds are the caller's to check.
    *
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
-  chargedPrice(offer: Offer): Promise<Quote> {
-    return this.priced(offer, 'getFresh');
+  chargedPrice(offer: Offer, buyer: Buyer): Promise<Quote> {
+    return this.priced(offer, buyer, 'getFresh');
   }
 
   ages(): CatalogueAges {
@@ -160,7 +169,7 @@ export class CatalogService implements OnModuleDestroy {
 
   private countriesFor(asker: CallPriority, version: IpVersion): Promise<readonly string[]> {
     return orUnavailable(
-      this.countryLists.get(`countries/${version}`, async (ageMs) =>
+      this.countryLists.get(countriesKey(version), async (ageMs) =>
         [...new Set(await this.provider.countries(version, { priority: priorityOf(asker, ageMs) }))].sort(),
       ),
     );
@@ -209,12 +218,13 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
-  private async priced(offer: Offer, lookUp: 'get' | 'getFresh'): Promise<Quote> {
+  private async priced(offer: Offer, buyer: Buyer, lookUp: 'get' | 'getFresh'): Promise<Quote> {
     const providerPrice = await orUnavailable(this.providerPrice(offer, lookUp));
     if (providerPrice === UNSUPPORTED) throw new UnsupportedPeriod();
-    const unitPrice = unitPriceWithMarkup(providerPrice, offer.count, this.config.markupPercent);
+    const markup = this.markups.of({ ...buyer, version: offer.version, period: offer.period });
+    const unitPrice = unitPriceWithMarkup(providerPrice, offer.count, markup.percent);
     if (!unitPrice.isPositive()) throw new UnsupportedPeriod();
-    return { unitPrice, total: unitPrice.times(offer.count), providerPrice };
+    return { unitPrice, total: unitPrice.times(offer.count), providerPrice, markup };
   }
 
   private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh'): Promise<string> {
@@ -249,6 +259,8 @@ export class CatalogService implements OnModuleDestroy {
 /** Only what is not known at all keeps an order waiting: that goes in the orders' line. */
 const priorityOf = (asker: CallPriority, ageMs: number): CallPriority =>
   ageMs === Infinity ? asker : 'rest';
+
+export const countriesKey = (version: IpVersion): string => `countries/${version}`;
 
 const stockKey = (code: string, version: IpVersion): string => `stock/${version}/${code}`;
 

@@ -7,3 +7,5 @@ export {
 export { CatalogModule } from './catalog.module';
 export { CatalogService, type CatalogueAges, type Quote } from './catalog.service';
 export { checkPeriod, toIpVersion } from './rental-periods';
+export { PricePreviewModule } from './price-preview.module';
+export { type PricePreview, PricePreviewService } from './price-preview.service';

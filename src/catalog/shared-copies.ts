@@ -58,6 +58,15 @@ export class SharedCopies {
     );
   }
 
+  /** Those of them that are there. */
+  read(keys: readonly string[]): Promise<StoredCopy[]> {
+    return queryRows(
+      this.dataSource,
+      `SELECT ${COPY} FROM catalogue_copies WHERE value IS NOT NULL AND key = ANY ($1)`,
+      [keys],
+    );
+  }
+
   /**
    * A younger copy than the one that the caller knows. Asks the provider, unless another replica does or just has: then it is that
    * one's answer, or its failure.
@@ -119,7 +128,7 @@ export class SharedCopies {
     ask: () => Promise<unknown>,
   ): Promise<StoredCopy> {
     for (let seen: number | undefined; ; await pause(POLL_MS)) {
-      const row = await this.read(key);
+      const row = await this.readRow(key);
       if (isFetched(row) && row.fetchedAt !== known) return row;
       if (!row || row.hasLapsed) return this.refresh(key, known, ask);
       if (row.lease === null || row.lease !== (seen ?? row.lease)) {
@@ -129,7 +138,7 @@ export class SharedCopies {
     }
   }
 
-  private async read(key: string): Promise<SharedRow | undefined> {
+  private async readRow(key: string): Promise<SharedRow | undefined> {
     const [row] = await queryRows<SharedRow>(
       this.dataSource,
       `SELECT ${COPY}, ${micros('refreshing_until')} AS lease, refreshing_until <= clock_timestamp() AS "hasLapsed"
@@ -152,7 +161,7 @@ export class SharedCopies {
       [key, JSON.stringify(value), lease - LEASE_MS * 1000],
     );
     if (stored) return stored;
-    const younger = await this.read(key);
+    const younger = await this.readRow(key);
     if (!isFetched(younger)) throw new Error(`the copy of ${key} is gone`);
     return younger;
   }

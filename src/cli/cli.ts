@@ -1,15 +1,18 @@
 import { NestFactory } from '@nestjs/core';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { AdministrationModule } from '../administration.module';
 import { AuditService } from '../audit';
 import { TokensService, type ApiToken } from '../auth';
+import { PricePreviewService } from '../catalog';
 import { readEnvironment } from '../config';
 import { migrate } from '../database';
 import { LedgerService } from '../ledger';
+import { type NewPriceRule, type PriceRule, PriceRulesService } from '../pricing';
+import type { IpVersion } from '../provider';
 import { acquireResources } from '../resources';
 import { StatusService } from '../status';
 import { UsersService, type User } from '../users';
-import { parseAmount, parseDurationMs, parseId, parseScopes, parseText } from './options';
+import { parseAmount, parseDurationMs, parseId, parseMoment, parseScopes, parseText } from './options';
 import type { INestApplicationContext } from '@nestjs/common';
 
 const print = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
@@ -36,6 +39,59 @@ const tokenJson = (token: ApiToken) => ({
   revoked_at: token.revokedAt,
   last_used_at: token.lastUsedAt,
 });
+
+const ruleJson = (rule: PriceRule) => ({
+  id: rule.id,
+  user_id: rule.userId,
+  country: rule.country,
+  version: rule.version,
+  min_period: rule.minPeriod,
+  max_period: rule.maxPeriod,
+  markup_percent: rule.markupPercent,
+  valid_from: rule.validFrom,
+  valid_to: rule.validTo,
+  created_at: rule.createdAt,
+  created_by: rule.createdBy,
+  reason: rule.reason,
+  ended_at: rule.endedAt,
+  ended_by: rule.endedBy,
+  end_reason: rule.endReason,
+});
+
+interface RuleOptions extends Omit<NewPriceRule, 'userId' | 'markupPercent' | 'validFrom' | 'validTo'> {
+  readonly user?: number;
+  readonly markup?: string;
+  readonly from?: Date;
+  readonly to?: Date;
+}
+
+const toRule = ({ user, markup = '', from, to, ...scope }: RuleOptions): NewPriceRule => ({
+  userId: user,
+  country: scope.country,
+  version: scope.version,
+  minPeriod: scope.minPeriod,
+  maxPeriod: scope.maxPeriod,
+  markupPercent: markup,
+  validFrom: from,
+  validTo: to,
+});
+
+const versionOption = () =>
+  new Option('--version <version>', 'IPv6, IPv4, IPv4 shared').choices(['6', '4', '4s']);
+
+const withRuleOptions = (command: Command): Command =>
+  command
+    .option('--user <id>', 'for this user alone', parseId)
+    .option(
+      '--country <code>',
+      'for this country alone; counts where it is cheaper than the quote',
+      parseText,
+    )
+    .addOption(versionOption())
+    .option('--min-period <days>', 'for this period and longer ones', parseId)
+    .option('--max-period <days>', 'for this period and shorter ones', parseId)
+    .option('--from <moment>', 'when it begins, e.g. 2027-01-31T09:00:00Z; else in a second', parseMoment)
+    .option('--to <moment>', 'when it ends; else when it is ended', parseMoment);
 
 const NO_UPSTREAM = { upstream: false };
 
@@ -133,6 +189,73 @@ export function createCli(): Command {
         ),
       );
   }
+
+  const prices = cli.command('prices').description('Rules of the markup');
+  prices
+    .command('list')
+    .description('The rules that hold or will, the last ones first')
+    .option('--history', 'also those that no longer hold')
+    .option('--user <id>', 'of this user alone', parseId)
+    .option('--before <id>', 'older ones only: the next page', parseId)
+    .action((options: { history?: boolean; user?: number; before?: number }) =>
+      withServices(async (app) => {
+        const rules = await app
+          .get(PriceRulesService)
+          .list({ ...options, userId: options.user, limit: 1000 });
+        return rules.map(ruleJson);
+      }),
+    );
+  prices
+    .command('which')
+    .description('Which markup holds for an offer, or held')
+    .option('--user <id>', 'for this user', parseId)
+    .option('--country <code>', 'of an order; a quote names none', parseText)
+    .addOption(versionOption().default('6'))
+    .requiredOption('--period <days>', '', parseId)
+    .option('--at <moment>', 'e.g. 2027-01-31T09:00:00Z; else now', parseMoment)
+    .action((options: { user?: number; country?: string; version: IpVersion; period: number; at?: Date }) =>
+      withServices(async (app) => {
+        const { user: userId = null, country, version, period } = options;
+        const offer = { userId, country: country?.toLowerCase() ?? null, version, period };
+        const { percent, rule, at } = await app.get(PriceRulesService).heldAt(offer, options.at);
+        return { at, markup_percent: percent, rule: rule && ruleJson(rule) };
+      }),
+    );
+  withRuleOptions(prices.command('add'))
+    .description('Adds a rule, and ends the one that it replaces')
+    .requiredOption('--markup <percent>', 'e.g. 12.5', parseText)
+    .option('--replaces <id>', 'ends another rule when this one begins', parseId)
+    .requiredOption('--by <name>', 'who', parseText)
+    .requiredOption('--reason <text>', 'kept with the rule', parseText)
+    .action((options: RuleOptions & { replaces?: number; by: string; reason: string }) =>
+      withServices(async (app) =>
+        ruleJson(await app.get(PriceRulesService).add(toRule(options), options, options.replaces)),
+      ),
+    );
+  prices
+    .command('end')
+    .description('Ends a rule')
+    .requiredOption('--id <id>', 'of the rule', parseId)
+    .option('--at <moment>', 'when; else in a second', parseMoment)
+    .requiredOption('--by <name>', 'who', parseText)
+    .requiredOption('--reason <text>', 'kept with the rule', parseText)
+    .action((options: { id: number; at?: Date; by: string; reason: string }) =>
+      withServices(async (app) =>
+        ruleJson(await app.get(PriceRulesService).end(options.id, options, options.at)),
+      ),
+    );
+  withRuleOptions(prices.command('preview'))
+    .description('What a change would do to the prices: of a rule that is added, one that is ended, or both')
+    .option('--markup <percent>', 'of the rule that is added', parseText)
+    .option('--replaces <id>', 'the rule that is ended', parseId)
+    .action(({ replaces, ...options }: RuleOptions & { replaces?: number }) =>
+      withServices((app) =>
+        app.get(PricePreviewService).preview({
+          add: Object.keys(options).length > 0 ? toRule(options) : undefined,
+          end: replaces,
+        }),
+      ),
+    );
 
   cli
     .command('status')

@@ -1,5 +1,5 @@
 import { ALL_SCOPES } from '../auth';
-import { parseAmount, parseDurationMs, parseId, parseScopes, parseText } from './options';
+import { parseAmount, parseDurationMs, parseId, parseMoment, parseScopes, parseText } from './options';
 
 describe('an id on the command line', () => {
   it.each(['1', '42', '9007199254740991'])('is a positive whole number: %s', (text) => {
@@ -79,4 +79,21 @@ describe('a text on the command line', () => {
   ])('is refused when it is %s', (_, text) => {
     expect(() => parseText(text)).toThrow('must be 1 to 500 characters.');
   });
+});
+
+describe('a moment on the command line', () => {
+  it.each([
+    ['2027-01-31T09:00:00Z', '2027-01-31T09:00:00.000Z'],
+    ['2027-01-31T09:00+03:00', '2027-01-31T06:00:00.000Z'],
+    ['2027-01-31T09:00:00.125-00:30', '2027-01-31T09:30:00.125Z'],
+  ])('has its offset: %s', (text, moment) => {
+    expect(parseMoment(text).toISOString()).toBe(moment);
+  });
+
+  it.each(['', '2027-01-31', '2027-01-31T09:00:00', '2027-13-31T09:00:00Z', 'tomorrow', '1800000000'])(
+    'is refused when it may mean another one, or none: %j',
+    (text) => {
+      expect(() => parseMoment(text)).toThrow('must be a moment with its offset');
+    },
+  );
 });

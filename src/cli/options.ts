@@ -37,6 +37,15 @@ export function parseAmount(text: string): Money {
   }
 }
 
+/** ISO 8601 with its offset, so that it means the same everywhere. */
+export function parseMoment(text: string): Date {
+  const isComplete = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text);
+  const moment = new Date(isComplete ? text : Number.NaN);
+  if (Number.isNaN(moment.getTime()))
+    throw new InvalidArgumentError('must be a moment with its offset, e.g. 2027-01-31T09:00:00Z.');
+  return moment;
+}
+
 export function parseText(text: string): string {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed.length > 500) throw new InvalidArgumentError('must be 1 to 500 characters.');

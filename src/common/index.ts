@@ -7,7 +7,7 @@ export { Jobs } from './jobs/jobs';
 export { JobsModule } from './jobs/jobs.module';
 export { AppLogger, type AppLoggerOptions } from './logging/app-logger';
 export { requestId, setRequestUser } from './logging/request-context';
-export { Money, multiplyDecimal, unitPriceWithMarkup } from './money';
+export { compareDecimals, Money, multiplyDecimal, unitPriceWithMarkup } from './money';
 export { BooleanField, IntegerField, OptionalStringField, StringField } from './validation/fields';
 export { HTTPValidationError, ValidationError } from './validation/http-validation-error';
 export { Refusal, type ValidationItem } from './validation/refusal';

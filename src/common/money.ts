@@ -31,6 +31,13 @@ export function multiplyDecimal(text: string, factor: number): string {
   return formatDecimal({ units: units * BigInt(factor), scale });
 }
 
+/** Negative when the first is less, 0 when they are equal, however they are written. */
+export function compareDecimals(one: string, other: string): number {
+  const [left, right] = [parseDecimal(one), parseDecimal(other)];
+  const difference = left.units * 10n ** BigInt(right.scale) - right.units * 10n ** BigInt(left.scale);
+  return difference < 0n ? -1 : Number(difference > 0n);
+}
+
 /** An amount of roubles, exact to the kopeck. Written and stored as a string with two decimals: `"1234.50"`. */
 export class Money {
   static readonly zero = new Money(0n);

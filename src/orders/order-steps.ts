@@ -4,6 +4,7 @@ import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
 import { AppConfig } from '../config';
 import { databaseTime, mayHaveCommitted, queryRows } from '../database';
+import type { Markup } from '../pricing';
 import type { IpVersion, ProxyType } from '../provider';
 import type { Idempotency } from './idempotency';
 import { lookOffsetsSeconds } from './look-schedule';
@@ -21,6 +22,7 @@ export interface NewOrder {
   readonly proxyType: ProxyType;
   readonly proxyId: number | null;
   readonly unitPrice: string;
+  readonly markup: Markup;
   readonly provider: string;
   readonly providerPrice: string;
   readonly idempotency: Idempotency | null;
@@ -115,10 +117,10 @@ export class OrderSteps {
        placed AS (
          INSERT INTO orders (id, user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
                              unit_price, held, provider, provider_price, idempotency_key, request_hash, request_id, attempt,
-                             deadline, next_look_at)
+                             markup_percent, price_rule_id, deadline, next_look_at)
          SELECT number.id, $1, $2, format('%su%s.o%s', ${TAG_PREFIX_SQL}, $1::bigint, number.id), $3, $4, $5, $6, $7, $8,
                 $9::numeric, $9::numeric * $6::integer, $10, round($11::numeric, 4), $12, $13, $14, $16,
-                given_up, given_up
+                $17, $18, given_up, given_up
            FROM number, LATERAL (SELECT now() + make_interval(secs => $15) AS given_up) AS times
          RETURNING id, tag, user_id, held
        ),
@@ -144,6 +146,8 @@ export class OrderSteps {
         order.requestId,
         this.longestWaitSeconds(order.kind),
         attempt,
+        order.markup.percent,
+        order.markup.ruleId,
       ],
     );
     if (!placed) throw new Error('a placed order was not returned');

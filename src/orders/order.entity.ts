@@ -64,6 +64,7 @@ export interface DeliveredProxy {
     ELSE captured = 0 AND released = 0 AND closed_at IS NULL
   END`,
 )
+@Check('orders_price_rule_check', 'price_rule_id IS NULL OR markup_percent IS NOT NULL')
 @Check('orders_idempotency_check', '(idempotency_key IS NULL) = (request_hash IS NULL)')
 export class Order {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
@@ -118,6 +119,14 @@ export class Order {
 
   @Column({ type: 'numeric', precision: 14, scale: 2 })
   unitPrice!: string;
+
+  /** Percent, on the provider's price. Null before there were price rules. */
+  @Column({ type: 'numeric', precision: 8, scale: 4, nullable: true })
+  markupPercent!: string | null;
+
+  /** The rule that said so; null: the default. */
+  @Column({ type: 'bigint', nullable: true })
+  priceRuleId!: number | null;
 
   @Column({ type: 'numeric', precision: 14, scale: 2 })
   held!: string;

@@ -60,7 +60,7 @@ export class OrdersController {
     operationId: 'buy_proxies_buy_post',
     summary: 'Buy',
     description:
-      'Rents proxies and takes their price from the balance: what `GET /price` says at that moment.',
+      'Rents proxies and takes their price from the balance: what `GET /price` says at that moment, or less in a country that is cheaper.',
   })
   @ApiIdempotencyKey()
   @ApiBody({
@@ -114,7 +114,8 @@ export class OrdersController {
     operationId: 'prolong_proxies__proxy_id__prolong_post',
     summary: 'Prolong',
     description:
-      'Prolongs a proxy and takes the price of one proxy of its version and the period from the balance.',
+      'Prolongs a proxy and takes the price of one proxy of its version and the period from the balance: what `GET /price` says at ' +
+      'that moment, or less in a country that is cheaper.',
   })
   @ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' })
   @ApiIdempotencyKey()

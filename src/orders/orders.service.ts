@@ -85,7 +85,7 @@ export class OrdersService {
     checkPeriod(version, period, 'rental');
     this.assertOpen();
     await this.catalog.checkStock(country, version, count);
-    const price = await this.catalog.chargedPrice({ version, period, count });
+    const price = await this.catalog.chargedPrice({ version, period, count }, { userId, country });
     await this.assertAffordable(userId, price);
     const placed = await this.reserve({
       userId,
@@ -97,6 +97,7 @@ export class OrdersService {
       proxyType,
       proxyId: null,
       unitPrice: price.unitPrice.toString(),
+      markup: price.markup,
       provider: this.provider.name,
       providerPrice: price.providerPrice,
       idempotency,
@@ -122,7 +123,10 @@ export class OrdersService {
     const version = toIpVersion(proxy.version);
     checkPeriod(version, period, 'renewal');
     this.assertOpen();
-    const price = await this.catalog.chargedPrice({ version, period, count: 1 });
+    const price = await this.catalog.chargedPrice(
+      { version, period, count: 1 },
+      { userId, country: proxy.country },
+    );
     await this.assertAffordable(userId, price);
     const placed = await this.reserve({
       userId,
@@ -134,6 +138,7 @@ export class OrdersService {
       proxyType: proxy.proxyType as ProxyType,
       proxyId: proxy.id,
       unitPrice: price.unitPrice.toString(),
+      markup: price.markup,
       provider: this.provider.name,
       providerPrice: price.providerPrice,
       idempotency,

@@ -73,7 +73,7 @@ export interface paths {
     };
     /**
      * Price
-     * @description What an order would cost now, markup included. A quote that is given can be bought.
+     * @description What an order would cost now, markup included. A quote that is given can be bought, and no order is charged more than its quote. It names no country: an order in a country that is cheaper is charged less.
      */
     get: operations['price_price_get'];
     put?: never;
@@ -155,7 +155,7 @@ export interface paths {
     put?: never;
     /**
      * Buy
-     * @description Rents proxies and takes their price from the balance: what `GET /price` says at that moment.
+     * @description Rents proxies and takes their price from the balance: what `GET /price` says at that moment, or less in a country that is cheaper.
      */
     post: operations['buy_proxies_buy_post'];
     delete?: never;
@@ -175,7 +175,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong
-     * @description Prolongs a proxy and takes the price of one proxy of its version and the period from the balance.
+     * @description Prolongs a proxy and takes the price of one proxy of its version and the period from the balance: what `GET /price` says at that moment, or less in a country that is cheaper.
      */
     post: operations['prolong_proxies__proxy_id__prolong_post'];
     delete?: never;

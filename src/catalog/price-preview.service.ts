@@ -1,0 +1,127 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { unitPriceWithMarkup } from '../common';
+import {
+  type Markup,
+  type MarkupRule,
+  matches,
+  NEW_RULE_ID,
+  type PriceChange,
+  type PricedOffer,
+  PriceRulesService,
+} from '../pricing';
+import type { IpVersion } from '../provider';
+import { NothingToPreview } from './catalog.errors';
+import { countriesKey, PRICES, type Prices } from './catalog.service';
+import { SharedCopies } from './shared-copies';
+
+/** What one proxy costs, and by what. */
+export interface PreviewedPrice {
+  readonly markup_percent: string;
+  /** The id of a rule, the rule that is being previewed, or MARKUP_PERCENT. */
+  readonly by: number | 'new' | 'default';
+  /** Roubles. */
+  readonly unit_price: string;
+}
+
+/** One proxy. */
+export interface PreviewedOffer {
+  /** Null: everyone without rules of their own. */
+  readonly user_id: number | null;
+  readonly version: IpVersion;
+  /** Days. */
+  readonly period: number;
+  /** Null: the quote, and every country without rules of its own. */
+  readonly country: string | null;
+  readonly before: PreviewedPrice;
+  readonly after: PreviewedPrice;
+}
+
+export interface PricePreview {
+  /** When the change is first felt: the prices are those of this moment, as things stand. */
+  readonly at: Date;
+  /** When the provider named its prices. */
+  readonly provider_prices_of: Date;
+  readonly changed: number;
+  readonly offers: readonly PreviewedOffer[];
+}
+
+/** What a change of the price rules does to the prices, before it is made. Reads the copies of the catalogue that the replicas share. */
+@Injectable()
+export class PricePreviewService {
+  constructor(
+    @Inject(PriceRulesService) private readonly rules: PriceRulesService,
+    @Inject(SharedCopies) private readonly copies: SharedCopies,
+  ) {}
+
+  /**
+   * Every version and period that is sold and that the change touches: as quoted, and in each country on sale that the change or a
+   * rule names.
+   *
+   * @throws NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
+   */
+  async preview(change: PriceChange): Promise<PricePreview> {
+    const { at, rules, touched, before, after } = await this.rules.compare(change);
+    const { prices, fetchedAt, sells } = await this.readCatalogue();
+    const offers = candidates(prices, touched, rules)
+      .filter(({ version, country }) => country === null || sells(version, country))
+      .filter((offer) => touched.some((rule) => matches(rule, offer)))
+      .map((offer) => {
+        const single = prices[offer.version]?.[offer.period] ?? '0';
+        return {
+          user_id: offer.userId,
+          version: offer.version,
+          period: offer.period,
+          country: offer.country,
+          before: toPrice(single, before(offer)),
+          after: toPrice(single, after(offer)),
+        };
+      });
+    return {
+      at,
+      provider_prices_of: fetchedAt,
+      changed: offers.filter((offer) => offer.before.unit_price !== offer.after.unit_price).length,
+      offers,
+    };
+  }
+
+  private async readCatalogue() {
+    const copies = new Map(
+      (await this.copies.read([PRICES, ...VERSIONS.map(countriesKey)])).map((copy) => [copy.key, copy]),
+    );
+    const table = copies.get(PRICES);
+    if (!table) throw new NothingToPreview();
+    return {
+      prices: table.value as Prices,
+      fetchedAt: new Date(table.fetchedAt / 1000),
+      /** What is not known counts as sold. */
+      sells: (version: IpVersion, country: string): boolean => {
+        const list = copies.get(countriesKey(version))?.value as readonly string[] | undefined;
+        return list?.includes(country) ?? true;
+      },
+    };
+  }
+}
+
+const VERSIONS: readonly IpVersion[] = ['6', '4', '4s'];
+
+function candidates(
+  prices: Prices,
+  touched: readonly MarkupRule[],
+  rules: readonly MarkupRule[],
+): PricedOffer[] {
+  const users = new Set(touched.map(({ userId }) => userId));
+  const countries = new Set([null, ...[...touched, ...rules].map(({ country }) => country)]);
+  return [...users].flatMap((userId) =>
+    VERSIONS.flatMap((version) =>
+      Object.keys(prices[version] ?? {}).flatMap((days) =>
+        [...countries].map((country) => ({ userId, version, period: Number(days), country })),
+      ),
+    ),
+  );
+}
+
+const toPrice = (single: string, { percent, ruleId }: Markup): PreviewedPrice => ({
+  markup_percent: percent,
+  by: ruleId === null ? 'default' : ruleId === NEW_RULE_ID ? 'new' : ruleId,
+  unit_price: unitPriceWithMarkup(single, 1, percent).toString(),
+});

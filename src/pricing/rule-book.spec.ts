@@ -1,0 +1,193 @@
+import type { IpVersion } from '../provider';
+import { matches, type MarkupRule, periodsOf, type PricedOffer, RuleBook } from './rule-book';
+
+const DEFAULT = '20';
+const NOW_MS = Date.parse('2027-01-01T00:00:00Z');
+
+const USERS = [null, 1, 2];
+const COUNTRIES = [null, 'ru', 'us'];
+const VERSIONS: readonly (IpVersion | null)[] = [null, '6', '4s'];
+const PERIODS = [
+  [null, null],
+  [30, null],
+  [null, 30],
+  [30, 30],
+  [1, 3650],
+  [7, 60],
+] as const;
+
+let lastId = 0;
+const rule = (changes: Partial<MarkupRule> = {}): MarkupRule => ({
+  id: (lastId += 1),
+  userId: null,
+  country: null,
+  version: null,
+  minPeriod: null,
+  maxPeriod: null,
+  markupPercent: '10',
+  validFrom: new Date(NOW_MS - 1000),
+  validTo: null,
+  ...changes,
+});
+
+const offer = (changes: Partial<PricedOffer> = {}): PricedOffer => ({
+  userId: 1,
+  country: null,
+  version: '6',
+  period: 30,
+  ...changes,
+});
+
+const choose = (rules: readonly MarkupRule[], of: PricedOffer = offer(), atMs = NOW_MS) =>
+  new RuleBook(rules, DEFAULT).choose(of, atMs);
+
+/** The order of specificity, as it is told in the decision record. */
+const rank = ({ userId, country, version, ...scope }: MarkupRule): number[] => [
+  Number(userId !== null),
+  Number(country !== null),
+  Number(version !== null),
+  -periodsOf({ userId, country, version, ...scope }),
+  scope.id,
+];
+
+function isMoreSpecific(one: MarkupRule, other: MarkupRule): boolean {
+  const [left, right] = [rank(one), rank(other)];
+  const place = left.findIndex((value, index) => value !== right[index]);
+  return place >= 0 && (left[place] ?? 0) > (right[place] ?? 0);
+}
+
+/** One rule for every combination of what a rule can name: 162 of them. */
+const everyScope = (): MarkupRule[] =>
+  USERS.flatMap((userId) =>
+    COUNTRIES.flatMap((country) =>
+      VERSIONS.flatMap((version) =>
+        PERIODS.map(([minPeriod, maxPeriod]) => rule({ userId, country, version, minPeriod, maxPeriod })),
+      ),
+    ),
+  );
+
+const everyOffer = (): PricedOffer[] =>
+  [null, 1, 2, 3].flatMap((userId) =>
+    [null, 'ru', 'us', 'de'].flatMap((country) =>
+      (['6', '4', '4s'] as const).flatMap((version) =>
+        [1, 7, 29, 30, 31, 60, 61, 3650].map((period) => ({ userId, country, version, period })),
+      ),
+    ),
+  );
+
+/** The same numbers each time. */
+function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
+  let state = seed;
+  const next = () => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648);
+  return items
+    .map((item) => ({ item, at: next() }))
+    .sort((one, other) => one.at - other.at)
+    .map(({ item }) => item);
+}
+
+describe('The choice among all combinations of rules', () => {
+  it.each([1, 2, 3, 4, 5])('fits, and nothing that fits is more specific (seed %i)', (seed) => {
+    // Fewer and fewer of them, so that everything comes to be the most specific once.
+    for (
+      let rules = shuffled(everyScope(), seed);
+      rules.length > 0;
+      rules = rules.slice(rules.length / 3 + 1)
+    ) {
+      const book = new RuleBook(rules, DEFAULT);
+      for (const of of everyOffer()) {
+        const fitting = rules.filter((one) => matches(one, of));
+        const chosen = book.findMostSpecific(of, NOW_MS);
+        expect(fitting.filter((one) => one === chosen)).toHaveLength(Math.min(1, fitting.length));
+        expect(fitting.filter((one) => chosen && isMoreSpecific(one, chosen))).toEqual([]);
+      }
+    }
+  });
+
+  it('never charges more than is quoted, and charges the quote where no country is cheaper', () => {
+    for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+      const percents = shuffled(
+        everyScope().map((_, index) => `${index % 40}.${index % 10}`),
+        seed,
+      );
+      const rules = shuffled(everyScope(), seed)
+        .slice(0, 20 * seed)
+        .map((one, index) => ({ ...one, markupPercent: percents[index] ?? '0' }));
+      const book = new RuleBook(rules, DEFAULT);
+      const withoutCountries = new RuleBook(
+        rules.filter(({ country }) => country === null),
+        DEFAULT,
+      );
+      for (const of of everyOffer()) {
+        const quoted = book.choose({ ...of, country: null }, NOW_MS);
+        const charged = book.choose(of, NOW_MS);
+        expect(quoted).toEqual(withoutCountries.choose({ ...of, country: null }, NOW_MS));
+        expect(Number(charged.percent)).toBeLessThanOrEqual(Number(quoted.percent));
+        const mostSpecific = book.findMostSpecific(of, NOW_MS);
+        const isCheaper = Number(mostSpecific?.markupPercent ?? DEFAULT) < Number(quoted.percent);
+        expect(charged.ruleId).toBe(isCheaper ? mostSpecific?.id : quoted.ruleId);
+      }
+    }
+  });
+});
+
+describe('The markup', () => {
+  it('is the default when no rule fits', () => {
+    const elsewhere = [
+      rule({ userId: 2 }),
+      rule({ country: 'us' }),
+      rule({ version: '4' }),
+      rule({ minPeriod: 31 }),
+      rule({ maxPeriod: 29 }),
+    ];
+    expect(choose(elsewhere, offer({ country: 'ru' }))).toEqual({ percent: DEFAULT, ruleId: null });
+  });
+
+  it.each<[winner: Partial<MarkupRule>, loser: Partial<MarkupRule>]>([
+    [{ userId: 1 }, { country: 'ru', version: '6', minPeriod: 30, maxPeriod: 30 }],
+    [{ country: 'ru' }, { version: '6', minPeriod: 30, maxPeriod: 30 }],
+    [{ version: '6' }, { minPeriod: 30, maxPeriod: 30 }],
+    [
+      { minPeriod: 30, maxPeriod: 60 },
+      { minPeriod: 1, maxPeriod: 60 },
+    ],
+    [{ minPeriod: 30 }, {}],
+    [{ maxPeriod: 30 }, { minPeriod: 30 }],
+  ])('of %j comes before that of %j, whichever was added last', (winner, loser) => {
+    for (const [winnerId, loserId] of [
+      [1, 2],
+      [2, 1],
+    ]) {
+      const rules = [
+        rule({ ...loser, id: loserId ?? 0, markupPercent: '5' }),
+        rule({ ...winner, id: winnerId ?? 0, markupPercent: '3' }),
+      ];
+      expect(choose(rules, offer({ country: 'ru' })).ruleId).toBe(winnerId);
+    }
+  });
+
+  it('is that of the rule that was added last when two say the same of whom they are for', () => {
+    const [first, second] = [rule(), rule()];
+    expect(choose([first, second]).ruleId).toBe(second.id);
+    expect(choose([second, first]).ruleId).toBe(second.id);
+  });
+
+  it('holds from its first moment until right before its end', () => {
+    const promotion = rule({ validFrom: new Date(NOW_MS), validTo: new Date(NOW_MS + 1000) });
+    const usual = rule({ id: promotion.id - 1 });
+    const at = (ms: number) => choose([usual, promotion], offer(), NOW_MS + ms).ruleId;
+    expect([-1, 0, 999, 1000].map(at)).toEqual([usual.id, promotion.id, promotion.id, usual.id]);
+  });
+
+  it('never holds when it ends as it begins', () => {
+    const givenUp = rule({ validFrom: new Date(NOW_MS), validTo: new Date(NOW_MS) });
+    expect(choose([givenUp]).ruleId).toBeNull();
+  });
+
+  it('of a country does not count where it is dearer than the quote, not by a ten-thousandth', () => {
+    const dearer = rule({ country: 'ru', markupPercent: '20.0001' });
+    const equal = rule({ country: 'us', markupPercent: '20.0000' });
+    const cheaper = rule({ country: 'de', markupPercent: '19.9999' });
+    const inCountry = (country: string | null) => choose([dearer, equal, cheaper], offer({ country })).ruleId;
+    expect(['ru', 'us', 'de', null].map(inCountry)).toEqual([null, null, cheaper.id, null]);
+  });
+});

@@ -1,0 +1,104 @@
+import { compareDecimals } from '../common';
+import type { IpVersion } from '../provider';
+import type { PriceRule } from './price-rule.entity';
+
+/** To which offers a rule applies. What is null stands for all. */
+export type RuleScope = Pick<PriceRule, 'userId' | 'country' | 'version' | 'minPeriod' | 'maxPeriod'>;
+
+/** What the choice needs to know of a rule. */
+export type MarkupRule = RuleScope & Pick<PriceRule, 'id' | 'markupPercent' | 'validFrom' | 'validTo'>;
+
+export interface PricedOffer {
+  /** Null: a user without rules of their own. */
+  readonly userId: number | null;
+  /** In lower case. Null: a quote, which is given without a country. */
+  readonly country: string | null;
+  readonly version: IpVersion;
+  /** Days. */
+  readonly period: number;
+}
+
+export interface Markup {
+  /** A decimal string. */
+  readonly percent: string;
+  /** Null: the default. */
+  readonly ruleId: number | null;
+}
+
+export const SHORTEST_PERIOD_DAYS = 1;
+export const LONGEST_PERIOD_DAYS = 3650;
+
+/** How many periods a rule is for: the fewer, the more specific it is. */
+export const periodsOf = ({ minPeriod, maxPeriod }: RuleScope): number =>
+  (maxPeriod ?? LONGEST_PERIOD_DAYS) - (minPeriod ?? SHORTEST_PERIOD_DAYS) + 1;
+
+export const holdsAt = ({ validFrom, validTo }: MarkupRule, atMs: number): boolean =>
+  validFrom.getTime() <= atMs && (validTo === null || atMs < validTo.getTime());
+
+const includes = ({ minPeriod, maxPeriod }: RuleScope, period: number): boolean =>
+  (minPeriod ?? SHORTEST_PERIOD_DAYS) <= period && period <= (maxPeriod ?? LONGEST_PERIOD_DAYS);
+
+const keyOf = (userId: number | null, country: string | null, version: IpVersion | null): string =>
+  `${userId ?? '*'}/${country ?? '*'}/${version ?? '*'}`;
+
+const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
+  value === null ? [null] : [value, null];
+
+/**
+ * Which markup holds. The most specific rule wins: one that names the user over one that does not, then the country, then the version,
+ * then the one for fewer periods, then the one that was added last. There is no tie.
+ *
+ * A quote names no country, and nobody pays more than their quote: a rule that names a country counts where it is cheaper than what
+ * would hold without those rules.
+ */
+export class RuleBook {
+  /** By user, country and version; in each the more specific first. */
+  private readonly rules = new Map<string, MarkupRule[]>();
+
+  constructor(
+    rules: readonly MarkupRule[],
+    private readonly defaultPercent: string,
+  ) {
+    const sorted = [...rules].sort((one, other) => periodsOf(one) - periodsOf(other) || other.id - one.id);
+    for (const rule of sorted) {
+      const key = keyOf(rule.userId, rule.country, rule.version);
+      const bucket = this.rules.get(key);
+      if (bucket) bucket.push(rule);
+      else this.rules.set(key, [rule]);
+    }
+  }
+
+  choose(offer: PricedOffer, atMs: number): Markup {
+    const quoted = this.toMarkup(this.findMostSpecific({ ...offer, country: null }, atMs));
+    if (offer.country === null) return quoted;
+    const here = this.toMarkup(this.findMostSpecific(offer, atMs));
+    return compareDecimals(here.percent, quoted.percent) < 0 ? here : quoted;
+  }
+
+  /** Whether or not it counts. */
+  findMostSpecific(offer: PricedOffer, atMs: number): MarkupRule | undefined {
+    for (const userId of orAll(offer.userId)) {
+      for (const country of orAll(offer.country)) {
+        for (const version of orAll(offer.version)) {
+          const bucket = this.rules.get(keyOf(userId, country, version));
+          const rule = bucket?.find((one) => includes(one, offer.period) && holdsAt(one, atMs));
+          if (rule) return rule;
+        }
+      }
+    }
+    return undefined;
+  }
+
+  private toMarkup(rule: MarkupRule | undefined): Markup {
+    return rule
+      ? { percent: rule.markupPercent, ruleId: rule.id }
+      : { percent: this.defaultPercent, ruleId: null };
+  }
+}
+
+/** Whether a rule can be the one for an offer, other rules aside. */
+export const matches = (rule: RuleScope, offer: PricedOffer): boolean =>
+  (rule.userId === null || rule.userId === offer.userId) &&
+  (rule.country === null || rule.country === offer.country) &&
+  (rule.version === null || rule.version === offer.version) &&
+  includes(rule, offer.period);

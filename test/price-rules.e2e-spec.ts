@@ -1,0 +1,426 @@
+import { type PricePreview, PricePreviewService } from '../src/catalog';
+import { Money, unitPriceWithMarkup } from '../src/common';
+import { CurrentMarkups, type NewPriceRule, type PriceRule, PriceRulesService } from '../src/pricing';
+import { type ApiClient, createApiClient } from './support/api-client';
+import { eventually } from './support/built-service';
+import { type Replica, startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const BY = { by: 'anna', reason: 'test' };
+
+let service: TestService;
+let rules: PriceRulesService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  rules = service.app.get(PriceRulesService);
+});
+
+afterAll(() => service.close());
+
+beforeEach(async () => {
+  user = await service.createUser({ balance: '100000.00' });
+  await service.control.setPrice('6', 30, '20.90');
+});
+
+/** A rule that names no user concerns the next tests' as well. */
+afterEach(async () => {
+  for (const { id, userId, validTo } of await rules.list({ limit: 1000 }))
+    if (userId === null && !validTo) await inForce((await rules.end(id, BY)).validTo);
+});
+
+/** Until this process knows that a moment of the database's has passed, and what has changed by then. */
+async function inForce(moment: Date | null): Promise<void> {
+  await eventually(async () => moment && (await rules.readVersion()).now > moment);
+  await service.app.get(CurrentMarkups).follow();
+}
+
+async function add(rule: NewPriceRule, replaces?: number): Promise<PriceRule> {
+  const added = await rules.add(rule, BY, replaces);
+  await inForce(added.validFrom);
+  return added;
+}
+
+interface Offer {
+  readonly count?: number;
+  readonly period?: number;
+  readonly version?: '6' | '4' | '4s';
+}
+
+async function quote(api: ApiClient, { count = 1, period = 30, version = '6' }: Offer = {}) {
+  const { data, error } = await api.GET('/price', { params: { query: { count, period, version } } });
+  if (!data) throw new Error(JSON.stringify(error));
+  return data;
+}
+
+async function buy(
+  api: ApiClient,
+  { count = 1, period = 30, version = '6', country = 'ru' }: Offer & { country?: string } = {},
+) {
+  const { data, error } = await api.POST('/proxies/buy', {
+    body: { country, period, count, version, proxy_type: 'http' },
+  });
+  if (!data) throw new Error(JSON.stringify(error));
+  return data;
+}
+
+async function priceOf(orderId: number | null | undefined) {
+  const [order] = await service.dataSource.query<
+    { unit_price: string; markup_percent: string; price_rule_id: number | null }[]
+  >('SELECT unit_price, markup_percent, price_rule_id FROM orders WHERE id = $1', [orderId]);
+  return order;
+}
+
+describe('A rule for a user', () => {
+  it('makes what they are quoted and what they are charged, to the kopeck, and nobody else is concerned', async () => {
+    const other = await service.createUser();
+    const rule = await add({ userId: user.id, markupPercent: '7.3333' });
+    const single = unitPriceWithMarkup('20.90', 1, '7.3333');
+    expect(single.toString()).toBe('22.44');
+
+    expect(await quote(user.api, { count: 3 })).toMatchObject({
+      price_single: '22.44',
+      price_final: '67.32',
+    });
+    const order = await buy(user.api, { count: 3 });
+    expect(order.price_charged).toBe('67.32');
+    expect(await priceOf(order.order_id)).toEqual({
+      unit_price: '22.44',
+      markup_percent: '7.3333',
+      price_rule_id: rule.id,
+    });
+
+    expect((await quote(other.api)).price_final).toBe('25.08');
+    const ordinary = await buy(other.api);
+    expect(ordinary.price_charged).toBe('25.08');
+    expect(await priceOf(ordinary.order_id)).toEqual({
+      unit_price: '25.08',
+      markup_percent: '20.0000',
+      price_rule_id: null,
+    });
+    await service.audit();
+  });
+
+  it('also holds for a prolongation', async () => {
+    const { proxies } = await buy(user.api);
+    const rule = await add({
+      userId: user.id,
+      version: '6',
+      minPeriod: 30,
+      maxPeriod: 30,
+      markupPercent: '0',
+    });
+    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: proxies[0]?.id ?? '' } },
+      body: { period: 30 },
+    });
+    expect(data?.price_charged).toBe('20.90');
+    expect(data?.price_charged).toBe((await quote(user.api)).price_final);
+    expect(await priceOf(data?.order_id)).toMatchObject({ price_rule_id: rule.id });
+    expect((await quote(user.api, { period: 7 })).price_final).toBe('6.62');
+  });
+
+  it.each([
+    ['0.01', '0.0001', '0.02'],
+    ['0.01', '0', '0.01'],
+    ['33.33', '200.0003', '100.00'],
+    ['10.00', '9999.9999', '1010.00'],
+  ])('rounds %s with a markup of %s up to %s', async (upstream, markupPercent, single) => {
+    await service.control.setPrice('6', 77, upstream);
+    service.clock.advanceSeconds(61);
+    await add({ userId: user.id, markupPercent });
+    const quoted = await quote(user.api, { period: 77, count: 10 });
+    expect(quoted.price_single).toBe(single);
+    expect(quoted.price_final).toBe(Money.parse(single).times(10).toString());
+    expect((await buy(user.api, { period: 77, count: 10 })).price_charged).toBe(quoted.price_final);
+  });
+});
+
+describe('A rule for a country', () => {
+  it('makes an order there cheaper than its quote', async () => {
+    const rule = await add({ country: 'US', markupPercent: '10' });
+    expect((await quote(user.api)).price_final).toBe('25.08');
+    const cheaper = await buy(user.api, { country: 'us' });
+    expect(cheaper.price_charged).toBe('22.99');
+    expect(await priceOf(cheaper.order_id)).toMatchObject({ price_rule_id: rule.id });
+    expect((await buy(user.api, { country: 'ru' })).price_charged).toBe('25.08');
+
+    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: cheaper.proxies[0]?.id ?? '' } },
+      body: { period: 30 },
+    });
+    expect(data?.price_charged).toBe('22.99');
+  });
+
+  it('does not make it dearer', async () => {
+    await add({ country: 'us', markupPercent: '50' });
+    const order = await buy(user.api, { country: 'us' });
+    expect(order.price_charged).toBe('25.08');
+    expect(await priceOf(order.order_id)).toMatchObject({ markup_percent: '20.0000', price_rule_id: null });
+  });
+});
+
+describe('The history of the rules', () => {
+  it('tells which markup held at a moment, whatever was changed since', async () => {
+    const offer = { userId: user.id, country: null, version: '6', period: 30 } as const;
+    const first = await rules.add({ userId: user.id, markupPercent: '15' }, BY);
+    const second = await rules.add(
+      { userId: user.id, markupPercent: '12', validFrom: new Date(first.validFrom.getTime() + 60_000) },
+      { by: 'boris', reason: 'a better offer' },
+      first.id,
+    );
+    const atRuleBegin = async (moment: Date, ms: number) => {
+      const { percent, rule } = await rules.heldAt(offer, new Date(moment.getTime() + ms));
+      return [percent, rule?.id];
+    };
+    expect(await atRuleBegin(first.validFrom, -1)).toEqual(['20.0000', undefined]);
+    expect(await atRuleBegin(first.validFrom, 0)).toEqual(['15.0000', first.id]);
+    expect(await atRuleBegin(second.validFrom, -1)).toEqual(['15.0000', first.id]);
+    expect(await atRuleBegin(second.validFrom, 0)).toEqual(['12.0000', second.id]);
+    expect(await rules.get(first.id)).toMatchObject({
+      createdBy: 'anna',
+      validTo: second.validFrom,
+      endedBy: 'boris',
+      endReason: 'a better offer',
+    });
+
+    await rules.end(second.id, BY);
+    expect(await atRuleBegin(second.validFrom, 0)).toEqual(['20.0000', undefined]);
+    expect((await rules.list({ history: true, userId: user.id, limit: 10 })).map(({ id }) => id)).toEqual([
+      second.id,
+      first.id,
+    ]);
+    expect(await rules.list({ history: true, userId: user.id, limit: 10, before: first.id })).toEqual([]);
+  });
+
+  it('has the default too, which replicas note when they start with another one', async () => {
+    const before = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 });
+    const replica = await startReplica(service, { markupPercent: '35' });
+    const after = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 });
+    expect([before.percent, after.percent]).toEqual(['20.0000', '35.0000']);
+    await replica.close();
+    await (await startReplica(service)).close();
+    const now = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 });
+    const then = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 }, after.at);
+    expect([then.percent, now.percent]).toEqual(['35.0000', '20.0000']);
+  });
+
+  it('is kept by the database: a rule is ended once, and never for a moment that has passed', async () => {
+    const { id } = await add({ userId: user.id, markupPercent: '5' });
+    const update = (change: string) =>
+      service.dataSource.query(`UPDATE price_rules SET ${change} WHERE id = $1`, [id]);
+    const ending = `ended_at = now(), ended_by = 'x', end_reason = 'x'`;
+    for (const change of [
+      'markup_percent = 1',
+      `markup_percent = 1, valid_to = now() + interval '1 s', ${ending}`,
+      `valid_to = now() - interval '100 ms', ${ending}`,
+      `reason = 'another', valid_to = now() + interval '1 s', ${ending}`,
+    ])
+      await expect(update(change)).rejects.toThrow('a price rule is ended once');
+    await rules.end(id, BY);
+    await expect(update(`valid_to = now() + interval '1 day', ${ending}`)).rejects.toThrow('is ended once');
+    for (const statement of [
+      'DELETE FROM price_rules',
+      'TRUNCATE price_rules',
+      'DELETE FROM default_markups',
+    ])
+      await expect(service.dataSource.query(statement)).rejects.toThrow('is not allowed');
+  });
+});
+
+describe('A change of the rules', () => {
+  it('ends the rule it replaces at the moment from which the other holds', async () => {
+    const first = await add({ userId: user.id, markupPercent: '10' });
+    const second = await add({ userId: user.id, markupPercent: '0' }, first.id);
+    expect((await rules.get(first.id)).validTo).toEqual(second.validFrom);
+    expect((await quote(user.api)).price_final).toBe('20.90');
+  });
+
+  it('gives up a rule that has not begun', async () => {
+    const validFrom = new Date(Date.now() + 3_600_000);
+    const { id } = await rules.add({ userId: user.id, markupPercent: '10', validFrom }, BY);
+    expect((await rules.end(id, BY)).validTo).toEqual(validFrom);
+    expect(await rules.list({ userId: user.id, limit: 10 })).toEqual([]);
+  });
+
+  it('is refused, and changes nothing, when it cannot be', async () => {
+    const { id } = await rules.add({ userId: user.id, markupPercent: '10' }, BY);
+    const tooSoon = new Date(Date.now() - 1000);
+    const refusal = async (change: Promise<unknown>) => {
+      const error = await change.catch((reason: unknown) => reason);
+      return error instanceof Error ? error.name : error;
+    };
+    expect(await refusal(rules.add({ markupPercent: '1', validFrom: tooSoon }, BY, id))).toBe(
+      'InvalidPriceRule',
+    );
+    expect(await refusal(rules.add({ markupPercent: '1', validTo: tooSoon }, BY, id))).toBe(
+      'InvalidPriceRule',
+    );
+    expect(await refusal(rules.end(id, BY, tooSoon))).toBe('InvalidPriceRule');
+    expect((await rules.get(id)).endedAt).toBeNull();
+
+    for (const wrong of [
+      { markupPercent: '-1' },
+      { markupPercent: '1.00001' },
+      { markupPercent: '10000' },
+      { markupPercent: '1', country: 'r1' },
+      { markupPercent: '1', minPeriod: 31, maxPeriod: 30 },
+      { markupPercent: '1', minPeriod: 0 },
+      { markupPercent: '1', maxPeriod: 3651 },
+    ])
+      expect(await refusal(rules.add(wrong, BY))).toBe('InvalidPriceRule');
+    expect(await refusal(rules.add({ markupPercent: '1' }, { by: 'anna', reason: ' ' }))).toBe(
+      'InvalidPriceRule',
+    );
+    expect(await refusal(rules.add({ markupPercent: '1', userId: 999_999 }, BY))).toBe('UserNotFound');
+    expect(await refusal(rules.add({ markupPercent: '1' }, BY, 999_999))).toBe('PriceRuleNotFound');
+    expect(await refusal(rules.end(999_999, BY))).toBe('PriceRuleNotFound');
+    await rules.end(id, BY);
+    expect(await refusal(rules.end(id, BY))).toBe('PriceRuleEnded');
+    expect(await refusal(rules.add({ markupPercent: '1' }, BY, id))).toBe('PriceRuleEnded');
+    expect((await rules.list({ history: true, limit: 1 })).map((rule) => rule.id)).toEqual([id]);
+  });
+});
+
+describe('A preview', () => {
+  const preview = (change: Parameters<PricePreviewService['preview']>[0]): Promise<PricePreview> =>
+    service.app.get(PricePreviewService).preview(change);
+
+  it('names the price before and after of every offer that a rule touches, and changes nothing', async () => {
+    await quote(user.api);
+    const { changed, offers } = await preview({
+      add: { userId: user.id, version: '6', minPeriod: 14, maxPeriod: 30, markupPercent: '0' },
+    });
+    expect(changed).toBe(2);
+    expect(offers).toEqual([
+      {
+        user_id: user.id,
+        version: '6',
+        period: 14,
+        country: null,
+        before: { markup_percent: '20.0000', by: 'default', unit_price: '12.50' },
+        after: { markup_percent: '0.0000', by: 'new', unit_price: '10.41' },
+      },
+      expect.objectContaining({
+        period: 30,
+        before: { markup_percent: '20.0000', by: 'default', unit_price: '25.08' },
+        after: { markup_percent: '0.0000', by: 'new', unit_price: '20.90' },
+      }),
+    ]);
+    expect(await rules.list({ limit: 10, history: true, userId: user.id })).toEqual([]);
+    expect((await quote(user.api)).price_final).toBe('25.08');
+  });
+
+  it('says what becomes true when the change is made', async () => {
+    await add({ country: 'us', markupPercent: '5' });
+    const change = { userId: user.id, markupPercent: '11.1111' };
+    const { offers } = await preview({ add: change });
+    await add(change);
+    for (const period of [7, 30]) {
+      const offer = offers.find(
+        (one) => one.version === '6' && one.period === period && one.country === null,
+      );
+      expect((await quote(user.api, { period })).price_single).toBe(offer?.after.unit_price);
+    }
+    const inUs = offers.find((one) => one.version === '6' && one.period === 30 && one.country === 'us');
+    expect((await buy(user.api, { country: 'us' })).price_charged).toBe(inUs?.after.unit_price);
+  });
+
+  it('shows that a country is not made dearer, and leaves out where it is not on sale', async () => {
+    const { changed, offers } = await preview({ add: { country: 'us', markupPercent: '50' } });
+    expect(changed).toBe(0);
+    expect(new Set(offers.map(({ country }) => country))).toEqual(new Set(['us']));
+    await user.api.GET('/countries', { params: { query: { version: '6' } } });
+    const unsold = await preview({ add: { country: 'zz', version: '6', markupPercent: '1' } });
+    expect(unsold.offers).toEqual([]);
+  });
+
+  it('covers the end of a rule, and one that takes the place of another', async () => {
+    const { id } = await add({ userId: user.id, version: '6', maxPeriod: 3, markupPercent: '0' });
+    const [ended] = (await preview({ end: id })).offers;
+    expect([ended?.before.by, ended?.after.by]).toEqual([id, 'default']);
+    const replaced = await preview({
+      add: { userId: user.id, version: '6', maxPeriod: 3, markupPercent: '1' },
+      end: id,
+    });
+    expect(replaced.offers.map(({ before, after }) => [before.by, after.by])).toEqual([[id, 'new']]);
+    await expect(preview({ end: 999_999 })).rejects.toThrow('Price rule not found');
+  });
+
+  it('is of the moment from which the rule is valid', async () => {
+    const validFrom = new Date(Date.now() + 3_600_000);
+    await rules.add({ userId: user.id, version: '6', markupPercent: '1', validFrom }, BY);
+    const later = await preview({
+      add: { userId: user.id, version: '6', maxPeriod: 3, markupPercent: '2', validFrom },
+    });
+    expect(later.at).toEqual(validFrom);
+    expect(later.offers[0]?.before.markup_percent).toBe('1.0000');
+  });
+});
+
+describe('Two replicas', () => {
+  let replica: Replica;
+
+  beforeAll(async () => {
+    replica = await startReplica(service);
+  });
+  afterAll(() => replica.close());
+
+  it('change about a second after a rule is written, and when one begins later, not sooner', async () => {
+    const apis = [user.api, createApiClient(replica.baseUrl, user.token)];
+    const seen = async () => {
+      const atMs = performance.now();
+      const prices = await Promise.all(apis.map(async (api) => (await quote(api)).price_final));
+      return { atMs, prices };
+    };
+    const changesTo = (price: string) =>
+      eventually(async () => {
+        const { atMs, prices } = await seen();
+        return prices.every((one) => one === price) && atMs;
+      });
+    await seen();
+
+    const writtenMs = performance.now();
+    const { id } = await rules.add({ userId: user.id, markupPercent: '0' }, BY);
+    const tookMs = (await changesTo('20.90')) - writtenMs;
+    expect(tookMs).toBeGreaterThan(990);
+    expect(tookMs).toBeLessThan(2500);
+
+    const validFrom = new Date(Date.now() + 2500);
+    await rules.add({ userId: user.id, markupPercent: '100', validFrom }, BY, id);
+    const before: string[] = [];
+    await eventually(async () => {
+      const { prices } = await seen();
+      const isBefore = (await rules.readVersion()).now < validFrom;
+      if (isBefore) before.push(...prices);
+      return !isBefore;
+    });
+    expect(new Set(before)).toEqual(new Set(['20.90']));
+    await changesTo('41.80');
+  });
+
+  it('know the rules from their first request on', async () => {
+    await add({ userId: user.id, markupPercent: '0' });
+    const third = await startReplica(service);
+    try {
+      expect((await quote(createApiClient(third.baseUrl, user.token))).price_final).toBe('20.90');
+    } finally {
+      await third.close();
+    }
+  });
+});
+
+describe('The number of rules', () => {
+  it('is bounded, but for one that takes the place of another', async () => {
+    const [first] = await service.dataSource.query<{ id: number }[]>(
+      `INSERT INTO price_rules (user_id, min_period, markup_percent, valid_from, created_by, reason)
+       SELECT $1, 1 + n % 3000, 1, clock_timestamp(), 'test', 'test' FROM generate_series(1, 10000) AS n RETURNING id`,
+      [user.id],
+    );
+    await expect(rules.add({ markupPercent: '1' }, BY)).rejects.toThrow('There are 10000 price rules');
+    const last = await rules.add({ userId: user.id, markupPercent: '0' }, BY, first?.id);
+    await inForce(last.validFrom);
+    expect((await quote(user.api, { period: 30 })).price_final).toBe('21.11');
+  });
+});
