@@ -14,6 +14,7 @@ const allowed = {
   proxies: ['common', 'config', 'database', 'auth'],
   orders: ['common', 'config', 'database', 'provider', 'auth', 'ledger', 'catalog', 'proxies'],
   health: ['auth'],
+  staff: ['common', 'database', 'users', 'auth', 'ledger', 'orders'],
   audit: ['database', 'provider'],
   status: ['common', 'database', 'provider', 'orders'],
   sandbox: [],

@@ -6,6 +6,7 @@ import { DatabaseModule } from './database';
 import { entities } from './entities';
 import { GlobalsModule } from './globals.module';
 import { LedgerModule } from './ledger';
+import { StaffModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
@@ -23,6 +24,7 @@ export class AdministrationModule {
         LedgerModule,
         AuditModule,
         StatusModule,
+        StaffModule,
       ],
     };
   }

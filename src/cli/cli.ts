@@ -87,7 +87,11 @@ export function createCli(): Command {
   tokens
     .command('create')
     .requiredOption('--user <id>', 'whose', parseId)
-    .requiredOption('--scopes <list>', 'separated by commas, or all', parseScopes)
+    .requiredOption(
+      '--scopes <list>',
+      'separated by commas; all: those of customers, staff: those of staff',
+      parseScopes,
+    )
     .option('--name <name>', 'what it is for', parseText)
     .option('--expires-in <duration>', 'e.g. 90m, 12h, 30d', parseDurationMs)
     .action(

@@ -1,4 +1,4 @@
-import { ALL_SCOPES } from '../auth';
+import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../auth';
 import { parseAmount, parseDurationMs, parseId, parseScopes, parseText } from './options';
 
 describe('an id on the command line', () => {
@@ -24,10 +24,18 @@ describe('scopes on the command line', () => {
     expect(ALL_SCOPES).toHaveLength(6);
   });
 
-  it.each(['', 'profile', 'profile:write', 'profile:read,', 'profile:read,all', 'PROFILE:READ'])(
+  it('are those of staff with the other word, by which nobody becomes a customer', () => {
+    expect(parseScopes('staff')).toEqual(ALL_STAFF_SCOPES);
+    expect(parseScopes('staff:users')).toEqual(['staff:users']);
+    expect(parseScopes('all,staff,profile:read')).toEqual([...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
+  });
+
+  it.each(['', 'profile', 'profile:write', 'profile:read,', 'staff:', 'PROFILE:READ'])(
     'are refused when one is unknown: %j',
     (text) => {
-      expect(() => parseScopes(text)).toThrow(`known scopes: all, ${ALL_SCOPES.join(', ')}.`);
+      expect(() => parseScopes(text)).toThrow(
+        `known scopes: all, ${ALL_SCOPES.join(', ')}, staff, ${ALL_STAFF_SCOPES.join(', ')}.`,
+      );
     },
   );
 });

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { ALL_SCOPES, isScope, type Scope } from '../auth';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, type Scope } from '../auth';
 import { Money } from '../common';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -11,12 +11,16 @@ export function parseId(text: string): number {
   return id;
 }
 
+/** Names of scopes, `all` for those of customers, `staff` for those of staff. */
 export function parseScopes(text: string): Scope[] {
-  if (text === 'all') return ALL_SCOPES;
-  const names = text.split(',').map((name) => name.trim());
-  const scopes = names.filter(isScope);
-  if (scopes.length < names.length)
-    throw new InvalidArgumentError(`known scopes: all, ${ALL_SCOPES.join(', ')}.`);
+  const scopes = text.split(',').flatMap((part): Scope[] => {
+    const name = part.trim();
+    if (name === 'all') return ALL_SCOPES;
+    if (name === 'staff') return ALL_STAFF_SCOPES;
+    if (isScope(name)) return [name];
+    const known = ['all', ...ALL_SCOPES, 'staff', ...ALL_STAFF_SCOPES];
+    throw new InvalidArgumentError(`known scopes: ${known.join(', ')}.`);
+  });
   return [...new Set(scopes)];
 }
 

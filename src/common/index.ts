@@ -8,7 +8,16 @@ export { JobsModule } from './jobs/jobs.module';
 export { AppLogger, type AppLoggerOptions } from './logging/app-logger';
 export { requestId, setRequestUser } from './logging/request-context';
 export { Money, multiplyDecimal, unitPriceWithMarkup } from './money';
-export { BooleanField, IntegerField, OptionalStringField, StringField } from './validation/fields';
+export {
+  AmountField,
+  BooleanField,
+  DateTimeField,
+  IntegerField,
+  OptionalStringField,
+  StringField,
+  StringListField,
+} from './validation/fields';
 export { HTTPValidationError, ValidationError } from './validation/http-validation-error';
+export { IdParam } from './validation/id-param';
 export { Refusal, type ValidationItem } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';

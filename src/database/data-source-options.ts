@@ -2,9 +2,15 @@ import type { DataSourceOptions } from 'typeorm';
 import { InitialSchema1764000000000 } from './migrations/1764000000000-initial-schema';
 import { Sweep1764100000000 } from './migrations/1764100000000-sweep';
 import { UpstreamAtItsLimits1764200000000 } from './migrations/1764200000000-upstream-at-its-limits';
+import { Staff1764300000000 } from './migrations/1764300000000-staff';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
-export const migrations = [InitialSchema1764000000000, Sweep1764100000000, UpstreamAtItsLimits1764200000000];
+export const migrations = [
+  InitialSchema1764000000000,
+  Sweep1764100000000,
+  UpstreamAtItsLimits1764200000000,
+  Staff1764300000000,
+];
 
 const DEFAULT_POOL_WAIT_MS = 5000;
 
