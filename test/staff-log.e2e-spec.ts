@@ -1,6 +1,6 @@
 import { TokensService } from '../src/auth';
 import { createStaff, type Staff } from './support/staff';
-import { startTestService, type TestService } from './support/test-service';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 interface Action {
   readonly id: number;
@@ -20,10 +20,12 @@ interface ActionsPage {
 let service: TestService;
 let staff: Staff;
 let auditor: Staff;
+let customer: TestUser;
 
 beforeAll(async () => {
   service = await startTestService();
   staff = await createStaff(service);
+  customer = await service.createUser();
   auditor = await createStaff(service, ['staff:audit']);
 });
 afterAll(() => service.close());
@@ -31,8 +33,24 @@ afterAll(() => service.close());
 const search = async (query: string): Promise<ActionsPage> =>
   (await auditor.get<ActionsPage>(`/staff/actions?${query}`)).body;
 
+const REASON = { reason: 'test' };
+
 /** What fits each operation: a change to the path and the body. */
 const REQUESTS: Readonly<Record<string, () => Promise<{ path?: Record<string, number>; body?: object }>>> = {
+  'POST /staff/users': async () => ({ body: { username: 'walked' } }),
+  'GET /staff/users': async () => ({}),
+  'GET /staff/users/{user_id}': async () => ({ path: { user_id: customer.id } }),
+  'POST /staff/users/{user_id}/block': async () => ({ path: { user_id: customer.id }, body: REASON }),
+  'POST /staff/users/{user_id}/unblock': async () => ({ path: { user_id: customer.id }, body: REASON }),
+  'POST /staff/users/{user_id}/tokens': async () => ({
+    path: { user_id: customer.id },
+    body: { scopes: ['staff:users'] },
+  }),
+  'GET /staff/users/{user_id}/tokens': async () => ({ path: { user_id: customer.id } }),
+  'POST /staff/tokens/{token_id}/revoke': async () => {
+    const { token } = await service.app.get(TokensService).issue({ userId: customer.id, scopes: [] });
+    return { path: { token_id: token.id }, body: REASON };
+  },
   'GET /staff/scopes': async () => ({}),
   'GET /staff/actions': async () => ({}),
 };

@@ -1,5 +1,13 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../auth';
-import { parseAmount, parseDurationMs, parseId, parseScopes, parseText } from './options';
+import {
+  parseAmount,
+  parseDurationMs,
+  parseId,
+  parseLimit,
+  parseNetworks,
+  parseScopes,
+  parseText,
+} from './options';
 
 describe('an id on the command line', () => {
   it.each(['1', '42', '9007199254740991'])('is a positive whole number: %s', (text) => {
@@ -73,6 +81,22 @@ describe('an amount on the command line', () => {
       expect(() => parseAmount(text)).toThrow('must be an amount in roubles, e.g. 500.00.');
     },
   );
+});
+
+describe('a limit on the command line', () => {
+  it('is an amount above 0', () => {
+    expect(parseLimit('0.01').toString()).toBe('0.01');
+    for (const text of ['0', '-1', '1000000000000', 'much'])
+      expect(() => parseLimit(text)).toThrow('roubles');
+  });
+});
+
+describe('networks on the command line', () => {
+  it('are addresses or CIDR notation, separated by commas', () => {
+    expect(parseNetworks('203.0.113.7, 2001:db8::/32')).toEqual(['203.0.113.7', '2001:db8::/32']);
+    for (const text of ['', '203.0.113.7,', '10.0.0.0/33', 'host'])
+      expect(() => parseNetworks(text)).toThrow('must be networks in CIDR notation');
+  });
 });
 
 describe('a text on the command line', () => {

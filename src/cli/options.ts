@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, type Scope } from '../auth';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../auth';
 import { Money } from '../common';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -24,6 +24,14 @@ export function parseScopes(text: string): Scope[] {
   return [...new Set(scopes)];
 }
 
+/** Addresses and networks in CIDR notation, separated by commas. */
+export function parseNetworks(text: string): string[] {
+  const networks = text.split(',').map((network) => network.trim());
+  if (!networks.every(isNetwork))
+    throw new InvalidArgumentError('must be networks in CIDR notation, e.g. 203.0.113.0/24,2001:db8::/32.');
+  return networks;
+}
+
 /** `90m`, `12h` or `30d`, in milliseconds. */
 export function parseDurationMs(text: string): number {
   const [, amount, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
@@ -39,6 +47,14 @@ export function parseAmount(text: string): Money {
   } catch {
     throw new InvalidArgumentError('must be an amount in roubles, e.g. 500.00.');
   }
+}
+
+/** An amount that a limit can be: above 0. */
+export function parseLimit(text: string): Money {
+  const limit = parseAmount(text);
+  if (!limit.isPositive() || limit.kopecks >= 10n ** 14n)
+    throw new InvalidArgumentError('must be an amount in roubles above 0, e.g. 500.00.');
+  return limit;
 }
 
 export function parseText(text: string): string {

@@ -1,4 +1,5 @@
 export { Act } from './act';
 export { StaffAction } from './staff-action.entity';
-export { StaffLog } from './staff-log';
 export { StaffModule } from './staff.module';
+export { StaffTokensService } from './staff-tokens.service';
+export { StaffUsersService, toUserRow } from './staff-users.service';
