@@ -248,18 +248,20 @@ describe('the command line', () => {
         kind: 'topup',
         amount: '500.00',
         reason: 'invoice',
+        reference: null,
         balance: '500.00',
         held: '0.00',
         created_at: MOMENT,
       });
-      expect(await answerTo(`balance debit --user ${userId} --amount 499.99 --reason mistake`)).toMatchObject(
-        {
-          kind: 'adjustment',
-          amount: '-499.99',
-          reason: 'mistake',
-          balance: '0.01',
-        },
-      );
+      expect(
+        await answerTo(`balance debit --user ${userId} --amount 499.99 --reason mistake --reference 815`),
+      ).toMatchObject({
+        kind: 'adjustment',
+        amount: '-499.99',
+        reason: 'mistake',
+        reference: '815',
+        balance: '0.01',
+      });
       expect(await refusalOf(`balance debit --user ${userId} --amount 0.02 --reason fine`)).toBe(
         'Insufficient balance',
       );

@@ -78,7 +78,9 @@ describe('The description for staff', () => {
     expect(assets.length).toBeGreaterThan(3);
     for (const asset of assets) {
       expect(asset.origin).toBe(service.baseUrl);
-      expect([asset.pathname, (await fetch(asset)).status]).toEqual([asset.pathname, 200]);
+      const loaded = await fetch(asset);
+      expect([asset.pathname, loaded.status]).toEqual([asset.pathname, 200]);
+      expect((await loaded.text()).length).toBeGreaterThan(100);
     }
   });
 });

@@ -34,9 +34,13 @@ const search = async (query: string): Promise<ActionsPage> =>
   (await auditor.get<ActionsPage>(`/staff/actions?${query}`)).body;
 
 const REASON = { reason: 'test' };
+const POSTING = { amount: '1.00', reason: 'test' };
+const PERIOD = '?from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
 
 /** What fits each operation: a change to the path and the body. */
-const REQUESTS: Readonly<Record<string, () => Promise<{ path?: Record<string, number>; body?: object }>>> = {
+const REQUESTS: Readonly<
+  Record<string, () => Promise<{ path?: Record<string, number>; body?: object; query?: string }>>
+> = {
   'POST /staff/users': async () => ({ body: { username: 'walked' } }),
   'GET /staff/users': async () => ({}),
   'GET /staff/users/{user_id}': async () => ({ path: { user_id: customer.id } }),
@@ -51,6 +55,10 @@ const REQUESTS: Readonly<Record<string, () => Promise<{ path?: Record<string, nu
     const { token } = await service.app.get(TokensService).issue({ userId: customer.id, scopes: [] });
     return { path: { token_id: token.id }, body: REASON };
   },
+  'POST /staff/users/{user_id}/credit': async () => ({ path: { user_id: customer.id }, body: POSTING }),
+  'POST /staff/users/{user_id}/debit': async () => ({ path: { user_id: customer.id }, body: POSTING }),
+  'GET /staff/users/{user_id}/ledger': async () => ({ path: { user_id: customer.id } }),
+  'GET /staff/users/{user_id}/statement': async () => ({ path: { user_id: customer.id }, query: PERIOD }),
   'GET /staff/scopes': async () => ({}),
   'GET /staff/actions': async () => ({}),
 };
@@ -69,8 +77,8 @@ it('has every operation that the description names, with who, what and from wher
   );
   expect(operations.map(({ name }) => name).sort()).toEqual(Object.keys(REQUESTS).sort());
   for (const { name, method, path, operationId } of operations) {
-    const { path: ids = {}, body = {} } = (await REQUESTS[name]?.()) ?? {};
-    const address = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => String(ids[id]));
+    const { path: ids = {}, body = {}, query = '' } = (await REQUESTS[name]?.()) ?? {};
+    const address = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => String(ids[id])) + query;
     const answer = method === 'get' ? await staff.get(address) : await staff.post(address, body);
     expect([name, answer.status >= 200 && answer.status < 300]).toEqual([name, true]);
     const [row] = await service.dataSource.query<Record<string, unknown>[]>(

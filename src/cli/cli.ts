@@ -4,9 +4,8 @@ import { AdministrationModule } from '../administration.module';
 import { AuditService } from '../audit';
 import { readEnvironment } from '../config';
 import { migrate } from '../database';
-import { LedgerService } from '../ledger';
 import { acquireResources } from '../resources';
-import { Act, StaffTokensService, StaffUsersService, toUserRow } from '../staff';
+import { Act, StaffBalanceService, StaffTokensService, StaffUsersService, toUserRow } from '../staff';
 import { StatusService } from '../status';
 import { UsersService } from '../users';
 import {
@@ -143,10 +142,20 @@ export function createCli(): Command {
       .requiredOption('--user <id>', 'whose', parseId)
       .requiredOption('--amount <roubles>', 'e.g. 500.00', parseAmount)
       .requiredOption('--reason <text>', 'kept with the entry', parseText)
-      .action((options: { user: number; amount: ReturnType<typeof parseAmount>; reason: string }) =>
-        withServices((app) =>
-          app.get(LedgerService)[direction](options.user, options.amount, options.reason),
-        ),
+      .option('--reference <text>', 'an invoice, a ticket', parseText)
+      .action(
+        (options: {
+          user: number;
+          amount: ReturnType<typeof parseAmount>;
+          reason: string;
+          reference?: string;
+        }) =>
+          withServices(async (app) => {
+            const { user: userId, ...posting } = options;
+            const act = Act.onCommandLine(`balance.${direction}`, { type: 'user', id: userId }, options);
+            const { entry } = await app.get(StaffBalanceService).post(act, direction, { userId, ...posting });
+            return entry;
+          }),
       );
   }
 
