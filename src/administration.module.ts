@@ -8,6 +8,7 @@ import { entities } from './entities';
 import { GlobalsModule } from './globals.module';
 import { LedgerModule } from './ledger';
 import { PricingModule } from './pricing';
+import { StaffModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
@@ -27,6 +28,7 @@ export class AdministrationModule {
         StatusModule,
         PricingModule,
         PricePreviewModule,
+        StaffModule,
       ],
     };
   }

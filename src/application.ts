@@ -4,7 +4,7 @@ import { AppModule } from './app.module';
 import { AppLogger, type Clock, configureHttp } from './common';
 import type { AppConfig } from './config';
 import { isDatabaseUnavailable } from './database';
-import { serveDescription } from './openapi';
+import { serveDescriptions } from './openapi';
 
 /** The application, configured and not yet listening. Also what the tests run. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
@@ -14,6 +14,6 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
     logger: new AppLogger({ level: config.logLevel, format: config.logFormat }),
   });
   configureHttp(app, isDatabaseUnavailable);
-  serveDescription(app);
+  serveDescriptions(app);
   return app;
 }

@@ -1,31 +1,63 @@
+import type { Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { CatalogModule } from './catalog';
+import { HealthModule } from './health';
+import { OrdersModule } from './orders';
+import { ProxiesModule } from './proxies';
+import { StaffModule } from './staff';
+import { UsersModule } from './users';
 
-/** The description of the customers' interface. */
-export function describeApi(app: NestExpressApplication): OpenAPIObject {
+/** An interface that has a description of its own. */
+interface Interface {
+  readonly title: string;
+  readonly description: string;
+  readonly modules: readonly Type[];
+}
+
+const CUSTOMERS: Interface = {
+  title: 'Proxy Rental Service',
+  description:
+    'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries `X-Request-Id`.',
+  modules: [HealthModule, UsersModule, CatalogModule, ProxiesModule, OrdersModule],
+};
+
+const STAFF: Interface = {
+  title: 'Proxy Rental Service: staff',
+  description:
+    'What internal staff do. Press Authorize with a token that has staff scopes; each operation names the one it needs. Everything done here, ' +
+    'reading included, is kept in the log of actions. Amounts are roubles, written as text. Lists are paged: give `next_cursor` as `cursor` ' +
+    'until it is null. Every error has a `detail`; every answer carries `X-Request-Id`.',
+  modules: [StaffModule],
+};
+
+function describe(app: NestExpressApplication, { title, description, modules }: Interface): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
-    .setTitle('Proxy Rental Service')
+    .setTitle(title)
     .setVersion('0.1.0')
-    .setDescription(
-      'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries `X-Request-Id`.',
-    )
+    .setDescription(description)
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
       'bearer',
     );
-  const document = SwaggerModule.createDocument(app, builder.build());
+  const document = SwaggerModule.createDocument(app, builder.build(), { include: [...modules] });
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {}))
     Object.assign(schema, { title: name });
   return document;
 }
 
-/** Serves `/openapi.json` and Swagger UI at `/docs`. */
-export function serveDescription(app: NestExpressApplication): void {
-  SwaggerModule.setup('docs', app, () => describeApi(app), {
-    jsonDocumentUrl: 'openapi.json',
-    yamlDocumentUrl: 'openapi.yaml',
-    customSiteTitle: 'Proxy Rental Service',
+function serve(app: NestExpressApplication, described: Interface, prefix: string): void {
+  SwaggerModule.setup(`${prefix}docs`, app, () => describe(app, described), {
+    jsonDocumentUrl: `${prefix}openapi.json`,
+    yamlDocumentUrl: `${prefix}openapi.yaml`,
+    customSiteTitle: described.title,
     swaggerOptions: { persistAuthorization: true, displayRequestDuration: true, tryItOutEnabled: true },
   });
+}
+
+/** Serves `/openapi.json` with Swagger UI at `/docs` for customers, and the same under `/staff` for staff. */
+export function serveDescriptions(app: NestExpressApplication): void {
+  serve(app, CUSTOMERS, '');
+  serve(app, STAFF, 'staff/');
 }

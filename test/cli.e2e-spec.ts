@@ -94,9 +94,42 @@ describe('the command line', () => {
         web_username: 'anna@example.org',
         has_app: true,
         created_at: MOMENT,
+        blocked_at: null,
+        blocked_reason: null,
       });
       expect(plain).toMatchObject({ username: 'boris', tg_id: null, web_username: null, has_app: false });
       expect(await answerTo('users list')).toEqual(expect.arrayContaining([full, plain]));
+    });
+
+    it('are blocked and unblocked, and the log says so, though not by whom', async () => {
+      const userId = await insertUser();
+      expect(await answerTo(`users block --user ${userId} --reason fraud`)).toMatchObject({
+        blocked_at: MOMENT,
+        blocked_reason: 'fraud',
+      });
+      expect(await answerTo(`users unblock --user ${userId} --reason settled`)).toMatchObject({
+        blocked_at: null,
+        blocked_reason: null,
+      });
+      expect(
+        await query(
+          database,
+          `SELECT via, user_id, action, reason, before->>'blocked_reason' AS before, after->>'blocked_reason' AS after
+             FROM staff_actions WHERE target_type = 'user' AND target_id = $1 ORDER BY id`,
+          [String(userId)],
+        ),
+      ).toEqual([
+        { via: 'cli', user_id: null, action: 'users.block', reason: 'fraud', before: null, after: 'fraud' },
+        {
+          via: 'cli',
+          user_id: null,
+          action: 'users.unblock',
+          reason: 'settled',
+          before: 'fraud',
+          after: null,
+        },
+      ]);
+      expect(await refusalOf('users block --user 999999 --reason test')).toBe('User not found');
     });
 
     it('are one for a tg_id and a web username', async () => {
@@ -141,6 +174,8 @@ describe('the command line', () => {
         expires_at: null,
         revoked_at: null,
         last_used_at: null,
+        allowed_ips: null,
+        daily_limit: null,
         token: TOKEN,
       });
       expect(await statusFor(issued.token)).toBe(200);
@@ -173,6 +208,21 @@ describe('the command line', () => {
       expect(await statusFor(token)).toBe(401);
     });
 
+    it('are bound to networks and an amount a day, and good for staff when told so', async () => {
+      const issued = await answerTo<IssuedToken>(
+        `tokens create --user ${userId} --scopes staff --allowed-ips 10.0.0.1/8,2001:db8::1 --daily-limit 500`,
+      );
+      expect(issued).toMatchObject({
+        scopes: expect.arrayContaining(['staff:users', 'staff:audit']),
+        allowed_ips: ['10.0.0.0/8', '2001:db8::1/128'],
+        daily_limit: '500.00',
+      });
+      expect(await statusFor(issued.token)).toBe(403);
+      const { token } = await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes staff`);
+      expect(await statusFor(token)).toBe(403);
+      expect(await statusFor(token, '/staff/scopes')).toBe(200);
+    });
+
     it('are listed without their text', async () => {
       const [issued, listed] = [
         await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes price:read`),
@@ -201,18 +251,20 @@ describe('the command line', () => {
         kind: 'topup',
         amount: '500.00',
         reason: 'invoice',
+        reference: null,
         balance: '500.00',
         held: '0.00',
         created_at: MOMENT,
       });
-      expect(await answerTo(`balance debit --user ${userId} --amount 499.99 --reason mistake`)).toMatchObject(
-        {
-          kind: 'adjustment',
-          amount: '-499.99',
-          reason: 'mistake',
-          balance: '0.01',
-        },
-      );
+      expect(
+        await answerTo(`balance debit --user ${userId} --amount 499.99 --reason mistake --reference 815`),
+      ).toMatchObject({
+        kind: 'adjustment',
+        amount: '-499.99',
+        reason: 'mistake',
+        reference: '815',
+        balance: '0.01',
+      });
       expect(await refusalOf(`balance debit --user ${userId} --amount 0.02 --reason fine`)).toBe(
         'Insufficient balance',
       );

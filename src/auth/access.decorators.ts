@@ -24,12 +24,27 @@ export const Scopes = (scope: Scope) =>
       'Not authenticated',
       'Invalid or expired token',
     ),
-    ApiErrorResponse(403, `The token lacks \`${scope}\``, 'Not enough permissions'),
+    ApiErrorResponse(
+      403,
+      `The token lacks \`${scope}\``,
+      'Not enough permissions',
+      'Address not allowed',
+      'User is blocked',
+    ),
   );
 
+/** Whose token came with the request. */
+export function callerOf(request: Request & { user?: Caller }): Caller {
+  if (!request.user) throw new Error('a route that is public asks for its user');
+  return request.user;
+}
+
+/** Who makes the request, and with which token. */
+export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller =>
+  callerOf(context.switchToHttp().getRequest()),
+);
+
 /** The id of the user whose token came with the request. */
-export const CurrentUserId = createParamDecorator((_: unknown, context: ExecutionContext): number => {
-  const { user } = context.switchToHttp().getRequest<Request & { user?: Caller }>();
-  if (!user) throw new Error('a route that is public asks for its user');
-  return user.userId;
-});
+export const CurrentUserId = createParamDecorator(
+  (_: unknown, context: ExecutionContext): number => callerOf(context.switchToHttp().getRequest()).userId,
+);

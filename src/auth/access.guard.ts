@@ -4,7 +4,8 @@ import { AuthGuard } from '@nestjs/passport';
 import type { Request } from 'express';
 import { setRequestUser } from '../common';
 import { ACCESS, type Access } from './access.decorators';
-import { NotAuthenticated, NotEnoughPermissions } from './auth.errors';
+import { AddressNotAllowed, NotAuthenticated, NotEnoughPermissions, UserBlocked } from './auth.errors';
+import { isWithin, plainAddress } from './network';
 import type { Caller } from './tokens.service';
 
 /** Asks of every route what its `@Scopes` or `@Public` says. A route that says nothing keeps the application from starting. */
@@ -21,8 +22,12 @@ export class AccessGuard extends AuthGuard('bearer') {
     ]);
     if (access.public) return true;
     await super.canActivate(context);
-    const { user } = context.switchToHttp().getRequest<Request & { user: Caller }>();
+    const request = context.switchToHttp().getRequest<Request & { user: Caller }>();
+    const { user } = request;
     setRequestUser(user.userId);
+    if (user.allowedIps && !isWithin(user.allowedIps, plainAddress(request.ip)))
+      throw new AddressNotAllowed();
+    if (user.isBlocked) throw new UserBlocked();
     if (!user.scopes.includes(access.scope)) throw new NotEnoughPermissions(access.scope);
     return true;
   }

@@ -1,8 +1,18 @@
-import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import {
+  Check,
+  Column,
+  CreateDateColumn,
+  Entity,
+  ForeignKey,
+  Index,
+  PrimaryGeneratedColumn,
+  Unique,
+} from 'typeorm';
 
 @Entity('api_tokens')
 @Unique(['tokenHash'])
 @Index('api_tokens_user_id_idx', ['userId'])
+@Check('api_tokens_daily_limit_check', 'daily_limit > 0')
 export class ApiToken {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
@@ -33,4 +43,12 @@ export class ApiToken {
   /** To the minute. */
   @Column({ type: 'timestamptz', nullable: true })
   lastUsedAt!: Date | null;
+
+  /** Networks from which alone it may be used; null: from anywhere. */
+  @Column({ type: 'cidr', array: true, nullable: true })
+  allowedIps!: string[] | null;
+
+  /** Roubles that its orders may take in a day of UTC; null: no limit of its own. */
+  @Column({ type: 'numeric', precision: 14, scale: 2, nullable: true })
+  dailyLimit!: string | null;
 }

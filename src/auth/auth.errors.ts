@@ -28,6 +28,24 @@ export class NotEnoughPermissions extends DomainError {
   }
 }
 
+/** Told to whoever holds the token: it is theirs. */
+export class UserBlocked extends DomainError {
+  readonly kind = 'forbidden';
+
+  constructor() {
+    super('User is blocked');
+  }
+}
+
+/** The token has networks from which it may be used, and this is none of them. */
+export class AddressNotAllowed extends DomainError {
+  readonly kind = 'forbidden';
+
+  constructor() {
+    super('Address not allowed');
+  }
+}
+
 export class TokenNotFound extends DomainError {
   readonly kind = 'not-found';
 

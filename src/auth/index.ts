@@ -1,5 +1,17 @@
-export { CurrentUserId, Public, Scopes } from './access.decorators';
+export {
+  ACCESS,
+  type Access,
+  callerOf,
+  CurrentCaller,
+  CurrentUserId,
+  Public,
+  Scopes,
+} from './access.decorators';
 export { ApiToken } from './api-token.entity';
 export { AuthModule } from './auth.module';
-export { ALL_SCOPES, SCOPES, isScope, type Scope } from './scopes';
-export { TokensService } from './tokens.service';
+export { isNetwork, plainAddress } from './network';
+export { findRoutes } from './routes';
+export { type CataloguedScope, ScopeCatalogue } from './scope-catalogue';
+export { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, isStaffScope, type Scope, type StaffScope } from './scopes';
+export { TokenSpending } from './token-spending.entity';
+export { type Caller, type NewToken, TokensService } from './tokens.service';

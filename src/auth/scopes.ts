@@ -8,8 +8,26 @@ export const SCOPES = {
   'proxies:write': 'Buying and prolonging proxies, which spends the balance',
 } as const;
 
-export type Scope = keyof typeof SCOPES;
+/** Those of internal staff, for the routes under `/staff`. They grant nothing of the above, nor the above anything of these. */
+export const STAFF_SCOPES = {
+  'staff:users': 'Creating, finding, blocking and unblocking users',
+  'staff:balance': 'Crediting and debiting balances, ledgers and statements',
+  'staff:tokens': 'Issuing, listing and revoking tokens, and what scopes there are',
+  'staff:orders': 'Finding orders and deciding those in review',
+  'staff:audit': 'Reading the log of what staff do',
+  'staff:system': 'The state of the service',
+} as const;
 
-export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
+export type CustomerScope = keyof typeof SCOPES;
+export type StaffScope = keyof typeof STAFF_SCOPES;
+export type Scope = CustomerScope | StaffScope;
 
-export const isScope = (text: string): text is Scope => Object.hasOwn(SCOPES, text);
+/** Of customers. */
+export const ALL_SCOPES = Object.keys(SCOPES) as CustomerScope[];
+export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
+
+const GRANTS: Readonly<Record<Scope, string>> = { ...SCOPES, ...STAFF_SCOPES };
+
+export const isStaffScope = (text: string): text is StaffScope => Object.hasOwn(STAFF_SCOPES, text);
+export const isScope = (text: string): text is Scope => Object.hasOwn(GRANTS, text);
+export const whatIsGranted = (scope: Scope): string => GRANTS[scope];

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
-import { DataSource, Repository } from 'typeorm';
-import { Clock } from '../common';
+import { DataSource, type EntityManager, Repository } from 'typeorm';
+import { Clock, type Money } from '../common';
 import { queryRows, violatedConstraint } from '../database';
 import { ApiToken } from './api-token.entity';
 import { TokenNotFound, TokenOwnerNotFound } from './auth.errors';
@@ -13,6 +13,21 @@ export interface Caller {
   readonly userId: number;
   readonly tokenId: number;
   readonly scopes: readonly string[];
+  /** Networks from which alone the token may be used; null: from anywhere. */
+  readonly allowedIps: readonly string[] | null;
+  /** Roubles a day; null: no limit. */
+  readonly dailyLimit: string | null;
+  readonly isBlocked: boolean;
+}
+
+export interface NewToken {
+  readonly userId: number;
+  readonly scopes: readonly Scope[];
+  readonly name?: string | null | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  /** In CIDR notation. */
+  readonly allowedIps?: readonly string[] | null | undefined;
+  readonly dailyLimit?: Money | null | undefined;
 }
 
 /** `last_used_at` is kept to the minute, so that reading with a token is not a write each time. */
@@ -31,21 +46,21 @@ export class TokensService {
    *
    * @throws TokenOwnerNotFound
    */
-  async issue(token: {
-    userId: number;
-    scopes: readonly Scope[];
-    name?: string | undefined;
-    expiresAt?: Date | undefined;
-  }): Promise<{ text: string; token: ApiToken }> {
+  async issue(
+    token: NewToken,
+    manager: EntityManager = this.tokens.manager,
+  ): Promise<{ text: string; token: ApiToken }> {
     const text = generateToken();
     try {
-      const issued = await this.tokens.save(
-        this.tokens.create({
+      const issued = await manager.save(
+        manager.create(ApiToken, {
           userId: token.userId,
           tokenHash: hashToken(text),
           scopes: [...token.scopes],
           name: token.name ?? null,
           expiresAt: token.expiresAt ?? null,
+          allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
+          dailyLimit: token.dailyLimit?.toString() ?? null,
         }),
       );
       return { text, token: issued };
@@ -64,21 +79,28 @@ export class TokensService {
    *
    * @throws TokenNotFound
    */
-  async revoke(id: number): Promise<ApiToken> {
-    const token = await this.tokens.findOneBy({ id });
-    if (!token) throw new TokenNotFound();
+  async revoke(id: number, manager: EntityManager = this.tokens.manager): Promise<ApiToken> {
+    const token = await this.get(id, manager);
     if (token.revokedAt === null) token.revokedAt = this.clock.now();
-    return this.tokens.save(token);
+    return manager.save(token);
   }
 
-  /** The caller behind a token that is known, not expired and not revoked; else null. */
+  /** @throws TokenNotFound */
+  async get(id: number, manager: EntityManager = this.tokens.manager): Promise<ApiToken> {
+    const token = await manager.findOneBy(ApiToken, { id });
+    if (!token) throw new TokenNotFound();
+    return token;
+  }
+
+  /** The caller behind a token that is known, not expired and not revoked; else null. Whether they may do anything is the guard's. */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
     const now = this.clock.now();
     const [token] = await queryRows<Caller & { lastUsedAt: Date | null }>(
       this.dataSource,
-      `SELECT id AS "tokenId", user_id AS "userId", scopes, last_used_at AS "lastUsedAt"
-         FROM api_tokens
+      `SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps", daily_limit AS "dailyLimit",
+              last_used_at AS "lastUsedAt", blocked_at IS NOT NULL AS "isBlocked"
+         FROM api_tokens token JOIN users ON users.id = token.user_id
         WHERE token_hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
       [hashToken(text), now],
     );
@@ -86,6 +108,17 @@ export class TokensService {
     if (token.lastUsedAt === null || now.getTime() - token.lastUsedAt.getTime() >= LAST_USED_STEP_MS) {
       await this.tokens.update({ id: token.tokenId }, { lastUsedAt: now });
     }
-    return { userId: token.userId, tokenId: token.tokenId, scopes: token.scopes };
+    const { lastUsedAt: _, ...caller } = token;
+    return caller;
   }
+}
+
+/** Addresses as the networks that they are: `10.1.2.3/8` is `10.0.0.0/8`. */
+async function toNetworks(manager: EntityManager, addresses: readonly string[]): Promise<string[]> {
+  const rows = await queryRows<{ network: string }>(
+    manager,
+    'SELECT network(address)::text AS network FROM unnest($1::inet[]) AS given (address)',
+    [addresses],
+  );
+  return rows.map(({ network }) => network);
 }

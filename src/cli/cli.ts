@@ -2,43 +2,31 @@ import { NestFactory } from '@nestjs/core';
 import { Command, Option } from 'commander';
 import { AdministrationModule } from '../administration.module';
 import { AuditService } from '../audit';
-import { TokensService, type ApiToken } from '../auth';
 import { PricePreviewService } from '../catalog';
 import { readEnvironment } from '../config';
 import { migrate } from '../database';
-import { LedgerService } from '../ledger';
 import { type NewPriceRule, type PriceRule, PriceRulesService } from '../pricing';
 import type { IpVersion } from '../provider';
 import { acquireResources } from '../resources';
+import { Act, StaffBalanceService, StaffTokensService, StaffUsersService, toUserRow } from '../staff';
 import { StatusService } from '../status';
-import { UsersService, type User } from '../users';
-import { parseAmount, parseDurationMs, parseId, parseMoment, parseScopes, parseText } from './options';
+import { UsersService } from '../users';
+import {
+  parseAmount,
+  parseDurationMs,
+  parseId,
+  parseLimit,
+  parseMoment,
+  parseNetworks,
+  parseScopes,
+  parseText,
+} from './options';
 import type { INestApplicationContext } from '@nestjs/common';
 
 const print = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 /** Where the database lies and the like is told by the service's start; here the standard error is for refusals. */
 const ignoreNotes = (): void => undefined;
-
-const userJson = (user: User) => ({
-  id: user.id,
-  username: user.username,
-  tg_id: user.tgId,
-  web_username: user.webUsername,
-  has_app: user.hasApp,
-  created_at: user.createdAt,
-});
-
-const tokenJson = (token: ApiToken) => ({
-  id: token.id,
-  user_id: token.userId,
-  name: token.name,
-  scopes: token.scopes,
-  created_at: token.createdAt,
-  expires_at: token.expiresAt,
-  revoked_at: token.revokedAt,
-  last_used_at: token.lastUsedAt,
-});
 
 const ruleJson = (rule: PriceRule) => ({
   id: rule.id,
@@ -133,47 +121,75 @@ export function createCli(): Command {
     .option('--web-username <name>', 'login on the website', parseText)
     .option('--has-app', 'has opened the companion application')
     .action((options: { username: string; tgId?: number; webUsername?: string; hasApp?: boolean }) =>
-      withServices(async (app) => userJson(await app.get(UsersService).create(options))),
+      withServices((app) =>
+        app.get(StaffUsersService).create(Act.onCommandLine('users.create', null, options), options),
+      ),
     );
+  for (const change of ['block', 'unblock'] as const) {
+    users
+      .command(change)
+      .requiredOption('--user <id>', 'whom', parseId)
+      .requiredOption('--reason <text>', 'kept in the log', parseText)
+      .action((options: { user: number; reason: string }) =>
+        withServices((app) => {
+          const act = Act.onCommandLine(`users.${change}`, { type: 'user', id: options.user }, options);
+          return app.get(StaffUsersService)[change](act, options.user, options.reason);
+        }),
+      );
+  }
   users
     .command('list')
-    .action(() => withServices(async (app) => (await app.get(UsersService).list()).map(userJson)));
+    .action(() => withServices(async (app) => (await app.get(UsersService).list()).map(toUserRow)));
 
   const tokens = cli.command('tokens').description('API tokens');
   tokens
     .command('create')
     .requiredOption('--user <id>', 'whose', parseId)
-    .requiredOption('--scopes <list>', 'separated by commas, or all', parseScopes)
+    .requiredOption(
+      '--scopes <list>',
+      'separated by commas; all: those of customers, staff: those of staff',
+      parseScopes,
+    )
     .option('--name <name>', 'what it is for', parseText)
     .option('--expires-in <duration>', 'e.g. 90m, 12h, 30d', parseDurationMs)
+    .option('--allowed-ips <list>', 'networks in CIDR notation, separated by commas', parseNetworks)
+    .option('--daily-limit <roubles>', 'what its orders may take in a day of UTC', parseLimit)
     .action(
       (options: {
         user: number;
         scopes: ReturnType<typeof parseScopes>;
         name?: string;
         expiresIn?: number;
+        allowedIps?: string[];
+        dailyLimit?: ReturnType<typeof parseAmount>;
       }) =>
-        withServices(async (app) => {
-          const { text, token } = await app.get(TokensService).issue({
-            userId: options.user,
-            scopes: options.scopes,
-            name: options.name,
-            expiresAt: options.expiresIn === undefined ? undefined : new Date(Date.now() + options.expiresIn),
-          });
-          return { ...tokenJson(token), token: text };
-        }),
+        withServices((app) =>
+          app
+            .get(StaffTokensService)
+            .issue(Act.onCommandLine('tokens.create', { type: 'user', id: options.user }, options), {
+              userId: options.user,
+              scopes: options.scopes,
+              name: options.name,
+              expiresAt:
+                options.expiresIn === undefined ? undefined : new Date(Date.now() + options.expiresIn),
+              allowedIps: options.allowedIps,
+              dailyLimit: options.dailyLimit,
+            }),
+        ),
     );
   tokens
     .command('list')
     .requiredOption('--user <id>', 'whose', parseId)
-    .action(({ user }: { user: number }) =>
-      withServices(async (app) => (await app.get(TokensService).list(user)).map(tokenJson)),
-    );
+    .action(({ user }: { user: number }) => withServices((app) => app.get(StaffTokensService).list(user)));
   tokens
     .command('revoke')
     .requiredOption('--id <id>', 'of the token', parseId)
-    .action(({ id }: { id: number }) =>
-      withServices(async (app) => tokenJson(await app.get(TokensService).revoke(id))),
+    .option('--reason <text>', 'kept in the log', parseText)
+    .action(({ id, reason }: { id: number; reason?: string }) =>
+      withServices((app) => {
+        const act = Act.onCommandLine('tokens.revoke', { type: 'token', id }, { id, reason });
+        return app.get(StaffTokensService).revoke(act, id, reason);
+      }),
     );
 
   const balance = cli.command('balance').description('Balances');
@@ -183,10 +199,20 @@ export function createCli(): Command {
       .requiredOption('--user <id>', 'whose', parseId)
       .requiredOption('--amount <roubles>', 'e.g. 500.00', parseAmount)
       .requiredOption('--reason <text>', 'kept with the entry', parseText)
-      .action((options: { user: number; amount: ReturnType<typeof parseAmount>; reason: string }) =>
-        withServices((app) =>
-          app.get(LedgerService)[direction](options.user, options.amount, options.reason),
-        ),
+      .option('--reference <text>', 'an invoice, a ticket', parseText)
+      .action(
+        (options: {
+          user: number;
+          amount: ReturnType<typeof parseAmount>;
+          reason: string;
+          reference?: string;
+        }) =>
+          withServices(async (app) => {
+            const { user: userId, ...posting } = options;
+            const act = Act.onCommandLine(`balance.${direction}`, { type: 'user', id: userId }, options);
+            const { entry } = await app.get(StaffBalanceService).post(act, direction, { userId, ...posting });
+            return entry;
+          }),
       );
   }
 

@@ -1,5 +1,14 @@
-import { ALL_SCOPES } from '../auth';
-import { parseAmount, parseDurationMs, parseId, parseMoment, parseScopes, parseText } from './options';
+import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../auth';
+import {
+  parseAmount,
+  parseDurationMs,
+  parseId,
+  parseLimit,
+  parseMoment,
+  parseNetworks,
+  parseScopes,
+  parseText,
+} from './options';
 
 describe('an id on the command line', () => {
   it.each(['1', '42', '9007199254740991'])('is a positive whole number: %s', (text) => {
@@ -24,10 +33,18 @@ describe('scopes on the command line', () => {
     expect(ALL_SCOPES).toHaveLength(6);
   });
 
-  it.each(['', 'profile', 'profile:write', 'profile:read,', 'profile:read,all', 'PROFILE:READ'])(
+  it('are those of staff with the other word, by which nobody becomes a customer', () => {
+    expect(parseScopes('staff')).toEqual(ALL_STAFF_SCOPES);
+    expect(parseScopes('staff:users')).toEqual(['staff:users']);
+    expect(parseScopes('all,staff,profile:read')).toEqual([...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
+  });
+
+  it.each(['', 'profile', 'profile:write', 'profile:read,', 'staff:', 'PROFILE:READ'])(
     'are refused when one is unknown: %j',
     (text) => {
-      expect(() => parseScopes(text)).toThrow(`known scopes: all, ${ALL_SCOPES.join(', ')}.`);
+      expect(() => parseScopes(text)).toThrow(
+        `known scopes: all, ${ALL_SCOPES.join(', ')}, staff, ${ALL_STAFF_SCOPES.join(', ')}.`,
+      );
     },
   );
 });
@@ -65,6 +82,22 @@ describe('an amount on the command line', () => {
       expect(() => parseAmount(text)).toThrow('must be an amount in roubles, e.g. 500.00.');
     },
   );
+});
+
+describe('a limit on the command line', () => {
+  it('is an amount above 0', () => {
+    expect(parseLimit('0.01').toString()).toBe('0.01');
+    for (const text of ['0', '-1', '1000000000000', 'much'])
+      expect(() => parseLimit(text)).toThrow('roubles');
+  });
+});
+
+describe('networks on the command line', () => {
+  it('are addresses or CIDR notation, separated by commas', () => {
+    expect(parseNetworks('203.0.113.7, 2001:db8::/32')).toEqual(['203.0.113.7', '2001:db8::/32']);
+    for (const text of ['', '203.0.113.7,', '10.0.0.0/33', 'host'])
+      expect(() => parseNetworks(text)).toThrow('must be networks in CIDR notation');
+  });
 });
 
 describe('a text on the command line', () => {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { ALL_SCOPES, isScope, type Scope } from '../auth';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../auth';
 import { Money } from '../common';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -11,13 +11,25 @@ export function parseId(text: string): number {
   return id;
 }
 
+/** Names of scopes, `all` for those of customers, `staff` for those of staff. */
 export function parseScopes(text: string): Scope[] {
-  if (text === 'all') return ALL_SCOPES;
-  const names = text.split(',').map((name) => name.trim());
-  const scopes = names.filter(isScope);
-  if (scopes.length < names.length)
-    throw new InvalidArgumentError(`known scopes: all, ${ALL_SCOPES.join(', ')}.`);
+  const scopes = text.split(',').flatMap((part): Scope[] => {
+    const name = part.trim();
+    if (name === 'all') return ALL_SCOPES;
+    if (name === 'staff') return ALL_STAFF_SCOPES;
+    if (isScope(name)) return [name];
+    const known = ['all', ...ALL_SCOPES, 'staff', ...ALL_STAFF_SCOPES];
+    throw new InvalidArgumentError(`known scopes: ${known.join(', ')}.`);
+  });
   return [...new Set(scopes)];
+}
+
+/** Addresses and networks in CIDR notation, separated by commas. */
+export function parseNetworks(text: string): string[] {
+  const networks = text.split(',').map((network) => network.trim());
+  if (!networks.every(isNetwork))
+    throw new InvalidArgumentError('must be networks in CIDR notation, e.g. 203.0.113.0/24,2001:db8::/32.');
+  return networks;
 }
 
 /** `90m`, `12h` or `30d`, in milliseconds. */
@@ -44,6 +56,14 @@ export function parseMoment(text: string): Date {
   if (Number.isNaN(moment.getTime()))
     throw new InvalidArgumentError('must be a moment with its offset, e.g. 2027-01-31T09:00:00Z.');
   return moment;
+}
+
+/** An amount that a limit can be: above 0. */
+export function parseLimit(text: string): Money {
+  const limit = parseAmount(text);
+  if (!limit.isPositive() || limit.kopecks >= 10n ** 14n)
+    throw new InvalidArgumentError('must be an amount in roubles above 0, e.g. 500.00.');
+  return limit;
 }
 
 export function parseText(text: string): string {

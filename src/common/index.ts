@@ -3,12 +3,22 @@ export { Clock, SystemClock } from './clock';
 export { DomainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
 export { messageOf, stackOf } from './error-text';
 export { configureHttp } from './http/configure-http';
+export { toStream } from './http/to-stream';
 export { Jobs } from './jobs/jobs';
 export { JobsModule } from './jobs/jobs.module';
 export { AppLogger, type AppLoggerOptions } from './logging/app-logger';
 export { requestId, setRequestUser } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, unitPriceWithMarkup } from './money';
-export { BooleanField, IntegerField, OptionalStringField, StringField } from './validation/fields';
+export {
+  AmountField,
+  BooleanField,
+  DateTimeField,
+  IntegerField,
+  OptionalStringField,
+  StringField,
+  StringListField,
+} from './validation/fields';
 export { HTTPValidationError, ValidationError } from './validation/http-validation-error';
+export { IdParam } from './validation/id-param';
 export { Refusal, type ValidationItem } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';

@@ -2,6 +2,7 @@ import type { DataSourceOptions } from 'typeorm';
 import { InitialSchema1764000000000 } from './migrations/1764000000000-initial-schema';
 import { Sweep1764100000000 } from './migrations/1764100000000-sweep';
 import { UpstreamAtItsLimits1764200000000 } from './migrations/1764200000000-upstream-at-its-limits';
+import { Staff1764300000000 } from './migrations/1764300000000-staff';
 import { PriceRules1764400000000 } from './migrations/1764400000000-price-rules';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -9,6 +10,7 @@ export const migrations = [
   InitialSchema1764000000000,
   Sweep1764100000000,
   UpstreamAtItsLimits1764200000000,
+  Staff1764300000000,
   PriceRules1764400000000,
 ];
 

@@ -3,4 +3,13 @@ export { DatabaseModule } from './database.module';
 export { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';
 export { migrate } from './migrate';
 export { JobLease, REPLICA_ID } from './job-lease';
-export { databaseTime, isDatabaseUnavailable, mayHaveCommitted, queryRows, violatedConstraint } from './sql';
+export {
+  databaseTime,
+  isDatabaseUnavailable,
+  mayHaveCommitted,
+  type Queryable,
+  queryRows,
+  TransactionOutcomeUnknown,
+  violatedConstraint,
+} from './sql';
+export { inTransaction } from './transaction';

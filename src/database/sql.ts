@@ -1,11 +1,14 @@
-import { type DataSource, QueryFailedError } from 'typeorm';
+import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+
+/** Where a statement can run: by itself, or in the transaction of a manager. */
+export type Queryable = Pick<DataSource | EntityManager, 'query'>;
 
 /**
  * Runs one statement and gives the rows that it selects or returns.
  * (TypeORM answers an UPDATE or DELETE with `[rows, count]`, anything else with the rows.)
  */
 export async function queryRows<Row>(
-  dataSource: DataSource,
+  dataSource: Queryable,
   statement: string,
   parameters: readonly unknown[] = [],
 ): Promise<Row[]> {
@@ -35,9 +38,21 @@ const SESSION_LOST = /^(08|57P)/;
  * Such a failure is no "no": look before saying anything.
  */
 export function mayHaveCommitted(error: unknown): boolean {
-  if (!(error instanceof QueryFailedError)) return false;
-  const { code } = error.driverError as { code?: string };
+  return error instanceof QueryFailedError && isSessionLost(error.driverError);
+}
+
+/** Whether pg failed without an answer of the database to the statement, or because the session ended. */
+export function isSessionLost(error: unknown): boolean {
+  const { code } = error as { code?: string };
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || SESSION_LOST.test(code);
+}
+
+/** COMMIT was sent and not answered: the work is done, or nothing of it is. Look before saying anything. */
+export class TransactionOutcomeUnknown extends Error {
+  constructor(cause: unknown) {
+    super('it is not known whether a transaction was committed', { cause });
+    this.name = TransactionOutcomeUnknown.name;
+  }
 }
 
 /** Codes of the system's and of PostgreSQL's for a server that cannot be used now: refused, full, stopping, or too slow. */
@@ -45,7 +60,7 @@ const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|08|53|57|55P03)
 
 /** Whether a failure is the database's state and not the request's fault or ours. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  if (mayHaveCommitted(error)) return true;
+  if (mayHaveCommitted(error) || error instanceof TransactionOutcomeUnknown) return true;
   const cause = error instanceof QueryFailedError ? (error.driverError as unknown) : error;
   if (typeof cause !== 'object' || cause === null) return false;
   if ('code' in cause && UNAVAILABLE.test(String(cause.code))) return true;

@@ -2,4 +2,4 @@ export { Account } from './account.entity';
 export { LedgerEntry } from './ledger-entry.entity';
 export { InsufficientBalance } from './ledger.errors';
 export { LedgerModule } from './ledger.module';
-export { LedgerService, isInsufficientBalance, type PostedEntry } from './ledger.service';
+export { LedgerService, POSTED_ENTRY, isInsufficientBalance, type PostedEntry } from './ledger.service';

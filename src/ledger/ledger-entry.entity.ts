@@ -1,4 +1,13 @@
-import { Check, Column, CreateDateColumn, Entity, ForeignKey, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import {
+  Check,
+  Column,
+  CreateDateColumn,
+  Entity,
+  ForeignKey,
+  Index,
+  PrimaryGeneratedColumn,
+  Unique,
+} from 'typeorm';
 
 /**
  * `topup` and `adjustment` come from staff; `hold` sets money aside for an order, `capture` spends it, `release` gives it back.
@@ -9,6 +18,8 @@ export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'rel
 @Entity('ledger_entries')
 @Unique(['userId', 'seq'])
 @Unique(['orderId', 'kind'])
+@Index('ledger_entries_created_at_idx', ['userId', 'createdAt', 'seq'])
+@Index('ledger_entries_action_id_key', ['actionId'], { unique: true, where: 'action_id IS NOT NULL' })
 @Check(
   'ledger_entries_kind_check',
   `CASE kind
@@ -53,6 +64,15 @@ export class LedgerEntry {
 
   @Column({ type: 'text', nullable: true })
   reason!: string | null;
+
+  /** An invoice, a ticket: where staff would look further. */
+  @Column({ type: 'text', nullable: true })
+  reference!: string | null;
+
+  /** What staff did. */
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('StaffAction')
+  actionId!: number | null;
 
   @CreateDateColumn({ type: 'timestamptz' })
   createdAt!: Date;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
 import { queryRows, violatedConstraint } from '../database';
 import { UserNotFound } from '../users';
@@ -14,10 +14,24 @@ export interface PostedEntry {
   readonly kind: LedgerEntryKind;
   readonly amount: string;
   readonly reason: string;
+  readonly reference: string | null;
   readonly balance: string;
   readonly held: string;
   readonly created_at: Date;
 }
+
+/** What staff's entries have beside their reason. */
+export interface EntryOrigin {
+  readonly reference?: string | null | undefined;
+  /** The line in the log of staff. */
+  readonly actionId?: number;
+  /** To be part of a transaction. */
+  readonly manager?: EntityManager;
+}
+
+/** The columns of a PostedEntry. */
+export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.available_delta AS amount, entry.reason, entry.reference,
+  entry.available_after AS balance, entry.held_after AS held, entry.created_at`;
 
 const LARGEST_AMOUNT = Money.parse('100000000');
 
@@ -31,13 +45,13 @@ export class LedgerService {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
   /** @throws InvalidAmount, UserNotFound */
-  credit(userId: number, amount: Money, reason: string): Promise<PostedEntry> {
-    return this.post(userId, 'topup', amount, reason);
+  credit(userId: number, amount: Money, reason: string, origin: EntryOrigin = {}): Promise<PostedEntry> {
+    return this.post(userId, 'topup', amount, reason, origin);
   }
 
   /** @throws InvalidAmount, UserNotFound, InsufficientBalance */
-  debit(userId: number, amount: Money, reason: string): Promise<PostedEntry> {
-    return this.post(userId, 'adjustment', amount, reason);
+  debit(userId: number, amount: Money, reason: string, origin: EntryOrigin = {}): Promise<PostedEntry> {
+    return this.post(userId, 'adjustment', amount, reason, origin);
   }
 
   /** Whether a user has so much to spend at this moment. */
@@ -55,17 +69,17 @@ export class LedgerService {
     kind: 'topup' | 'adjustment',
     amount: Money,
     reason: string,
+    { reference = null, actionId, manager = this.dataSource.manager }: EntryOrigin,
   ): Promise<PostedEntry> {
     if (!amount.isPositive() || amount.minus(LARGEST_AMOUNT).isPositive()) throw new InvalidAmount();
     const delta = kind === 'topup' ? amount : Money.zero.minus(amount);
     try {
       const [entry] = await queryRows<PostedEntry>(
-        this.dataSource,
-        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
-         VALUES ($1, $2, $3, 0, $4)
-         RETURNING id, user_id, kind, available_delta AS amount, reason,
-                   available_after AS balance, held_after AS held, created_at`,
-        [userId, kind, delta.toString(), reason],
+        manager,
+        `INSERT INTO ledger_entries AS entry (user_id, kind, available_delta, held_delta, reason, reference, action_id)
+         VALUES ($1, $2, $3, 0, $4, $5, $6)
+         RETURNING ${POSTED_ENTRY}`,
+        [userId, kind, delta.toString(), reason, reference, actionId ?? null],
       );
       if (!entry) throw new Error('an inserted ledger entry was not returned');
       return entry;

@@ -1,7 +1,9 @@
 export { DispatcherService } from './dispatcher.service';
+export { type Idempotency, readIdempotency } from './idempotency';
 export { Order } from './order.entity';
 export { OrdersModule } from './orders.module';
 export { OrdersService } from './orders.service';
+export { IdempotencyKeyReused } from './orders.errors';
 export { Orphan } from './orphan.entity';
 export { ReconciliationService } from './reconciliation.service';
 export { SweepService } from './sweep.service';

@@ -3,6 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import type { UpstreamProxy } from '../provider';
+import { ORDER_DAY } from './order-day';
 
 /** What a group of purchases brought. */
 export interface PurchaseOutcome {
@@ -18,6 +19,19 @@ export interface ProlongationOutcome {
   readonly providerOrderId: string | null;
   readonly charge: string | null;
 }
+
+/**
+ * Takes what was released off the days of the tokens that placed the orders, as far as those have a limit. After the entries, so that
+ * the accounts are locked first.
+ */
+const UNCOUNT_SPENDING = `
+       uncounted AS (
+         UPDATE token_spending AS counter SET spent = counter.spent - given_back.amount
+           FROM (SELECT token_id, ${ORDER_DAY} AS day, sum(released) AS amount
+                   FROM closed JOIN entries ON entries.order_id = closed.id
+                  WHERE token_id IS NOT NULL AND entries.kind = 'release' GROUP BY 1, 2) AS given_back
+          WHERE (counter.token_id, counter.day) = (given_back.token_id, given_back.day)
+       )`;
 
 /** States in which the upstream may have been asked. */
 const POSSIBLY_BOUGHT = `('submitting', 'confirming', 'review')`;
@@ -42,11 +56,14 @@ export class OrderSettlement {
       `WITH closed AS (
          UPDATE orders SET state = 'refunded', released = held, failure = $2, closed_at = now()
           WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) AND state = ANY ($3) ORDER BY id FOR UPDATE)
-         RETURNING id, user_id, held
-       )
-       INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-       SELECT user_id, 'release', id, held, -held FROM closed ORDER BY user_id, id
-       RETURNING order_id AS id`,
+         RETURNING id, user_id, held, released, token_id, created_at
+       ),
+       entries AS (
+         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+         SELECT user_id, 'release', id, held, -held FROM closed ORDER BY user_id, id
+         RETURNING order_id, kind
+       ),${UNCOUNT_SPENDING}
+       SELECT order_id AS id FROM entries`,
       [[...orderIds], failure, [...from]],
     );
     return released.map(({ id }) => id);
@@ -115,7 +132,8 @@ export class OrderSettlement {
                  UNION ALL
                  SELECT user_id, 'release', id, released, -released FROM closed WHERE released > 0) AS entry
           ORDER BY user_id, id, kind
-       )
+         RETURNING order_id, kind
+       ),${UNCOUNT_SPENDING}
        SELECT id FROM closed ORDER BY id`,
       [
         groupId,

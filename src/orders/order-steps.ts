@@ -10,6 +10,7 @@ import type { Idempotency } from './idempotency';
 import { lookOffsetsSeconds } from './look-schedule';
 import type { OrderGroup } from './order-group';
 import { Order, type OrderKind, type OrderState } from './order.entity';
+import { ORDER_DAY } from './order-day';
 import { TAG_PREFIX_SQL } from './tag';
 
 export interface NewOrder {
@@ -27,6 +28,9 @@ export interface NewOrder {
   readonly providerPrice: string;
   readonly idempotency: Idempotency | null;
   readonly requestId: string | null;
+  readonly tokenId: number;
+  /** Roubles that the token's orders may take in a day; null: no limit. */
+  readonly dailyLimit: string | null;
 }
 
 export interface PlacedOrder {
@@ -40,6 +44,17 @@ const SLACK_SECONDS = 2;
 /** A purchase is confirmed by one page of a listing, and a URL with the numbers of so many proxies is read everywhere. */
 const PROXIES_PER_PURCHASE = 1000;
 const PROXIES_PER_PROLONGATION = 200;
+
+/**
+ * Counts an order on its token's day. After the hold, as at every end of an order: whoever holds the row of a token's day has the account of
+ * its user, so that nobody waits in a circle.
+ */
+const COUNT_SPENDING = `,
+       counted AS (
+         INSERT INTO token_spending AS counter (token_id, day, spent, day_limit)
+         SELECT token_id, day, held, $20::numeric FROM placed JOIN hold ON hold.order_id = placed.id
+         ON CONFLICT (token_id, day) DO UPDATE SET spent = counter.spent + excluded.spent
+       )`;
 
 /** An order of a group, with what identifies it at the upstream. Of `sent`, which has the columns of `orders`. */
 const GROUP_ROWS = `
@@ -97,7 +112,8 @@ export class OrderSteps {
    * Places an order and holds its money. Given up at its deadline, should nobody claim it.
    * When the connection was lost before the database's answer came, the order is looked for: it may have been placed.
    *
-   * @throws QueryFailedError by the constraints `accounts_available_check`, `orders_idempotency_key`, `orders_open_prolongation_key`
+   * @throws QueryFailedError by the constraints `accounts_available_check`, `orders_idempotency_key`, `orders_open_prolongation_key`,
+   *   `token_spending_limit_check`
    */
   async reserve(order: NewOrder): Promise<PlacedOrder> {
     const attempt = randomUUID();
@@ -117,17 +133,19 @@ export class OrderSteps {
        placed AS (
          INSERT INTO orders (id, user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
                              unit_price, held, provider, provider_price, idempotency_key, request_hash, request_id, attempt,
-                             markup_percent, price_rule_id, deadline, next_look_at)
+                             markup_percent, price_rule_id, token_id, deadline, next_look_at)
          SELECT number.id, $1, $2, format('%su%s.o%s', ${TAG_PREFIX_SQL}, $1::bigint, number.id), $3, $4, $5, $6, $7, $8,
                 $9::numeric, $9::numeric * $6::integer, $10, round($11::numeric, 4), $12, $13, $14, $16,
-                $17, $18, given_up, given_up
+                $17, $18, $19, given_up, given_up
            FROM number, LATERAL (SELECT now() + make_interval(secs => $15) AS given_up) AS times
-         RETURNING id, tag, user_id, held
+         RETURNING id, tag, user_id, held, token_id, ${ORDER_DAY} AS day
        ),
        hold AS (
          INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
          SELECT user_id, 'hold', id, -held, held FROM placed
+         RETURNING order_id
        )
+       ${order.dailyLimit === null ? '' : COUNT_SPENDING}
        SELECT id, tag FROM placed`,
       [
         order.userId,
@@ -148,6 +166,8 @@ export class OrderSteps {
         attempt,
         order.markup.percent,
         order.markup.ruleId,
+        order.tokenId,
+        ...(order.dailyLimit === null ? [] : [order.dailyLimit]),
       ],
     );
     if (!placed) throw new Error('a placed order was not returned');

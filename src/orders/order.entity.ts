@@ -171,6 +171,11 @@ export class Order {
   @Column({ type: 'text', nullable: true })
   requestId!: string | null;
 
+  /** With which it was placed. */
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('ApiToken')
+  tokenId!: number | null;
+
   /** By which an order is found whose placing was not answered. */
   @Column({ type: 'uuid', nullable: true })
   attempt!: string | null;

@@ -9,7 +9,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { CurrentUserId, Scopes } from '../auth';
+import { type Caller, CurrentCaller, Scopes } from '../auth';
 import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
 import { ProxyOut } from '../proxies';
 import { ProlongRequest } from './dto/prolong-request.dto';
@@ -78,6 +78,7 @@ export class OrdersController {
     'Unsupported rental period',
     'Country not available',
     'Not enough proxies available',
+    'Daily spending limit of the token exceeded',
   )
   @ApiErrorResponse(
     409,
@@ -92,12 +93,12 @@ export class OrdersController {
   })
   @ApiUnavailableResponse()
   async buy(
-    @CurrentUserId() userId: number,
+    @CurrentCaller() caller: Caller,
     @Body() request: PurchaseRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<PurchaseResponse> {
-    const delivery = await this.orders.buy(userId, request, idempotencyKey);
+    const delivery = await this.orders.buy(caller, request, idempotencyKey);
     markReplay(response, delivery);
     return {
       order_id: delivery.orderId,
@@ -132,6 +133,7 @@ export class OrdersController {
     'Minimum renewal period for IPv4 is 7 days',
     'Unsupported rental period',
     'Proxy can no longer be prolonged',
+    'Daily spending limit of the token exceeded',
   )
   @ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found')
   @ApiErrorResponse(
@@ -149,13 +151,13 @@ export class OrdersController {
   })
   @ApiUnavailableResponse()
   async prolong(
-    @CurrentUserId() userId: number,
+    @CurrentCaller() caller: Caller,
     @Param('proxy_id') proxyId: string,
     @Body() request: ProlongRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<ProlongResponse> {
-    const delivery = await this.orders.prolong(userId, proxyId, request, idempotencyKey);
+    const delivery = await this.orders.prolong(caller, proxyId, request, idempotencyKey);
     markReplay(response, delivery);
     const [proxy] = delivery.proxies;
     if (!proxy) throw new Error(`order ${delivery.orderId} prolonged no proxy`);

@@ -8,6 +8,15 @@ export class UnsupportedProxyType extends DomainError {
   }
 }
 
+/** Of the token, not of the user: another of their tokens may still order. */
+export class DailyLimitExceeded extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor() {
+    super('Daily spending limit of the token exceeded');
+  }
+}
+
 /** The upstream no longer has it. */
 export class CannotBeProlonged extends DomainError {
   readonly kind = 'bad-request';

@@ -9,6 +9,7 @@ import {
   toIpVersion,
   UnsupportedPeriod,
 } from '../catalog';
+import type { Caller } from '../auth';
 import { Clock, DomainError, messageOf, requestId, stackOf } from '../common';
 import { violatedConstraint } from '../database';
 import { InsufficientBalance, isInsufficientBalance, LedgerService } from '../ledger';
@@ -23,6 +24,7 @@ import type { Order, OrderKind } from './order.entity';
 import { type NewOrder, OrderSteps } from './order-steps';
 import {
   CannotBeProlonged,
+  DailyLimitExceeded,
   IdempotencyKeyReused,
   KeyInProgress,
   OrderBeingConfirmed,
@@ -66,7 +68,11 @@ export class OrdersService {
     @Inject(Clock) private readonly clock: Clock,
   ) {}
 
-  async buy(userId: number, request: PurchaseRequest, idempotencyKey: string | undefined): Promise<Delivery> {
+  async buy(
+    { userId, tokenId, dailyLimit }: Caller,
+    request: PurchaseRequest,
+    idempotencyKey: string | undefined,
+  ): Promise<Delivery> {
     const { count, period, proxy_type: proxyType } = request;
     const version = toIpVersion(request.version);
     const country = request.country.toLowerCase();
@@ -102,6 +108,8 @@ export class OrdersService {
       providerPrice: price.providerPrice,
       idempotency,
       requestId: requestId() ?? null,
+      tokenId,
+      dailyLimit,
     });
     if ('earlier' in placed) return this.replay(placed.earlier);
 
@@ -110,7 +118,7 @@ export class OrdersService {
   }
 
   async prolong(
-    userId: number,
+    { userId, tokenId, dailyLimit }: Caller,
     proxyId: string,
     { period }: ProlongRequest,
     idempotencyKey: string | undefined,
@@ -143,6 +151,8 @@ export class OrdersService {
       providerPrice: price.providerPrice,
       idempotency,
       requestId: requestId() ?? null,
+      tokenId,
+      dailyLimit,
     });
     if ('earlier' in placed) return this.replay(placed.earlier);
 
@@ -209,6 +219,7 @@ export class OrdersService {
     } catch (error) {
       const constraint = violatedConstraint(error);
       if (isInsufficientBalance(constraint)) throw new InsufficientBalance();
+      if (constraint === 'token_spending_limit_check') throw new DailyLimitExceeded();
       if (constraint === 'orders_open_prolongation_key') throw new ProlongationInProgress();
       if (constraint !== 'orders_idempotency_key') throw error;
       const earlier = await this.findEarlier(order.userId, order.idempotency);

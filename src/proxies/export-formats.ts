@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { ProxyOut } from './dto/proxy-out.dto';
 
 /** One `host:port:login:password` a line. */
@@ -16,15 +15,4 @@ export async function* asJson(batches: AsyncIterable<ProxyOut[]>): AsyncGenerato
     before = ',';
   }
   yield before === '[' ? '[]' : ']';
-}
-
-/** Waits for the first piece, so that what fails until then is answered as any other error. The others are made as they are read. */
-export async function toStream(pieces: AsyncGenerator<string>): Promise<Readable> {
-  const first = await pieces.next();
-  return Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
-}
-
-async function* startingWith(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield first;
-  yield* rest;
 }

@@ -8,11 +8,11 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { CurrentUserId, Scopes } from '../auth';
-import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse, toStream } from '../common';
 import { ExportProxiesQuery } from './dto/export-proxies.query';
 import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
-import { asJson, asText, toStream } from './export-formats';
+import { asJson, asText } from './export-formats';
 import { ProxiesService } from './proxies.service';
 
 const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOut) } };

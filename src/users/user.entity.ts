@@ -1,8 +1,11 @@
-import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
 
 @Entity('users')
 @Unique(['tgId'])
 @Unique(['webUsername'])
+// Of trigrams, which TypeORM cannot describe.
+@Index('users_search_idx', { synchronize: false })
+@Check('users_blocked_check', '(blocked_at IS NULL) = (blocked_reason IS NULL)')
 export class User {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
@@ -25,4 +28,11 @@ export class User {
 
   @CreateDateColumn({ type: 'timestamptz' })
   createdAt!: Date;
+
+  /** Since when none of the user's tokens is good for anything. */
+  @Column({ type: 'timestamptz', nullable: true })
+  blockedAt!: Date | null;
+
+  @Column({ type: 'text', nullable: true })
+  blockedReason!: string | null;
 }

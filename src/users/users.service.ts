@@ -1,14 +1,15 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
-import { DataSource, Repository } from 'typeorm';
+import { DataSource, type EntityManager, Repository } from 'typeorm';
+import { Clock } from '../common';
 import { queryRows, violatedConstraint } from '../database';
-import { UserExists } from './users.errors';
+import { UserExists, UserNotFound } from './users.errors';
 import { User } from './user.entity';
 
 export interface NewUser {
   readonly username: string;
-  readonly tgId?: number | undefined;
-  readonly webUsername?: string | undefined;
+  readonly tgId?: number | null | undefined;
+  readonly webUsername?: string | null | undefined;
   readonly hasApp?: boolean | undefined;
 }
 
@@ -26,6 +27,7 @@ export class UsersService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @InjectRepository(User) private readonly users: Repository<User>,
+    @Inject(Clock) private readonly clock: Clock,
   ) {}
 
   /**
@@ -33,10 +35,10 @@ export class UsersService {
    *
    * @throws UserExists when another user has this tg_id or web_username
    */
-  async create(user: NewUser): Promise<User> {
+  async create(user: NewUser, manager: EntityManager = this.users.manager): Promise<User> {
     try {
-      return await this.users.save(
-        this.users.create({
+      return await manager.save(
+        manager.create(User, {
           username: user.username,
           tgId: user.tgId ?? null,
           webUsername: user.webUsername ?? null,
@@ -49,6 +51,26 @@ export class UsersService {
       if (constraint === 'users_web_username_key') throw new UserExists('web_username');
       throw error;
     }
+  }
+
+  /**
+   * From the next request on, none of the user's tokens is good for anything, on every replica. Who is blocked stays so since the
+   * first moment, with the new reason; null unblocks.
+   *
+   * @throws UserNotFound
+   */
+  async setBlocked(
+    id: number,
+    reason: string | null,
+    manager: EntityManager,
+  ): Promise<{ before: User; after: User }> {
+    const before = await manager.findOne(User, { where: { id }, lock: { mode: 'pessimistic_write' } });
+    if (!before) throw new UserNotFound();
+    const blockedAt = reason === null ? null : (before.blockedAt ?? this.clock.now());
+    const after = manager.create(User, before);
+    Object.assign(after, { blockedAt, blockedReason: reason });
+    await manager.update(User, { id }, { blockedAt, blockedReason: reason });
+    return { before, after };
   }
 
   list(): Promise<User[]> {

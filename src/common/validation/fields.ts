@@ -4,19 +4,27 @@ import { Expose, Transform } from 'class-transformer';
 import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
 
 import type { JsonValue } from '../json/json-value';
+import type { Money } from '../money';
+import { readAmount } from './read-amount';
 import { readBoolean } from './read-boolean';
+import { readDateTime } from './read-date-time';
 import { readInteger } from './read-integer';
 import { readString } from './read-string';
-import { Refusal } from './refusal';
+import { Refusal, RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
 
-export interface IntegerFieldOptions {
+interface Optional {
+  /** The field may be left out, or null, and is null then. */
+  readonly optional?: true;
+}
+
+export interface IntegerFieldOptions extends Optional {
   readonly greaterThan?: number;
   readonly atMost?: number;
   readonly default?: number;
 }
 
-export interface StringFieldOptions {
+export interface StringFieldOptions extends Optional {
   /** In code points, as is `maxLength`. */
   readonly minLength?: number;
   readonly maxLength?: number;
@@ -28,14 +36,22 @@ export interface BooleanFieldOptions {
   readonly default?: boolean;
 }
 
-type FieldValue = string | number | boolean | null;
+export interface StringListFieldOptions extends Optional {
+  readonly atLeast?: number;
+  readonly atMost: number;
+  /** What each item is, in the words of a refusal. */
+  readonly of: { readonly isValid: (item: string) => boolean; readonly type: string; readonly msg: string };
+}
+
+type FieldValue = string | number | boolean | null | Money | Date | readonly string[];
+type Outcome = FieldValue | Refusal | RefusedItems;
 
 interface Field {
   /** The field as OpenAPI 3.1 describes it. */
   readonly schema: Readonly<Record<string, unknown>>;
   /** What the field is when the request leaves it out. A field without it is required. */
   readonly fallback: FieldValue | undefined;
-  readonly read: (input: JsonValue) => FieldValue | Refusal;
+  readonly read: (input: JsonValue) => Outcome;
 }
 
 interface FieldSource {
@@ -45,9 +61,14 @@ interface FieldSource {
 
 /** An integer of a request DTO. Without a default it is required. */
 export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorator {
-  const { greaterThan, atMost, default: fallback } = options;
+  const { greaterThan, atMost, optional, default: fallback = absent(optional) } = options;
   return requestField({
-    schema: defined({ type: 'integer', maximum: atMost, exclusiveMinimum: greaterThan, default: fallback }),
+    schema: defined({
+      type: 'integer',
+      maximum: atMost,
+      exclusiveMinimum: greaterThan,
+      default: options.default,
+    }),
     fallback,
     read: (input) => readInteger(input, options),
   });
@@ -55,9 +76,9 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
 
 /** Text of a request DTO. Without a default it is required. */
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
-  const { minLength, maxLength, pattern, default: fallback } = options;
+  const { minLength, maxLength, pattern, optional, default: fallback = absent(optional) } = options;
   return requestField({
-    schema: defined({ type: 'string', minLength, maxLength, pattern, default: fallback }),
+    schema: defined({ type: 'string', minLength, maxLength, pattern, default: options.default }),
     fallback,
     read: (input) => readString(input, options),
   });
@@ -79,6 +100,61 @@ export function BooleanField({ default: fallback }: BooleanFieldOptions = {}): P
     fallback,
     read: readBoolean,
   });
+}
+
+/** Roubles, above 0, with at most two decimals: a Money. Written as text, as everywhere; a number is taken too. */
+export function AmountField({ optional }: Optional = {}): PropertyDecorator {
+  return requestField({
+    schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,2})?$' },
+    fallback: absent(optional),
+    read: readAmount,
+  });
+}
+
+/** A moment with its offset from UTC, ISO 8601: a Date. */
+export function DateTimeField({ optional }: Optional = {}): PropertyDecorator {
+  return requestField({
+    schema: { type: 'string', format: 'date-time' },
+    fallback: absent(optional),
+    read: readDateTime,
+  });
+}
+
+/** Texts of a request DTO, each of them checked. */
+export function StringListField(options: StringListFieldOptions): PropertyDecorator {
+  const { atLeast, atMost, optional } = options;
+  return requestField({
+    schema: defined({ type: 'array', items: { type: 'string' }, minItems: atLeast, maxItems: atMost }),
+    fallback: absent(optional),
+    read: (input) => readStringList(input, options),
+  });
+}
+
+const absent = (optional: true | undefined): null | undefined => (optional ? null : undefined);
+
+function readStringList(
+  input: JsonValue,
+  { atLeast = 0, atMost, of }: StringListFieldOptions,
+): readonly string[] | Refusal | RefusedItems {
+  if (!Array.isArray(input)) return new Refusal('list_type', 'Input should be a valid list', input);
+  const items: readonly JsonValue[] = input;
+  const size = `item${atLeast === 1 ? '' : 's'} after validation, not ${items.length}`;
+  if (items.length < atLeast) {
+    const ctx = { field_type: 'List', min_length: atLeast, actual_length: items.length };
+    return new Refusal('too_short', `List should have at least ${atLeast} ${size}`, input, ctx);
+  }
+  if (items.length > atMost) {
+    const ctx = { field_type: 'List', max_length: atMost, actual_length: items.length };
+    return new Refusal('too_long', `List should have at most ${atMost} ${size}`, input, ctx);
+  }
+  const read = items.map((item) => {
+    const text = readString(item, { maxLength: 1000 });
+    return text instanceof Refusal || of.isValid(text) ? text : new Refusal(of.type, of.msg, item);
+  });
+  const refused = read.flatMap((item, n): [number, Refusal][] =>
+    item instanceof Refusal ? [[n, item]] : [],
+  );
+  return refused.length > 0 ? new RefusedItems(refused) : read.filter((item) => typeof item === 'string');
 }
 
 /**
@@ -111,9 +187,9 @@ function readField(
   name: string,
   fallback: FieldValue | undefined,
   read: Field['read'],
-): FieldValue | Refusal {
+): Outcome {
   const input = fields.find(name);
-  if (input !== undefined) return read(input);
+  if (input !== undefined && !(input === null && fallback === null)) return read(input);
   return fallback === undefined ? missing(fields.inputWhenMissing) : fallback;
 }
 
@@ -124,7 +200,7 @@ export function missing(input: JsonValue): Refusal {
 @ValidatorConstraint()
 class NotRefused implements ValidatorConstraintInterface {
   validate(value: unknown): boolean {
-    return !(value instanceof Refusal);
+    return !(value instanceof Refusal || value instanceof RefusedItems);
   }
 }
 

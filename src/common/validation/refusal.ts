@@ -16,6 +16,15 @@ export class Refusal {
   }
 }
 
+/** Why some items of a list were not taken. */
+export class RefusedItems {
+  constructor(private readonly items: readonly (readonly [index: number, Refusal])[]) {}
+
+  at(...loc: readonly (string | number)[]): ValidationItem[] {
+    return this.items.map(([index, refusal]) => refusal.at(...loc, index));
+  }
+}
+
 /** One item of the 422 answer. */
 export type ValidationItem = Readonly<{
   type: string;

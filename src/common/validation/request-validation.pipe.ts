@@ -4,7 +4,7 @@ import { validateSync } from 'class-validator';
 
 import { isJsonObject, type JsonValue } from '../json/json-value';
 import { missing } from './fields';
-import { Refusal } from './refusal';
+import { Refusal, type RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
 import { RequestInvalid } from './request-invalid';
 
@@ -39,8 +39,8 @@ function readBody(dto: Type<object>, body: JsonValue = null): object {
 
 function readFields(dto: Type<object>, place: 'query' | 'body', fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
-  const items = validateSync(instance).map(({ property, value }) => {
-    const refusal: Refusal = value;
+  const items = validateSync(instance).flatMap(({ property, value }) => {
+    const refusal: Refusal | RefusedItems = value;
     return refusal.at(place, property);
   });
   if (items.length > 0) throw new RequestInvalid(items);

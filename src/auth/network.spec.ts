@@ -1,0 +1,40 @@
+import { isNetwork, isWithin, plainAddress } from './network';
+
+describe('a network', () => {
+  it.each(['203.0.113.7', '10.0.0.0/8', '10.1.2.3/8', '0.0.0.0/0', '2001:db8::/32', '::1', '::1/128'])(
+    'is an address or CIDR notation: %s',
+    (text) => {
+      expect(isNetwork(text)).toBe(true);
+    },
+  );
+
+  it.each([
+    '',
+    '10.0.0',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/',
+    '2001:db8::/129',
+    'fe80::1%eth0',
+    'host',
+    '1.2.3.4 ',
+  ])('is nothing else: %j', (text) => {
+    expect(isNetwork(text)).toBe(false);
+  });
+
+  it('has the addresses within it', () => {
+    const networks = ['10.0.0.0/8', '2001:db8::/32', '203.0.113.7/32'];
+    for (const address of ['10.255.0.1', '2001:db8:1::1', '203.0.113.7'])
+      expect([address, isWithin(networks, address)]).toEqual([address, true]);
+    for (const address of ['11.0.0.1', '2001:db9::1', '203.0.113.8', '::1', null])
+      expect([address, isWithin(networks, address)]).toEqual([address, false]);
+    expect(isWithin([], '10.0.0.1')).toBe(false);
+  });
+
+  it('is compared with a caller’s address without what a socket adds to it', () => {
+    expect(plainAddress('::ffff:10.0.0.1')).toBe('10.0.0.1');
+    expect(plainAddress('fe80::1%eth0')).toBe('fe80::1');
+    expect(plainAddress('2001:db8::1')).toBe('2001:db8::1');
+    expect(plainAddress(undefined)).toBeNull();
+  });
+});

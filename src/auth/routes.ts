@@ -1,0 +1,47 @@
+import { RequestMethod, type Type } from '@nestjs/common';
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+
+type Handler = (...args: unknown[]) => unknown;
+
+/** A route, with what carries its metadata. */
+export interface Route {
+  /** `Controller.handler` */
+  readonly name: string;
+  /** `GET`, as it stands in the description. */
+  readonly method: string;
+  /** `/staff/users/{user_id}`, as it stands in the description. */
+  readonly path: string;
+  readonly handler: Handler;
+  readonly controller: Type;
+}
+
+/** Nest's marks of a controller and of a route among its methods. */
+const PATH = 'path';
+const METHOD = 'method';
+
+/** Every route of the application. */
+export function findRoutes(discovery: DiscoveryService, scanner: MetadataScanner): Route[] {
+  return discovery.getControllers().flatMap(({ metatype }) => {
+    if (!metatype) return [];
+    const controller = metatype as Type;
+    const prototype = controller.prototype as Record<string, Handler>;
+    return scanner.getAllMethodNames(prototype).flatMap((name) => {
+      const handler = prototype[name];
+      if (!handler || !Reflect.hasMetadata(PATH, handler)) return [];
+      return [
+        {
+          name: `${controller.name}.${name}`,
+          method: RequestMethod[Reflect.getMetadata(METHOD, handler) as RequestMethod],
+          path: describedPath(Reflect.getMetadata(PATH, controller), Reflect.getMetadata(PATH, handler)),
+          handler,
+          controller,
+        },
+      ];
+    });
+  });
+}
+
+function describedPath(...parts: readonly unknown[]): string {
+  const segments = parts.flatMap((part) => String(part).split('/')).filter((segment) => segment !== '');
+  return `/${segments.map((segment) => segment.replace(/^:(.+)$/, '{$1}')).join('/')}`;
+}

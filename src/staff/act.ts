@@ -1,0 +1,45 @@
+import type { Caller } from '../auth';
+
+export type TargetType = 'user' | 'token';
+
+export interface Target {
+  readonly type: TargetType;
+  readonly id: number | string;
+}
+
+/** What a member of staff is about to do: who it is, from where, and what they ask for. */
+export class Act {
+  /** Whether the log has it: reads are written by the interceptor, changes together with what they change. */
+  isLogged = false;
+
+  constructor(
+    readonly action: string,
+    readonly target: Target | null,
+    readonly request: object,
+    /** Null on the command line, where everything may be granted. */
+    readonly caller: Caller | null,
+    readonly ip: string | null,
+    readonly requestId: string | null,
+  ) {}
+
+  /** On the command line. */
+  static onCommandLine(action: string, target: Target | null, request: object): Act {
+    return new Act(action, target, loggable(request), null, null, null);
+  }
+}
+
+const TOKEN = /prx_[0-9A-Za-z]{20,}/g;
+const LONGEST_REQUEST = 8000;
+
+/** A request as the log keeps it: without the text of a token, should someone paste one into a field; nothing that `jsonb` refuses. */
+export function loggable(request: object): object {
+  const text = JSON.stringify(request, (_, value: unknown) => {
+    if (typeof value === 'bigint') return value.toString();
+    return typeof value === 'string' ? value.replaceAll(TOKEN, 'prx_…') : value;
+  });
+  if (text.length > LONGEST_REQUEST) return { omitted: `${text.length} characters` };
+  // JSON can name characters that PostgreSQL's does not take: NUL, and halves of a pair.
+  return JSON.parse(
+    text.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/gi, '$1\\ufffd'),
+  ) as object;
+}

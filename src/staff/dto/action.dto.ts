@@ -1,0 +1,79 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { DateTimeField, StringField } from '../../common';
+import type { Target } from '../act';
+import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, PRINTABLE } from './fields';
+
+export class ActionsQuery extends PageQuery {
+  @IdField({ optional: true })
+  user_id!: number | null;
+
+  @StringField({ optional: true, maxLength: 100, pattern: PRINTABLE })
+  action!: string | null;
+
+  @StringField({ optional: true, maxLength: 100, pattern: '^(user|token):[0-9]+$' })
+  target!: string | null;
+
+  @DateTimeField({ optional: true })
+  from!: Date | null;
+
+  @DateTimeField({ optional: true })
+  to!: Date | null;
+}
+
+export class ActionTarget {
+  @ApiProperty({ type: 'string', example: 'user' })
+  type!: string;
+
+  @ApiProperty({ type: 'string', example: '42' })
+  id!: string;
+}
+
+/** A line of the log. */
+export class ActionOut {
+  @ApiProperty({ type: 'integer', example: 1001 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', format: 'date-time', example: '2026-11-21T12:00:00.000Z' })
+  at!: Date;
+
+  @ApiProperty({ type: 'string', enum: ['api', 'cli'], example: 'api' })
+  via!: 'api' | 'cli';
+
+  @ApiNullable('integer', { description: 'Who did it; null on the command line', example: 7 })
+  user_id!: number | null;
+
+  @ApiNullable('integer', { description: 'With which token', example: 12 })
+  token_id!: number | null;
+
+  @ApiProperty({ type: 'string', example: 'users.block' })
+  action!: string;
+
+  @ApiProperty({ anyOf: [{ $ref: '#/components/schemas/ActionTarget' }, { type: 'null' }] })
+  target!: Target | null;
+
+  @ApiNullable('string', { example: 'Card reported stolen' })
+  reason!: string | null;
+
+  @ApiProperty({ type: 'object', additionalProperties: true, description: 'What was asked for' })
+  request!: object;
+
+  @ApiNullable('object', { description: 'What was changed, before; null for reads' })
+  before!: object | null;
+
+  @ApiNullable('object', { description: 'What was changed, after; null for reads' })
+  after!: object | null;
+
+  @ApiNullable('string', { description: 'The address that it came from', example: '203.0.113.7' })
+  ip!: string | null;
+
+  @ApiNullable('string', { example: '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e' })
+  request_id!: string | null;
+}
+
+export class ActionsPage {
+  @ApiItems(() => ActionOut)
+  items!: readonly ActionOut[];
+
+  @ApiNextCursor()
+  next_cursor!: number | null;
+}

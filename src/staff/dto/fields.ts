@@ -1,0 +1,61 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField, StringField } from '../../common';
+
+/** Text that a person reads: not blank, without control characters. */
+export const PRINTABLE = '^(?=.*\\S)\\P{Cc}+$';
+
+export const TextField = (options: { optional?: true } = {}) =>
+  StringField({ maxLength: 500, pattern: PRINTABLE, ...options });
+
+/** An id, exact in JSON. */
+export const IdField = (options: { optional?: true } = {}) =>
+  IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER, ...options });
+
+/** A field of an answer that may be null. */
+export const ApiNullable = (
+  type: 'string' | 'integer' | 'object',
+  { format, ...options }: { description?: string; example?: unknown; format?: string } = {},
+): PropertyDecorator =>
+  ApiProperty({
+    ...options,
+    anyOf: [
+      { type, ...(format && { format }), ...(type === 'object' && { additionalProperties: true }) },
+      { type: 'null' },
+    ],
+  });
+
+const MAX_LIMIT = 200;
+const DEFAULT_LIMIT = 50;
+
+/** What every list is asked with. */
+export class PageQuery {
+  @IdField({ optional: true })
+  cursor!: number | null;
+
+  @IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })
+  limit!: number;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor: number | null;
+}
+
+/** @param items one more than the page has, when there are more */
+export function toPage<Item>(
+  items: readonly Item[],
+  limit: number,
+  cursorOf: (item: Item) => number,
+): Page<Item> {
+  const shown = items.slice(0, limit);
+  const last = shown.at(-1);
+  return { items: shown, next_cursor: last && items.length > limit ? cursorOf(last) : null };
+}
+
+/** The two fields of a page, for its class. */
+export const ApiItems = (item: () => new () => object) => ApiProperty({ type: item, isArray: true });
+export const ApiNextCursor = () =>
+  ApiNullable('integer', {
+    description: 'The `cursor` of the next page; null on the last one',
+    example: null,
+  });

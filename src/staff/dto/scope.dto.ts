@@ -1,0 +1,20 @@
+import { ApiProperty } from '@nestjs/swagger';
+
+export class ScopeOut {
+  @ApiProperty({ type: 'string', example: 'profile:read' })
+  scope!: string;
+
+  @ApiProperty({ type: 'string', example: 'Profile and balance' })
+  grants!: string;
+
+  @ApiProperty({ type: 'string', enum: ['customers', 'staff'], example: 'customers' })
+  for!: 'customers' | 'staff';
+
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'string' },
+    description: 'The routes that need it',
+    example: ['GET /me'],
+  })
+  routes!: readonly string[];
+}

@@ -1,0 +1,75 @@
+import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
+
+/** Something that staff did: a line of the log, which is append-only. */
+@Entity('staff_actions')
+@Index('staff_actions_at_idx', ['at', 'id'])
+@Index('staff_actions_user_id_idx', ['userId', 'at', 'id'])
+@Index('staff_actions_action_idx', ['action', 'at', 'id'])
+@Index('staff_actions_target_idx', ['targetType', 'targetId', 'at', 'id'])
+@Index('staff_actions_idempotency_key', ['userId', 'idempotencyKey'], {
+  unique: true,
+  where: 'idempotency_key IS NOT NULL',
+})
+@Check(
+  'staff_actions_via_check',
+  `CASE via
+    WHEN 'api' THEN user_id IS NOT NULL AND token_id IS NOT NULL
+    WHEN 'cli' THEN user_id IS NULL AND token_id IS NULL
+    ELSE false
+  END`,
+)
+@Check('staff_actions_target_check', '(target_type IS NULL) = (target_id IS NULL)')
+@Check('staff_actions_idempotency_check', '(idempotency_key IS NULL) = (request_hash IS NULL)')
+export class StaffAction {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id!: number;
+
+  @CreateDateColumn({ type: 'timestamptz' })
+  at!: Date;
+
+  /** On the command line nobody knows who it is. */
+  @Column({ type: 'text' })
+  via!: 'api' | 'cli';
+
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('User')
+  userId!: number | null;
+
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('ApiToken')
+  tokenId!: number | null;
+
+  @Column({ type: 'text' })
+  action!: string;
+
+  @Column({ type: 'text', nullable: true })
+  targetType!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  targetId!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  reason!: string | null;
+
+  /** What was asked for. */
+  @Column({ type: 'jsonb' })
+  request!: object;
+
+  @Column({ type: 'jsonb', nullable: true })
+  before!: object | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  after!: object | null;
+
+  @Column({ type: 'inet', nullable: true })
+  ip!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  requestId!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  idempotencyKey!: string | null;
+
+  @Column({ type: 'bytea', nullable: true })
+  requestHash!: Buffer | null;
+}

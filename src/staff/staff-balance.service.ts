@@ -1,0 +1,178 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Money } from '../common';
+import { queryRows, violatedConstraint } from '../database';
+import { LedgerService, POSTED_ENTRY, type PostedEntry } from '../ledger';
+import { type Idempotency, IdempotencyKeyReused, readIdempotency } from '../orders';
+import { UserNotFound, UsersService } from '../users';
+import type { Act } from './act';
+import { StaffLog } from './staff-log';
+
+/** Roubles to put on a balance, or to take from it. */
+export interface Posting {
+  readonly userId: number;
+  readonly amount: Money;
+  readonly reason: string;
+  readonly reference?: string | null | undefined;
+}
+
+/** An entry with what caused it: an order, or something that staff did. */
+export interface LedgerRow {
+  readonly id: number;
+  readonly seq: number;
+  readonly kind: string;
+  readonly available_delta: string;
+  readonly held_delta: string;
+  readonly available_after: string;
+  readonly held_after: string;
+  readonly order: { readonly id: number; readonly kind: string; readonly state: string } | null;
+  readonly action: { readonly id: number; readonly via: string; readonly user_id: number | null } | null;
+  readonly reason: string | null;
+  readonly reference: string | null;
+  readonly created_at: Date;
+}
+
+/** A line of a statement. */
+export interface StatementRow {
+  readonly seq: number;
+  /** ISO 8601, to the microsecond. */
+  readonly created_at: string;
+  readonly kind: string;
+  readonly available_delta: string;
+  readonly held_delta: string;
+  readonly available_after: string;
+  readonly held_after: string;
+  readonly order_id: number | null;
+  readonly reference: string | null;
+  readonly reason: string | null;
+}
+
+const BATCH_SIZE = 1000;
+
+/** What staff do with balances, over HTTP and on the command line. */
+@Injectable()
+export class StaffBalanceService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(LedgerService) private readonly ledger: LedgerService,
+    @Inject(UsersService) private readonly users: UsersService,
+    @Inject(StaffLog) private readonly log: StaffLog,
+  ) {}
+
+  /**
+   * With a key, which is the member of staff's own, it is done once, however often it is asked for.
+   *
+   * @throws UserNotFound, InvalidAmount, InsufficientBalance, IdempotencyKeyInvalid, IdempotencyKeyReused
+   */
+  async post(
+    act: Act,
+    direction: 'credit' | 'debit',
+    posting: Posting,
+    idempotencyKey?: string,
+  ): Promise<{ entry: PostedEntry; replayed: boolean }> {
+    const { userId, amount, reason, reference = null } = posting;
+    const asked = { direction, userId, amount: amount.toString(), reason, reference: reference ?? '' };
+    const idempotency = readIdempotency(idempotencyKey, asked);
+    const earlier = await this.findEarlier(act, idempotency);
+    if (earlier) return { entry: earlier, replayed: true };
+    try {
+      const entry = await this.log.change(act, async (manager, record) => {
+        const before = await lockAccount(manager, userId);
+        const balance = Money.parse(before.balance);
+        const after = {
+          ...before,
+          balance: (direction === 'credit'
+            ? balance.minus(Money.zero.minus(amount))
+            : balance.minus(amount)
+          ).toString(),
+        };
+        const actionId = await record({ reason, before, after, idempotency });
+        return this.ledger[direction](userId, amount, reason, { reference, actionId, manager });
+      });
+      return { entry, replayed: false };
+    } catch (error) {
+      const earlierNow =
+        violatedConstraint(error) === 'staff_actions_idempotency_key'
+          ? await this.findEarlier(act, idempotency)
+          : null;
+      if (!earlierNow) throw error;
+      return { entry: earlierNow, replayed: true };
+    }
+  }
+
+  /** @throws IdempotencyKeyReused */
+  private async findEarlier(act: Act, idempotency: Idempotency | null): Promise<PostedEntry | null> {
+    if (!idempotency) return null;
+    const [earlier] = await queryRows<PostedEntry & { hash: Buffer }>(
+      this.dataSource,
+      `SELECT ${POSTED_ENTRY}, request_hash AS hash
+         FROM staff_actions action JOIN ledger_entries entry ON entry.action_id = action.id
+        WHERE action.user_id = $1 AND idempotency_key = $2`,
+      [act.caller?.userId, idempotency.key],
+    );
+    if (!earlier) return null;
+    const { hash, ...entry } = earlier;
+    if (!hash.equals(idempotency.requestHash)) throw new IdempotencyKeyReused(idempotency.key);
+    return entry;
+  }
+
+  /** A page of a user's entries, newest first. @param cursor `seq` of the last one of the page before. @throws UserNotFound */
+  async listEntries(userId: number, page: { cursor: number | null; limit: number }): Promise<LedgerRow[]> {
+    await this.assertUser(userId);
+    return queryRows<LedgerRow>(
+      this.dataSource,
+      `SELECT entry.id, entry.seq, entry.kind, available_delta, held_delta, available_after, held_after,
+              CASE WHEN orders.id IS NOT NULL
+                   THEN json_build_object('id', orders.id, 'kind', orders.kind, 'state', orders.state) END AS "order",
+              CASE WHEN action.id IS NOT NULL
+                   THEN json_build_object('id', action.id, 'via', action.via, 'user_id', action.user_id) END AS action,
+              entry.reason, entry.reference, entry.created_at
+         FROM ledger_entries entry
+         LEFT JOIN orders ON orders.id = entry.order_id
+         LEFT JOIN staff_actions action ON action.id = entry.action_id
+        WHERE entry.user_id = $1 AND entry.seq < $2
+        ORDER BY entry.seq DESC LIMIT $3`,
+      [userId, page.cursor ?? Number.MAX_SAFE_INTEGER, page.limit],
+    );
+  }
+
+  /** A user's entries of a period, oldest first, `to` not included. */
+  async *statement(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
+    let last: Pick<StatementRow, 'created_at' | 'seq'> = { created_at: from.toISOString(), seq: 0 };
+    for (;;) {
+      const batch: StatementRow[] = await queryRows<StatementRow>(
+        this.dataSource,
+        `SELECT seq, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, kind, available_delta, held_delta,
+                available_after, held_after, order_id, reference, reason
+           FROM ledger_entries
+          WHERE user_id = $1 AND (ledger_entries.created_at, seq) > ($2::timestamptz, $3) AND ledger_entries.created_at < $4
+          ORDER BY ledger_entries.created_at, seq LIMIT ${BATCH_SIZE}`,
+        [userId, last.created_at, last.seq, to],
+      );
+      yield batch;
+      const end = batch.at(-1);
+      if (!end || batch.length < BATCH_SIZE) return;
+      last = end;
+    }
+  }
+
+  /** @throws UserNotFound */
+  async assertUser(userId: number): Promise<void> {
+    if (!(await this.users.find(userId))) throw new UserNotFound();
+  }
+}
+
+/** Until the transaction ends nobody else changes it. @throws UserNotFound */
+async function lockAccount(
+  manager: EntityManager,
+  userId: number,
+): Promise<{ readonly balance: string; readonly held: string }> {
+  const [account] = await queryRows<{ balance: string; held: string }>(
+    manager,
+    'SELECT available AS balance, held FROM accounts WHERE user_id = $1 FOR UPDATE',
+    [userId],
+  );
+  if (!account) throw new UserNotFound();
+  return account;
+}

@@ -1,0 +1,10 @@
+import { DomainError } from '../common';
+
+/** A token gives others no more than it has itself. */
+export class ScopeNotGrantable extends DomainError {
+  readonly kind = 'forbidden';
+
+  constructor(scopes: readonly string[]) {
+    super(`A token cannot grant what it lacks: ${scopes.join(', ')}`);
+  }
+}

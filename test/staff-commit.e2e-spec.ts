@@ -1,0 +1,53 @@
+import { AppConfig } from '../src/config';
+import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
+import { startReplica } from './support/replica';
+import { createStaff } from './support/staff';
+import { startTestService, type TestService } from './support/test-service';
+
+describe('When the database goes away at COMMIT', () => {
+  let relay: DatabaseRelay;
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService();
+    relay = await startDatabaseRelay(service.app.get(AppConfig).databaseUrl);
+  });
+  afterAll(async () => {
+    await relay.close();
+    await service.close();
+  });
+
+  it('is 503, and repeating with the key does it once', async () => {
+    const replica = await startReplica(service, { databaseUrl: relay.url });
+    try {
+      const clerk = await createStaff(service);
+      const customer = await service.createUser({ balance: '0.00' });
+      for (const [moment, expected] of [
+        ['before', '1.00'],
+        ['after', '2.00'],
+      ] as const) {
+        const credit = () =>
+          fetch(`${replica.baseUrl}/staff/users/${customer.id}/credit`, {
+            method: 'POST',
+            headers: {
+              Authorization: `Bearer ${clerk.token}`,
+              'Content-Type': 'application/json',
+              'Idempotency-Key': `cut-${moment}`,
+            },
+            body: JSON.stringify({ amount: '1.00', reason: 'test' }),
+          });
+        relay.catchNext({ statement: 'COMMIT\0', moment, action: 'cut' });
+        expect((await credit()).status).toBe(503);
+        const repeated = await credit();
+        expect([repeated.status, repeated.headers.get('Idempotency-Replayed')]).toEqual([
+          200,
+          moment === 'after' ? 'true' : null,
+        ]);
+        expect(await service.balanceOf(customer)).toMatchObject({ available: expected });
+      }
+      await service.audit();
+    } finally {
+      await replica.close();
+    }
+  });
+});

@@ -1,0 +1,176 @@
+import { TokensService } from '../src/auth';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface Action {
+  readonly id: number;
+  readonly at: string;
+  readonly action: string;
+  readonly user_id: number | null;
+  readonly target: { readonly type: string; readonly id: string } | null;
+  readonly request: object;
+  readonly before: object | null;
+  readonly after: object | null;
+}
+interface ActionsPage {
+  readonly items: readonly Action[];
+  readonly next_cursor: number | null;
+}
+
+let service: TestService;
+let staff: Staff;
+let auditor: Staff;
+let customer: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  staff = await createStaff(service);
+  customer = await service.createUser();
+  auditor = await createStaff(service, ['staff:audit']);
+});
+afterAll(() => service.close());
+
+const search = async (query: string): Promise<ActionsPage> =>
+  (await auditor.get<ActionsPage>(`/staff/actions?${query}`)).body;
+
+const REASON = { reason: 'test' };
+const POSTING = { amount: '1.00', reason: 'test' };
+const PERIOD = '?from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
+
+/** What fits each operation: a change to the path and the body. */
+const REQUESTS: Readonly<
+  Record<string, () => Promise<{ path?: Record<string, number>; body?: object; query?: string }>>
+> = {
+  'POST /staff/users': async () => ({ body: { username: 'walked' } }),
+  'GET /staff/users': async () => ({}),
+  'GET /staff/users/{user_id}': async () => ({ path: { user_id: customer.id } }),
+  'POST /staff/users/{user_id}/block': async () => ({ path: { user_id: customer.id }, body: REASON }),
+  'POST /staff/users/{user_id}/unblock': async () => ({ path: { user_id: customer.id }, body: REASON }),
+  'POST /staff/users/{user_id}/tokens': async () => ({
+    path: { user_id: customer.id },
+    body: { scopes: ['staff:users'] },
+  }),
+  'GET /staff/users/{user_id}/tokens': async () => ({ path: { user_id: customer.id } }),
+  'POST /staff/tokens/{token_id}/revoke': async () => {
+    const { token } = await service.app.get(TokensService).issue({ userId: customer.id, scopes: [] });
+    return { path: { token_id: token.id }, body: REASON };
+  },
+  'POST /staff/users/{user_id}/credit': async () => ({ path: { user_id: customer.id }, body: POSTING }),
+  'POST /staff/users/{user_id}/debit': async () => ({ path: { user_id: customer.id }, body: POSTING }),
+  'GET /staff/users/{user_id}/ledger': async () => ({ path: { user_id: customer.id } }),
+  'GET /staff/users/{user_id}/statement': async () => ({ path: { user_id: customer.id }, query: PERIOD }),
+  'GET /staff/scopes': async () => ({}),
+  'GET /staff/actions': async () => ({}),
+};
+
+it('has every operation that the description names, with who, what and from where', async () => {
+  const description = (await (await fetch(`${service.baseUrl}/staff/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { operationId: string }>>;
+  };
+  const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      method,
+      path,
+      operationId,
+    })),
+  );
+  expect(operations.map(({ name }) => name).sort()).toEqual(Object.keys(REQUESTS).sort());
+  for (const { name, method, path, operationId } of operations) {
+    const { path: ids = {}, body = {}, query = '' } = (await REQUESTS[name]?.()) ?? {};
+    const address = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => String(ids[id])) + query;
+    const answer = method === 'get' ? await staff.get(address) : await staff.post(address, body);
+    expect([name, answer.status >= 200 && answer.status < 300]).toEqual([name, true]);
+    const [row] = await service.dataSource.query<Record<string, unknown>[]>(
+      'SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after FROM staff_actions ORDER BY id DESC LIMIT 1',
+    );
+    expect([name, row]).toEqual([
+      name,
+      {
+        user_id: staff.id,
+        token_id: staff.tokenId,
+        via: 'api',
+        action: operationId,
+        ip: '127.0.0.1',
+        request_id: answer.headers.get('X-Request-Id'),
+        after: method === 'get' ? null : expect.any(Object),
+      },
+    ]);
+  }
+});
+
+it('is paged from the newest to the oldest, each line once', async () => {
+  for (let n = 0; n < 5; n += 1) await staff.get('/staff/scopes');
+  const seen: Action[] = [];
+  let cursor: number | null = null;
+  do {
+    const page: ActionsPage = await search(
+      `user_id=${staff.id}&limit=2${cursor === null ? '' : `&cursor=${cursor}`}`,
+    );
+    expect(page.items.length).toBeLessThanOrEqual(2);
+    seen.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  const [count] = await service.dataSource.query<{ n: number }[]>(
+    'SELECT count(*)::int AS n FROM staff_actions WHERE user_id = $1',
+    [staff.id],
+  );
+  expect(seen).toHaveLength(count?.n ?? -1);
+  const ids = seen.map(({ id }) => id);
+  expect(ids).toEqual([...new Set(ids)].sort((a, b) => b - a));
+});
+
+it('is searched by who, what and when', async () => {
+  await staff.get('/staff/scopes');
+  const { items } = await search(`user_id=${staff.id}&action=scopes.list&limit=1`);
+  const [found] = items;
+  expect(found).toMatchObject({ user_id: staff.id, action: 'scopes.list', target: null, before: null });
+  const at = encodeURIComponent(found?.at ?? '');
+  expect((await search(`action=scopes.list&to=${at}`)).items.map(({ id }) => id)).not.toContain(found?.id);
+  expect((await search(`action=scopes.list&from=${at}`)).items.map(({ id }) => id)).toContain(found?.id);
+  expect(await search('user_id=999999')).toEqual({ items: [], next_cursor: null });
+});
+
+it.each(['limit=201', 'limit=0', 'user_id=x', 'from=yesterday', 'target=42', 'cursor=-1'])(
+  'takes no search by %s',
+  async (query) => {
+    const answer = await auditor.get(`/staff/actions?${query}`);
+    expect(answer.status).toBe(422);
+    expect(answer.body['detail']).toHaveLength(1);
+  },
+);
+
+it('has no token, also when one is looked for', async () => {
+  const { text } = await service.app.get(TokensService).issue({ userId: staff.id, scopes: [] });
+  await staff.get(`/staff/scopes?note=${text}&other=%00`);
+  const [line] = (await search(`user_id=${staff.id}&limit=1`)).items;
+  expect(line?.request).toEqual({ note: 'prx_…', other: '\ufffd' });
+});
+
+it('has nothing of what was refused', async () => {
+  const stranger = await createStaff(service, ['staff:users']);
+  expect((await stranger.get('/staff/actions')).status).toBe(403);
+  expect((await search(`user_id=${stranger.id}`)).items).toEqual([]);
+});
+
+it('can be added to, and not changed', async () => {
+  for (const statement of [
+    `UPDATE staff_actions SET reason = 'other'`,
+    'DELETE FROM staff_actions',
+    'TRUNCATE staff_actions CASCADE',
+  ]) {
+    await expect(service.dataSource.query(statement)).rejects.toThrow('append-only');
+  }
+});
+
+it('shows nothing that it cannot write down', async () => {
+  await service.dataSource.query(
+    `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'scopes.list') NOT VALID`,
+  );
+  try {
+    const answer = await staff.get<{ detail: string }>('/staff/scopes');
+    expect([answer.status, answer.body]).toEqual([500, { detail: 'Internal Server Error' }]);
+  } finally {
+    await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+  }
+});

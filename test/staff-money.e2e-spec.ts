@@ -1,0 +1,268 @@
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface Posted {
+  readonly id: number;
+  readonly amount: string;
+  readonly balance: string;
+}
+interface Entry {
+  readonly seq: number;
+  readonly kind: string;
+  readonly available_delta: string;
+  readonly available_after: string;
+  readonly held_after: string;
+  readonly order: { readonly id: number; readonly kind: string } | null;
+  readonly action: { readonly id: number; readonly user_id: number | null } | null;
+  readonly reason: string | null;
+  readonly reference: string | null;
+}
+interface LedgerPage {
+  readonly items: readonly Entry[];
+  readonly next_cursor: number | null;
+}
+
+let service: TestService;
+let staff: Staff;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  staff = await createStaff(service);
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  user = await service.createUser({ balance: '0.00' });
+});
+
+const post = (direction: 'credit' | 'debit', body: object, key?: string, by = staff) =>
+  by.post<Posted & { detail?: unknown }>(
+    `/staff/users/${user.id}/${direction}`,
+    { reason: 'test', ...body },
+    key === undefined ? {} : { 'Idempotency-Key': key },
+  );
+const entriesOf = async (): Promise<readonly Entry[]> =>
+  (await staff.get<LedgerPage>(`/staff/users/${user.id}/ledger`)).body.items;
+const linesOf = (action: string) =>
+  service.dataSource.query<Record<string, unknown>[]>(
+    'SELECT reason, before, after, idempotency_key FROM staff_actions WHERE action = $1 AND target_id = $2 ORDER BY id',
+    [action, String(user.id)],
+  );
+
+describe('Credit and debit', () => {
+  it('change a balance by an entry with its reason, reference and line in the log', async () => {
+    const credited = await post('credit', { amount: '500', reason: 'Bank transfer', reference: 'invoice 7' });
+    expect([credited.status, credited.body]).toEqual([
+      200,
+      {
+        id: expect.any(Number),
+        user_id: user.id,
+        kind: 'topup',
+        amount: '500.00',
+        reason: 'Bank transfer',
+        reference: 'invoice 7',
+        balance: '500.00',
+        held: '0.00',
+        created_at: expect.any(String),
+      },
+    ]);
+    const debited = await post('debit', { amount: 499.99, reason: 'Twice' });
+    expect(debited.body).toMatchObject({
+      kind: 'adjustment',
+      amount: '-499.99',
+      balance: '0.01',
+      reference: null,
+    });
+    expect(await service.balanceOf(user)).toEqual({ available: '0.01', held: '0.00' });
+    expect(await linesOf('balance.credit')).toEqual([
+      {
+        reason: 'Bank transfer',
+        before: { balance: '0.00', held: '0.00' },
+        after: { balance: '500.00', held: '0.00' },
+        idempotency_key: null,
+      },
+    ]);
+    expect(await linesOf('balance.debit')).toMatchObject([
+      { before: { balance: '500.00' }, after: { balance: '0.01' } },
+    ]);
+    await service.audit();
+  });
+
+  it('take no more than there is, and leave neither an entry nor a line in the log', async () => {
+    await post('credit', { amount: '1.00' });
+    const { status, body } = await post('debit', { amount: '1.01' });
+    expect([status, body]).toEqual([400, { detail: 'Insufficient balance' }]);
+    expect((await post('credit', { amount: '100000000.01' })).status).toBe(400);
+    expect(await linesOf('balance.debit')).toEqual([]);
+    expect(await entriesOf()).toHaveLength(1);
+    const unknown = await staff.post('/staff/users/999999/credit', { amount: '1', reason: 'test' });
+    expect([unknown.status, unknown.body]).toEqual([404, { detail: 'User not found' }]);
+  });
+
+  it('never take a balance below zero, also many at the same moment', async () => {
+    await post('credit', { amount: '10.00' });
+    const answers = await Promise.all(Array.from({ length: 12 }, () => post('debit', { amount: '3.00' })));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+    expect(await service.balanceOf(user)).toMatchObject({ available: '1.00' });
+    expect(await linesOf('balance.debit')).toHaveLength(3);
+    await service.audit();
+  });
+
+  it('are not there without their line in the log', async () => {
+    await service.dataSource.query(
+      `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'balance.credit') NOT VALID`,
+    );
+    try {
+      expect((await post('credit', { amount: '1.00' })).status).toBe(500);
+    } finally {
+      await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+    }
+    expect(await service.balanceOf(user)).toMatchObject({ available: '0.00' });
+  });
+
+  it.each([
+    [{ amount: '0' }, 'greater_than', 'amount'],
+    [{ amount: '1.001' }, 'decimal_max_places', 'amount'],
+    [{ amount: 'NaN' }, 'decimal_parsing', 'amount'],
+    [{}, 'missing', 'amount'],
+    [{ amount: '1', reason: '' }, 'string_pattern_mismatch', 'reason'],
+  ])('are refused for %j', async (body, type, field) => {
+    const answer = await post('credit', body);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail).toEqual([expect.objectContaining({ type, loc: ['body', field] })]);
+  });
+});
+
+describe('With an Idempotency-Key a credit', () => {
+  it('is done once, also by many requests at the same moment, and answered alike', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => post('credit', { amount: '5.00' }, `once-${user.id}`)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    const replays = answers.filter(({ headers }) => headers.get('Idempotency-Replayed') === 'true');
+    expect(replays).toHaveLength(7);
+    expect(await service.balanceOf(user)).toMatchObject({ available: '5.00' });
+    // Each request is in the log; one of them changed something.
+    const lines = await linesOf('balance.credit');
+    expect(lines).toHaveLength(8);
+    expect(lines.filter(({ after }) => after !== null)).toHaveLength(1);
+    await service.audit();
+  });
+
+  it('is refused when the key stood for something else, or is none', async () => {
+    const key = `other-${user.id}`;
+    await post('credit', { amount: '5.00' }, key);
+    for (const [direction, body] of [
+      ['credit', { amount: '5.01' }],
+      ['credit', { amount: '5.00', reference: 'x' }],
+      ['debit', { amount: '5.00' }],
+    ] as const) {
+      const answer = await post(direction, body, key);
+      expect([answer.status, answer.body.detail]).toEqual([
+        422,
+        [expect.objectContaining({ type: 'idempotency_key_reused' })],
+      ]);
+    }
+    expect((await post('credit', { amount: '5' }, key)).headers.get('Idempotency-Replayed')).toBe('true');
+    expect((await post('credit', { amount: '5.00' }, 'two words')).body.detail).toEqual([
+      expect.objectContaining({ type: 'idempotency_key_invalid' }),
+    ]);
+    expect(await service.balanceOf(user)).toMatchObject({ available: '5.00' });
+  });
+
+  it('is another one with the same key of a colleague, and free again after a refusal', async () => {
+    const key = `shared-${user.id}`;
+    expect((await post('debit', { amount: '5.00' }, key)).status).toBe(400);
+    expect((await post('credit', { amount: '5.00' }, key)).status).toBe(200);
+    expect((await post('credit', { amount: '5.00' }, key, await createStaff(service))).status).toBe(200);
+    expect(await service.balanceOf(user)).toMatchObject({ available: '10.00' });
+  });
+});
+
+describe('The ledger of a user', () => {
+  it('says of every change what caused it and what the balance was after', async () => {
+    await post('credit', { amount: '100.00', reason: 'Bank transfer', reference: 'invoice 8' });
+    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
+    const entries = await entriesOf();
+    expect(entries.map(({ kind, seq }) => [seq, kind])).toEqual([
+      [3, 'capture'],
+      [2, 'hold'],
+      [1, 'topup'],
+    ]);
+    for (const entry of entries.slice(0, 2)) {
+      expect(entry).toMatchObject({
+        order: { id: data?.order_id, kind: 'purchase', state: 'completed' },
+        action: null,
+      });
+    }
+    expect(entries[2]).toMatchObject({
+      order: null,
+      action: { id: expect.any(Number), via: 'api', user_id: staff.id },
+      reason: 'Bank transfer',
+      reference: 'invoice 8',
+      available_delta: '100.00',
+      available_after: '100.00',
+    });
+    expect(entries[0]?.available_after).toBe((await service.balanceOf(user)).available);
+  });
+
+  it('is paged from the newest to the oldest', async () => {
+    for (let n = 1; n <= 5; n += 1) await post('credit', { amount: String(n) });
+    const seen: number[] = [];
+    let cursor: number | null = null;
+    do {
+      const query: string = cursor === null ? '' : `&cursor=${cursor}`;
+      const { body } = await staff.get<LedgerPage>(`/staff/users/${user.id}/ledger?limit=2${query}`);
+      seen.push(...body.items.map(({ seq }) => seq));
+      cursor = body.next_cursor;
+    } while (cursor !== null);
+    expect(seen).toEqual([5, 4, 3, 2, 1]);
+    expect((await staff.get('/staff/users/999999/ledger')).status).toBe(404);
+  });
+});
+
+describe('A statement', () => {
+  const statement = (from: string, to: string) =>
+    staff.get<string>(
+      `/staff/users/${user.id}/statement?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`,
+    );
+
+  it('has the entries of its period as CSV, safe to open in a spreadsheet', async () => {
+    await post('credit', { amount: '10', reason: 'says "hello", twice', reference: '=1+1' });
+    await post('debit', { amount: '4' });
+    const { headers, body } = await statement('2020-01-01T00:00:00Z', '2100-01-01T00:00:00Z');
+    expect(headers.get('Content-Type')).toBe('text/csv; charset=utf-8');
+    expect(headers.get('Content-Disposition')).toBe(`attachment; filename="statement-${user.id}.csv"`);
+    const [head, ...lines] = body.split('\r\n');
+    expect(head).toBe(
+      'seq,created_at,kind,available_delta,held_delta,available_after,held_after,order_id,reference,reason',
+    );
+    expect(lines).toEqual([
+      expect.stringMatching(/^1,\d{4}-.*Z,topup,10\.00,0\.00,10\.00,0\.00,,'=1\+1,"says ""hello"", twice"$/),
+      expect.stringMatching(/^2,\d{4}-.*Z,adjustment,-4\.00,0\.00,6\.00,0\.00,,,test$/),
+      '',
+    ]);
+    expect((await statement('2020-01-01T00:00:00Z', '2020-02-01T00:00:00Z')).body).toBe(`${head}\r\n`);
+    expect(
+      (await staff.get('/staff/users/999999/statement?from=2020-01-01T00:00:00Z&to=2020-01-01T00:00:00Z'))
+        .status,
+    ).toBe(404);
+    expect((await statement('2020-01-01', '2020-02-01T00:00:00')).status).toBe(422);
+  });
+
+  it('has each entry once, however many there are, also of the same moment', async () => {
+    await service.dataSource.query(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
+       SELECT $1, 'topup', 1, 0, 'test' FROM generate_series(1, 2500)`,
+      [user.id],
+    );
+    const { body } = await statement('2020-01-01T00:00:00Z', '2100-01-01T00:00:00Z');
+    const numbers = body
+      .trimEnd()
+      .split('\r\n')
+      .slice(1)
+      .map((line) => Number(line.split(',')[0]));
+    expect(numbers).toEqual(Array.from({ length: 2500 }, (_, n) => n + 1));
+  });
+});

@@ -1,0 +1,318 @@
+import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
+import { sendRaw } from './support/raw-http';
+import { startReplica } from './support/replica';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService } from './support/test-service';
+
+interface UserOut {
+  readonly id: number;
+  readonly username: string;
+  readonly blocked_at: string | null;
+  readonly blocked_reason: string | null;
+}
+interface UsersPage {
+  readonly items: readonly UserOut[];
+  readonly next_cursor: number | null;
+}
+interface Token {
+  readonly id: number;
+  readonly token: string;
+  readonly revoked_at: string | null;
+}
+
+const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
+/** A revocation is said to take effect everywhere within a second. */
+const REVOKED_WITHIN_MS = 1000;
+
+let service: TestService;
+let staff: Staff;
+
+beforeAll(async () => {
+  service = await startTestService();
+  staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
+});
+afterAll(() => service.close());
+
+const create = async (user: object): Promise<UserOut> => {
+  const { status, body } = await staff.post<UserOut>('/staff/users', user);
+  expect(status).toBe(201);
+  return body;
+};
+const search = async (query: string): Promise<UsersPage> =>
+  (await staff.get<UsersPage>(`/staff/users?${query}`)).body;
+const logOf = (type: string, id: number) =>
+  service.dataSource.query<Record<string, unknown>[]>(
+    'SELECT action, reason, before, after FROM staff_actions WHERE target_type = $1 AND target_id = $2 ORDER BY id',
+    [type, String(id)],
+  );
+const countUsers = async () =>
+  (await service.dataSource.query<{ n: number }[]>('SELECT count(*)::int AS n FROM users'))[0]?.n;
+
+describe('Users', () => {
+  it('are created with what is known of them, and with a line in the log', async () => {
+    const user = await create({
+      username: 'anna',
+      tg_id: 9_007_199_254_740_991,
+      web_username: 'anna@example.org',
+    });
+    expect(user).toEqual({
+      id: expect.any(Number),
+      username: 'anna',
+      tg_id: 9_007_199_254_740_991,
+      web_username: 'anna@example.org',
+      has_app: false,
+      created_at: MOMENT,
+      blocked_at: null,
+      blocked_reason: null,
+    });
+    expect(await logOf('user', user.id)).toEqual([
+      { action: 'users.create', reason: null, before: null, after: user },
+    ]);
+  });
+
+  it('are one for a tg_id and a web_username; who was refused is neither there nor in the log', async () => {
+    await create({ username: 'once', tg_id: 77, web_username: 'seven' });
+    const before = await countUsers();
+    for (const [taken, field] of [
+      [{ tg_id: 77 }, 'tg_id'],
+      [{ web_username: 'seven' }, 'web_username'],
+    ] as const) {
+      const { status, body } = await staff.post('/staff/users', { username: 'twice', ...taken });
+      expect([status, body]).toEqual([409, { detail: `A user with this ${field} exists` }]);
+    }
+    expect(await countUsers()).toBe(before);
+  });
+
+  it('are not there when the log cannot be written', async () => {
+    const before = await countUsers();
+    await service.dataSource.query(
+      `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'users.create') NOT VALID`,
+    );
+    try {
+      expect((await staff.post('/staff/users', { username: 'unlogged' })).status).toBe(500);
+    } finally {
+      await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+    }
+    expect(await countUsers()).toBe(before);
+  });
+
+  it.each([
+    [{}, 'missing', 'username'],
+    [{ username: ' ' }, 'string_pattern_mismatch', 'username'],
+    [{ username: 'a\u0000b' }, 'string_pattern_mismatch', 'username'],
+    [{ username: 'a'.repeat(501) }, 'string_too_long', 'username'],
+    [{ username: 'a', tg_id: 0 }, 'greater_than', 'tg_id'],
+    [{ username: 'a', tg_id: 2 ** 53 }, 'less_than_equal', 'tg_id'],
+  ])('are not created from %j', async (body, type, field) => {
+    const answer = await staff.post('/staff/users', body);
+    expect(answer.status).toBe(422);
+    expect(answer.body['detail']).toEqual([expect.objectContaining({ type, loc: ['body', field] })]);
+  });
+
+  it('are found by their id, and by a part of each name and number', async () => {
+    const user = await create({
+      username: 'Grüße_100%',
+      tg_id: 5_551_234_999,
+      web_username: 'Mail@Example.net',
+    });
+    for (const query of [
+      String(user.id),
+      'grüße',
+      '_100%',
+      '51234',
+      '5551234999',
+      'mail@ex',
+      'gr',
+      'ma',
+      'net',
+    ]) {
+      const { items } = await search(`query=${encodeURIComponent(query)}`);
+      expect([query, items.map(({ id }) => id)]).toEqual([query, expect.arrayContaining([user.id])]);
+    }
+    for (const query of ['_200%', 'ü', 'et', '%', '_', '\\', '999999999999']) {
+      const { items } = await search(`query=${encodeURIComponent(query)}`);
+      expect([query, items.map(({ id }) => id)]).toEqual([query, expect.not.arrayContaining([user.id])]);
+    }
+  });
+
+  it('are paged from the newest to the oldest', async () => {
+    for (let n = 0; n < 5; n += 1) await create({ username: `paged ${n}` });
+    const names: string[] = [];
+    let cursor: number | null = null;
+    do {
+      const page: UsersPage = await search(
+        `query=paged&limit=2${cursor === null ? '' : `&cursor=${cursor}`}`,
+      );
+      names.push(...page.items.map(({ username }) => username));
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    expect(names).toEqual([4, 3, 2, 1, 0].map((n) => `paged ${n}`));
+  });
+
+  it('are shown with their balance, held money and spending', async () => {
+    const user = await service.createUser({ balance: '1000.00' });
+    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
+    const { available } = await service.balanceOf(user);
+    const { body } = await staff.get(`/staff/users/${user.id}`);
+    const spent = (1000 - Number(available)).toFixed(2);
+    expect(body).toMatchObject({
+      id: user.id,
+      balance: available,
+      held: '0.00',
+      spent_today: spent,
+      spent_30_days: spent,
+      spent_total: spent,
+      open_orders: 0,
+      last_order_at: MOMENT,
+    });
+    const fresh = await service.createUser({ balance: '0.00' });
+    expect((await staff.get(`/staff/users/${fresh.id}`)).body).toMatchObject({
+      spent_total: '0.00',
+      last_order_at: null,
+    });
+  });
+
+  it('are told apart from those that there are not', async () => {
+    for (const path of [
+      '/staff/users/999999',
+      '/staff/users/999999/tokens',
+      `/staff/users/${'9'.repeat(30)}`,
+    ]) {
+      const { status, body } = await staff.get(path);
+      expect([path, status, body]).toEqual([path, 404, { detail: 'User not found' }]);
+    }
+    for (const path of ['block', 'unblock']) {
+      expect((await staff.post(`/staff/users/999999/${path}`, { reason: 'test' })).status).toBe(404);
+    }
+    expect((await staff.post('/staff/users/999999/tokens', { scopes: ['profile:read'] })).status).toBe(404);
+    expect((await staff.get('/staff/users/boris')).body['detail']).toEqual([
+      expect.objectContaining({ type: 'int_parsing', loc: ['path', 'user_id'] }),
+    ]);
+  });
+
+  it('are blocked and unblocked with a reason, and the log has what was before and after', async () => {
+    const user = await service.createUser();
+    const status = async () => (await sendRaw(service.baseUrl, { path: '/me', token: user.token })).status;
+    const { body: blocked } = await staff.post<UserOut>(`/staff/users/${user.id}/block`, { reason: 'fraud' });
+    expect(blocked).toMatchObject({ blocked_at: MOMENT, blocked_reason: 'fraud' });
+    expect(await status()).toBe(403);
+    const { body: again } = await staff.post<UserOut>(`/staff/users/${user.id}/block`, { reason: 'theft' });
+    expect(again).toMatchObject({ blocked_at: blocked.blocked_at, blocked_reason: 'theft' });
+    await staff.post(`/staff/users/${user.id}/unblock`, { reason: 'settled' });
+    expect(await status()).toBe(200);
+    const reasons = (await logOf('user', user.id)).map(({ action, reason, before, after }) => [
+      action,
+      reason,
+      (before as UserOut).blocked_reason,
+      (after as UserOut).blocked_reason,
+    ]);
+    expect(reasons).toEqual([
+      ['users.block', 'fraud', null, 'fraud'],
+      ['users.block', 'theft', 'fraud', 'theft'],
+      ['users.unblock', 'settled', 'theft', null],
+    ]);
+  });
+});
+
+describe('Tokens', () => {
+  const issue = async (userId: number, token: object): Promise<Token> => {
+    const { status, body } = await staff.post<Token>(`/staff/users/${userId}/tokens`, token);
+    expect(status).toBe(201);
+    return body;
+  };
+
+  it('are issued with their bounds, shown once, and nowhere to be found afterwards', async () => {
+    const user = await service.createUser();
+    const issued = await issue(user.id, {
+      scopes: ['profile:read', 'profile:read'],
+      name: 'laptop',
+      expires_at: '2027-11-21T00:00:00+03:00',
+      allowed_ips: ['127.0.0.1', '10.1.2.3/8'],
+      daily_limit: '500',
+    });
+    const { token, ...rest } = issued;
+    expect(rest).toEqual({
+      id: expect.any(Number),
+      user_id: user.id,
+      name: 'laptop',
+      scopes: ['profile:read'],
+      created_at: MOMENT,
+      expires_at: '2027-11-20T21:00:00.000Z',
+      revoked_at: null,
+      last_used_at: null,
+      allowed_ips: ['127.0.0.1/32', '10.0.0.0/8'],
+      daily_limit: '500.00',
+    });
+    expect((await sendRaw(service.baseUrl, { path: '/me', token })).status).toBe(200);
+    const { body: listed } = await staff.get<Token[]>(`/staff/users/${user.id}/tokens`);
+    expect(listed).toContainEqual({ ...rest, last_used_at: MOMENT });
+    const log = await service.dataSource.query<{ line: string }[]>(
+      'SELECT staff_actions::text AS line FROM staff_actions',
+    );
+    expect(JSON.stringify([listed, log])).not.toContain(token.slice(4));
+  });
+
+  it('grant nothing that the token of their issuer lacks', async () => {
+    const clerk = await createStaff(service, ['staff:tokens', 'profile:read']);
+    const user = await service.createUser();
+    const attempt = (scopes: string[]) => clerk.post(`/staff/users/${user.id}/tokens`, { scopes });
+    expect(await attempt(['profile:read', 'proxies:write', 'staff:audit'])).toMatchObject({
+      status: 403,
+      body: { detail: 'A token cannot grant what it lacks: proxies:write, staff:audit' },
+    });
+    expect((await attempt(['profile:read', 'staff:tokens'])).status).toBe(201);
+  });
+
+  it.each([
+    [{ scopes: [] }, 'too_short', ['scopes']],
+    [{ scopes: ['profile:read', 'all'] }, 'enum', ['scopes', 1]],
+    [{ allowed_ips: ['10.0.0.0/8', 'localhost'] }, 'ip_any_network', ['allowed_ips', 1]],
+    [{ allowed_ips: [] }, 'too_short', ['allowed_ips']],
+    [{ daily_limit: '0' }, 'greater_than', ['daily_limit']],
+    [{ expires_at: 'tomorrow' }, 'datetime_parsing', ['expires_at']],
+  ])('are not issued from %j', async (fields, type, loc) => {
+    const { status, body } = await staff.post(`/staff/users/${staff.id}/tokens`, {
+      scopes: ['profile:read'],
+      ...fields,
+    });
+    expect(status).toBe(422);
+    expect(body['detail']).toEqual([expect.objectContaining({ type, loc: ['body', ...loc] })]);
+  });
+
+  it('are refused on every replica within a second of their revocation', async () => {
+    const user = await service.createUser();
+    const replica = await startReplica(service);
+    try {
+      const { id, token } = await issue(user.id, { scopes: ['profile:read'] });
+      const statuses = async () =>
+        Promise.all(
+          [service, replica].map(
+            async ({ baseUrl }) => (await sendRaw(baseUrl, { path: '/me', token })).status,
+          ),
+        );
+      expect(await statuses()).toEqual([200, 200]);
+      const startedMs = performance.now();
+      const { body } = await staff.post<Token>(`/staff/tokens/${id}/revoke`, { reason: 'lost' });
+      expect(await statuses()).toEqual([401, 401]);
+      expect(performance.now() - startedMs).toBeLessThan(REVOKED_WITHIN_MS);
+      expect(body.revoked_at).toEqual(MOMENT);
+      const { body: again } = await staff.post<Token>(`/staff/tokens/${id}/revoke`, { reason: 'lost' });
+      expect(again.revoked_at).toBe(body.revoked_at);
+      expect(await logOf('token', id)).toMatchObject([
+        { action: 'tokens.create' },
+        {
+          action: 'tokens.revoke',
+          reason: 'lost',
+          before: { revoked_at: null },
+          after: { revoked_at: MOMENT },
+        },
+        { action: 'tokens.revoke' },
+      ]);
+    } finally {
+      await replica.close();
+    }
+    expect((await staff.post('/staff/tokens/999999/revoke', { reason: 'test' })).body).toEqual({
+      detail: 'Token not found',
+    });
+  });
+});

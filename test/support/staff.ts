@@ -1,0 +1,51 @@
+import { ALL_STAFF_SCOPES, type Scope, TokensService } from '../../src/auth';
+import type { TestService } from './test-service';
+
+export interface StaffAnswer<Body> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+export interface Staff {
+  readonly id: number;
+  readonly token: string;
+  readonly tokenId: number;
+  get<Body = Record<string, unknown>>(path: string): Promise<StaffAnswer<Body>>;
+  post<Body = Record<string, unknown>>(
+    path: string,
+    body?: object,
+    headers?: Record<string, string>,
+  ): Promise<StaffAnswer<Body>>;
+}
+
+/** Somebody who works here, with a token for the scopes. */
+export async function createStaff(
+  service: TestService,
+  scopes: readonly Scope[] = ALL_STAFF_SCOPES,
+): Promise<Staff> {
+  const { id } = await service.createUser({ balance: '0.00', scopes: [] });
+  const { text, token } = await service.app.get(TokensService).issue({ userId: id, scopes });
+  const call = async <Body>(path: string, options: RequestInit): Promise<StaffAnswer<Body>> => {
+    const answer = await fetch(service.baseUrl + path, options);
+    const isJson = answer.headers.get('Content-Type')?.startsWith('application/json');
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: (isJson ? await answer.json() : await answer.text()) as Body,
+    };
+  };
+  const authorization = { Authorization: `Bearer ${text}` };
+  return {
+    id,
+    token: text,
+    tokenId: token.id,
+    get: (path) => call(path, { headers: authorization }),
+    post: (path, body = {}, headers = {}) =>
+      call(path, {
+        method: 'POST',
+        headers: { ...authorization, 'Content-Type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      }),
+  };
+}

@@ -1,0 +1,137 @@
+import { DataSource, type EntityManager } from 'typeorm';
+import {
+  dataSourceOptions,
+  inTransaction,
+  isDatabaseUnavailable,
+  TransactionOutcomeUnknown,
+} from '../src/database';
+import { entities } from '../src/entities';
+import { User } from '../src/users';
+import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
+import { createTestDatabase, type TestDatabase } from './support/test-database';
+
+describe('a transaction', () => {
+  let database: TestDatabase;
+  let relay: DatabaseRelay;
+  let dataSource: DataSource;
+  /** Not through the relay. */
+  let observer: DataSource;
+
+  const connect = (url: string, poolSize: number) =>
+    new DataSource({
+      ...dataSourceOptions({ url, poolSize, applicationName: 'test' }),
+      entities,
+    }).initialize();
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    relay = await startDatabaseRelay(database.url);
+    // One connection: what one transaction leaves, the next would find.
+    dataSource = await connect(relay.url, 1);
+    observer = await connect(database.url, 1);
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await observer.destroy();
+    await relay.close();
+    await database.drop();
+  });
+
+  const add = (manager: EntityManager, username: string) =>
+    manager.query('INSERT INTO users (username) VALUES ($1)', [username]);
+  const count = async (username: string): Promise<number> => {
+    const [row] = await observer.query<{ n: number }[]>(
+      'SELECT count(*)::int AS n FROM users WHERE username = $1',
+      [username],
+    );
+    return row?.n ?? -1;
+  };
+  const session = async (): Promise<number> => {
+    const [row] = await dataSource.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
+    return row?.pid ?? 0;
+  };
+
+  it('keeps everything, shows nothing of it before, and gives what the work gave', async () => {
+    const pid = await session();
+    const result = await inTransaction(dataSource, async (manager) => {
+      await add(manager, 'kept');
+      await manager.save(manager.create(User, { username: 'kept' }));
+      expect(await count('kept')).toBe(0);
+      return 'done';
+    });
+    expect(result).toBe('done');
+    expect(await count('kept')).toBe(2);
+    expect(await session()).toBe(pid);
+  });
+
+  it('is read committed, whatever the server’s default', async () => {
+    await inTransaction(dataSource, async (manager) => {
+      expect(await manager.query('SHOW transaction_isolation')).toEqual([
+        { transaction_isolation: 'read committed' },
+      ]);
+    });
+  });
+
+  it('keeps nothing when the work fails, and passes the error on', async () => {
+    const pid = await session();
+    const failure = new Error('no');
+    const attempt = inTransaction(dataSource, async (manager) => {
+      await add(manager, 'lost');
+      throw failure;
+    });
+    await expect(attempt).rejects.toBe(failure);
+    expect(await session()).not.toBe(pid);
+    expect(await count('lost')).toBe(0);
+  });
+
+  it('does not resolve when an error inside was swallowed, by which COMMIT is answered with ROLLBACK', async () => {
+    const attempt = inTransaction(dataSource, async (manager) => {
+      await add(manager, 'swallowed');
+      await manager.query('SELECT 1 / 0').catch(() => undefined);
+    });
+    await expect(attempt).rejects.toThrow('an error inside it was swallowed');
+    expect(await count('swallowed')).toBe(0);
+  });
+
+  it.each([
+    ['before', 0],
+    ['after', 1],
+  ] as const)(
+    'does not know its outcome when the connection ends %s the database has its COMMIT',
+    async (moment, kept) => {
+      const username = `commit-${moment}`;
+      relay.catchNext({ statement: 'COMMIT\0', moment, action: 'cut' });
+      const error = await inTransaction(dataSource, (manager) => add(manager, username)).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(error).toBeInstanceOf(TransactionOutcomeUnknown);
+      expect(isDatabaseUnavailable(error)).toBe(true);
+      expect(await count(username)).toBe(kept);
+      // The pool has a connection again.
+      await inTransaction(dataSource, (manager) => add(manager, `${username}-next`));
+      expect(await count(`${username}-next`)).toBe(1);
+    },
+  );
+
+  it('is known to have failed when the connection ends before COMMIT', async () => {
+    relay.catchNext({ statement: 'INSERT INTO users', moment: 'after', action: 'cut' });
+    const error = await inTransaction(dataSource, (manager) => add(manager, 'early')).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).not.toBeInstanceOf(TransactionOutcomeUnknown);
+    expect(isDatabaseUnavailable(error)).toBe(true);
+    expect(await count('early')).toBe(0);
+  });
+
+  it('knows that a COMMIT was refused', async () => {
+    await observer.query(`
+      CREATE TABLE one (n integer CONSTRAINT one_n_key UNIQUE DEFERRABLE INITIALLY DEFERRED);
+      INSERT INTO one VALUES (1)`);
+    const error = await inTransaction(dataSource, (manager) =>
+      manager.query('INSERT INTO one VALUES (1)'),
+    ).catch((thrown: unknown) => thrown);
+    expect(error).not.toBeInstanceOf(TransactionOutcomeUnknown);
+    expect(isDatabaseUnavailable(error)).toBe(false);
+    expect(await observer.query('SELECT n FROM one')).toEqual([{ n: 1 }]);
+  });
+});
