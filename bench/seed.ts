@@ -61,11 +61,12 @@ function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOpt
 
 async function main(): Promise<void> {
   const { databaseUrl, seeding } = readOptions();
-  const environment = readEnvironment(
-    databaseUrl === undefined ? undefined : { ...process.env, DATABASE_URL: databaseUrl },
+  const environment = readEnvironment(undefined, NO_UPSTREAM);
+  const resources = await acquireResources(
+    { ...environment, databaseUrl: databaseUrl ?? environment.databaseUrl },
     NO_UPSTREAM,
+    progress,
   );
-  const resources = await acquireResources(environment, NO_UPSTREAM, progress);
   try {
     await migrate(resources.config.databaseUrl);
     const startedAtMs = performance.now();

@@ -1,4 +1,4 @@
-import { TAG_PREFIX_SQL } from '../../src/orders/tag';
+import { TAG_PREFIX_SQL } from '../../src/orders';
 
 /**
  * The statements that make up a believable history. Everything follows from a user's number and the seed by `chance`, so that two runs

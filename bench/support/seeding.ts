@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { ALL_SCOPES } from '../../src/auth';
 import { generateToken, hashToken } from '../../src/auth/token-text';
@@ -47,6 +48,10 @@ const TABLES = [
   'orphans',
 ] as const;
 
+const LOCK_TIMEOUT_MS = 30_000;
+const LOCK_RETRY_MS = 20;
+const LOCK_NOT_AVAILABLE = '55P03';
+
 const USERS_AT_ONCE = 20_000;
 const ROWS_PER_SLICE = 150_000;
 const MOST_SLICES = 150;
@@ -70,8 +75,8 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   await client.connect();
   try {
     await client.query(SESSION);
-    await client.query('BEGIN');
-    const plan = await fill(client, options);
+    const isEmpty = await beginAlone(client, options.append ?? false);
+    const plan = await fill(client, options, isEmpty);
     await client.query('COMMIT');
     await client.query('RESET session_replication_role');
     for (const [done, table] of TABLES.entries()) {
@@ -85,19 +90,31 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   }
 }
 
-async function fill(client: Client, options: SeedOptions): Promise<SeedPlan> {
-  const {
-    users,
-    entriesPerUser,
-    proxiesPerUser,
-    seed,
-    append = false,
-    onProgress = () => undefined,
-  } = options;
-  await client.query(`LOCK TABLE ${TABLES.join(', ')} IN SHARE ROW EXCLUSIVE MODE`);
+/**
+ * Begins a transaction that holds the tables. Without waiting for a lock while others are held, because a service beside may wait for
+ * these. Says whether there is nobody yet.
+ */
+async function beginAlone(client: Client, append: boolean): Promise<boolean> {
   const { rowCount } = await client.query('SELECT FROM users LIMIT 1');
   if (rowCount && !append) throw new Error('The database has users already: add to them with --append');
+  const mode = rowCount ? 'SHARE ROW EXCLUSIVE' : 'ACCESS EXCLUSIVE';
+  const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
+  for (;;) {
+    await client.query('BEGIN');
+    try {
+      await client.query(`LOCK TABLE ${TABLES.join(', ')} IN ${mode} MODE NOWAIT`);
+      return !rowCount;
+    } catch (error) {
+      await client.query('ROLLBACK');
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || performance.now() > deadlineMs)
+        throw error;
+      await pause(LOCK_RETRY_MS);
+    }
+  }
+}
 
+async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Promise<SeedPlan> {
+  const { users, entriesPerUser, proxiesPerUser, seed, onProgress = () => undefined } = options;
   const plan: SeedPlan = {
     users,
     ordersPerUser: entriesPerUser / ENTRIES_PER_ORDER,
@@ -116,8 +133,8 @@ async function fill(client: Client, options: SeedOptions): Promise<SeedPlan> {
     await planAll(client, plan, onProgress);
     await writeAll(client, plan, onProgress);
   };
-  if (rowCount) await load();
-  else await withoutIndexes(client, TABLES, onProgress, load);
+  if (isEmpty) await withoutIndexes(client, TABLES, onProgress, load);
+  else await load();
   await client.query(writeOrphans, [ORPHANS]);
   for (const table of ['users', 'orders', 'proxies'])
     await client.query(`SELECT setval(pg_get_serial_sequence($1, 'id'), max(id)) FROM ${table}`, [table]);
