@@ -80,6 +80,7 @@ describe('bench:seed', () => {
        UNION ALL SELECT FROM ledger_entries e JOIN orders o ON o.id = order_id WHERE e.created_at < o.created_at
        UNION ALL SELECT FROM orders o JOIN users u ON u.id = user_id WHERE o.created_at < u.created_at OR closed_at < o.created_at
        UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.created_at < p.created_at
+       UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.state = 'completed' AND p.date_end < o.date_end_before
        UNION ALL SELECT FROM orders WHERE created_at > now() OR closed_at > now()`,
     );
     expect(late).toEqual([]);

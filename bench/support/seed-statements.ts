@@ -44,6 +44,10 @@ export const functions = (seed: number): string => `
     RETURNS timestamptz LANGUAGE sql STABLE AS
     $$ SELECT joined + life * ((place - 0.9 + 0.8 * pg_temp.chance(user_id, place, 1)) / orders) $$;
 
+  -- Of the upstream's call.
+  CREATE FUNCTION pg_temp.duration(user_id bigint, place integer) RETURNS interval LANGUAGE sql IMMUTABLE AS
+    $$ SELECT make_interval(secs => 2 + 7 * pg_temp.chance(user_id, place, 26)) $$;
+
   CREATE FUNCTION pg_temp.version(roll float8) RETURNS text LANGUAGE sql IMMUTABLE AS
     $$ SELECT CASE WHEN roll < 0.6 THEN '6' WHEN roll < 0.85 THEN '4' ELSE '4s' END $$;
 
@@ -106,7 +110,7 @@ const writeUsers = `
   INSERT INTO users (id, username, tg_id, web_username, has_app, created_at)
   SELECT id, CASE WHEN pg_temp.chance(id, 0, 7) < 0.95 THEN first || ' ' || last END,
          CASE WHEN pg_temp.chance(id, 0, 8) < 0.85 THEN 200000000 + id * 577 + floor(577 * pg_temp.chance(id, 0, 9))::bigint END,
-         CASE WHEN pg_temp.chance(id, 0, 10) < 0.7 THEN lower(first || '.' || last) || id END,
+         CASE WHEN pg_temp.chance(id, 0, 10) < 0.7 THEN replace(lower(first || '.' || last), ' ', '') || '-' || id END,
          pg_temp.chance(id, 0, 11) < 0.4, joined
     FROM batch_users,
          LATERAL (SELECT (ARRAY['Anna', 'Boris', 'Daria', 'Egor', 'Fedor', 'Galina', 'Ilya', 'Irina', 'Kirill', 'Lev', 'Maria', 'Nikita',
@@ -128,13 +132,14 @@ const writeTokens = (until: number): string => `
 const planOrders = (until: number): string => `
   INSERT INTO batch_orders
   SELECT u.id, place, kind, state, at,
-         CASE WHEN state <> 'review' THEN at + make_interval(secs => 2 + 7 * pg_temp.chance(u.id, place, 26)) END,
+         CASE WHEN state <> 'review' THEN at + pg_temp.duration(u.id, place) END,
          state <> 'refunded' OR pg_temp.chance(u.id, place, 27) < 0.5, pg_temp.chance(u.id, place, 28) < 0.3,
          bought_at_place, proxy_index, country, version, period, count, size, proxy_type,
          ceil(day_price * period * 120) / 100, round(day_price * period * count, 4),
          -- It is prolonged while it runs, at the last moment.
          CASE WHEN kind = 'prolongation' THEN greatest(
-           date_trunc('second', pg_temp.moment(joined, life, orders, u.id, bought_at_place)) + make_interval(days => first_period),
+           date_trunc('second', pg_temp.moment(joined, life, orders, u.id, bought_at_place) + pg_temp.duration(u.id, bought_at_place))
+             + make_interval(days => first_period),
            date_trunc('second', at) + interval '2 hours') END
     FROM batch_users u
     CROSS JOIN LATERAL generate_series(1, orders) AS place
