@@ -47,9 +47,15 @@ const QUICK = {
 
 /** The whole application on a database and a sandbox of its own, listening. */
 export async function startTestService(
-  options: { environment?: Record<string, string>; sandbox?: SandboxOptions } = {},
+  options: {
+    environment?: Record<string, string>;
+    sandbox?: SandboxOptions;
+    /** Before the service starts on it. */
+    prepareDatabase?: (url: string) => Promise<void>;
+  } = {},
 ): Promise<TestService> {
   const database = await createTestDatabase();
+  await options.prepareDatabase?.(database.url);
   const sandbox = await startSandbox({ rateLimitPerSecond: null, ...options.sandbox });
   const environment = readEnvironment({
     DATABASE_URL: database.url,

@@ -1,0 +1,93 @@
+import 'reflect-metadata';
+import { parseArgs } from 'node:util';
+import { readEnvironment } from '../src/config';
+import { migrate } from '../src/database';
+import { failureLine } from '../src/failure-line';
+import { acquireResources } from '../src/resources';
+import { showProgress } from './support/progress';
+import { type SeedOptions, seedDatabase } from './support/seeding';
+
+/**
+ * Fills the service's database, or another, with believable users, orders, proxies and books:
+ * `node dist/bench/seed.js --users 1000000 --proxies 10000000`. The upstream knows nothing of these proxies: a sweep would call them
+ * withdrawn, so give a service on such a database a long SWEEP_INTERVAL_SECONDS.
+ */
+
+const MEGABYTE = 1024 * 1024;
+const NO_UPSTREAM = { upstream: false };
+
+const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+
+function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOptions, 'databaseUrl'> } {
+  const { values } = parseArgs({
+    options: {
+      users: { type: 'string', default: '1000' },
+      'entries-per-user': { type: 'string', default: '10' },
+      'proxies-per-user': { type: 'string' },
+      proxies: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      append: { type: 'boolean', default: false },
+      'database-url': { type: 'string' },
+    },
+  });
+  const number = (
+    name: 'users' | 'entries-per-user' | 'proxies-per-user' | 'proxies' | 'seed',
+    most: number,
+  ): number => {
+    const value = Number(values[name]);
+    if (!Number.isInteger(value) || value < (name === 'users' ? 1 : 0) || value > most) {
+      throw new Error(`--${name} must be a whole number up to ${most}`);
+    }
+    return value;
+  };
+  const users = number('users', 100_000_000);
+  if (values.proxies !== undefined && values['proxies-per-user'] !== undefined)
+    throw new Error('--proxies and --proxies-per-user say the same');
+  values['proxies-per-user'] ??= '10';
+  return {
+    databaseUrl: values['database-url'],
+    seeding: {
+      users,
+      entriesPerUser: number('entries-per-user', 5000),
+      proxiesPerUser:
+        values.proxies === undefined
+          ? number('proxies-per-user', 100_000)
+          : number('proxies', 1_000_000_000) / users,
+      seed: number('seed', Number.MAX_SAFE_INTEGER),
+      append: values.append,
+    },
+  };
+}
+
+async function main(): Promise<void> {
+  const { databaseUrl, seeding } = readOptions();
+  const environment = readEnvironment(undefined, NO_UPSTREAM);
+  const resources = await acquireResources(
+    { ...environment, databaseUrl: databaseUrl ?? environment.databaseUrl },
+    NO_UPSTREAM,
+    progress,
+  );
+  try {
+    await migrate(resources.config.databaseUrl);
+    const startedAtMs = performance.now();
+    const { rows, databaseBytes, sample } = await seedDatabase({
+      ...seeding,
+      databaseUrl: resources.config.databaseUrl,
+      onProgress: showProgress(process.stderr),
+    });
+    const result = {
+      seconds: Math.round((performance.now() - startedAtMs) / 100) / 10,
+      rows,
+      database_mb: Math.round(databaseBytes / MEGABYTE),
+      sample_user: { id: sample.userId, proxies: sample.proxies, token: sample.token },
+    };
+    process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
+  } finally {
+    await resources.release();
+  }
+}
+
+main().catch((error: unknown) => {
+  progress(failureLine(error));
+  process.exitCode = 1;
+});

@@ -1,0 +1,210 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { ALL_SCOPES } from '../../src/auth';
+import { generateToken, hashToken } from '../../src/auth/token-text';
+import { withoutIndexes } from './bulk-load';
+import type { Progress } from './progress';
+import {
+  ENTRIES_PER_ORDER,
+  findSampleUser,
+  functions,
+  lastNumbers,
+  planBatch,
+  planTables,
+  type SeedPlan,
+  writeAccounts,
+  writeOrphans,
+  writeSlice,
+} from './seed-statements';
+
+export interface SeedOptions {
+  readonly databaseUrl: string;
+  readonly users: number;
+  /** On the average. A user with many proxies has more: a purchase is of 801 at most. */
+  readonly entriesPerUser: number;
+  readonly proxiesPerUser: number;
+  /** The same seed gives the same data, apart from times, tags and the sample's token. */
+  readonly seed: number;
+  /** To what is there. Whoever writes to the service meanwhile waits. */
+  readonly append?: boolean;
+  readonly onProgress?: Progress;
+}
+
+export interface Seeded {
+  readonly rows: Readonly<Record<(typeof TABLES)[number], number>>;
+  readonly databaseBytes: number;
+  /** Somebody to try things with, who can pay. */
+  readonly sample: { readonly userId: number; readonly proxies: number; readonly token: string };
+}
+
+const TABLES = [
+  'users',
+  'api_tokens',
+  'accounts',
+  'orders',
+  'proxies',
+  'ledger_entries',
+  'upstream_calls',
+  'orphans',
+] as const;
+
+const LOCK_TIMEOUT_MS = 30_000;
+const LOCK_RETRY_MS = 20;
+const LOCK_NOT_AVAILABLE = '55P03';
+
+const USERS_AT_ONCE = 20_000;
+const ROWS_PER_SLICE = 150_000;
+const MOST_SLICES = 150;
+const ORPHANS = 20;
+const SAMPLE_PROXIES = 100;
+const SAMPLE_TOPUP = '100000.00';
+
+/** Triggers and the checks of foreign keys are off: the books are computed as a whole, and `audit` holds them against the invariants. */
+const SESSION = `
+  SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET TimeZone = 'UTC';
+  SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '512MB'; SET temp_buffers = '256MB';
+  SET session_replication_role = replica`;
+
+/**
+ * Fills a database with users and their histories, all in one transaction: a run that breaks off leaves nothing.
+ *
+ * @throws Error when there are users already and they were not asked to be added to
+ */
+export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
+  const client = new Client({ connectionString: options.databaseUrl, application_name: 'proxy-rental seed' });
+  await client.connect();
+  try {
+    await client.query(SESSION);
+    const isEmpty = await beginAlone(client, options.append ?? false);
+    const plan = await fill(client, options, isEmpty);
+    await client.query('COMMIT');
+    await client.query('RESET session_replication_role');
+    for (const [done, table] of TABLES.entries()) {
+      options.onProgress?.('vacuum', done, TABLES.length);
+      await client.query(`VACUUM (ANALYZE) ${table}`);
+    }
+    options.onProgress?.('vacuum', TABLES.length, TABLES.length);
+    return await conclude(client, plan);
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Begins a transaction that holds the tables. Without waiting for a lock while others are held, because a service beside may wait for
+ * these. Says whether there is nobody yet.
+ */
+async function beginAlone(client: Client, append: boolean): Promise<boolean> {
+  const { rowCount } = await client.query('SELECT FROM users LIMIT 1');
+  if (rowCount && !append) throw new Error('The database has users already: add to them with --append');
+  const mode = rowCount ? 'SHARE ROW EXCLUSIVE' : 'ACCESS EXCLUSIVE';
+  const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
+  for (;;) {
+    await client.query('BEGIN');
+    try {
+      await client.query(`LOCK TABLE ${TABLES.join(', ')} IN ${mode} MODE NOWAIT`);
+      return !rowCount;
+    } catch (error) {
+      await client.query('ROLLBACK');
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || performance.now() > deadlineMs)
+        throw error;
+      await pause(LOCK_RETRY_MS);
+    }
+  }
+}
+
+async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Promise<SeedPlan> {
+  const { users, entriesPerUser, proxiesPerUser, seed, onProgress = () => undefined } = options;
+  const plan: SeedPlan = {
+    users,
+    ordersPerUser: entriesPerUser / ENTRIES_PER_ORDER,
+    proxiesPerUser,
+    seed,
+    slices: Math.min(
+      MOST_SLICES,
+      Math.ceil((users * Math.max(entriesPerUser, proxiesPerUser)) / ROWS_PER_SLICE),
+    ),
+    until: await nowSeconds(client),
+    lastUserId: await lastId(client, 'users'),
+  };
+  await client.query(functions(seed));
+  await client.query(planTables(plan));
+  const load = async (): Promise<void> => {
+    await planAll(client, plan, onProgress);
+    await writeAll(client, plan, onProgress);
+  };
+  if (isEmpty) await withoutIndexes(client, TABLES, onProgress, load);
+  else await load();
+  await client.query(writeOrphans, [ORPHANS]);
+  for (const table of ['users', 'orders', 'proxies'])
+    await client.query(`SELECT setval(pg_get_serial_sequence($1, 'id'), max(id)) FROM ${table}`, [table]);
+  return plan;
+}
+
+async function planAll(client: Client, plan: SeedPlan, onProgress: Progress): Promise<void> {
+  for (let done = 0; done < plan.users;) {
+    onProgress('users', done, plan.users);
+    const to = Math.min(done + USERS_AT_ONCE, plan.users);
+    const statements = planBatch(plan, { from: done + 1, to, scopes: ALL_SCOPES });
+    for (const [statement, parameters] of statements) await client.query(statement, parameters);
+    done = to;
+  }
+  await client.query(writeAccounts(plan));
+  onProgress('users', plan.users, plan.users);
+}
+
+async function writeAll(client: Client, plan: SeedPlan, onProgress: Progress): Promise<void> {
+  let last = { lastOrderId: await lastId(client, 'orders'), lastProxyId: await lastId(client, 'proxies') };
+  for (let slice = 0; slice < plan.slices; slice += 1) {
+    onProgress('history', slice, plan.slices);
+    for (const [statement, parameters] of writeSlice(slice, last)) await client.query(statement, parameters);
+    const { rows } = await client.query<Record<keyof typeof last, string>>(lastNumbers, [
+      last.lastOrderId,
+      last.lastProxyId,
+    ]);
+    last = { lastOrderId: Number(rows[0]?.lastOrderId), lastProxyId: Number(rows[0]?.lastProxyId) };
+  }
+  onProgress('history', plan.slices, plan.slices);
+}
+
+/** Gives the sample user a token and money, by way of the ledger's trigger as everybody's. */
+async function conclude(client: Client, plan: SeedPlan): Promise<Seeded> {
+  const { rows: found } = await client.query<{ id: string; proxies: number }>(findSampleUser(plan), [
+    SAMPLE_PROXIES,
+  ]);
+  const sample = {
+    userId: Number(found[0]?.id ?? plan.lastUserId + 1),
+    proxies: found[0]?.proxies ?? 0,
+    token: generateToken(),
+  };
+  await client.query(
+    `INSERT INTO api_tokens (user_id, token_hash, name, scopes) VALUES ($1, $2, 'seed', $3)`,
+    [sample.userId, hashToken(sample.token), ALL_SCOPES],
+  );
+  await client.query(
+    `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason) VALUES ($1, 'topup', $2, 0, 'seed')`,
+    [sample.userId, SAMPLE_TOPUP],
+  );
+  const { rows } = await client.query<Record<(typeof TABLES)[number] | 'bytes', string>>(
+    `SELECT ${TABLES.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ')},
+            pg_database_size(current_database()) AS bytes`,
+  );
+  const count = (name: (typeof TABLES)[number]): [string, number] => [name, Number(rows[0]?.[name])];
+  return {
+    rows: Object.fromEntries(TABLES.map(count)) as Seeded['rows'],
+    databaseBytes: Number(rows[0]?.bytes),
+    sample,
+  };
+}
+
+async function lastId(client: Client, table: 'users' | 'orders' | 'proxies'): Promise<number> {
+  const { rows } = await client.query<{ id: string }>(`SELECT coalesce(max(id), 0) AS id FROM ${table}`);
+  return Number(rows[0]?.id);
+}
+
+async function nowSeconds(client: Client): Promise<number> {
+  const { rows } = await client.query<{ now: number }>(
+    'SELECT floor(extract(epoch FROM now()))::float8 AS now',
+  );
+  return Number(rows[0]?.now);
+}
