@@ -18,13 +18,15 @@ async function findDrift(dataSource: DataSource): Promise<string[]> {
   return upQueries.map(({ query }) => query);
 }
 
-/** What the service has made in the database. */
+/** What the service has made in the database. An extension's own things are not the service's. */
 async function findObjects(dataSource: DataSource): Promise<string[]> {
   const rows = await dataSource.query<{ name: string }[]>(
     `SELECT relkind::text || ' ' || relname AS name FROM pg_class
       WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'migrations%'
      UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+        AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e')
      UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname !~ 'migrations'
+        AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = ANY (ARRAY[pg_type.oid, pg_type.typelem]) AND deptype = 'e')
      ORDER BY 1`,
   );
   return rows.map(({ name }) => name);

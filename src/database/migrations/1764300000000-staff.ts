@@ -4,7 +4,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class Staff1764300000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      CREATE EXTENSION pg_trgm;
+      -- Trusted: who may create in the database may create it. It may be there for others already, and stays.
+      CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
       ALTER TABLE users
         ADD COLUMN blocked_at timestamptz,
@@ -89,7 +90,6 @@ export class Staff1764300000000 implements MigrationInterface {
       ALTER TABLE api_tokens DROP COLUMN daily_limit, DROP COLUMN allowed_ips;
       DROP INDEX users_search_idx;
       ALTER TABLE users DROP COLUMN blocked_at, DROP COLUMN blocked_reason;
-      DROP EXTENSION pg_trgm;
     `);
   }
 }
