@@ -116,8 +116,8 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   'balances-equal-sums-of-entries': async (books) => {
     const userId = await books.user();
     await books.tamper('UPDATE accounts SET available = available + 1 WHERE user_id = $1', userId);
-    const entries = { entries_available: 100, entries_held: 0, last_seq: 1 };
-    return [{ user_id: userId, available: 101, held: 0, seq: 1, ...entries }];
+    const entries = { entries_available: 100, entries_held: 0, entries_spent: null, last_seq: 1 };
+    return [{ user_id: userId, available: 101, held: 0, spent: 0, seq: 1, ...entries }];
   },
 
   'entries-gapless-and-chained': async (books) => {
@@ -157,7 +157,16 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   'orders-agree-with-entries': async (books) => {
     const orderId = await books.order(await books.user(), { state: 'refunded', payer: null });
     const order = { order_id: orderId, state: 'refunded', held: 10, captured: 0, released: 10 };
-    return [{ ...order, entry_held: null, entry_captured: null, entry_released: null }];
+    return [
+      {
+        ...order,
+        entry_held: null,
+        entry_captured: null,
+        entry_released: null,
+        refunded: 0,
+        entry_refunded: null,
+      },
+    ];
   },
 
   'entries-belong-to-the-orders-user': async (books) => {
@@ -213,6 +222,44 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     for (const _ of ['once', 'twice'])
       await books.order(userId, { state: 'reserved', idempotencyKey: 'key' });
     return [{ user_id: userId, idempotency_key: 'key', orders: 2 }];
+  },
+
+  'histories-end-with-the-state': async (books) => {
+    const orderId = await books.order(await books.user(), { state: 'reserved' });
+    await books.tamper(`UPDATE orders SET history = '[]' WHERE id = $1`, orderId);
+    return [{ order_id: orderId, state: 'reserved', history: [] }];
+  },
+
+  'no-more-refunded-than-captured': async (books) => {
+    const userId = await books.user();
+    const orderId = await books.order(userId, { state: 'refunded' });
+    await books.query('ALTER TABLE orders DROP CONSTRAINT orders_refunded_check');
+    await books.query('UPDATE orders SET refunded = 5 WHERE id = $1', orderId);
+    await books.query(
+      `WITH action AS (INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id)
+       INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id)
+       SELECT $1, 'refund', $2, 5, 0, id FROM action`,
+      userId,
+      orderId,
+    );
+    return [{ order_id: orderId, captured: 0, refunded: 5 }];
+  },
+
+  'token-spending-equals-orders': async (books) => {
+    const userId = await books.user();
+    const orderId = await books.order(userId, { state: 'reserved' });
+    await books.query(
+      `WITH token AS (
+         INSERT INTO api_tokens (user_id, token_hash, scopes, daily_limit)
+         VALUES ($1, 'test', '{}', 100) RETURNING id
+       ), spending AS (
+         INSERT INTO token_spending SELECT id, (now() AT TIME ZONE 'UTC')::date, 11, 100 FROM token
+       )
+       UPDATE orders SET token_id = token.id FROM token WHERE orders.id = $2`,
+      userId,
+      orderId,
+    );
+    return [{ token_id: expect.any(Number), day: expect.any(String), spent: 11, orders_taken: 10 }];
   },
 
   'groups-are-of-one-kind': async (books) => {

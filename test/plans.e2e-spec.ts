@@ -30,7 +30,7 @@ const HOT: Readonly<Record<string, string>> = {
   'giving money back': `'release', id, held, -held`,
   'what is due for a look': 'due AS MATERIALIZED',
   'what is open of groups': 'sent AS (SELECT * FROM orders WHERE group_id = ANY',
-  'a proxy at the upstream': 'lead.tag, p.provider_proxy_id',
+  'a proxy at the upstream': 'AS tag, p.provider_proxy_id',
   'the ends before prolongations': 'SET date_end_before',
   'delivering a prolongation': 'prolonged AS',
   'changes in a page of the sweep': 'SET host = listed.host',

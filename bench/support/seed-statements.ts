@@ -233,10 +233,11 @@ export const planBatch = (
 /** After all users are planned. */
 export const writeAccounts = ({ lastUserId }: SeedPlan): string => `
   CREATE INDEX ON prolonged (user_id, place, proxy_index);
-  INSERT INTO accounts (user_id, available, held, seq)
-  SELECT id, coalesce(available, 0), coalesce(held, 0), coalesce(seq, 0)
+  INSERT INTO accounts (user_id, available, held, spent, seq)
+  SELECT id, coalesce(available, 0), coalesce(held, 0), coalesce(spent, 0), coalesce(seq, 0)
     FROM users
-    LEFT JOIN (SELECT user_id, sum(available_delta) AS available, sum(held_delta) AS held, count(*) AS seq
+    LEFT JOIN (SELECT user_id, sum(available_delta) AS available, sum(held_delta) AS held,
+                      sum(-held_delta) FILTER (WHERE kind = 'capture') AS spent, count(*) AS seq
                  FROM planned_entries GROUP BY user_id) AS sums ON user_id = id
    WHERE id > ${lastUserId}
    ORDER BY id`;
@@ -283,7 +284,8 @@ const writeOrdersAndProxies = `
   )
   INSERT INTO orders (id, user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id, unit_price, held, captured, released,
                       provider, provider_price, provider_charge, provider_order_id, date_end_before, idempotency_key, request_hash, answer,
-                      failure, request_id, created_at, submitted_at, deadline, next_look_at, looks, closed_at, attempt, claim, group_id)
+                      failure, request_id, created_at, submitted_at, deadline, next_look_at, looks, closed_at, attempt, claim, group_id,
+                      history)
   SELECT id, user_id, kind, state, prefix || 'u' || user_id || '.o' || id, country, version, period, count, proxy_type,
          CASE kind WHEN 'prolongation' THEN proxy_index + ${numberOf('first_proxy_id', 'o.user_id', 'o.bought_at_place')} END,
          unit_price, held, captured, CASE WHEN closed_at IS NULL THEN 0 ELSE held - captured END,
@@ -293,7 +295,11 @@ const writeOrdersAndProxies = `
          CASE state WHEN 'review' THEN 'nothing was found'
                     WHEN 'refunded' THEN CASE WHEN is_sent THEN (ARRAY['out-of-stock', 'unavailable', 'nothing-found'])[1 + id % 3] ELSE 'busy' END END,
          pg_temp.word(user_id, place, 60)::uuid, at, sent_at, deadline, deadline, CASE state WHEN 'review' THEN 12 ELSE 0 END, closed_at,
-         pg_temp.word(user_id, place, 61)::uuid, CASE WHEN is_sent THEN pg_temp.word(user_id, place, 62)::uuid END, CASE WHEN is_sent THEN id END
+         pg_temp.word(user_id, place, 61)::uuid, CASE WHEN is_sent THEN pg_temp.word(user_id, place, 62)::uuid END, CASE WHEN is_sent THEN id END,
+         jsonb_build_array(jsonb_build_object('state', 'reserved', 'at', at))
+           || CASE WHEN is_sent THEN jsonb_build_array(jsonb_build_object('state', 'submitting', 'at', sent_at)) ELSE '[]' END
+           || CASE WHEN state IN ('reserved', 'submitting') THEN '[]'
+                   ELSE jsonb_build_array(jsonb_build_object('state', state, 'at', coalesce(closed_at, deadline))) END
     FROM slice_orders o
     LEFT JOIN answers ON order_id = id
     CROSS JOIN ${TAG_PREFIX_SQL} AS installation (prefix)

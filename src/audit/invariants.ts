@@ -6,11 +6,15 @@ export const INVARIANTS = [
   {
     name: 'balances-equal-sums-of-entries',
     violations: `
-      SELECT a.user_id, a.available, a.held, a.seq, s.available AS entries_available, s.held AS entries_held, s.last_seq
+      SELECT a.user_id, a.available, a.held, a.spent, a.seq, s.available AS entries_available, s.held AS entries_held,
+             s.spent AS entries_spent, s.last_seq
         FROM accounts a
-        LEFT JOIN (SELECT user_id, sum(available_delta) AS available, sum(held_delta) AS held, max(seq) AS last_seq
+        LEFT JOIN (SELECT user_id, sum(available_delta) AS available, sum(held_delta) AS held,
+                          sum(CASE kind WHEN 'capture' THEN -held_delta WHEN 'refund' THEN -available_delta END) AS spent,
+                          max(seq) AS last_seq
                      FROM ledger_entries GROUP BY user_id) s USING (user_id)
-       WHERE (a.available, a.held, a.seq) IS DISTINCT FROM (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.last_seq, 0))`,
+       WHERE (a.available, a.held, a.spent, a.seq)
+             IS DISTINCT FROM (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.spent, 0), coalesce(s.last_seq, 0))`,
   },
   {
     name: 'entries-gapless-and-chained',
@@ -47,14 +51,15 @@ export const INVARIANTS = [
     name: 'orders-agree-with-entries',
     violations: `
       SELECT o.id AS order_id, o.state, o.held, o.captured, o.released, e.held AS entry_held, e.captured AS entry_captured,
-             e.released AS entry_released
+             e.released AS entry_released, o.refunded, e.refunded AS entry_refunded
         FROM orders o
         LEFT JOIN (SELECT order_id,
                           coalesce(sum(held_delta) FILTER (WHERE kind = 'hold'), 0) AS held,
                           coalesce(-sum(held_delta) FILTER (WHERE kind = 'capture'), 0) AS captured,
-                          coalesce(sum(available_delta) FILTER (WHERE kind = 'release'), 0) AS released
+                          coalesce(sum(available_delta) FILTER (WHERE kind = 'release'), 0) AS released,
+                          coalesce(sum(available_delta) FILTER (WHERE kind = 'refund'), 0) AS refunded
                      FROM ledger_entries WHERE order_id IS NOT NULL GROUP BY order_id) e ON e.order_id = o.id
-       WHERE (o.held, o.captured, o.released) IS DISTINCT FROM (e.held, e.captured, e.released)`,
+       WHERE (o.held, o.captured, o.released, o.refunded) IS DISTINCT FROM (e.held, e.captured, e.released, e.refunded)`,
   },
   {
     name: 'entries-belong-to-the-orders-user',
@@ -67,7 +72,7 @@ export const INVARIANTS = [
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured, coalesce(p.delivered, 0) AS delivered
         FROM orders o
-        LEFT JOIN (SELECT order_id, count(*) AS delivered FROM proxies GROUP BY order_id) p ON p.order_id = o.id
+        LEFT JOIN (SELECT order_id, count(*) AS delivered FROM proxies WHERE assigned_action_id IS NULL GROUP BY order_id) p ON p.order_id = o.id
        WHERE o.kind = 'purchase'
          AND (o.captured <> o.unit_price * coalesce(p.delivered, 0)
               OR (o.state = 'completed' AND p.delivered IS DISTINCT FROM o.count)
@@ -93,6 +98,25 @@ export const INVARIANTS = [
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
        WHERE idempotency_key IS NOT NULL AND state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
+  },
+  {
+    name: 'histories-end-with-the-state',
+    violations: `
+      SELECT id AS order_id, state, history FROM orders WHERE history->-1->>'state' IS DISTINCT FROM state`,
+  },
+  {
+    name: 'no-more-refunded-than-captured',
+    violations: `
+      SELECT id AS order_id, captured, refunded FROM orders WHERE refunded < 0 OR refunded > captured`,
+  },
+  {
+    name: 'token-spending-equals-orders',
+    violations: `
+      SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
+        FROM token_spending s
+        LEFT JOIN (SELECT token_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(held - released) AS taken
+                     FROM orders WHERE token_id IN (SELECT token_id FROM token_spending) GROUP BY 1, 2) o USING (token_id, day)
+       WHERE s.spent <> coalesce(o.taken, 0)`,
   },
   {
     name: 'groups-are-of-one-kind',
@@ -133,7 +157,7 @@ export const UPSTREAM_INVARIANTS = [
         FROM upstream_listing l
        WHERE starts_with(l.tag, (SELECT format('prs.%s.', environment) FROM installation))
          AND NOT EXISTS (SELECT FROM proxies p JOIN orders o ON o.id = p.order_id JOIN orders lead ON lead.id = o.group_id
-                          WHERE p.provider_proxy_id = l.provider_proxy_id AND lead.tag = l.tag)
+                          WHERE p.provider_proxy_id = l.provider_proxy_id AND coalesce(p.tag, lead.tag) = l.tag)
          AND NOT EXISTS (SELECT FROM orphans WHERE orphans.provider_proxy_id = l.provider_proxy_id)
          AND NOT EXISTS (SELECT FROM orders o WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },

@@ -4,6 +4,7 @@ import { Sweep1764100000000 } from './migrations/1764100000000-sweep';
 import { UpstreamAtItsLimits1764200000000 } from './migrations/1764200000000-upstream-at-its-limits';
 import { Staff1764300000000 } from './migrations/1764300000000-staff';
 import { PriceRules1764400000000 } from './migrations/1764400000000-price-rules';
+import { StaffOrders1764500000000 } from './migrations/1764500000000-staff-orders';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -12,6 +13,7 @@ export const migrations = [
   UpstreamAtItsLimits1764200000000,
   Staff1764300000000,
   PriceRules1764400000000,
+  StaffOrders1764500000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

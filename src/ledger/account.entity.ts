@@ -20,6 +20,10 @@ export class Account {
   @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
   held!: string;
 
+  /** Roubles spent ever: captured, less what was refunded. */
+  @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
+  spent!: string;
+
   /** The number of the last entry. */
   @Column({ type: 'bigint', default: 0 })
   seq!: number;

@@ -10,14 +10,16 @@ import {
 } from 'typeorm';
 
 /**
- * `topup` and `adjustment` come from staff; `hold` sets money aside for an order, `capture` spends it, `release` gives it back.
+ * `topup` and `adjustment` come from staff; `hold` sets money aside for an order, `capture` spends it, `release` gives it back; `refund` is
+ * given back by staff of what was captured.
  */
-export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'release';
+export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'release' | 'refund';
 
 /** One change of one balance. Append-only; `seq` and both balances after are filled in by the database. */
 @Entity('ledger_entries')
 @Unique(['userId', 'seq'])
-@Unique(['orderId', 'kind'])
+// Null counts as a value there, which TypeORM cannot describe.
+@Index('ledger_entries_order_id_kind_key', { synchronize: false })
 @Index('ledger_entries_created_at_idx', ['userId', 'createdAt', 'seq'])
 @Index('ledger_entries_action_id_key', ['actionId'], { unique: true, where: 'action_id IS NOT NULL' })
 @Check(
@@ -28,6 +30,7 @@ export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'rel
     WHEN 'hold' THEN available_delta < 0 AND held_delta = -available_delta AND order_id IS NOT NULL
     WHEN 'capture' THEN available_delta = 0 AND held_delta < 0 AND order_id IS NOT NULL
     WHEN 'release' THEN available_delta > 0 AND held_delta = -available_delta AND order_id IS NOT NULL
+    WHEN 'refund' THEN available_delta > 0 AND held_delta = 0 AND order_id IS NOT NULL AND action_id IS NOT NULL
     ELSE false
   END`,
 )

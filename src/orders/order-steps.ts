@@ -63,8 +63,8 @@ const GROUP_ROWS = `
          sent.submitted_at AS "submittedAt", sent.deadline, sent.date_end_before AS "dateEndBefore",
          sum(sent.provider_price) OVER (PARTITION BY sent.group_id) AS "providerPrice",
          proxies.provider_proxy_id AS "providerProxyId",
-         (SELECT lead.tag FROM orders bought JOIN orders lead ON lead.id = coalesce(bought.group_id, bought.id)
-           WHERE bought.id = proxies.order_id) AS "purchaseTag"
+         coalesce(proxies.tag, (SELECT lead.tag FROM orders bought JOIN orders lead ON lead.id = coalesce(bought.group_id, bought.id)
+                                 WHERE bought.id = proxies.order_id)) AS "purchaseTag"
     FROM sent LEFT JOIN proxies ON proxies.id = sent.proxy_id
    ORDER BY sent.id`;
 
@@ -347,7 +347,7 @@ export class OrderSteps {
   async getUpstreamIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
     const [identity] = await queryRows<{ tag: string; providerProxyId: string }>(
       this.dataSource,
-      `SELECT lead.tag, p.provider_proxy_id AS "providerProxyId"
+      `SELECT coalesce(p.tag, lead.tag) AS tag, p.provider_proxy_id AS "providerProxyId"
          FROM proxies p JOIN orders o ON o.id = p.order_id JOIN orders lead ON lead.id = coalesce(o.group_id, o.id)
         WHERE p.id = $1`,
       [proxyId],

@@ -19,6 +19,12 @@ export type OrderKind = 'purchase' | 'prolongation';
 export type OrderState =
   'reserved' | 'submitting' | 'confirming' | 'review' | 'completed' | 'partial' | 'refunded';
 
+/** Since when an order was in a state: ISO 8601; null for one from before there was a history. */
+export interface OrderStep {
+  readonly state: OrderState;
+  readonly at: string | null;
+}
+
 /** What was delivered, as it was answered: kept for orders with an idempotency key. Times are ISO 8601. */
 export interface DeliveredProxy {
   readonly id: number;
@@ -38,7 +44,11 @@ export interface DeliveredProxy {
 @Index('orders_group_id_idx', ['groupId'])
 @Index('orders_in_review_idx', ['id'], { where: `state = 'review'` })
 @Index('orders_served_idx', ['userId', 'submittedAt'], { where: 'submitted_at IS NOT NULL' })
-@Index('orders_user_id_idx', ['userId', 'id'])
+@Index('orders_user_id_idx', ['userId', 'createdAt', 'id'])
+@Index('orders_created_at_idx', ['createdAt', 'id'])
+@Index('orders_state_idx', ['state', 'createdAt', 'id'], { where: `state <> 'completed'` })
+@Index('orders_provider_order_id_idx', ['providerOrderId'], { where: 'provider_order_id IS NOT NULL' })
+@Index('orders_request_id_idx', ['requestId'], { where: 'request_id IS NOT NULL' })
 @Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {
   unique: true,
   where: `idempotency_key IS NOT NULL AND state <> 'refunded'`,
@@ -64,6 +74,7 @@ export interface DeliveredProxy {
     ELSE captured = 0 AND released = 0 AND closed_at IS NULL
   END`,
 )
+@Check('orders_refunded_check', 'refunded >= 0 AND refunded <= captured')
 @Check('orders_price_rule_check', 'price_rule_id IS NULL OR markup_percent IS NOT NULL')
 @Check('orders_idempotency_check', '(idempotency_key IS NULL) = (request_hash IS NULL)')
 export class Order {
@@ -137,6 +148,10 @@ export class Order {
   @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
   released!: string;
 
+  /** Of what was captured: what staff gave back afterwards. */
+  @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
+  refunded!: string;
+
   @Column({ type: 'text' })
   provider!: string;
 
@@ -206,4 +221,8 @@ export class Order {
 
   @Column({ type: 'timestamptz', nullable: true })
   closedAt!: Date | null;
+
+  /** Written by the database with each change of the state. */
+  @Column({ type: 'jsonb', default: [] })
+  history!: OrderStep[];
 }

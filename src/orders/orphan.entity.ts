@@ -1,7 +1,12 @@
-import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
 
 /** A proxy that the upstream lists under a tag of ours, and that no order accounts for. */
 @Entity('orphans')
+@Index('orphans_open_idx', ['id'], { where: 'resolution IS NULL' })
+@Check(
+  'orphans_resolution_check',
+  `resolution IN ('assigned', 'written-off') AND (resolution IS NULL) = (resolved_at IS NULL)`,
+)
 @Unique('orphans_provider_proxy_id_key', ['provider', 'providerProxyId'])
 export class Orphan {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
@@ -45,4 +50,11 @@ export class Orphan {
 
   @CreateDateColumn({ type: 'timestamptz' })
   foundAt!: Date;
+
+  /** What staff made of it; null: nothing yet. */
+  @Column({ type: 'text', nullable: true })
+  resolution!: 'assigned' | 'written-off' | null;
+
+  @Column({ type: 'timestamptz', nullable: true })
+  resolvedAt!: Date | null;
 }

@@ -16,6 +16,8 @@ import {
 @Index('proxies_order_id_idx', ['orderId'])
 @Index('proxies_expiring_idx', ['dateEnd'], { where: 'active' })
 @Index('proxies_inactive_idx', ['dateEnd'], { where: 'NOT active AND withdrawn_at IS NULL' })
+@Index('proxies_host_idx', ['host', 'orderId'])
+@Check('proxies_assigned_check', '(tag IS NULL) = (assigned_action_id IS NULL)')
 @Check('proxies_proxy_type_check', `proxy_type IN ('http', 'socks')`)
 @Check('proxies_version_check', `version IN ('6', '4', '4s')`)
 export class Proxy {
@@ -37,6 +39,15 @@ export class Proxy {
   /** The provider's number of it; never shown to customers. */
   @Column({ type: 'text' })
   providerProxyId!: string;
+
+  /** Of one that staff assigned: the tag it is listed under upstream, which need not be that of its order. */
+  @Column({ type: 'text', nullable: true })
+  tag!: string | null;
+
+  /** What staff did to hand it over, beyond what its order was charged for. */
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('StaffAction')
+  assignedActionId!: number | null;
 
   @Column({ type: 'text' })
   host!: string;
