@@ -12,11 +12,12 @@ import {
   Res,
   StreamableFile,
 } from '@nestjs/common';
-import { ApiBody, ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiExtraModels, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam, toStream } from '../common';
 import type { PostedEntry } from '../ledger';
 import type { Act } from './act';
+import { ApiIdempotencyKey, REPLAYED_HEADER } from './api-idempotency';
 import {
   CausingAction,
   CausingOrder,
@@ -37,24 +38,12 @@ const ApiUserNotFound = () => ApiErrorResponse(404, 'There is no such user', 'Us
 const ApiPosting = (example: object) =>
   applyDecorators(
     ApiUserId(),
-    ApiHeader({
-      name: 'Idempotency-Key',
-      required: false,
-      description:
-        'Makes it safe to repeat the request: with the same key, which is your own, it is done once, and answered with the same body and ' +
-        '`Idempotency-Replayed: true` from then on. Repeat on 5xx and lost connections.',
-      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
-    }),
+    ApiIdempotencyKey({ required: false }),
     ApiBody({ type: PostingRequest, examples: { usual: { value: example } } }),
     ApiOkResponse({
       description: 'The entry, with the balance after it',
       type: PostedEntryOut,
-      headers: {
-        'Idempotency-Replayed': {
-          description: 'Present when the answer is that of an earlier request with the same Idempotency-Key',
-          schema: { type: 'string', enum: ['true'] },
-        },
-      },
+      headers: REPLAYED_HEADER,
     }),
     ApiErrorResponse(
       400,

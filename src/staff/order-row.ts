@@ -1,6 +1,5 @@
 import { type Queryable, queryRows } from '../database';
-import type { OrderKind, OrderState } from '../orders';
-import { OrderNotFound } from './staff.errors';
+import { type OrderKind, OrderNotFound, type OrderState } from '../orders';
 
 /** An order as staff see it in lists, and as the log has it. Amounts are roubles. */
 export interface OrderRow {
