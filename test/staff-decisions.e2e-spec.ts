@@ -36,7 +36,6 @@ let user: TestUser;
 beforeAll(async () => {
   service = await startTestService({
     environment: {
-      PROVIDER_TIMEOUT_MS: '300',
       RECONCILE_QUIET_SECONDS: '1',
       SWEEP_INTERVAL_SECONDS: '86400',
       // A line in front of the provider, in which orders form groups.
