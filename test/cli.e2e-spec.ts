@@ -418,10 +418,17 @@ describe('the command line', () => {
 
   describe('status', () => {
     const NOTHING = {
+      at: MOMENT,
       provider_balance: null,
+      spent_24_hours: '0.00',
+      runway_hours: null,
       orders_waiting: 0,
+      oldest_waiting_at: null,
+      orders_submitting: 0,
       orders_confirming: 0,
       orders_in_review: 0,
+      oldest_in_review_at: null,
+      open_orphans: 0,
       catalogue: [],
       jobs: [],
       replicas: [],

@@ -1,6 +1,6 @@
 import type { Caller } from '../auth';
 
-export type TargetType = 'user' | 'token';
+export type TargetType = 'user' | 'token' | 'order' | 'orphan' | 'price-rule';
 
 export interface Target {
   readonly type: TargetType;

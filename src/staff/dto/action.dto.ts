@@ -10,7 +10,7 @@ export class ActionsQuery extends PageQuery {
   @StringField({ optional: true, maxLength: 100, pattern: PRINTABLE })
   action!: string | null;
 
-  @StringField({ optional: true, maxLength: 100, pattern: '^(user|token):[0-9]+$' })
+  @StringField({ optional: true, maxLength: 100, pattern: '^(user|token|order|orphan|price-rule):[0-9]+$' })
   target!: string | null;
 
   @DateTimeField({ optional: true })
