@@ -56,7 +56,8 @@ export function toPage<Item, Cursor>(
 }
 
 /** The two fields of a page, for its class. */
-export const ApiItems = (item: () => new () => object) => ApiProperty({ type: item, isArray: true });
+// Nest knows a function that names a class by its own name, `type`.
+export const ApiItems = (item: () => new () => object) => ApiProperty({ type: () => item(), isArray: true });
 export const ApiNextCursor = () =>
   ApiNullable('integer', {
     description: 'The `cursor` of the next page; null on the last one',
