@@ -71,7 +71,7 @@ const withRuleOptions = (command: Command): Command =>
     .addOption(versionOption())
     .option('--min-period <days>', 'for this period and longer ones', parseId)
     .option('--max-period <days>', 'for this period and shorter ones', parseId)
-    .option('--from <moment>', 'when it begins, e.g. 2027-01-31T09:00:00Z; else in a second', parseMoment)
+    .option('--from <moment>', 'when it begins, e.g. 2027-01-31T09:00:00Z; else in two seconds', parseMoment)
     .option('--to <moment>', 'when it ends; else when it is ended', parseMoment);
 
 const NO_UPSTREAM = { upstream: false };
@@ -257,7 +257,7 @@ export function createCli(): Command {
     .command('end')
     .description('Ends a rule')
     .requiredOption('--id <id>', 'of the rule', parseId)
-    .option('--at <moment>', 'when; else in a second', parseMoment)
+    .option('--at <moment>', 'when; else in two seconds', parseMoment)
     .requiredOption('--by <name>', 'who', parseText)
     .requiredOption('--reason <text>', 'kept with the rule', parseText)
     .action((options: { id: number; at?: Date; by: string; reason: string }) =>

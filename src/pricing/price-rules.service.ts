@@ -33,7 +33,7 @@ export interface NewPriceRule {
   readonly maxPeriod?: number | undefined;
   /** A decimal string from 0 to 9999, four decimals at most. */
   readonly markupPercent: string;
-  /** Left out: as soon as every replica can know of it, in a second. */
+  /** Left out: as soon as every replica can know of it, in a second and a half. */
   readonly validFrom?: Date | undefined;
   /** Left out: until it is ended. */
   readonly validTo?: Date | undefined;

@@ -39,12 +39,13 @@ export class SystemController {
     description:
       'For accounting and whoever makes the prices: what was sold and given back, what it cost and what remains, by any of day, country and version. ' +
       'An order counts on the day (UTC) on which it was closed, a refund on the day on which it was made. `from` is included and `to` is not; 366 days at most. ' +
-      'By day, the last one first, then by country, then by version.',
+      'By day, the last one first, then by country, then by version. Days without sales and refunds are left out.',
   })
   @ApiQuery({ name: 'from', example: '2026-11-01' })
   @ApiQuery({ name: 'to', example: '2026-12-01' })
   @ApiQuery({
     name: 'by',
+    required: false,
     description: 'Any of day, country and version, separated by commas',
     example: 'day',
   })
