@@ -8,6 +8,7 @@ import { entities } from './entities';
 import { GlobalsModule } from './globals.module';
 import { LedgerModule } from './ledger';
 import { PricingModule } from './pricing';
+import { SalesModule } from './sales';
 import { StaffModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
@@ -28,6 +29,7 @@ export class AdministrationModule {
         StatusModule,
         PricingModule,
         PricePreviewModule,
+        SalesModule,
         StaffModule,
       ],
     };

@@ -11,6 +11,7 @@ import { HealthModule } from './health';
 import { LedgerModule } from './ledger';
 import { OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
+import { SalesJobsModule } from './sales';
 import { StaffModule } from './staff';
 import { StatusJobsModule } from './status';
 import { UsersModule } from './users';
@@ -32,6 +33,7 @@ export class AppModule {
         ProxiesModule,
         OrdersModule,
         AuditModule,
+        SalesJobsModule,
         StatusJobsModule,
         StaffModule,
         HealthModule,

@@ -262,6 +262,55 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     return [{ token_id: expect.any(Number), day: expect.any(String), spent: 11, orders_taken: 10 }];
   },
 
+  'sales-days-equal-orders': async (books) => {
+    const sold = {
+      country: 'ru',
+      version: '6',
+      purchases: 1,
+      prolongations: 0,
+      proxies: 1,
+      refunds: 0,
+      cost: 0,
+    };
+    const [right, wrong, missing, invented] = [
+      '2001-01-01',
+      '2001-01-02',
+      '2001-01-03',
+      '2001-01-04',
+    ] as const;
+    for (const day of [right, wrong, missing]) {
+      const userId = await books.user();
+      const orderId = await books.order(userId, { state: 'completed' });
+      await books.proxy(userId, orderId);
+      await books.query(
+        `UPDATE orders SET closed_at = $2::timestamptz + interval '23 h' WHERE id = $1`,
+        orderId,
+        `${day}Z`,
+      );
+    }
+    for (const [day, sales] of [
+      [right, 10],
+      [wrong, 11],
+      [invented, 10],
+    ])
+      await books.query(`INSERT INTO sales_days VALUES ($1, 'ru', '6', 1, 0, 1, $2, 0, 0)`, day, sales);
+    await books.query(`INSERT INTO sales_rollup (rolled_to) VALUES ('2001-01-05')`);
+    const row = (day: string, summed: object | null, orders: object | null) => {
+      const of = (figures: object | null, prefix: string) =>
+        ['purchases', 'prolongations', 'proxies', 'sales', 'refunds', 'cost'].map((name) => [
+          prefix + name,
+          figures ? { ...sold, ...figures }[name as keyof typeof sold] : null,
+        ]);
+      const { country, version } = sold;
+      return { day, country, version, ...Object.fromEntries([...of(summed, ''), ...of(orders, 'orders_')]) };
+    };
+    return [
+      row(wrong, { sales: 11 }, { sales: 10 }),
+      row(missing, null, { sales: 10 }),
+      row(invented, { sales: 10 }, null),
+    ];
+  },
+
   'groups-are-of-one-kind': async (books) => {
     const userId = await books.user();
     const lead = await books.order(userId, { state: 'refunded' });

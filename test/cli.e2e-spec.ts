@@ -349,6 +349,25 @@ describe('the command line', () => {
         answerTo<Rule[]>(`prices list --user ${userId} --history`, there),
       ]);
       expect([open, all].map((rules) => rules.map(({ id }) => id))).toEqual([[rule.id], [next.id, rule.id]]);
+      expect(
+        await query(
+          own,
+          `SELECT via, action, target_type, target_id::bigint, reason, before->'id' AS before, after->'id' AS after
+             FROM staff_actions ORDER BY id`,
+        ),
+      ).toEqual(
+        [
+          { action: 'prices.add', target: rule.id, reason: 'test', before: null },
+          { action: 'prices.add', target: next.id, reason: 'better', before: rule.id },
+          { action: 'prices.end', target: next.id, reason: 'test', before: next.id },
+        ].map(({ target, ...line }) => ({
+          via: 'cli',
+          target_type: 'price-rule',
+          target_id: String(target),
+          after: target,
+          ...line,
+        })),
+      );
     });
 
     it('tell which of them holds at a moment', async () => {
@@ -416,12 +435,49 @@ describe('the command line', () => {
     });
   });
 
+  describe('sales', () => {
+    it('are summed up by day, or by what is asked for', async () => {
+      const nothing = {
+        orders: 0,
+        prolongations: 0,
+        proxies: 0,
+        sales: '0.00',
+        refunds: '0.00',
+        cost: '0.00',
+        margin: '0.00',
+      };
+      expect(await answerTo('sales --from 2026-01-01 --to 2027-01-02 --by country,version')).toEqual({
+        total: nothing,
+        items: [],
+      });
+      const refusals = await refusalsOf([
+        'sales --from 2026-01-01',
+        'sales --from 2026-01-01 --to 2027-01-03',
+        'sales --from 2026-01-01 --to 2026-02-30',
+        'sales --from 2026-01-01 --to 2026-02-01 --by user',
+      ]);
+      expect(refusals).toEqual([
+        `error: required option '--to <day>' not specified`,
+        'The period must end after it begins, and have 366 days at most',
+        expect.stringContaining('must be a day, e.g. 2026-11-21.'),
+        expect.stringContaining('must be any of day, country, version, separated by commas.'),
+      ]);
+    });
+  });
+
   describe('status', () => {
     const NOTHING = {
+      at: MOMENT,
       provider_balance: null,
+      spent_24_hours: '0.00',
+      runway_hours: null,
       orders_waiting: 0,
+      oldest_waiting_at: null,
+      orders_submitting: 0,
       orders_confirming: 0,
       orders_in_review: 0,
+      oldest_in_review_at: null,
+      open_orphans: 0,
       catalogue: [],
       jobs: [],
       replicas: [],

@@ -4,6 +4,7 @@ import { dataSourceOptions } from '../src/database';
 import { SweepService } from '../src/orders';
 import { UpstreamProvider } from '../src/provider';
 import { ActiveFlagsService } from '../src/proxies';
+import { SalesRollupService, SalesService } from '../src/sales';
 import { StatusService } from '../src/status';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
@@ -35,6 +36,10 @@ const HOT: Readonly<Record<string, string>> = {
   'changes in a page of the sweep': 'SET host = listed.host',
   'orphans in a page of the sweep': 'INSERT INTO orphans',
   'what the sweep has not seen': 'SET absences = absences + 1',
+  'sales that are not summed up yet': 'grouping(day, country, version)',
+  'summing up a week of sales': 'INSERT INTO sales_days',
+  'what the provider took in a day': 'AS runway',
+  'orders under way': 'GROUP BY state',
   'flags of what has ended': 'active AND date_end <= now()',
   'flags of what has not': 'NOT active AND withdrawn_at IS NULL',
 };
@@ -98,6 +103,10 @@ describe('with many users, orders and proxies', () => {
     await eventually(async () => (await service.balanceOf(user)).held !== open.held || open.held === '0.00');
     await service.app.get(SweepService).sweepWhenDue(0);
     await service.app.get(ActiveFlagsService).refreshWhenDue(0);
+    await service.app.get(SalesRollupService).rollUpWhenDue(0);
+    await service.app
+      .get(SalesService)
+      .read({ from: '2026-01-01', to: '2026-02-01', by: ['day', 'country', 'version'] });
     await new StatusService(service.dataSource, service.app.get(UpstreamProvider)).read();
   }
 

@@ -110,6 +110,38 @@ describe('the status of the service', () => {
     await eventually(async () => (await read()).provider_balance?.is_low);
   });
 
+  it('has how long the balance at the provider lasts at the rate of the last day', async () => {
+    expect(await read()).toMatchObject({ spent_24_hours: '0.00', runway_hours: null });
+    const user = await service.createUser();
+    await buy(user);
+    await buy(user);
+    const {
+      provider_balance: balance,
+      runway_hours: hours,
+      spent_24_hours: spent,
+    } = await eventually(async () => {
+      const status = await read();
+      return status.provider_balance && status;
+    });
+    expect(spent).toBe('41.80');
+    expect(hours).toBeCloseTo((24 * Number(balance?.amount)) / 41.8, 0);
+    await service.dataSource.query(`UPDATE orders SET closed_at = closed_at - interval '23 h 59 min'`);
+    expect(await read()).toMatchObject({ spent_24_hours: '41.80' });
+    await service.dataSource.query(`UPDATE orders SET closed_at = closed_at - interval '2 min'`);
+    expect(await read()).toMatchObject({ spent_24_hours: '0.00', runway_hours: null });
+  });
+
+  it('counts the orphans that staff have not decided', async () => {
+    await service.dataSource.query(
+      `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, date_start, date_end,
+                            resolution, resolved_at)
+       SELECT 'px6', n, 'tag', 'host', '1', 'login', 'password', 'http', now(), now(), CASE n WHEN 3 THEN 'written-off' END,
+              CASE n WHEN 3 THEN now() END
+         FROM generate_series(1, 3) AS n`,
+    );
+    expect(await read()).toMatchObject({ open_orphans: 2 });
+  });
+
   it('counts the orders that wait, that are being confirmed, and that staff have to decide', async () => {
     const user = await service.createUser();
     for (const [state, times] of [
@@ -127,7 +159,19 @@ describe('the status of the service', () => {
         [user.id, state, times],
       );
     }
-    expect(await read()).toMatchObject({ orders_waiting: 4, orders_confirming: 3, orders_in_review: 2 });
+    await service.dataSource.query(
+      `UPDATE orders SET created_at = created_at - interval '1 hour'
+        WHERE id IN (SELECT max(id) FROM orders WHERE state IN ('reserved', 'review') GROUP BY state)`,
+    );
+    const status = await read();
+    expect(status).toMatchObject({
+      orders_waiting: 4,
+      orders_submitting: 5,
+      orders_confirming: 3,
+      orders_in_review: 2,
+    });
+    for (const oldest of [status.oldest_waiting_at, status.oldest_in_review_at])
+      expect(status.at.getTime() - (oldest?.getTime() ?? 0)).toBeGreaterThanOrEqual(3_600_000);
   });
 
   it('has the age of the catalogue by kind', async () => {
@@ -155,11 +199,22 @@ describe('the status of the service', () => {
       await service.app.get(SweepService).sweepWhenDue(0);
       expect(await sweepStatus()).toEqual({
         name: 'sweep',
+        state: 'done',
         started_at: expect.any(Date),
         finished_at: expect.any(Date),
         holder: REPLICA_ID,
         report: { listed: 1, changed: 0, orphans: 0, withdrawn: 0 },
       });
+    });
+
+    it('says when it broke off', async () => {
+      await service.dataSource.query(
+        `INSERT INTO job_runs (name, holder, started_at, lease_seconds, leased_until)
+         VALUES ('gone', gen_random_uuid(), now() - interval '1 hour', 60, now() - interval '1 second')`,
+      );
+      expect((await read()).jobs).toContainEqual(
+        expect.objectContaining({ name: 'gone', state: 'broken-off', finished_at: null }),
+      );
     });
 
     it('is how far it has come, while it is under way', async () => {
@@ -173,7 +228,11 @@ describe('the status of the service', () => {
       });
       const swept = service.app.get(SweepService).sweepWhenDue(0);
       await service.control.untilGateReached(gate);
-      expect(await sweepStatus()).toMatchObject({ finished_at: null, report: { listed: 0 } });
+      expect(await sweepStatus()).toMatchObject({
+        state: 'running',
+        finished_at: null,
+        report: { listed: 0 },
+      });
       await service.control.openGate(gate);
       await swept;
       expect(await sweepStatus()).toMatchObject({ report: { listed: 1000 } });

@@ -136,6 +136,8 @@ async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Pro
   if (isEmpty) await withoutIndexes(client, TABLES, onProgress, load);
   else await load();
   await client.query(writeOrphans, [ORPHANS]);
+  // What was sold on days that are summed up already: the job does them again.
+  await client.query('DELETE FROM sales_days; DELETE FROM sales_rollup');
   for (const table of ['users', 'orders', 'proxies'])
     await client.query(`SELECT setval(pg_get_serial_sequence($1, 'id'), max(id)) FROM ${table}`, [table]);
   return plan;

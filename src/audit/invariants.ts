@@ -119,6 +119,29 @@ export const INVARIANTS = [
        WHERE s.spent <> coalesce(o.taken, 0)`,
   },
   {
+    name: 'sales-days-equal-orders',
+    violations: `
+      SELECT day::text, country, version, d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost,
+             s.purchases AS orders_purchases, s.prolongations AS orders_prolongations, s.proxies AS orders_proxies,
+             s.sales AS orders_sales, s.refunds AS orders_refunds, s.cost AS orders_cost
+        FROM sales_days d
+        FULL JOIN (SELECT (at AT TIME ZONE 'UTC')::date AS day, country, version, sum(purchases) AS purchases,
+                          sum(prolongations) AS prolongations, sum(proxies) AS proxies, sum(sales) AS sales, sum(refunds) AS refunds,
+                          sum(cost) AS cost
+                     FROM (SELECT closed_at AS at, country, version, (kind = 'purchase')::int AS purchases,
+                                  (kind = 'prolongation')::int AS prolongations,
+                                  CASE kind WHEN 'purchase' THEN captured / unit_price ELSE 0 END AS proxies, captured AS sales,
+                                  0 AS refunds, coalesce(provider_charge, 0) AS cost
+                             FROM orders WHERE captured > 0
+                           UNION ALL
+                           SELECT e.created_at, o.country, o.version, 0, 0, 0, 0, e.available_delta, 0
+                             FROM ledger_entries e JOIN orders o ON o.id = e.order_id WHERE e.kind = 'refund') sold
+                    WHERE at < (SELECT rolled_to::timestamp AT TIME ZONE 'UTC' FROM sales_rollup)
+                    GROUP BY 1, 2, 3) s USING (day, country, version)
+       WHERE (d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost)
+             IS DISTINCT FROM (s.purchases, s.prolongations, s.proxies, s.sales, s.refunds, s.cost)`,
+  },
+  {
     name: 'groups-are-of-one-kind',
     violations: `
       SELECT o.id AS order_id, o.group_id, o.state

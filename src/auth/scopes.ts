@@ -15,7 +15,7 @@ export const STAFF_SCOPES = {
   'staff:tokens': 'Issuing, listing and revoking tokens, and what scopes there are',
   'staff:orders': 'Finding orders and deciding those in review',
   'staff:audit': 'Reading the log of what staff do',
-  'staff:system': 'The state of the service',
+  'staff:system': 'The state of the service, sales, and the rules of prices',
 } as const;
 
 export type CustomerScope = keyof typeof SCOPES;

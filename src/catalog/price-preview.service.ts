@@ -110,7 +110,9 @@ function candidates(
   rules: readonly MarkupRule[],
 ): PricedOffer[] {
   const users = new Set(touched.map(({ userId }) => userId));
-  const countries = new Set([null, ...[...touched, ...rules].map(({ country }) => country)]);
+  // Of rules for other users nothing is felt here.
+  const felt = rules.filter(({ userId }) => userId === null || users.has(userId));
+  const countries = new Set([null, ...[...touched, ...felt].map(({ country }) => country)]);
   return [...users].flatMap((userId) =>
     VERSIONS.flatMap((version) =>
       Object.keys(prices[version] ?? {}).flatMap((days) =>

@@ -5,14 +5,25 @@ import { AuditService } from '../audit';
 import { PricePreviewService } from '../catalog';
 import { readEnvironment } from '../config';
 import { migrate } from '../database';
-import { type NewPriceRule, type PriceRule, PriceRulesService } from '../pricing';
+import { type NewPriceRule, PriceRulesService } from '../pricing';
 import type { IpVersion } from '../provider';
 import { acquireResources } from '../resources';
-import { Act, StaffBalanceService, StaffTokensService, StaffUsersService, toUserRow } from '../staff';
+import { type SalesQuestion, SalesService } from '../sales';
+import {
+  Act,
+  StaffBalanceService,
+  StaffPricesService,
+  StaffTokensService,
+  StaffUsersService,
+  toPriceRuleRow,
+  toUserRow,
+} from '../staff';
 import { StatusService } from '../status';
 import { UsersService } from '../users';
 import {
   parseAmount,
+  parseDay,
+  parseDimensions,
   parseDurationMs,
   parseId,
   parseLimit,
@@ -27,24 +38,6 @@ const print = (value: unknown): void => void process.stdout.write(`${JSON.string
 const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 /** Where the database lies and the like is told by the service's start; here the standard error is for refusals. */
 const ignoreNotes = (): void => undefined;
-
-const ruleJson = (rule: PriceRule) => ({
-  id: rule.id,
-  user_id: rule.userId,
-  country: rule.country,
-  version: rule.version,
-  min_period: rule.minPeriod,
-  max_period: rule.maxPeriod,
-  markup_percent: rule.markupPercent,
-  valid_from: rule.validFrom,
-  valid_to: rule.validTo,
-  created_at: rule.createdAt,
-  created_by: rule.createdBy,
-  reason: rule.reason,
-  ended_at: rule.endedAt,
-  ended_by: rule.endedBy,
-  end_reason: rule.endReason,
-});
 
 interface RuleOptions extends Omit<NewPriceRule, 'userId' | 'markupPercent' | 'validFrom' | 'validTo'> {
   readonly user?: number;
@@ -78,7 +71,7 @@ const withRuleOptions = (command: Command): Command =>
     .addOption(versionOption())
     .option('--min-period <days>', 'for this period and longer ones', parseId)
     .option('--max-period <days>', 'for this period and shorter ones', parseId)
-    .option('--from <moment>', 'when it begins, e.g. 2027-01-31T09:00:00Z; else in a second', parseMoment)
+    .option('--from <moment>', 'when it begins, e.g. 2027-01-31T09:00:00Z; else in two seconds', parseMoment)
     .option('--to <moment>', 'when it ends; else when it is ended', parseMoment);
 
 const NO_UPSTREAM = { upstream: false };
@@ -228,7 +221,7 @@ export function createCli(): Command {
         const rules = await app
           .get(PriceRulesService)
           .list({ ...options, userId: options.user, limit: 1000 });
-        return rules.map(ruleJson);
+        return rules.map(toPriceRuleRow);
       }),
     );
   prices
@@ -244,7 +237,7 @@ export function createCli(): Command {
         const { user: userId = null, country, version, period } = options;
         const offer = { userId, country: country?.toLowerCase() ?? null, version, period };
         const { percent, rule, at } = await app.get(PriceRulesService).heldAt(offer, options.at);
-        return { at, markup_percent: percent, rule: rule && ruleJson(rule) };
+        return { at, markup_percent: percent, rule: rule && toPriceRuleRow(rule) };
       }),
     );
   withRuleOptions(prices.command('add'))
@@ -254,21 +247,24 @@ export function createCli(): Command {
     .requiredOption('--by <name>', 'who', parseText)
     .requiredOption('--reason <text>', 'kept with the rule', parseText)
     .action((options: RuleOptions & { replaces?: number; by: string; reason: string }) =>
-      withServices(async (app) =>
-        ruleJson(await app.get(PriceRulesService).add(toRule(options), options, options.replaces)),
+      withServices((app) =>
+        app
+          .get(StaffPricesService)
+          .add(Act.onCommandLine('prices.add', null, options), toRule(options), options),
       ),
     );
   prices
     .command('end')
     .description('Ends a rule')
     .requiredOption('--id <id>', 'of the rule', parseId)
-    .option('--at <moment>', 'when; else in a second', parseMoment)
+    .option('--at <moment>', 'when; else in two seconds', parseMoment)
     .requiredOption('--by <name>', 'who', parseText)
     .requiredOption('--reason <text>', 'kept with the rule', parseText)
     .action((options: { id: number; at?: Date; by: string; reason: string }) =>
-      withServices(async (app) =>
-        ruleJson(await app.get(PriceRulesService).end(options.id, options, options.at)),
-      ),
+      withServices((app) => {
+        const act = Act.onCommandLine('prices.end', { type: 'price-rule', id: options.id }, options);
+        return app.get(StaffPricesService).end(act, options.id, options);
+      }),
     );
   withRuleOptions(prices.command('preview'))
     .description('What a change would do to the prices: of a rule that is added, one that is ended, or both')
@@ -287,6 +283,19 @@ export function createCli(): Command {
     .command('status')
     .description('How the service stands: orders under way, the provider, the catalogue, jobs and replicas')
     .action(() => withServices((app) => app.get(StatusService).read()));
+
+  cli
+    .command('sales')
+    .description('Sales, refunds, cost and margin of a period, the last day first')
+    .requiredOption('--from <day>', 'of UTC, e.g. 2026-11-01', parseDay)
+    .requiredOption('--to <day>', 'itself not included; 366 days later at most', parseDay)
+    .option('--by <list>', 'any of day, country and version, separated by commas', parseDimensions, ['day'])
+    .action((question: SalesQuestion) =>
+      withServices(async (app) => {
+        const { total, rows } = await app.get(SalesService).read(question);
+        return { total, items: rows };
+      }),
+    );
 
   cli
     .command('audit')

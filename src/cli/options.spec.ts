@@ -1,6 +1,8 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../auth';
 import {
   parseAmount,
+  parseDay,
+  parseDimensions,
   parseDurationMs,
   parseId,
   parseLimit,
@@ -129,4 +131,20 @@ describe('a moment on the command line', () => {
       expect(() => parseMoment(text)).toThrow('must be a moment with its offset');
     },
   );
+});
+
+describe('a day on the command line', () => {
+  it('is one of the calendar', () => {
+    expect(parseDay('2024-02-29')).toBe('2024-02-29');
+    for (const text of ['', '2026-02-29', '2026-1-1', '0001-01-01', '2026-01-01T00:00:00Z', 'today'])
+      expect(() => parseDay(text)).toThrow('must be a day, e.g. 2026-11-21.');
+  });
+});
+
+describe('what sales are summed up by on the command line', () => {
+  it('is any of three, each counted once', () => {
+    expect(parseDimensions('version, day,version')).toEqual(['day', 'version']);
+    for (const text of ['', 'day,', 'month', 'day,user'])
+      expect(() => parseDimensions(text)).toThrow('must be any of day, country, version');
+  });
 });

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../auth';
 import { Money } from '../common';
+import { SALES_DIMENSIONS, type SalesDimension } from '../sales';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -70,4 +71,21 @@ export function parseText(text: string): string {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed.length > 500) throw new InvalidArgumentError('must be 1 to 500 characters.');
   return trimmed;
+}
+
+/** A day that there is in the calendar. */
+export function parseDay(text: string): string {
+  const isDay =
+    /^[1-9]\d{3}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
+  if (!isDay) throw new InvalidArgumentError('must be a day, e.g. 2026-11-21.');
+  return text;
+}
+
+/** What sales are summed up by. */
+export function parseDimensions(text: string): SalesDimension[] {
+  const names = text.split(',').map((name) => name.trim());
+  const known = SALES_DIMENSIONS.filter((dimension) => names.includes(dimension));
+  if (known.length < new Set(names).size)
+    throw new InvalidArgumentError(`must be any of ${SALES_DIMENSIONS.join(', ')}, separated by commas.`);
+  return known;
 }

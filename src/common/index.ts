@@ -12,8 +12,10 @@ export { compareDecimals, Money, multiplyDecimal, unitPriceWithMarkup } from './
 export {
   AmountField,
   BooleanField,
+  DateField,
   DateTimeField,
   IntegerField,
+  ObjectField,
   OptionalStringField,
   StringField,
   StringListField,

@@ -5,6 +5,7 @@ import { UpstreamAtItsLimits1764200000000 } from './migrations/1764200000000-ups
 import { Staff1764300000000 } from './migrations/1764300000000-staff';
 import { PriceRules1764400000000 } from './migrations/1764400000000-price-rules';
 import { StaffOrders1764500000000 } from './migrations/1764500000000-staff-orders';
+import { SalesDays1764600000000 } from './migrations/1764600000000-sales-days';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -14,6 +15,7 @@ export const migrations = [
   Staff1764300000000,
   PriceRules1764400000000,
   StaffOrders1764500000000,
+  SalesDays1764600000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

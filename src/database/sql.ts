@@ -17,7 +17,7 @@ export async function queryRows<Row>(
 }
 
 /** The database's time: what is compared between replicas is not their own. */
-export async function databaseTime(dataSource: DataSource): Promise<Date> {
+export async function databaseTime(dataSource: Queryable): Promise<Date> {
   const [row] = await queryRows<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
   if (!row) throw new Error('the database did not tell the time');
   return row.now;

@@ -21,6 +21,7 @@ export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'rel
 // Null counts as a value there, which TypeORM cannot describe.
 @Index('ledger_entries_order_id_kind_key', { synchronize: false })
 @Index('ledger_entries_created_at_idx', ['userId', 'createdAt', 'seq'])
+@Index('ledger_entries_refunds_idx', ['createdAt'], { where: `kind = 'refund'` })
 @Index('ledger_entries_action_id_key', ['actionId'], { unique: true, where: 'action_id IS NOT NULL' })
 @Check(
   'ledger_entries_kind_check',

@@ -49,6 +49,7 @@ export interface DeliveredProxy {
 @Index('orders_state_idx', ['state', 'createdAt', 'id'], { where: `state <> 'completed'` })
 @Index('orders_provider_order_id_idx', ['providerOrderId'], { where: 'provider_order_id IS NOT NULL' })
 @Index('orders_request_id_idx', ['requestId'], { where: 'request_id IS NOT NULL' })
+@Index('orders_closed_at_idx', ['closedAt'], { where: 'captured > 0' })
 @Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {
   unique: true,
   where: `idempotency_key IS NOT NULL AND state <> 'refunded'`,

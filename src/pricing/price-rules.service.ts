@@ -1,12 +1,18 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
-import { DataSource, LessThan, Repository } from 'typeorm';
+import { DataSource, type EntityManager, LessThan, Repository } from 'typeorm';
 import { AppConfig } from '../config';
 import { databaseTime, queryRows, violatedConstraint } from '../database';
 import type { IpVersion } from '../provider';
 import { UserNotFound } from '../users';
 import { PriceRule } from './price-rule.entity';
-import { InvalidPriceRule, PriceRuleEnded, PriceRuleNotFound, TooManyPriceRules } from './pricing.errors';
+import {
+  InvalidPriceRule,
+  PriceChangeTooLate,
+  PriceRuleEnded,
+  PriceRuleNotFound,
+  TooManyPriceRules,
+} from './pricing.errors';
 import {
   LONGEST_PERIOD_DAYS,
   type Markup,
@@ -27,7 +33,7 @@ export interface NewPriceRule {
   readonly maxPeriod?: number | undefined;
   /** A decimal string from 0 to 9999, four decimals at most. */
   readonly markupPercent: string;
-  /** Left out: as soon as every replica can know of it, in a second. */
+  /** Left out: as soon as every replica can know of it, in a second and a half. */
   readonly validFrom?: Date | undefined;
   /** Left out: until it is ended. */
   readonly validTo?: Date | undefined;
@@ -79,8 +85,10 @@ export const NEW_RULE_ID = Number.MAX_SAFE_INTEGER;
 
 /** So many hold or will at most, but for what is added at the same instant. */
 export const MAX_PRICE_RULES = 10_000;
-/** From when a change is written until it takes effect: all replicas know it by then. */
+/** From when a change is written until it takes effect, at least: all replicas know it by then. */
 const LEAD_SECONDS = 1;
+/** How long the rest of its transaction may take, when the change is to take effect as soon as possible. */
+const COMMIT_SECONDS = 0.5;
 /** Replicas are not as late as that: what ended before is of no use to them. */
 const KEPT_SECONDS = 60;
 
@@ -93,8 +101,15 @@ const openAfter = (moment: string): string =>
   `(valid_to IS NULL OR (valid_to > ${moment} AND valid_to > valid_from))`;
 const OPEN = openAfter('clock_timestamp()');
 
-/** To the millisecond, which is what JavaScript reads of it. */
-const SOONEST = `date_trunc('milliseconds', clock_timestamp()) + make_interval(secs => ${LEAD_SECONDS})`;
+/**
+ * The moment of a change, `$1` or as soon as possible, to the millisecond, which is what JavaScript reads of it. Changes follow each other:
+ * the time is read when this one's turn has come, after it has waited for the others.
+ */
+const EFFECT = `turn AS MATERIALIZED (SELECT FROM installation FOR UPDATE),
+  soonest AS MATERIALIZED (
+    SELECT date_trunc('milliseconds', clock_timestamp()) + make_interval(secs => ${LEAD_SECONDS}) AS soonest FROM turn),
+  effect AS MATERIALIZED (
+    SELECT moment FROM soonest, coalesce($1, soonest + make_interval(secs => ${COMMIT_SECONDS})) AS moment WHERE moment >= soonest)`;
 
 /** The rules in the database. A change takes effect in the future only, so what held at a moment that has passed never changes. */
 @Injectable()
@@ -108,41 +123,47 @@ export class PriceRulesService {
   /**
    * Adds a rule; at the moment from which it is valid it takes the place of another one, when one is named.
    *
+   * @param manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules
    */
-  async add(rule: NewPriceRule, signature: Signature, replaces?: number): Promise<PriceRule> {
+  async add(
+    rule: NewPriceRule,
+    signature: Signature,
+    replaces?: number,
+    manager: EntityManager = this.rules.manager,
+  ): Promise<PriceRule> {
     const { userId, country, version, minPeriod, maxPeriod, markupPercent } = toChecked(rule);
     checkSignature(signature);
     try {
       const [added] = await queryRows<PriceRule>(
-        this.dataSource,
-        `WITH soonest AS MATERIALIZED (SELECT ${SOONEST} AS soonest),
-         effect AS MATERIALIZED (
-           SELECT coalesce($7, soonest) AS moment FROM soonest
-            WHERE coalesce($7, soonest) >= soonest AND coalesce($8 > coalesce($7, soonest), true)
+        manager,
+        `WITH ${EFFECT},
+         allowed AS MATERIALIZED (
+           SELECT moment FROM effect
+            WHERE coalesce($8 > moment, true)
               AND ($11::bigint IS NOT NULL
                    OR (SELECT count(*) FROM price_rules WHERE ${OPEN}) < ${MAX_PRICE_RULES})
          ),
          replaced AS (
            UPDATE price_rules
               SET valid_to = greatest(valid_from, moment), ended_at = clock_timestamp(), ended_by = $9, end_reason = $10
-             FROM effect
+             FROM allowed
             WHERE id = $11 AND ended_at IS NULL AND (valid_to IS NULL OR valid_to > moment)
            RETURNING id
          )
          INSERT INTO price_rules (user_id, country, version, min_period, max_period, markup_percent, valid_from, valid_to,
                                   created_by, reason)
-         SELECT $1, $2, $3, $4, $5, $6, moment, $8::timestamptz, $9, $10
-           FROM effect WHERE $11 IS NULL OR EXISTS (SELECT FROM replaced)
+         SELECT $2, $3, $4, $5, $6, $7, moment, $8::timestamptz, $9, $10
+           FROM allowed WHERE $11 IS NULL OR EXISTS (SELECT FROM replaced)
          RETURNING ${RULE}`,
         [
+          rule.validFrom ?? null,
           userId,
           country,
           version,
           minPeriod,
           maxPeriod,
           markupPercent,
-          rule.validFrom ?? null,
           rule.validTo ?? null,
           signature.by,
           signature.reason,
@@ -154,30 +175,46 @@ export class PriceRulesService {
       if (violatedConstraint(error) === 'price_rules_user_id_fkey') throw new UserNotFound();
       throw error;
     }
-    throw await this.refusal({ add: rule, end: replaces });
+    throw await this.refusal({ end: replaces, at: rule.validFrom }, manager);
   }
 
   /**
    * Ends a rule; one that has not begun never will.
    *
    * @param at left out: as soon as every replica can know of it
+   * @param manager of a transaction whose last statement is `assertAhead`
    * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
-  async end(id: number, signature: Signature, at?: Date): Promise<PriceRule> {
+  async end(
+    id: number,
+    signature: Signature,
+    at?: Date,
+    manager: EntityManager = this.rules.manager,
+  ): Promise<PriceRule> {
     checkSignature(signature);
     const [ended] = await queryRows<PriceRule>(
-      this.dataSource,
-      `WITH soonest AS MATERIALIZED (SELECT ${SOONEST} AS soonest),
-       effect AS MATERIALIZED (SELECT coalesce($4, soonest) AS moment FROM soonest WHERE coalesce($4, soonest) >= soonest)
+      manager,
+      `WITH ${EFFECT}
        UPDATE price_rules
-          SET valid_to = greatest(valid_from, moment), ended_at = clock_timestamp(), ended_by = $2, end_reason = $3
+          SET valid_to = greatest(valid_from, moment), ended_at = clock_timestamp(), ended_by = $3, end_reason = $4
          FROM effect
-        WHERE id = $1 AND ended_at IS NULL AND (valid_to IS NULL OR valid_to > moment)
+        WHERE id = $2 AND ended_at IS NULL AND (valid_to IS NULL OR valid_to > moment)
        RETURNING ${RULE}`,
-      [id, signature.by, signature.reason, at ?? null],
+      [at ?? null, id, signature.by, signature.reason],
     );
     if (ended) return ended;
-    throw await this.refusal({ end: id });
+    throw await this.refusal({ end: id, at }, manager);
+  }
+
+  /**
+   * To be asked right before the commit of a change: what comes between can take so long that replicas would not know of it in time.
+   *
+   * @param effect when the change takes effect
+   * @throws PriceChangeTooLate
+   */
+  async assertAhead(effect: Date | null, manager: EntityManager): Promise<void> {
+    const now = await databaseTime(manager);
+    if (effect && effect.getTime() - now.getTime() < LEAD_SECONDS * 1000) throw new PriceChangeTooLate();
   }
 
   /** The last ones first. */
@@ -193,8 +230,8 @@ export class PriceRulesService {
   }
 
   /** @throws PriceRuleNotFound */
-  async get(id: number): Promise<PriceRule> {
-    const rule = await this.rules.findOneBy({ id });
+  async get(id: number, manager: EntityManager = this.rules.manager): Promise<PriceRule> {
+    const rule = await manager.findOneBy(PriceRule, { id });
     if (!rule) throw new PriceRuleNotFound();
     return rule;
   }
@@ -218,9 +255,9 @@ export class PriceRulesService {
     if (!add && end === undefined) throw new InvalidPriceRule('Name a rule to add, one to end, or both');
     const scope = add && toChecked(add);
     const ended = end === undefined ? null : await this.get(end);
-    const soonest = new Date((await databaseTime(this.dataSource)).getTime() + LEAD_SECONDS * 1000);
-    const start = add?.validFrom ?? soonest;
-    if (start < soonest || (add?.validTo && add.validTo <= start)) throw invalidTimes();
+    const soonestMs = (await databaseTime(this.dataSource)).getTime() + LEAD_SECONDS * 1000;
+    const start = add?.validFrom ?? new Date(soonestMs + COMMIT_SECONDS * 1000);
+    if (start.getTime() < soonestMs || (add?.validTo && add.validTo <= start)) throw invalidTimes();
     if (ended && (ended.endedAt || (ended.validTo && ended.validTo <= start))) throw new PriceRuleEnded();
     const at = !add && ended && ended.validFrom > start ? ended.validFrom : start;
     const added = scope ? [{ ...scope, id: NEW_RULE_ID, validFrom: at, validTo: null }] : [];
@@ -267,6 +304,7 @@ export class PriceRulesService {
       [this.config.markupPercent],
     );
   }
+
   private rulesAt(moment: Date): Promise<MarkupRule[]> {
     return this.rules
       .createQueryBuilder()
@@ -286,13 +324,16 @@ export class PriceRulesService {
   }
 
   /** Why a change was not written. */
-  private async refusal({ add, end }: PriceChange): Promise<Error> {
+  private async refusal(
+    { end, at }: { end: number | undefined; at: Date | undefined },
+    manager: EntityManager,
+  ): Promise<Error> {
     if (end === undefined) {
-      const open = await this.rules.createQueryBuilder().where(OPEN).getCount();
+      const open = await manager.createQueryBuilder(PriceRule, 'rule').where(OPEN).getCount();
       return open >= MAX_PRICE_RULES ? new TooManyPriceRules(MAX_PRICE_RULES) : invalidTimes();
     }
-    const { endedAt, validTo } = await this.get(end);
-    const start = add?.validFrom ?? (await databaseTime(this.dataSource));
+    const { endedAt, validTo } = await this.get(end, manager);
+    const start = at ?? (await databaseTime(manager));
     return endedAt || (validTo && validTo <= start) ? new PriceRuleEnded() : invalidTimes();
   }
 }

@@ -27,3 +27,13 @@ export class TooManyPriceRules extends DomainError {
     super(`There are ${most} price rules that hold or will: end some first`);
   }
 }
+
+export class PriceChangeTooLate extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super(
+      'The change took too long to be known everywhere when it takes effect, and was not made: try again, or name a later moment',
+    );
+  }
+}

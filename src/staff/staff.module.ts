@@ -2,20 +2,27 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth';
+import { PricePreviewModule } from '../catalog';
 import { LedgerModule } from '../ledger';
 import { SettlementModule } from '../orders';
+import { PricingModule } from '../pricing';
+import { SalesModule } from '../sales';
+import { StatusModule } from '../status';
 import { UsersModule } from '../users';
 import { StaffBalanceController } from './balance.controller';
+import { StaffDecisionsController } from './decisions.controller';
 import { LogController } from './log.controller';
+import { StaffPricesController } from './prices.controller';
 import { StaffAction } from './staff-action.entity';
 import { StaffBalanceService } from './staff-balance.service';
-import { StaffDecisionsController } from './decisions.controller';
 import { StaffDecisionsService } from './staff-decisions.service';
-import { StaffPostings } from './staff-postings';
 import { StaffLog } from './staff-log';
+import { StaffPostings } from './staff-postings';
+import { StaffPricesService } from './staff-prices.service';
 import { StaffRoutesCheck } from './staff-routes.check';
 import { StaffTokensService } from './staff-tokens.service';
 import { StaffUsersService } from './staff-users.service';
+import { SystemController } from './system.controller';
 import { StaffTokensController } from './tokens.controller';
 import { StaffUsersController } from './users.controller';
 
@@ -27,23 +34,37 @@ import { StaffUsersController } from './users.controller';
     UsersModule,
     LedgerModule,
     SettlementModule,
+    PricingModule,
+    PricePreviewModule,
+    StatusModule,
+    SalesModule,
   ],
   controllers: [
-    StaffDecisionsController,
     StaffUsersController,
     StaffTokensController,
     StaffBalanceController,
+    StaffDecisionsController,
+    StaffPricesController,
+    SystemController,
     LogController,
   ],
   providers: [
     StaffLog,
     StaffPostings,
-    StaffDecisionsService,
     StaffRoutesCheck,
     StaffBalanceService,
+    StaffDecisionsService,
+    StaffPricesService,
     StaffTokensService,
     StaffUsersService,
   ],
-  exports: [StaffLog, StaffDecisionsService, StaffBalanceService, StaffTokensService, StaffUsersService],
+  exports: [
+    StaffLog,
+    StaffBalanceService,
+    StaffDecisionsService,
+    StaffPricesService,
+    StaffTokensService,
+    StaffUsersService,
+  ],
 })
 export class StaffModule {}

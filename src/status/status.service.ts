@@ -7,18 +7,32 @@ import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
 
 /** The service as staff see it. */
 export interface Status {
+  /** The database's time: what ages are told by. */
+  readonly at: Date;
   /** Of our account at the provider, roubles; null before its first answer. */
   readonly provider_balance: {
     readonly amount: string;
     readonly seen_at: Date;
     readonly is_low: boolean;
   } | null;
+  /** What the provider took for orders that were closed in the last 24 hours, roubles. */
+  readonly spent_24_hours: string;
+  /** How long the balance lasts at that rate; null when nothing was spent, or no balance is known. */
+  readonly runway_hours: number | null;
   /** Not yet sent to the provider. */
   readonly orders_waiting: number;
+  /** When the one of them that waits longest was placed. */
+  readonly oldest_waiting_at: Date | null;
+  /** Sent, and not answered yet. */
+  readonly orders_submitting: number;
   /** Sent, and being looked for. */
   readonly orders_confirming: number;
   /** For staff to decide. */
   readonly orders_in_review: number;
+  /** When the first of them was placed. */
+  readonly oldest_in_review_at: Date | null;
+  /** Proxies at the provider that no order accounts for, for staff to decide. */
+  readonly open_orphans: number;
   /** The copies of the provider's catalogue. */
   readonly catalogue: readonly {
     readonly kind: string;
@@ -26,9 +40,11 @@ export interface Status {
     readonly oldest_fetched_at: Date | null;
     readonly newest_fetched_at: Date | null;
   }[];
-  /** The last run of each job that one replica does for all; one without an end is under way, or broke off. */
+  /** The last run of each job that one replica does for all. */
   readonly jobs: readonly {
     readonly name: string;
+    /** Whether it came to its end; one that broke off is taken up by another replica. */
+    readonly state: 'done' | 'running' | 'broken-off';
     readonly started_at: Date;
     readonly finished_at: Date | null;
     readonly holder: string;
@@ -39,6 +55,8 @@ export interface Status {
   readonly replicas: readonly (ReplicaReport & { readonly holder: string; readonly reported_at: Date })[];
 }
 
+type OpenState = 'reserved' | 'submitting' | 'confirming' | 'review';
+
 /** Reads from the database what all replicas have left there. */
 @Injectable()
 export class StatusService {
@@ -48,24 +66,58 @@ export class StatusService {
   ) {}
 
   async read(): Promise<Status> {
-    const [balance] = await this.query<NonNullable<Status['provider_balance']>>(
-      'SELECT round(balance, 2) AS amount, seen_at, is_low FROM provider_accounts WHERE provider = $1',
-      [this.provider.name],
+    const orders = await this.openOrders();
+    const [orphans] = await this.query<{ count: number }>(
+      'SELECT count(*) AS count FROM orphans WHERE resolution IS NULL',
     );
     return {
-      provider_balance: balance ?? null,
-      orders_waiting: await this.countOrders('reserved'),
-      orders_confirming: await this.countOrders('confirming'),
-      orders_in_review: await this.countOrders('review'),
+      ...(await this.account()),
+      orders_waiting: orders.get('reserved')?.count ?? 0,
+      oldest_waiting_at: orders.get('reserved')?.oldest ?? null,
+      orders_submitting: orders.get('submitting')?.count ?? 0,
+      orders_confirming: orders.get('confirming')?.count ?? 0,
+      orders_in_review: orders.get('review')?.count ?? 0,
+      oldest_in_review_at: orders.get('review')?.oldest ?? null,
+      open_orphans: orphans?.count ?? 0,
       catalogue: await this.query(
         `SELECT split_part(key, '/', 1) AS kind, count(fetched_at) AS copies,
                 min(fetched_at) AS oldest_fetched_at, max(fetched_at) AS newest_fetched_at
            FROM catalogue_copies GROUP BY kind ORDER BY kind`,
       ),
       jobs: await this.query(
-        'SELECT name, started_at, finished_at, holder, report FROM job_runs ORDER BY name',
+        `SELECT name, CASE WHEN finished_at IS NOT NULL THEN 'done' WHEN leased_until > now() THEN 'running' ELSE 'broken-off' END AS state,
+                started_at, finished_at, holder, report
+           FROM job_runs ORDER BY name`,
       ),
       replicas: await this.freshReplicas(),
+    };
+  }
+
+  private async account(): Promise<
+    Pick<Status, 'at' | 'provider_balance' | 'spent_24_hours' | 'runway_hours'>
+  > {
+    const [row] = await this.query<{
+      at: Date;
+      amount: string | null;
+      seen_at: Date;
+      is_low: boolean;
+      spent: string;
+      runway: number | null;
+    }>(
+      `SELECT now() AS at, round(balance, 2) AS amount, seen_at, is_low, round(spent, 2) AS spent,
+              round(24 * greatest(balance, 0) / nullif(spent, 0), 1)::float8 AS runway
+         FROM (SELECT coalesce(sum(provider_charge), 0) AS spent
+                 FROM orders WHERE captured > 0 AND closed_at > now() - interval '24 hours' AND provider = $1) AS recently
+         LEFT JOIN provider_accounts ON provider_accounts.provider = $1`,
+      [this.provider.name],
+    );
+    if (!row) throw new Error('the database did not tell of the account at the provider');
+    const { at, amount, seen_at, is_low, spent, runway } = row;
+    return {
+      at,
+      provider_balance: amount === null ? null : { amount, seen_at, is_low },
+      spent_24_hours: spent,
+      runway_hours: runway,
     };
   }
 
@@ -78,12 +130,13 @@ export class StatusService {
     return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
   }
 
-  /** The state stands in the statement, so that a partial index on it is seen to fit. */
-  private async countOrders(state: 'reserved' | 'confirming' | 'review'): Promise<number> {
-    const [orders] = await this.query<{ count: number }>(
-      `SELECT count(*) AS count FROM orders WHERE state = '${state}'`,
+  /** The states stand in the statement, so that the partial index on them is seen to fit. */
+  private async openOrders(): Promise<Map<OpenState, { count: number; oldest: Date }>> {
+    const states = await this.query<{ state: OpenState; count: number; oldest: Date }>(
+      `SELECT state, count(*) AS count, min(created_at) AS oldest
+         FROM orders WHERE state IN ('reserved', 'submitting', 'confirming', 'review') GROUP BY state`,
     );
-    return orders?.count ?? 0;
+    return new Map(states.map(({ state, ...orders }) => [state, orders]));
   }
 
   private query<Row>(statement: string, parameters: readonly unknown[] = []): Promise<Row[]> {

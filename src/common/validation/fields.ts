@@ -1,13 +1,15 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { applyDecorators, type Type } from '@nestjs/common';
+import { ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
 import { Expose, Transform } from 'class-transformer';
 import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
 
-import type { JsonValue } from '../json/json-value';
+import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { Money } from '../money';
 import { readAmount } from './read-amount';
 import { readBoolean } from './read-boolean';
+import { readDate } from './read-date';
 import { readDateTime } from './read-date-time';
+import { readInstance } from './read-instance';
 import { readInteger } from './read-integer';
 import { readString } from './read-string';
 import { Refusal, RefusedItems } from './refusal';
@@ -43,7 +45,7 @@ export interface StringListFieldOptions extends Optional {
   readonly of: { readonly isValid: (item: string) => boolean; readonly type: string; readonly msg: string };
 }
 
-type FieldValue = string | number | boolean | null | Money | Date | readonly string[];
+type FieldValue = string | number | boolean | null | Money | Date | readonly string[] | object;
 type Outcome = FieldValue | Refusal | RefusedItems;
 
 interface Field {
@@ -120,6 +122,24 @@ export function DateTimeField({ optional }: Optional = {}): PropertyDecorator {
   });
 }
 
+/** A day, `2026-11-21`, as it is written. */
+export function DateField({ optional }: Optional = {}): PropertyDecorator {
+  return requestField({
+    schema: { type: 'string', format: 'date' },
+    fallback: absent(optional),
+    read: readDate,
+  });
+}
+
+/** An object of a request DTO, which is a DTO itself. Its controller names that in `@ApiExtraModels`. */
+export function ObjectField(of: Type<object>, { optional }: Optional = {}): PropertyDecorator {
+  return requestField({
+    schema: { allOf: [{ $ref: getSchemaPath(of) }] },
+    fallback: absent(optional),
+    read: (input) => readObject(input, of),
+  });
+}
+
 /** Texts of a request DTO, each of them checked. */
 export function StringListField(options: StringListFieldOptions): PropertyDecorator {
   const { atLeast, atMost, optional } = options;
@@ -131,6 +151,11 @@ export function StringListField(options: StringListFieldOptions): PropertyDecora
 }
 
 const absent = (optional: true | undefined): null | undefined => (optional ? null : undefined);
+
+function readObject(input: JsonValue, of: Type<object>): object {
+  if (isJsonObject(input)) return readInstance(of, new RequestFields(input, input));
+  return notAnObject(input);
+}
 
 function readStringList(
   input: JsonValue,
@@ -195,6 +220,11 @@ function readField(
 
 export function missing(input: JsonValue): Refusal {
   return new Refusal('missing', 'Field required', input);
+}
+
+export function notAnObject(input: JsonValue): Refusal {
+  const msg = 'Input should be a valid dictionary or object to extract fields from';
+  return new Refusal('model_attributes_type', msg, input);
 }
 
 @ValidatorConstraint()

@@ -1,7 +1,23 @@
 import { Money } from '../money';
-import { AmountField, DateTimeField, IntegerField, StringField, StringListField } from './fields';
+import {
+  AmountField,
+  DateField,
+  DateTimeField,
+  IntegerField,
+  ObjectField,
+  StringField,
+  StringListField,
+} from './fields';
 import { RequestInvalid } from './request-invalid';
 import { RequestValidationPipe } from './request-validation.pipe';
+
+class Part {
+  @IntegerField()
+  size!: number;
+
+  @StringField({ default: 'red' })
+  colour!: string;
+}
 
 class Everything {
   @AmountField()
@@ -22,6 +38,12 @@ class Everything {
 
   @IntegerField({ optional: true, greaterThan: 0 })
   count!: number | null;
+
+  @DateField({ optional: true })
+  day!: string | null;
+
+  @ObjectField(Part, { optional: true })
+  part!: Part | null;
 }
 
 const VALID = { amount: '1.50', words: ['a'] };
@@ -94,6 +116,29 @@ describe('a field', () => {
     [1n, 'datetime_type'],
   ])('of a moment is refused otherwise: %p', (at, type) => {
     expect(refusalsOf({ ...VALID, at })).toEqual([[type, ['body', 'at']]]);
+  });
+
+  it('of a day is the day as it is written', () => {
+    expect(read({ ...VALID, day: '2024-02-29' }).day).toBe('2024-02-29');
+  });
+
+  it.each([
+    ['2026-02-29', 'date_from_datetime_parsing'],
+    ['0000-01-01', 'date_from_datetime_parsing'],
+    ['2026-1-1', 'date_from_datetime_parsing'],
+    ['2026-11-21T00:00:00Z', 'date_from_datetime_parsing'],
+    [1n, 'date_type'],
+  ])('of a day is refused otherwise: %p', (day, type) => {
+    expect(refusalsOf({ ...VALID, day })).toEqual([[type, ['body', 'day']]]);
+  });
+
+  it('of an object is read field by field, and names each that it does not take', () => {
+    expect(read({ ...VALID, part: { size: '3', other: 1n } }).part).toEqual({ size: 3, colour: 'red' });
+    expect(refusalsOf({ ...VALID, part: { colour: 5n } })).toEqual([
+      ['missing', ['body', 'part', 'size']],
+      ['string_type', ['body', 'part', 'colour']],
+    ]);
+    expect(refusalsOf({ ...VALID, part: [] })).toEqual([['model_attributes_type', ['body', 'part']]]);
   });
 
   it('of texts names each item that it does not take', () => {

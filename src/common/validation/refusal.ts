@@ -16,12 +16,12 @@ export class Refusal {
   }
 }
 
-/** Why some items of a list were not taken. */
+/** Why some items of a list, or some fields of an object, were not taken. */
 export class RefusedItems {
-  constructor(private readonly items: readonly (readonly [index: number, Refusal])[]) {}
+  constructor(private readonly items: readonly (readonly [key: string | number, Refusal | RefusedItems])[]) {}
 
   at(...loc: readonly (string | number)[]): ValidationItem[] {
-    return this.items.map(([index, refusal]) => refusal.at(...loc, index));
+    return this.items.flatMap(([key, refusal]) => refusal.at(...loc, key));
   }
 }
 

@@ -1,10 +1,9 @@
 import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
-import { plainToInstance } from 'class-transformer';
-import { validateSync } from 'class-validator';
 
 import { isJsonObject, type JsonValue } from '../json/json-value';
-import { missing } from './fields';
-import { Refusal, type RefusedItems } from './refusal';
+import { missing, notAnObject } from './fields';
+import { readInstance } from './read-instance';
+import { RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
 import { RequestInvalid } from './request-invalid';
 
@@ -30,19 +29,12 @@ function readQuery(dto: Type<object>, query: JsonValue = null): object {
 
 function readBody(dto: Type<object>, body: JsonValue = null): object {
   if (body === null) throw new RequestInvalid([missing(null).at('body')]);
-  if (!isJsonObject(body)) {
-    const msg = 'Input should be a valid dictionary or object to extract fields from';
-    throw new RequestInvalid([new Refusal('model_attributes_type', msg, body).at('body')]);
-  }
+  if (!isJsonObject(body)) throw new RequestInvalid([notAnObject(body).at('body')]);
   return readFields(dto, 'body', new RequestFields(body, body));
 }
 
 function readFields(dto: Type<object>, place: 'query' | 'body', fields: RequestFields): object {
-  const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
-  const items = validateSync(instance).flatMap(({ property, value }) => {
-    const refusal: Refusal | RefusedItems = value;
-    return refusal.at(place, property);
-  });
-  if (items.length > 0) throw new RequestInvalid(items);
-  return instance;
+  const read = readInstance(dto, fields);
+  if (read instanceof RefusedItems) throw new RequestInvalid(read.at(place));
+  return read;
 }

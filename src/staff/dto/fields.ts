@@ -13,7 +13,7 @@ export const IdField = (options: { optional?: true } = {}) =>
 
 /** A field of an answer that may be null. */
 export const ApiNullable = (
-  type: 'string' | 'integer' | 'object',
+  type: 'string' | 'integer' | 'number' | 'object',
   { format, ...options }: { description?: string; example?: unknown; format?: string } = {},
 ): PropertyDecorator =>
   ApiProperty({
@@ -27,33 +27,37 @@ export const ApiNullable = (
 const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
 
+/** How many items a page has. */
+export const LimitField = () => IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT });
+
 /** What every list is asked with. */
 export class PageQuery {
   @IdField({ optional: true })
   cursor!: number | null;
 
-  @IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })
+  @LimitField()
   limit!: number;
 }
 
-export interface Page<Item> {
+export interface Page<Item, Cursor = number> {
   readonly items: readonly Item[];
-  readonly next_cursor: number | null;
+  readonly next_cursor: Cursor | null;
 }
 
 /** @param items one more than the page has, when there are more */
-export function toPage<Item>(
+export function toPage<Item, Cursor>(
   items: readonly Item[],
   limit: number,
-  cursorOf: (item: Item) => number,
-): Page<Item> {
+  cursorOf: (item: Item) => Cursor,
+): Page<Item, Cursor> {
   const shown = items.slice(0, limit);
   const last = shown.at(-1);
   return { items: shown, next_cursor: last && items.length > limit ? cursorOf(last) : null };
 }
 
 /** The two fields of a page, for its class. */
-export const ApiItems = (item: () => new () => object) => ApiProperty({ type: item, isArray: true });
+// Nest knows a function that names a class by its own name, `type`.
+export const ApiItems = (item: () => new () => object) => ApiProperty({ type: () => item(), isArray: true });
 export const ApiNextCursor = () =>
   ApiNullable('integer', {
     description: 'The `cursor` of the next page; null on the last one',

@@ -1,0 +1,19 @@
+import { DomainError } from '../common';
+
+export const LONGEST_PERIOD_DAYS = 366;
+
+export class InvalidSalesPeriod extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor() {
+    super(`The period must end after it begins, and have ${LONGEST_PERIOD_DAYS} days at most`);
+  }
+}
+
+export class InvalidSalesCursor extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor() {
+    super('The cursor belongs to sales by something else');
+  }
+}

@@ -1,0 +1,272 @@
+import { type Sales, type SalesQuestion, SalesRollupService, SalesService } from '../src/sales';
+import { eventually } from './support/built-service';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface Page {
+  readonly total: Record<string, unknown>;
+  readonly items: readonly Record<string, unknown>[];
+  readonly next_cursor: string | null;
+}
+
+const EVERYTHING = ['day', 'country', 'version'] as const;
+
+let service: TestService;
+let staff: Staff;
+let user: TestUser;
+let today: string;
+
+beforeEach(async () => {
+  service = await startTestService();
+  staff = await createStaff(service, ['staff:system']);
+  user = await service.createUser({ balance: '1000000.00' });
+  today = await dayOf(0);
+});
+afterEach(() => service.close());
+
+const dayOf = async (offset: number): Promise<string> => {
+  const [{ day }] = await service.dataSource.query(
+    `SELECT to_char((now() AT TIME ZONE 'UTC')::date + $1::int, 'YYYY-MM-DD') AS day`,
+    [offset],
+  );
+  return day;
+};
+
+/** Of the last so many days: how many are over for a quarter of an hour. */
+const daysOver = async (count: number): Promise<number> => {
+  const [{ over }] = await service.dataSource.query(
+    `SELECT $1::int - ((now() AT TIME ZONE 'UTC')::date - ((now() - interval '15 min') AT TIME ZONE 'UTC')::date) AS over`,
+    [count],
+  );
+  return over;
+};
+
+async function buy(country: string, count: number) {
+  const { data, error } = await user.api.POST('/proxies/buy', {
+    body: { country, period: 30, count, version: '6', proxy_type: 'http' },
+  });
+  if (!data) throw new Error(JSON.stringify(error));
+  return data;
+}
+
+/** As if it had been closed so many days ago, at a time of that day. */
+const moveBack = (orderId: number | null | undefined, days: number, time = '12:00') =>
+  service.dataSource.query(
+    `UPDATE orders SET closed_at = (((now() AT TIME ZONE 'UTC')::date - $2::int) + $3::time) AT TIME ZONE 'UTC' WHERE id = $1`,
+    [orderId, days, time],
+  );
+
+/** By staff, as the ledger has it. */
+async function refund(orderId: number | null | undefined, amount: string, daysAgo = 0): Promise<void> {
+  await service.dataSource.query(
+    `WITH action AS (INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id),
+          refunded AS (UPDATE orders SET refunded = refunded + $2 WHERE id = $1)
+     INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id, created_at)
+     SELECT $3, 'refund', $1, $2, 0, id, now() - make_interval(days => $4) FROM action`,
+    [orderId, amount, user.id, daysAgo],
+  );
+}
+
+const ask = async (query: string): Promise<Page> => {
+  const { status, body } = await staff.get<Page>(`/staff/sales?${query}`);
+  expect([status, body]).toEqual([200, expect.any(Object)]);
+  return body;
+};
+const rollUp = () => service.app.get(SalesRollupService).rollUpWhenDue(0);
+const read = (question: SalesQuestion): Promise<Sales> => service.app.get(SalesService).read(question);
+
+/** Several days, with refunds, prolongations, and an order that was given back whole. */
+async function trade(): Promise<void> {
+  await service.control.setStock('6', 'us', 5000);
+  const old = await buy('ru', 2);
+  await moveBack(old.order_id, 40, '00:00');
+  const lastWeek = await buy('us', 3);
+  await moveBack(lastWeek.order_id, 7, '23:59:59.999');
+  const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+    params: { path: { proxy_id: old.proxies[0]?.id ?? '' } },
+    body: { period: 30 },
+  });
+  await moveBack(data?.order_id, 7, '00:00');
+  await refund(lastWeek.order_id, '25.08', 2);
+  await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+  await expect(buy('ru', 1)).rejects.toThrow();
+  await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
+  expect((await buy('ru', 3)).proxies).toHaveLength(1);
+}
+
+describe('Sales', () => {
+  it('are what orders took, less what was given back and what the provider took, to the kopeck', async () => {
+    const first = await buy('ru', 2);
+    await buy('ru', 1);
+    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: first.proxies[0]?.id ?? '' } },
+      body: { period: 30 },
+    });
+    expect(data?.price_charged).toBe('25.08');
+    await refund(first.order_id, '10.00');
+    // What the provider takes has four decimals: rounded one by one these would make 41.94.
+    await service.dataSource.query(`UPDATE orders SET provider_charge = 13.9849`);
+
+    const figures = {
+      orders: 3,
+      prolongations: 1,
+      proxies: 3,
+      sales: '100.32',
+      refunds: '10.00',
+      cost: '41.95',
+      margin: '48.37',
+    };
+    expect(await ask(`from=${today}&to=${await dayOf(1)}`)).toEqual({
+      total: figures,
+      items: [{ day: today, country: null, version: null, ...figures }],
+      next_cursor: null,
+    });
+    expect((await ask(`from=${today}&to=${await dayOf(1)}&by=version,country`)).items).toEqual([
+      { day: null, country: 'ru', version: '6', ...figures },
+    ]);
+  });
+
+  it('count on the day on which the order was closed, and refunds on that on which they were made', async () => {
+    await trade();
+    const { items } = await ask(`from=${await dayOf(-100)}&to=${await dayOf(1)}`);
+    const shown = items.map(({ day, orders, proxies, sales, refunds }) => ({
+      day,
+      orders,
+      proxies,
+      sales,
+      refunds,
+    }));
+    expect(shown).toEqual([
+      { day: today, orders: 1, proxies: 1, sales: '25.08', refunds: '0.00' },
+      { day: await dayOf(-2), orders: 0, proxies: 0, sales: '0.00', refunds: '25.08' },
+      { day: await dayOf(-7), orders: 2, proxies: 3, sales: '100.32', refunds: '0.00' },
+      { day: await dayOf(-40), orders: 1, proxies: 2, sales: '50.16', refunds: '0.00' },
+    ]);
+    expect((await ask(`from=${await dayOf(-7)}&to=${await dayOf(-2)}`)).items.map(({ day }) => day)).toEqual([
+      await dayOf(-7),
+    ]);
+  });
+
+  it('are nothing where nothing was sold', async () => {
+    expect(await ask('from=2001-01-01&to=2001-02-01&by=day,country,version')).toEqual({
+      total: {
+        orders: 0,
+        prolongations: 0,
+        proxies: 0,
+        sales: '0.00',
+        refunds: '0.00',
+        cost: '0.00',
+        margin: '0.00',
+      },
+      items: [],
+      next_cursor: null,
+    });
+  });
+
+  it.each(['day', 'country', 'version,day', 'day,country,version'])(
+    'are paged by %s, each row once, with the total of all on each page',
+    async (by) => {
+      await trade();
+      await rollUp();
+      const period = `from=${await dayOf(-100)}&to=${await dayOf(1)}&by=${by}`;
+      const whole = await ask(period);
+      const seen: unknown[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: Page = await ask(
+          `${period}&limit=1${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+        );
+        expect(page.items).toHaveLength(1);
+        expect(page.total).toEqual(whole.total);
+        seen.push(...page.items);
+        cursor = page.next_cursor;
+      } while (cursor !== null);
+      expect(seen).toEqual(whole.items);
+      expect(seen.length).toBeGreaterThan(0);
+    },
+  );
+
+  it.each([
+    ['from=2026-01-01&to=2026-01-01', 400],
+    ['from=2026-01-02&to=2026-01-01', 400],
+    ['from=2026-01-01&to=2027-01-03', 400],
+    ['from=2026-01-01&to=2026-02-01&cursor=ru/6', 400],
+    ['from=2026-02-30&to=2026-03-01', 422],
+    ['from=2026-01-01T00:00:00Z&to=2026-03-01', 422],
+    ['from=2026-01-01', 422],
+    ['from=2026-01-01&to=2026-02-01&by=', 422],
+    ['from=2026-01-01&to=2026-02-01&by=user', 422],
+    ['from=2026-01-01&to=2026-02-01&limit=201', 422],
+  ])('are not told when asked by %s', async (query, status) => {
+    expect((await staff.get(`/staff/sales?${query}`)).status).toBe(status);
+  });
+});
+
+describe('A day that is over', () => {
+  it('is summed up by the job, to what was read before, and read from there', async () => {
+    await trade();
+    const question = { from: await dayOf(-100), to: await dayOf(1), by: EVERYTHING };
+    const live = await read(question);
+    expect(await rollUp()).toEqual({ days: await daysOver(41) });
+    expect(await read(question)).toEqual(live);
+    await service.audit();
+
+    const [rolled] = await service.dataSource.query(
+      `SELECT to_char(min(day), 'YYYY-MM-DD') AS first, to_char(max(day), 'YYYY-MM-DD') AS last, count(*)::int AS rows FROM sales_days`,
+    );
+    expect(rolled).toEqual({ first: await dayOf(-40), last: await dayOf(-2), rows: 4 });
+    await service.dataSource.query('UPDATE sales_days SET sales = sales + 1');
+    expect(Number((await read(question)).total.sales)).toBe(Number(live.total.sales) + 4);
+  });
+
+  it('is summed up once, also when another replica takes over from one that is held up', async () => {
+    await trade();
+    const { dataSource } = service;
+    const question = { from: await dayOf(-100), to: await dayOf(1), by: EVERYTHING };
+    const live = await read(question);
+    await dataSource.query('INSERT INTO sales_rollup VALUES (true, $1)', [await dayOf(-41)]);
+    const waitingFor = (count: number) =>
+      eventually(async () => {
+        const [{ waiting }] = await dataSource.query(
+          `SELECT count(*)::int AS waiting FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%UPDATE sales_rollup%'`,
+        );
+        return waiting === count;
+      });
+    const holdUp = dataSource.createQueryRunner();
+    await holdUp.startTransaction();
+    await holdUp.query('SELECT FROM sales_rollup FOR UPDATE');
+    const first = rollUp();
+    await waitingFor(1);
+    expect(await new SalesRollupService(dataSource).rollUpWhenDue(0)).toBeNull();
+    await dataSource.query(`UPDATE job_runs SET leased_until = now() WHERE name = 'sales-days'`);
+    const second = new SalesRollupService(dataSource).rollUpWhenDue(0);
+    await waitingFor(2);
+    await holdUp.commitTransaction();
+    await holdUp.release();
+    // Who finds that the other one has come to the end gives up.
+    const outcomes = await Promise.allSettled([first, second]);
+    expect(outcomes.map(({ status }) => status)).toContain('fulfilled');
+    expect(await rollUp()).toEqual({ days: 0 });
+    expect(await read(question)).toEqual(live);
+    await service.audit();
+  });
+
+  it('is not summed up before all that was done on it is there', async () => {
+    await moveBack((await buy('ru', 1)).order_id, 1);
+    await rollUp();
+    const [{ rolled, settled }] = await service.dataSource.query(
+      `SELECT rolled_to::text AS rolled, ((now() - interval '15 min') AT TIME ZONE 'UTC')::date::text AS settled FROM sales_rollup`,
+    );
+    expect(rolled).toBe(settled);
+  });
+
+  it('waits for the first sale', async () => {
+    expect(await rollUp()).toEqual({ days: 0 });
+    await moveBack((await buy('ru', 1)).order_id, 3);
+    // The day before the first sale is one of them.
+    expect(await rollUp()).toEqual({ days: await daysOver(4) });
+    expect(await rollUp()).toEqual({ days: 0 });
+    await service.audit();
+  });
+});
