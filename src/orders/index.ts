@@ -1,6 +1,6 @@
 export { DispatcherService } from './dispatcher.service';
 export { type Idempotency, readIdempotency } from './idempotency';
-export { Order } from './order.entity';
+export { Order, type OrderKind, type OrderState, type OrderStep } from './order.entity';
 export { OrdersModule } from './orders.module';
 export { OrdersService } from './orders.service';
 export { IdempotencyKeyReused } from './orders.errors';

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { DateTimeField, StringField } from '../../common';
-import type { Target } from '../act';
+import { type Target, TARGET_PATTERN } from '../act';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, PRINTABLE } from './fields';
 
 export class ActionsQuery extends PageQuery {
@@ -10,7 +10,7 @@ export class ActionsQuery extends PageQuery {
   @StringField({ optional: true, maxLength: 100, pattern: PRINTABLE })
   action!: string | null;
 
-  @StringField({ optional: true, maxLength: 100, pattern: '^(user|token):[0-9]+$' })
+  @StringField({ optional: true, maxLength: 100, pattern: TARGET_PATTERN })
   target!: string | null;
 
   @DateTimeField({ optional: true })
