@@ -15,7 +15,7 @@ const allowed = {
   proxies: ['common', 'config', 'database', 'auth'],
   orders: ['common', 'config', 'database', 'provider', 'auth', 'ledger', 'pricing', 'catalog', 'proxies'],
   health: ['auth'],
-  staff: ['common', 'database', 'users', 'auth', 'ledger', 'orders'],
+  staff: ['common', 'database', 'users', 'auth', 'ledger', 'provider', 'orders'],
   audit: ['database', 'provider'],
   status: ['common', 'database', 'provider', 'orders'],
   sandbox: [],

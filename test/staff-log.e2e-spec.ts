@@ -59,6 +59,11 @@ const REQUESTS: Readonly<
   'POST /staff/users/{user_id}/debit': async () => ({ path: { user_id: customer.id }, body: POSTING }),
   'GET /staff/users/{user_id}/ledger': async () => ({ path: { user_id: customer.id } }),
   'GET /staff/users/{user_id}/statement': async () => ({ path: { user_id: customer.id }, query: PERIOD }),
+  'GET /staff/orders': async () => ({}),
+  'GET /staff/orders/{order_id}': async () => {
+    const { data } = await customer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    return { path: { order_id: data?.order_id ?? 0 } };
+  },
   'GET /staff/scopes': async () => ({}),
   'GET /staff/actions': async () => ({}),
 };

@@ -34,7 +34,7 @@ const COLUMNS = `users.id, username, tg_id, web_username, has_app, users.created
 /** Shorter ones have no trigram but at their beginning. */
 const SHORTEST_PART = 3;
 
-export const toUserRow = (user: User): UserRow => ({
+const toUserRow = (user: User): UserRow => ({
   id: user.id,
   username: user.username,
   tg_id: user.tgId,
@@ -113,15 +113,18 @@ export class StaffUsersService {
   async getProfile(userId: number): Promise<UserProfileRow> {
     const [profile] = await queryRows<UserProfileRow>(
       this.dataSource,
-      `SELECT ${COLUMNS}, available AS balance, held, spending.*, activity.*
+      `SELECT ${COLUMNS}, available AS balance, held, spent AS spent_total, spending.*,
+              (SELECT count(*) FROM orders
+                WHERE orders.user_id = users.id AND state IN ('reserved', 'submitting', 'confirming', 'review')) AS open_orders,
+              (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at
          FROM users JOIN accounts ON accounts.user_id = users.id,
-              LATERAL (SELECT coalesce(sum(-held_delta) FILTER (WHERE entry.created_at >= current_date), 0)::numeric(14,2) AS spent_today,
-                              coalesce(sum(-held_delta) FILTER (WHERE entry.created_at >= now() - interval '30 days'), 0)::numeric(14,2)
-                                AS spent_30_days,
-                              coalesce(sum(-held_delta), 0)::numeric(14,2) AS spent_total
-                         FROM ledger_entries entry WHERE entry.user_id = users.id AND kind = 'capture') AS spending,
-              LATERAL (SELECT count(*) FILTER (WHERE closed_at IS NULL) AS open_orders, max(orders.created_at) AS last_order_at
-                         FROM orders WHERE orders.user_id = users.id) AS activity
+              LATERAL (SELECT coalesce(sum(amount) FILTER (WHERE spent_at >= current_date), 0)::numeric(14,2) AS spent_today,
+                              coalesce(sum(amount), 0)::numeric(14,2) AS spent_30_days
+                         FROM (SELECT entry.created_at AS spent_at,
+                                      CASE kind WHEN 'capture' THEN -held_delta ELSE -available_delta END AS amount
+                                 FROM ledger_entries entry
+                                WHERE entry.user_id = users.id AND entry.created_at >= now() - interval '30 days'
+                                  AND kind IN ('capture', 'refund')) AS lately) AS spending
         WHERE users.id = $1`,
       [userId],
     );

@@ -84,7 +84,7 @@ export class LedgerEntryOut {
 
   @ApiProperty({
     type: 'string',
-    enum: ['topup', 'adjustment', 'hold', 'capture', 'release'],
+    enum: ['topup', 'adjustment', 'hold', 'capture', 'release', 'refund'],
     example: 'hold',
   })
   kind!: string;
