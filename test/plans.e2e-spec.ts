@@ -7,7 +7,7 @@ import { ActiveFlagsService } from '../src/proxies';
 import { StatusService } from '../src/status';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
-import { findWholeReads, recordStatements, type SentStatement } from './support/statement-plans';
+import { findWholeReads, recordStatements, type SentStatement } from '../bench/support/statement-plans';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 /** Tables that grow with the business: no statement of the service may read one of them from end to end. */

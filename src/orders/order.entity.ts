@@ -42,11 +42,11 @@ export interface DeliveredProxy {
 @Unique(['attempt'])
 @Index('orders_proxy_id_idx', ['proxyId'], { where: 'proxy_id IS NOT NULL' })
 @Index('orders_group_id_idx', ['groupId'])
-@Index('orders_in_review_idx', ['id'], { where: `state = 'review'` })
 @Index('orders_served_idx', ['userId', 'submittedAt'], { where: 'submitted_at IS NOT NULL' })
 @Index('orders_user_id_idx', ['userId', 'createdAt', 'id'])
 @Index('orders_created_at_idx', ['createdAt', 'id'])
 @Index('orders_state_idx', ['state', 'createdAt', 'id'], { where: `state <> 'completed'` })
+@Index('orders_user_state_idx', ['userId', 'state', 'createdAt', 'id'], { where: `state <> 'completed'` })
 @Index('orders_provider_order_id_idx', ['providerOrderId'], { where: 'provider_order_id IS NOT NULL' })
 @Index('orders_request_id_idx', ['requestId'], { where: 'request_id IS NOT NULL' })
 @Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {
