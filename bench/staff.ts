@@ -65,6 +65,7 @@ const ROUTES: readonly string[] = [
   '/users?query=7',
   '/users?query=qz',
   '/users?query=zzzzzz',
+  '/users?query=98765432',
   '/users?query=legacy',
   '/users?query=an&cursor={old user}',
   '/users/{someone}',
