@@ -27,7 +27,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   if (caller) return { token: kept, proxyId: await findFirstProxyId(app, caller.userId) };
 
   const users = app.get(UsersService);
-  const existing = (await users.list()).find((user) => user.webUsername === 'demo');
+  const existing = await users.findByWebUsername('demo');
   const user = existing ?? (await users.create({ username: 'demo', webUsername: 'demo' }));
   if (!existing) await app.get(LedgerService).credit(user.id, DEMO_BALANCE, 'demo');
   const { text } = await tokens.issue({ userId: user.id, scopes: ALL_SCOPES, name: 'demo' });

@@ -101,6 +101,30 @@ describe('the command line', () => {
       expect(await answerTo('users list')).toEqual(expect.arrayContaining([full, plain]));
     });
 
+    it('are found by a part of a name, a page at a time, and the log says that somebody looked', async () => {
+      const [one, two] = [
+        await insertUser({ webUsername: 'pager-1' }),
+        await insertUser({ webUsername: 'pager-2' }),
+      ];
+      expect(await answerTo('users list --query pager --limit 1')).toMatchObject([{ id: two }]);
+      expect(await answerTo(`users list --query pager --limit 1 --before ${two}`)).toMatchObject([
+        { id: one },
+      ]);
+      expect(
+        await query(
+          database,
+          `SELECT via, action, request, after FROM staff_actions ORDER BY id DESC LIMIT 1`,
+        ),
+      ).toEqual([
+        {
+          via: 'cli',
+          action: 'users.search',
+          request: { query: 'pager', limit: 1, before: two },
+          after: null,
+        },
+      ]);
+    });
+
     it('are blocked and unblocked, and the log says so, though not by whom', async () => {
       const userId = await insertUser();
       expect(await answerTo(`users block --user ${userId} --reason fraud`)).toMatchObject({
@@ -286,6 +310,49 @@ describe('the command line', () => {
 
     it('are those of users that there are', async () => {
       expect(await refusalOf('balance credit --user 999999 --amount 1 --reason test')).toBe('User not found');
+    });
+  });
+
+  describe('orders', () => {
+    it('are listed and shown, and the log says that somebody looked', async () => {
+      const userId = await insertUser();
+      const [order] = await query<{ id: number }>(
+        database,
+        `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held, provider,
+                             provider_price, deadline, next_look_at)
+         VALUES ($1, 'purchase', 'review', 'test.cli', 'ru', '6', 30, 1, 'http', 10, 10, 'px6', 8, now(), now())
+         RETURNING id::int`,
+        [userId],
+      );
+      const id = order?.id;
+      const listed = await answerTo<object[]>(
+        `orders list --user ${userId} --state review --kind purchase --from 2026-01-01T00:00:00Z --tag test.cli`,
+      );
+      expect(listed).toMatchObject([{ id, user_id: userId, state: 'review', created_at: MOMENT }]);
+      expect(await answerTo(`orders list --user ${userId} --before ${id}`)).toEqual([]);
+      expect(await answerTo(`orders show --id ${id}`)).toMatchObject({
+        ...listed[0],
+        history: [{ state: 'review', at: MOMENT }],
+        group: null,
+        entries: [],
+        upstream_calls: [],
+        proxies: [],
+        actions: [],
+      });
+      expect(
+        await query(
+          database,
+          `SELECT via, action, target_id AS target FROM staff_actions WHERE action LIKE 'orders.%' ORDER BY id`,
+        ),
+      ).toEqual([
+        { via: 'cli', action: 'orders.search', target: null },
+        { via: 'cli', action: 'orders.search', target: null },
+        { via: 'cli', action: 'orders.read', target: String(id) },
+      ]);
+      expect(await refusalOf('orders show --id 999999')).toBe('Order not found');
+      expect(await refusalOf('orders list --state closed')).toContain(
+        'Allowed choices are reserved, submitting',
+      );
     });
   });
 

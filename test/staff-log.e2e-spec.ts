@@ -139,6 +139,11 @@ const REQUESTS: Readonly<
     return { body: { add: RULE } };
   },
   'POST /staff/price-rules/{rule_id}/end': async () => ({ path: { rule_id: await addRule() }, body: REASON }),
+  'GET /staff/orders': async () => ({}),
+  'GET /staff/orders/{order_id}': async () => {
+    const { data } = await customer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    return { path: { order_id: data?.order_id ?? 0 } };
+  },
   'GET /staff/scopes': async () => ({}),
   'GET /staff/actions': async () => ({}),
 };

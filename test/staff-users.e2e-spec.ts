@@ -16,8 +16,13 @@ interface UsersPage {
 }
 interface Token {
   readonly id: number;
+  readonly name: string | null;
   readonly token: string;
   readonly revoked_at: string | null;
+}
+interface TokensPage {
+  readonly items: readonly Token[];
+  readonly next_cursor: number | null;
 }
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
@@ -165,6 +170,34 @@ describe('Users', () => {
       open_orders: 0,
       last_order_at: MOMENT,
     });
+    await service.dataSource.query(
+      `WITH old AS (
+         INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, unit_price, held, provider, provider_price,
+                             created_at, deadline, next_look_at)
+         SELECT user_id, kind, tag || '-old', country, version, period, 1, proxy_type, 100, 100, provider, provider_price,
+                created_at - interval '40 days', now() + interval '1 day', now() + interval '1 day'
+           FROM orders WHERE user_id = $1
+         RETURNING id)
+       INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, created_at)
+       SELECT $1, kind, old.id, available, held, now() - interval '40 days'
+         FROM old, (VALUES ('hold', -100, 100), ('capture', 0, -100)) AS entry (kind, available, held)`,
+      [user.id],
+    );
+    const refund = async (amount: number) =>
+      service.dataSource.query(
+        `WITH action AS (INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'test', '{}') RETURNING id)
+         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id)
+         SELECT $1, 'refund', (SELECT max(id) FROM orders WHERE user_id = $1), $2, 0, id FROM action`,
+        [user.id, amount],
+      );
+    await refund(10);
+    expect((await staff.get(`/staff/users/${user.id}`)).body).toMatchObject({
+      spent_today: (Number(spent) - 10).toFixed(2),
+      spent_30_days: (Number(spent) - 10).toFixed(2),
+      spent_total: (Number(spent) + 90).toFixed(2),
+      open_orders: 1,
+      last_order_at: body['last_order_at'],
+    });
     const fresh = await service.createUser({ balance: '0.00' });
     expect((await staff.get(`/staff/users/${fresh.id}`)).body).toMatchObject({
       spent_total: '0.00',
@@ -244,12 +277,29 @@ describe('Tokens', () => {
       daily_limit: '500.00',
     });
     expect((await sendRaw(service.baseUrl, { path: '/me', token })).status).toBe(200);
-    const { body: listed } = await staff.get<Token[]>(`/staff/users/${user.id}/tokens`);
-    expect(listed).toContainEqual({ ...rest, last_used_at: MOMENT });
+    const { body: listed } = await staff.get<TokensPage>(`/staff/users/${user.id}/tokens`);
+    expect(listed.items).toContainEqual({ ...rest, last_used_at: MOMENT });
     const log = await service.dataSource.query<{ line: string }[]>(
       'SELECT staff_actions::text AS line FROM staff_actions',
     );
     expect(JSON.stringify([listed, log])).not.toContain(token.slice(4));
+  });
+
+  it('are paged from the oldest to the newest', async () => {
+    const user = await service.createUser({ scopes: [] });
+    for (let n = 0; n < 4; n += 1) await issue(user.id, { scopes: ['profile:read'], name: `paged ${n}` });
+    const names: (string | null)[] = [];
+    let cursor: number | null = null;
+    do {
+      const { body }: { body: TokensPage } = await staff.get<TokensPage>(
+        `/staff/users/${user.id}/tokens?limit=2${cursor === null ? '' : `&cursor=${cursor}`}`,
+      );
+      names.push(...body.items.map(({ name }) => name));
+      cursor = body.next_cursor;
+    } while (cursor !== null);
+    expect(names).toEqual([null, 'paged 0', 'paged 1', 'paged 2', 'paged 3']);
+    const refused = await staff.get(`/staff/users/${user.id}/tokens?limit=201`);
+    expect(refused.status).toBe(422);
   });
 
   it('grant nothing that the token of their issuer lacks', async () => {

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
-import { DataSource, type EntityManager, Repository } from 'typeorm';
+import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
 import { queryRows, violatedConstraint } from '../database';
 import { ApiToken } from './api-token.entity';
@@ -70,8 +70,13 @@ export class TokensService {
     }
   }
 
-  list(userId: number): Promise<ApiToken[]> {
-    return this.tokens.find({ where: { userId }, order: { id: 'ASC' } });
+  /** A page of a user's tokens, by id. @param page.cursor the id of the last token of the page before */
+  list(userId: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
+    return this.tokens.find({
+      where: { userId, id: MoreThan(page.cursor ?? 0) },
+      order: { id: 'ASC' },
+      take: page.limit,
+    });
   }
 
   /**

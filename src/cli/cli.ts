@@ -11,15 +11,19 @@ import { acquireResources } from '../resources';
 import { type SalesQuestion, SalesService } from '../sales';
 import {
   Act,
+  ORDER_KINDS,
+  ORDER_STATES,
+  type OrderFilter,
   StaffBalanceService,
+  StaffLog,
+  StaffOrdersService,
   StaffPricesService,
   StaffTokensService,
   StaffUsersService,
+  type Target,
   toPriceRuleRow,
-  toUserRow,
 } from '../staff';
 import { StatusService } from '../status';
-import { UsersService } from '../users';
 import {
   parseAmount,
   parseDay,
@@ -99,6 +103,33 @@ async function withServices(
   }
 }
 
+/** The same for what only shows: the log has it before it is printed. */
+const show = (
+  action: string,
+  target: Target | null,
+  request: object,
+  useCase: (app: INestApplicationContext) => Promise<unknown>,
+): Promise<void> =>
+  withServices(async (app) => {
+    const shown = await useCase(app);
+    await app.get(StaffLog).read(Act.onCommandLine(action, target, request));
+    return shown;
+  });
+
+const LONGEST_LIST = 1000;
+
+interface ListOptions {
+  readonly before?: number;
+  readonly limit: number;
+}
+
+const withListOptions = (command: Command): Command =>
+  command
+    .option('--before <id>', 'older ones only: the next page', parseId)
+    .option('--limit <count>', 'so many at most', parseId, LONGEST_LIST);
+
+const toPage = ({ before, limit }: ListOptions) => ({ cursor: before ?? null, limit });
+
 export function createCli(): Command {
   const cli = new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
@@ -130,9 +161,14 @@ export function createCli(): Command {
         }),
       );
   }
-  users
-    .command('list')
-    .action(() => withServices(async (app) => (await app.get(UsersService).list()).map(toUserRow)));
+  withListOptions(users.command('list'))
+    .description('The newest first')
+    .option('--query <part>', 'of a name or number, or a whole id', parseText)
+    .action((options: ListOptions & { query?: string }) =>
+      show('users.search', null, options, (app) =>
+        app.get(StaffUsersService).search(options.query ?? null, toPage(options)),
+      ),
+    );
 
   const tokens = cli.command('tokens').description('API tokens');
   tokens
@@ -173,7 +209,14 @@ export function createCli(): Command {
   tokens
     .command('list')
     .requiredOption('--user <id>', 'whose', parseId)
-    .action(({ user }: { user: number }) => withServices((app) => app.get(StaffTokensService).list(user)));
+    .option('--after <id>', 'newer ones only: the next page', parseId)
+    .action((options: { user: number; after?: number }) =>
+      show('tokens.list', { type: 'user', id: options.user }, options, (app) =>
+        app
+          .get(StaffTokensService)
+          .list(options.user, { cursor: options.after ?? null, limit: LONGEST_LIST }),
+      ),
+    );
   tokens
     .command('revoke')
     .requiredOption('--id <id>', 'of the token', parseId)
@@ -209,6 +252,36 @@ export function createCli(): Command {
       );
   }
 
+  const orders = cli.command('orders').description('Orders');
+  withListOptions(orders.command('list'))
+    .description('The last placed first')
+    .option('--user <id>', 'whose', parseId)
+    .addOption(new Option('--state <state>', '').choices(ORDER_STATES))
+    .addOption(new Option('--kind <kind>', '').choices(ORDER_KINDS))
+    .option('--from <moment>', 'placed then or later, e.g. 2027-01-31T09:00:00Z', parseMoment)
+    .option('--to <moment>', 'placed before', parseMoment)
+    .option('--tag <tag>', 'its own, or the one under which it went to the provider', parseText)
+    .option('--provider-order-id <id>', 'its number at the provider', parseText)
+    .option(
+      '--provider-proxy-id <id>',
+      'of a proxy that it delivered or prolonged, at the provider',
+      parseText,
+    )
+    .option('--host <address>', 'of a proxy that it delivered or prolonged', parseText)
+    .option('--request-id <id>', 'of the request that placed it', parseText)
+    .action((options: ListOptions & OrderFilter & { user?: number }) =>
+      show('orders.search', null, options, (app) =>
+        app.get(StaffOrdersService).search({ ...options, userId: options.user }, toPage(options)),
+      ),
+    );
+  orders
+    .command('show')
+    .description('All that is known of an order')
+    .requiredOption('--id <id>', 'of the order', parseId)
+    .action(({ id }: { id: number }) =>
+      show('orders.read', { type: 'order', id }, { id }, (app) => app.get(StaffOrdersService).get(id)),
+    );
+
   const prices = cli.command('prices').description('Rules of the markup');
   prices
     .command('list')
@@ -217,10 +290,10 @@ export function createCli(): Command {
     .option('--user <id>', 'of this user alone', parseId)
     .option('--before <id>', 'older ones only: the next page', parseId)
     .action((options: { history?: boolean; user?: number; before?: number }) =>
-      withServices(async (app) => {
+      show('prices.list', null, options, async (app) => {
         const rules = await app
           .get(PriceRulesService)
-          .list({ ...options, userId: options.user, limit: 1000 });
+          .list({ ...options, userId: options.user, limit: LONGEST_LIST });
         return rules.map(toPriceRuleRow);
       }),
     );
@@ -233,7 +306,7 @@ export function createCli(): Command {
     .requiredOption('--period <days>', '', parseId)
     .option('--at <moment>', 'e.g. 2027-01-31T09:00:00Z; else now', parseMoment)
     .action((options: { user?: number; country?: string; version: IpVersion; period: number; at?: Date }) =>
-      withServices(async (app) => {
+      show('prices.which', null, options, async (app) => {
         const { user: userId = null, country, version, period } = options;
         const offer = { userId, country: country?.toLowerCase() ?? null, version, period };
         const { percent, rule, at } = await app.get(PriceRulesService).heldAt(offer, options.at);
@@ -271,7 +344,7 @@ export function createCli(): Command {
     .option('--markup <percent>', 'of the rule that is added', parseText)
     .option('--replaces <id>', 'the rule that is ended', parseId)
     .action(({ replaces, ...options }: RuleOptions & { replaces?: number }) =>
-      withServices((app) =>
+      show('prices.preview', null, { ...options, replaces }, (app) =>
         app.get(PricePreviewService).preview({
           add: Object.keys(options).length > 0 ? toRule(options) : undefined,
           end: replaces,
@@ -282,7 +355,7 @@ export function createCli(): Command {
   cli
     .command('status')
     .description('How the service stands: orders under way, the provider, the catalogue, jobs and replicas')
-    .action(() => withServices((app) => app.get(StatusService).read()));
+    .action(() => show('status.read', null, {}, (app) => app.get(StatusService).read()));
 
   cli
     .command('sales')
@@ -291,7 +364,7 @@ export function createCli(): Command {
     .requiredOption('--to <day>', 'itself not included; 366 days later at most', parseDay)
     .option('--by <list>', 'any of day, country and version, separated by commas', parseDimensions, ['day'])
     .action((question: SalesQuestion) =>
-      withServices(async (app) => {
+      show('sales.read', null, question, async (app) => {
         const { total, rows } = await app.get(SalesService).read(question);
         return { total, items: rows };
       }),

@@ -26,7 +26,7 @@ import {
   PostingRequest,
   StatementQuery,
 } from './dto/balance.dto';
-import { type Page, PageQuery, toPage } from './dto/fields';
+import { ApiLimitErrorResponse, type Page, PageQuery, toPage } from './dto/fields';
 import { type LedgerRow, StaffBalanceService } from './staff-balance.service';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { asCsv } from './statement-csv';
@@ -138,13 +138,7 @@ export class StaffBalanceController {
   @ApiUserId()
   @ApiOkResponse({ description: 'A page of entries, newest first', type: LedgerPage })
   @ApiUserNotFound()
-  @ApiValidationErrorResponse({
-    type: 'less_than_equal',
-    loc: ['query', 'limit'],
-    msg: 'Input should be less than or equal to 200',
-    input: '1000',
-    ctx: { le: 200 },
-  })
+  @ApiLimitErrorResponse()
   async ledger(
     @IdParam('user_id') userId: number,
     @Query() { cursor, limit }: PageQuery,

@@ -1,10 +1,9 @@
 import { Controller, Get, Inject, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { type CataloguedScope, ScopeCatalogue } from '../auth';
-import { ApiValidationErrorResponse } from '../common';
 import { parseTarget } from './act';
 import { type ActionOut, ActionsPage, ActionsQuery, ActionTarget } from './dto/action.dto';
-import { type Page, toPage } from './dto/fields';
+import { ApiLimitErrorResponse, type Page, toPage } from './dto/fields';
 import { ScopeOut } from './dto/scope.dto';
 import { StaffLog } from './staff-log';
 import { StaffRoute } from './staff-route';
@@ -41,13 +40,7 @@ export class LogController {
       'what was there before and after. `target` is for example `user:42`, `token:17` or `order:815`; `from` is included and `to` is not. Every line is kept for good.',
   })
   @ApiOkResponse({ description: 'A page of the log, newest first', type: ActionsPage })
-  @ApiValidationErrorResponse({
-    type: 'less_than_equal',
-    loc: ['query', 'limit'],
-    msg: 'Input should be less than or equal to 200',
-    input: '1000',
-    ctx: { le: 200 },
-  })
+  @ApiLimitErrorResponse()
   async search(@Query() query: ActionsQuery): Promise<Page<ActionOut>> {
     const { user_id: userId, action, target, from, to, cursor, limit } = query;
     const filter = { userId, action, target: target === null ? null : parseTarget(target), from, to };

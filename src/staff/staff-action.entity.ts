@@ -4,6 +4,7 @@ import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryGene
 @Entity('staff_actions')
 @Index('staff_actions_at_idx', ['at', 'id'])
 @Index('staff_actions_user_id_idx', ['userId', 'at', 'id'])
+@Index('staff_actions_user_action_idx', ['userId', 'action', 'at', 'id'])
 @Index('staff_actions_action_idx', ['action', 'at', 'id'])
 @Index('staff_actions_target_idx', ['targetType', 'targetId', 'at', 'id'])
 // Null counts as a value there, which TypeORM cannot describe.

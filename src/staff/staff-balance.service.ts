@@ -33,6 +33,17 @@ export interface LedgerRow {
   readonly created_at: Date;
 }
 
+export const SELECT_LEDGER_ROW = `
+  SELECT entry.id, entry.seq, entry.kind, available_delta, held_delta, available_after, held_after,
+         CASE WHEN orders.id IS NOT NULL
+              THEN json_build_object('id', orders.id, 'kind', orders.kind, 'state', orders.state) END AS "order",
+         CASE WHEN action.id IS NOT NULL
+              THEN json_build_object('id', action.id, 'via', action.via, 'user_id', action.user_id) END AS action,
+         entry.reason, entry.reference, entry.created_at
+    FROM ledger_entries entry
+    LEFT JOIN orders ON orders.id = entry.order_id
+    LEFT JOIN staff_actions action ON action.id = entry.action_id`;
+
 /** A line of a statement. */
 export interface StatementRow {
   readonly seq: number;
@@ -87,15 +98,7 @@ export class StaffBalanceService {
     await this.assertUser(userId);
     return queryRows<LedgerRow>(
       this.dataSource,
-      `SELECT entry.id, entry.seq, entry.kind, available_delta, held_delta, available_after, held_after,
-              CASE WHEN orders.id IS NOT NULL
-                   THEN json_build_object('id', orders.id, 'kind', orders.kind, 'state', orders.state) END AS "order",
-              CASE WHEN action.id IS NOT NULL
-                   THEN json_build_object('id', action.id, 'via', action.via, 'user_id', action.user_id) END AS action,
-              entry.reason, entry.reference, entry.created_at
-         FROM ledger_entries entry
-         LEFT JOIN orders ON orders.id = entry.order_id
-         LEFT JOIN staff_actions action ON action.id = entry.action_id
+      `${SELECT_LEDGER_ROW}
         WHERE entry.user_id = $1 AND entry.seq < $2
         ORDER BY entry.seq DESC LIMIT $3`,
       [userId, page.cursor ?? Number.MAX_SAFE_INTEGER, page.limit],

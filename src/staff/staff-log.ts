@@ -20,11 +20,13 @@ export interface LoggedChange {
 export type RecordChange = (change: LoggedChange) => Promise<number>;
 
 export interface ActionFilter {
-  readonly userId: number | null;
-  readonly action: string | null;
-  readonly target: Target | null;
-  readonly from: Date | null;
-  readonly to: Date | null;
+  readonly userId?: number | null;
+  readonly action?: string | null;
+  readonly target?: Target | null;
+  readonly from?: Date | null;
+  readonly to?: Date | null;
+  /** Leaves out what was only looked at. */
+  readonly changesOnly?: true;
 }
 
 /** The log of everything that staff do. */
@@ -94,7 +96,7 @@ export class StaffLog {
 
   /** A page of the log, newest first. @param cursor the id of the last line of the page before */
   search(
-    { userId, action, target, from, to }: ActionFilter,
+    { userId = null, action = null, target, from, to, changesOnly }: ActionFilter,
     page: { cursor: number | null; limit: number },
   ): Promise<ActionOut[]> {
     const parameters: unknown[] = [];
@@ -105,6 +107,7 @@ export class StaffLog {
       target && `target_type = ${given(target.type)} AND target_id = ${given(String(target.id))}`,
       from && `at >= ${given(from)}`,
       to && `at < ${given(to)}`,
+      changesOnly && 'after IS NOT NULL',
       page.cursor !== null &&
         `(at, id) < ((SELECT at FROM staff_actions WHERE id = ${given(page.cursor)}), ${given(page.cursor)})`,
     ].filter((condition) => typeof condition === 'string');

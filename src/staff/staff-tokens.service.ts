@@ -57,10 +57,10 @@ export class StaffTokensService {
     });
   }
 
-  /** @throws UserNotFound */
-  async list(userId: number): Promise<TokenRow[]> {
+  /** A page of a user's tokens, by id. @param page.cursor the id of the last token of the page before @throws UserNotFound */
+  async list(userId: number, page: { cursor: number | null; limit: number }): Promise<TokenRow[]> {
     if (!(await this.users.find(userId))) throw new UserNotFound();
-    return (await this.tokens.list(userId)).map(toTokenRow);
+    return (await this.tokens.list(userId, page)).map(toTokenRow);
   }
 
   /** Revoking twice keeps the first moment. @throws TokenNotFound */

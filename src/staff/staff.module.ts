@@ -8,17 +8,20 @@ import { SettlementModule } from '../orders';
 import { PricingModule } from '../pricing';
 import { SalesModule } from '../sales';
 import { StatusModule } from '../status';
+import { ProviderModule } from '../provider';
 import { UsersModule } from '../users';
 import { StaffBalanceController } from './balance.controller';
 import { StaffDecisionsController } from './decisions.controller';
 import { LogController } from './log.controller';
 import { StaffPricesController } from './prices.controller';
+import { StaffOrdersController } from './orders.controller';
 import { StaffAction } from './staff-action.entity';
 import { StaffBalanceService } from './staff-balance.service';
 import { StaffDecisionsService } from './staff-decisions.service';
 import { StaffLog } from './staff-log';
 import { StaffPostings } from './staff-postings';
 import { StaffPricesService } from './staff-prices.service';
+import { StaffOrdersService } from './staff-orders.service';
 import { StaffRoutesCheck } from './staff-routes.check';
 import { StaffTokensService } from './staff-tokens.service';
 import { StaffUsersService } from './staff-users.service';
@@ -38,6 +41,7 @@ import { StaffUsersController } from './users.controller';
     PricePreviewModule,
     StatusModule,
     SalesModule,
+    ProviderModule,
   ],
   controllers: [
     StaffUsersController,
@@ -46,6 +50,7 @@ import { StaffUsersController } from './users.controller';
     StaffDecisionsController,
     StaffPricesController,
     SystemController,
+    StaffOrdersController,
     LogController,
   ],
   providers: [
@@ -54,6 +59,7 @@ import { StaffUsersController } from './users.controller';
     StaffRoutesCheck,
     StaffBalanceService,
     StaffDecisionsService,
+    StaffOrdersService,
     StaffPricesService,
     StaffTokensService,
     StaffUsersService,
@@ -62,6 +68,7 @@ import { StaffUsersController } from './users.controller';
     StaffLog,
     StaffBalanceService,
     StaffDecisionsService,
+    StaffOrdersService,
     StaffPricesService,
     StaffTokensService,
     StaffUsersService,

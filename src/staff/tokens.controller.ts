@@ -1,8 +1,9 @@
-import { Body, Controller, Get, HttpCode, Inject, Post } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Inject, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
 import type { Act } from './act';
-import { IssuedToken, NewTokenRequest, TokenOut } from './dto/token.dto';
+import { ApiLimitErrorResponse, type Page, PageQuery, toPage } from './dto/fields';
+import { IssuedToken, NewTokenRequest, TokenOut, TokensPage } from './dto/token.dto';
 import { ReasonRequest } from './dto/user.dto';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffTokensService, type TokenRow } from './staff-tokens.service';
@@ -81,10 +82,14 @@ export class StaffTokensController {
       'For support, to see which tokens somebody has, what they may do and when they were last used. Oldest first, never their text.',
   })
   @ApiUserId()
-  @ApiOkResponse({ description: 'All tokens of the user, by id', type: [TokenOut] })
+  @ApiOkResponse({ description: 'A page of tokens, by id', type: TokensPage })
   @ApiUserNotFound()
-  list(@IdParam('user_id') userId: number): Promise<TokenRow[]> {
-    return this.tokens.list(userId);
+  @ApiLimitErrorResponse()
+  async list(
+    @IdParam('user_id') userId: number,
+    @Query() { cursor, limit }: PageQuery,
+  ): Promise<Page<TokenRow>> {
+    return toPage(await this.tokens.list(userId, { cursor, limit: limit + 1 }), limit, ({ id }) => id);
   }
 
   @Post('tokens/:token_id/revoke')

@@ -2,7 +2,7 @@ import { Body, Controller, Get, HttpCode, Inject, Post, Query } from '@nestjs/co
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
 import type { Act } from './act';
-import { type Page, toPage } from './dto/fields';
+import { ApiLimitErrorResponse, type Page, toPage } from './dto/fields';
 import { NewUserRequest, ReasonRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './dto/user.dto';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffUsersService, type UserProfileRow, type UserRow } from './staff-users.service';
@@ -63,13 +63,7 @@ export class StaffUsersController {
       'A part of one or two characters counts at the beginning alone. Without `query`: all users. Newest first.',
   })
   @ApiOkResponse({ description: 'A page of users, newest first', type: UsersPage })
-  @ApiValidationErrorResponse({
-    type: 'less_than_equal',
-    loc: ['query', 'limit'],
-    msg: 'Input should be less than or equal to 200',
-    input: '1000',
-    ctx: { le: 200 },
-  })
+  @ApiLimitErrorResponse()
   async search(@Query() { query, cursor, limit }: UsersQuery): Promise<Page<UserRow>> {
     return toPage(await this.users.search(query, { cursor, limit: limit + 1 }), limit, ({ id }) => id);
   }

@@ -73,12 +73,12 @@ export class UsersService {
     return { before, after };
   }
 
-  list(): Promise<User[]> {
-    return this.users.find({ order: { id: 'ASC' } });
-  }
-
   find(id: number): Promise<User | null> {
     return this.users.findOneBy({ id });
+  }
+
+  findByWebUsername(webUsername: string): Promise<User | null> {
+    return this.users.findOneBy({ webUsername });
   }
 
   /** Read in one statement: the balance belongs to the same moment as the rest. */

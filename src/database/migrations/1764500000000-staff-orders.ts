@@ -27,6 +27,9 @@ export class StaffOrders1764500000000 implements MigrationInterface {
       CREATE INDEX orders_created_at_idx ON orders (created_at, id);
       -- Nearly all orders are completed: they are found by their time.
       CREATE INDEX orders_state_idx ON orders (state, created_at, id) WHERE state <> 'completed';
+      CREATE INDEX orders_user_state_idx ON orders (user_id, state, created_at, id) WHERE state <> 'completed';
+      -- The one by state does as well.
+      DROP INDEX orders_in_review_idx;
       CREATE INDEX orders_provider_order_id_idx ON orders (provider_order_id) WHERE provider_order_id IS NOT NULL;
       CREATE INDEX orders_request_id_idx ON orders (request_id) WHERE request_id IS NOT NULL;
       CREATE INDEX proxies_host_idx ON proxies (host, order_id);
@@ -55,6 +58,7 @@ export class StaffOrders1764500000000 implements MigrationInterface {
       CREATE UNIQUE INDEX ledger_entries_order_id_kind_key ON ledger_entries (order_id, kind, action_id) NULLS NOT DISTINCT
         WHERE order_id IS NOT NULL;
 
+      CREATE INDEX staff_actions_user_action_idx ON staff_actions (user_id, action, at, id);
       -- On the command line there is no user, and a key counts there as well.
       DROP INDEX staff_actions_idempotency_key;
       CREATE UNIQUE INDEX staff_actions_idempotency_key ON staff_actions (user_id, idempotency_key) NULLS NOT DISTINCT
@@ -145,8 +149,9 @@ export class StaffOrders1764500000000 implements MigrationInterface {
             ELSE false
           END);
       ALTER TABLE accounts DROP COLUMN spent;
-      DROP INDEX proxies_host_idx, orders_request_id_idx, orders_provider_order_id_idx, orders_state_idx, orders_created_at_idx,
-                 orders_user_id_idx;
+      DROP INDEX staff_actions_user_action_idx, proxies_host_idx, orders_request_id_idx, orders_provider_order_id_idx,
+                 orders_user_state_idx, orders_state_idx, orders_created_at_idx, orders_user_id_idx;
+      CREATE INDEX orders_in_review_idx ON orders (id) WHERE state = 'review';
       CREATE INDEX orders_user_id_idx ON orders (user_id, id);
       ALTER TABLE orders DROP COLUMN history, DROP COLUMN refunded;
     `);

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IntegerField, StringField } from '../../common';
+import { ApiValidationErrorResponse, IntegerField, StringField } from '../../common';
 
 /** Text that a person reads: not blank, without control characters. */
 export const PRINTABLE = '^(?=.*\\S)\\P{Cc}+$';
@@ -30,7 +30,7 @@ const DEFAULT_LIMIT = 50;
 /** How many items a page has. */
 export const LimitField = () => IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT });
 
-/** What every list is asked with. */
+/** What every list is asked with; `ApiLimitErrorResponse` describes what is refused. */
 export class PageQuery {
   @IdField({ optional: true })
   cursor!: number | null;
@@ -38,6 +38,15 @@ export class PageQuery {
   @LimitField()
   limit!: number;
 }
+
+export const ApiLimitErrorResponse = () =>
+  ApiValidationErrorResponse({
+    type: 'less_than_equal',
+    loc: ['query', 'limit'],
+    msg: `Input should be less than or equal to ${MAX_LIMIT}`,
+    input: '1000',
+    ctx: { le: MAX_LIMIT },
+  });
 
 export interface Page<Item, Cursor = number> {
   readonly items: readonly Item[];

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../../auth';
 import { AmountField, DateTimeField, type Money, StringListField } from '../../common';
-import { ApiNullable, TextField } from './fields';
+import { ApiItems, ApiNextCursor, ApiNullable, TextField } from './fields';
 
 const EVERY_SCOPE = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];
 const MOST_NETWORKS = 50;
@@ -77,6 +77,14 @@ export class TokenOut {
     example: '500.00',
   })
   daily_limit!: string | null;
+}
+
+export class TokensPage {
+  @ApiItems(() => TokenOut)
+  items!: readonly TokenOut[];
+
+  @ApiNextCursor()
+  next_cursor!: number | null;
 }
 
 export class IssuedToken extends TokenOut {

@@ -70,13 +70,13 @@ export class UserProfile extends UserOut {
   @ApiAmount('held for orders whose outcome is open', '0.00')
   held!: string;
 
-  @ApiAmount('spent since midnight, UTC', '25.08')
+  @ApiAmount('spent since midnight, UTC, less what was refunded since', '25.08')
   spent_today!: string;
 
-  @ApiAmount('spent in the last 30 days', '75.24')
+  @ApiAmount('spent in the last 30 days, less what was refunded in them', '75.24')
   spent_30_days!: string;
 
-  @ApiAmount('spent ever', '75.24')
+  @ApiAmount('spent ever, less what was refunded', '75.24')
   spent_total!: string;
 
   @ApiProperty({ type: 'integer', description: 'Orders whose outcome is open', example: 0 })

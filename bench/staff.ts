@@ -1,0 +1,192 @@
+import 'reflect-metadata';
+import type { AddressInfo } from 'node:net';
+import { parseArgs } from 'node:util';
+import { DataSource } from 'typeorm';
+import { createApplication } from '../src/application';
+import { ALL_STAFF_SCOPES, TokensService } from '../src/auth';
+import { readEnvironment } from '../src/config';
+import { migrate, queryRows } from '../src/database';
+import { failureLine } from '../src/failure-line';
+import { UsersService } from '../src/users';
+import { markdownTable, milliseconds } from './support/markdown';
+import { fillForStaff } from './support/staff-load';
+import { explain, recordStatements } from './support/statement-plans';
+import { median } from './support/statistics';
+
+/**
+ * What the lists and searches of staff cost on a large database: `node dist/bench/staff.js --database-url …`, a minute, on one that
+ * `bench:seed` has filled. The first time with `--fill`, which adds a busy customer and a long log and spoils the books.
+ */
+
+const REQUESTS = 20;
+const LOG_LINES = 3_000_000;
+const BUSY_ORDERS = 300_000;
+
+/** An upstream that is not there: nothing is to be done about the orders of a seeded database. */
+const QUIET = {
+  PX6_API_KEY: 'none',
+  PX6_BASE_URL: 'http://127.0.0.1:1',
+  LOG_LEVEL: 'error',
+  SWEEP_INTERVAL_SECONDS: '86400',
+  ACTIVE_FLAGS_INTERVAL_SECONDS: '86400',
+};
+
+/** The reads of a route: not what finds who asks, writes the log, or is done in the background at the same time. */
+const OF_THE_ROUTE =
+  /^\s*SELECT(?!.*(token_hash = |installation|catalogue_copies|provider_accounts|price_rules|job_runs|replica))/s;
+
+/** Values to ask for, by name. `common` are those of which there are most. */
+const SAMPLES = `
+  SELECT (SELECT user_id FROM accounts ORDER BY seq DESC LIMIT 1) AS busy,
+         (SELECT user_id FROM orders WHERE id = middle.id) AS someone,
+         middle.id AS "order", middle.tag, middle.request_id, provider_order_id,
+         (SELECT provider_proxy_id FROM proxies WHERE order_id = middle.id LIMIT 1) AS proxy,
+         (SELECT host FROM proxies WHERE order_id = middle.id LIMIT 1) AS host,
+         (SELECT (most_common_vals::text::text[])[1] FROM pg_stats WHERE tablename = 'proxies' AND attname = 'host') AS "common host",
+         (SELECT left(username, 4) FROM users WHERE id = middle.user_id) AS part,
+         (SELECT id FROM users ORDER BY id DESC OFFSET 100000 LIMIT 1) AS "old user",
+         to_char(middle.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "from",
+         to_char(middle.created_at + interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "to",
+         (SELECT to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') FROM staff_actions ORDER BY at DESC OFFSET 100000 LIMIT 1) AS "log from",
+         (SELECT to_char(at + interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') FROM staff_actions ORDER BY at DESC OFFSET 100000 LIMIT 1) AS "log to",
+         (SELECT id FROM orders WHERE created_at < middle.created_at ORDER BY created_at DESC LIMIT 1) AS "old order",
+         (SELECT group_id FROM orders WHERE group_id <> id LIMIT 1) AS grouped,
+         (SELECT tag FROM orders WHERE id = (SELECT group_id FROM orders WHERE group_id <> id LIMIT 1)) AS "group's tag"
+    FROM (SELECT * FROM orders WHERE kind = 'purchase' AND state = 'completed' AND user_id < (SELECT max(id) FROM users)
+             AND created_at < (SELECT max(created_at) - interval '60 days' FROM orders) ORDER BY created_at DESC LIMIT 1) AS middle`;
+
+/** Names in braces stand for the values above. */
+const ROUTES: readonly string[] = [
+  '/users',
+  '/users?cursor={old user}',
+  '/users?query={part}',
+  '/users?query=an',
+  '/users?query=a',
+  '/users?query=7',
+  '/users?query=qz',
+  '/users?query=zzzzzz',
+  '/users?query=98765432',
+  '/users?query=legacy',
+  '/users?query=an&cursor={old user}',
+  '/users/{someone}',
+  '/users/{busy}',
+  '/users/{someone}/tokens',
+  '/users/{busy}/tokens',
+  '/users/{someone}/ledger',
+  '/users/{busy}/ledger?limit=200',
+  '/users/{busy}/statement?from={from}&to={to}',
+  '/orders',
+  '/orders?limit=200&cursor={old order}',
+  '/orders?user_id={someone}',
+  '/orders?user_id={busy}',
+  '/orders?state=review',
+  '/orders?state=refunded',
+  '/orders?state=partial',
+  '/orders?state=reserved',
+  '/orders?state=completed',
+  '/orders?kind=prolongation',
+  '/orders?from={from}&to={to}',
+  '/orders?tag={tag}',
+  "/orders?tag={group's tag}",
+  '/orders?provider_order_id={provider_order_id}',
+  '/orders?provider_proxy_id={proxy}',
+  '/orders?host={host}',
+  '/orders?host={common host}',
+  '/orders?request_id={request_id}',
+  '/orders?user_id={someone}&state=completed',
+  '/orders?user_id={busy}&state=review',
+  '/orders?user_id={busy}&state=partial',
+  '/orders?user_id={busy}&kind=prolongation',
+  '/orders?user_id={busy}&from={from}&to={to}',
+  '/orders?state=partial&from={from}&to={to}',
+  '/orders?state=completed&from={from}&to={to}',
+  '/orders?state=refunded&kind=prolongation',
+  '/orders?state=review&kind=purchase',
+  '/orders?host={common host}&state=review',
+  '/orders?host={host}&user_id={someone}',
+  '/orders?host={common host}&user_id={busy}&from={from}&to={to}',
+  '/orders/{order}',
+  '/orders/{grouped}',
+  '/actions',
+  '/actions?user_id=2',
+  '/actions?action=orders.read',
+  '/actions?target=user:{someone}',
+  '/actions?from={log from}&to={log to}',
+  '/actions?user_id=2&action=balance.credit',
+  '/actions?user_id=2&action=users.read',
+  '/actions?user_id=2&target=user:{someone}',
+  '/actions?user_id=2&from={log from}&to={log to}',
+  '/actions?action=balance.credit&from={log from}&to={log to}',
+  '/actions?action=balance.credit&target=user:{someone}',
+];
+
+const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      'database-url': { type: 'string' },
+      fill: { type: 'boolean', default: false },
+      only: { type: 'string' },
+    },
+  });
+  const databaseUrl = values['database-url'];
+  if (databaseUrl === undefined) throw new Error('--database-url is missing');
+  await migrate(databaseUrl);
+  if (values.fill) await fillForStaff(databaseUrl, LOG_LINES, BUSY_ORDERS);
+  const environment = readEnvironment({ ...QUIET, DATABASE_URL: databaseUrl });
+  const app = await createApplication({
+    ...environment,
+    databaseUrl,
+    upstream: { apiKey: QUIET.PX6_API_KEY, baseUrl: QUIET.PX6_BASE_URL },
+  });
+  try {
+    await app.listen(0, '127.0.0.1');
+    const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}/staff`;
+    const dataSource = app.get(DataSource);
+    const { id } = await app.get(UsersService).create({ username: 'bench' });
+    const { text } = await app.get(TokensService).issue({ userId: id, scopes: ALL_STAFF_SCOPES });
+    const ask = async (path: string): Promise<number> => {
+      const begun = performance.now();
+      const answer = await fetch(baseUrl + path, { headers: { Authorization: `Bearer ${text}` } });
+      await answer.text();
+      if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}`);
+      return performance.now() - begun;
+    };
+    const [samples = {}] = await queryRows<Record<string, string | number | null>>(dataSource, SAMPLES);
+    const rows: string[][] = [];
+    for (const route of ROUTES.filter((one) => one.includes(values.only ?? ''))) {
+      const path = route.replaceAll(/\{([^}]+)\}/g, (_, name: string) =>
+        encodeURIComponent(String(samples[name])),
+      );
+      const sent = recordStatements(dataSource);
+      const first = await ask(path);
+      const asked = [...sent.values()].filter((statement) => OF_THE_ROUTE.test(statement.text));
+      const plans = [];
+      for (const statement of asked) plans.push(await explain(dataSource, statement));
+      const times: number[] = [];
+      for (let n = 0; n < REQUESTS; n += 1) times.push(await ask(path));
+      const reads = [...new Set(plans.flatMap((plan) => plan.reads))].join(', ');
+      const executionMs = plans.reduce((sum, plan) => sum + plan.executionMs, 0);
+      const row = [
+        `\`${route}\``,
+        reads,
+        milliseconds(executionMs),
+        milliseconds(first),
+        milliseconds(median(times)),
+      ];
+      progress(row.join(' | '));
+      rows.push(row);
+    }
+    process.stdout.write(
+      `${markdownTable(['GET /staff', 'reads', 'in the database', 'first request', `median of ${REQUESTS}`], rows)}\n`,
+    );
+  } finally {
+    await app.close();
+  }
+}
+
+main().catch((error: unknown) => {
+  progress(failureLine(error));
+  process.exitCode = 1;
+});

@@ -1,0 +1,476 @@
+import { eventually } from './support/built-service';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface OrderOut {
+  readonly id: number;
+  readonly user_id: number;
+  readonly kind: string;
+  readonly state: string;
+  readonly tag: string;
+  readonly provider_order_id: string | null;
+  readonly request_id: string | null;
+  readonly created_at: string;
+  readonly group_id: number | null;
+}
+interface OrdersPage {
+  readonly items: readonly OrderOut[];
+  readonly next_cursor: number | null;
+}
+interface OrderDetail extends OrderOut {
+  readonly history: readonly { readonly state: string; readonly at: string }[];
+  readonly group: { readonly upstream_tag: string | null; readonly order_ids: readonly number[] } | null;
+  readonly entries: readonly Record<string, unknown>[];
+  readonly upstream_calls: readonly {
+    readonly method: string;
+    readonly outcome: string;
+    readonly request: Record<string, string>;
+    readonly answer: unknown;
+  }[];
+  readonly proxies: readonly {
+    readonly id: number;
+    readonly provider_proxy_id: string;
+    readonly host: string;
+  }[];
+  readonly actions: readonly { readonly action: string; readonly after: object }[];
+}
+
+const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const ID = expect.any(Number);
+const NAME = expect.any(String);
+
+let service: TestService;
+let staff: Staff;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '10' } });
+  staff = await createStaff(service, ['staff:orders']);
+}, 30_000);
+afterAll(() => service.close());
+
+const read = async (id: number): Promise<OrderDetail> => {
+  const { status, body } = await staff.get<OrderDetail>(`/staff/orders/${id}`);
+  expect(status).toBe(200);
+  return body;
+};
+const search = async (query: Record<string, string>): Promise<OrdersPage> => {
+  const { status, body } = await staff.get<OrdersPage>(
+    `/staff/orders?${new URLSearchParams(query).toString()}`,
+  );
+  expect([query, status]).toEqual([query, 200]);
+  return body;
+};
+async function searchAll(query: Record<string, string>, limit = 200): Promise<OrderOut[]> {
+  const found: OrderOut[] = [];
+  let cursor: number | null = null;
+  do {
+    const page: OrdersPage = await search({
+      ...query,
+      limit: String(limit),
+      ...(cursor !== null && { cursor: String(cursor) }),
+    });
+    expect(page.items.length).toBeLessThanOrEqual(limit);
+    found.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return found;
+}
+
+async function buy(user: TestUser, count = 1, key?: string) {
+  const { data } = await user.api.POST('/proxies/buy', {
+    body: { country: 'ru', period: 30, count },
+    ...(key !== undefined && { params: { header: { 'Idempotency-Key': key } } }),
+  });
+  return { orderId: data?.order_id ?? 0, proxies: data?.proxies ?? [] };
+}
+
+async function prolong(user: TestUser, proxyId: string): Promise<number> {
+  const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+    params: { path: { proxy_id: proxyId } },
+    body: { period: 30 },
+  });
+  return data?.order_id ?? 0;
+}
+
+const pauseCalls = (interval: string) =>
+  service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
+
+/** Orders that wait at the same moment travel in one call. */
+async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
+  const open = async () => {
+    const [row] = await service.dataSource.query<{ count: number }[]>(
+      `SELECT count(*) AS count FROM orders WHERE state = 'reserved'`,
+    );
+    return row?.count ?? 0;
+  };
+  await pauseCalls('1 second');
+  const orders = users.map((user) => buy(user));
+  await eventually(async () => {
+    await pauseCalls('1 second');
+    return (await open()) >= users.length;
+  });
+  await pauseCalls('0');
+  return (await Promise.all(orders)).map(({ orderId }) => orderId);
+}
+
+describe('An order', () => {
+  it('is shown with all that is known of it', async () => {
+    const user = await service.createUser();
+    const { orderId, proxies } = await buy(user, 2, 'once');
+    const order = await read(orderId);
+    const [account] = await service.dataSource.query<{ available: string }[]>(
+      'SELECT available FROM accounts WHERE user_id = $1',
+      [user.id],
+    );
+    expect(order).toEqual({
+      id: orderId,
+      user_id: user.id,
+      kind: 'purchase',
+      state: 'completed',
+      tag: expect.stringMatching(new RegExp(`^prs\\.\\w+\\.u${user.id}\\.o${orderId}$`)),
+      country: 'ru',
+      version: '6',
+      period: 30,
+      count: 2,
+      proxy_type: 'http',
+      proxy_id: null,
+      unit_price: '25.08',
+      held: '50.16',
+      captured: '50.16',
+      released: '0.00',
+      refunded: '0.00',
+      provider_order_id: NAME,
+      failure: null,
+      request_id: NAME,
+      created_at: MOMENT,
+      submitted_at: MOMENT,
+      closed_at: MOMENT,
+      group_id: orderId,
+      markup_percent: '20.0000',
+      price_rule_id: null,
+      provider: 'px6',
+      provider_price: '41.8000',
+      provider_charge: '41.8000',
+      date_end_before: null,
+      deadline: MOMENT,
+      next_look_at: MOMENT,
+      looks: 0,
+      nothing_seen_since: null,
+      token_id: ID,
+      idempotency_key: 'once',
+      history: ['reserved', 'submitting', 'completed'].map((state) => ({ state, at: MOMENT })),
+      group: { upstream_tag: order.tag, order_ids: [orderId] },
+      entries: [
+        expect.objectContaining({ kind: 'hold', available_after: account?.available, held_after: '50.16' }),
+        expect.objectContaining({ kind: 'capture', available_after: account?.available, held_after: '0.00' }),
+      ],
+      upstream_calls: [
+        {
+          id: ID,
+          method: 'buy',
+          request: {
+            count: '2',
+            period: '30',
+            country: 'ru',
+            version: '6',
+            type: 'http',
+            descr: order.tag,
+          },
+          outcome: 'done',
+          http_status: 200,
+          answer: expect.objectContaining({ status: 'yes', count: 2 }),
+          duration_ms: ID,
+          created_at: MOMENT,
+        },
+      ],
+      proxies: proxies.map(({ id, host, port }) => ({
+        id: Number(id),
+        provider_proxy_id: NAME,
+        host,
+        port,
+        active: true,
+        date_end: MOMENT,
+        withdrawn_at: null,
+        assigned_action_id: null,
+      })),
+      actions: [],
+    });
+    expect(order.history.map(({ at }) => at)).toEqual(order.history.map(({ at }) => at).sort());
+  });
+
+  it('of a prolongation has the proxy, and what was asked of the provider', async () => {
+    const user = await service.createUser();
+    const { proxies, orderId: purchaseId } = await buy(user);
+    const [proxy] = proxies;
+    const order = await read(await prolong(user, proxy?.id ?? ''));
+    expect(order).toMatchObject({
+      kind: 'prolongation',
+      state: 'completed',
+      proxy_id: Number(proxy?.id),
+      date_end_before: MOMENT,
+      group: { upstream_tag: null, order_ids: [order.id] },
+      proxies: [{ id: Number(proxy?.id), host: proxy?.host }],
+    });
+    const { tag } = await read(purchaseId);
+    expect(order.upstream_calls).toMatchObject([
+      { method: 'getproxy', request: { descr: tag }, outcome: 'done' },
+      { method: 'prolong', request: { ids: order.proxies[0]?.provider_proxy_id }, outcome: 'done' },
+    ]);
+  });
+
+  it('that was refused has what was answered, and the money back', async () => {
+    const user = await service.createUser();
+    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+    await buy(user);
+    const [{ id } = { id: 0 }] = await searchAll({ user_id: String(user.id) });
+    expect(await read(id)).toMatchObject({
+      state: 'refunded',
+      failure: 'out-of-stock',
+      captured: '0.00',
+      released: '25.08',
+      provider_charge: null,
+      history: [{ state: 'reserved' }, { state: 'submitting' }, { state: 'refunded' }],
+      entries: [{ kind: 'hold' }, { kind: 'release', held_after: '0.00' }],
+      upstream_calls: [{ method: 'buy', outcome: 'refused', answer: { status: 'no', error_id: 300 } }],
+      proxies: [],
+    });
+  });
+
+  it('that travelled with others names them, and is found by the tag that they went under', async () => {
+    const users = await Promise.all([service.createUser(), service.createUser(), service.createUser()]);
+    const ids = (await buyTogether(users)).sort((a, b) => a - b);
+    const [leader, member] = [await read(ids[0] ?? 0), await read(ids[2] ?? 0)];
+    const group = { upstream_tag: leader.tag, order_ids: ids };
+    expect([leader.group, member.group]).toEqual([group, group]);
+    expect(member.upstream_calls).toMatchObject([
+      { method: 'buy', request: { descr: leader.tag, count: '3' } },
+    ]);
+    expect(member.upstream_calls).toEqual(leader.upstream_calls);
+    expect(member.proxies).toHaveLength(1);
+    const idsFor = async (query: Record<string, string>) =>
+      (await searchAll(query)).map(({ id }) => id).sort((a, b) => a - b);
+    expect(await idsFor({ tag: leader.tag })).toEqual(ids);
+    expect(await idsFor({ tag: member.tag })).toEqual([member.id]);
+    expect(await idsFor({ tag: leader.tag, user_id: String(member.user_id) })).toEqual([member.id]);
+  });
+
+  it('has what staff changed of it, and the entries that this caused; not who looked at it', async () => {
+    const user = await service.createUser();
+    const { orderId } = await buy(user);
+    await read(orderId);
+    const [action] = await service.dataSource.query<{ id: number }[]>(
+      `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request, before, after)
+       VALUES ('api', $1, $2, 'orders.test', 'order', $3, 'test', '{}', '{}', '{"refunded": "1.00"}') RETURNING id`,
+      [staff.id, staff.tokenId, String(orderId)],
+    );
+    await service.dataSource.query(
+      `INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id)
+       VALUES ($1, 'refund', $2, 1, 0, $3)`,
+      [user.id, orderId, action?.id],
+    );
+    const order = await read(orderId);
+    expect(order.actions).toMatchObject([
+      {
+        id: action?.id,
+        action: 'orders.test',
+        user_id: staff.id,
+        reason: 'test',
+        after: { refunded: '1.00' },
+      },
+    ]);
+    expect(order.entries.at(-1)).toMatchObject({
+      kind: 'refund',
+      available_delta: '1.00',
+      action: { id: action?.id, via: 'api', user_id: staff.id },
+    });
+  });
+
+  it('never shows the key, a login or a password', async () => {
+    const secrets = await service.dataSource.query<{ login: string; password: string }[]>(
+      'SELECT DISTINCT login, password FROM proxies',
+    );
+    expect(secrets.length).toBeGreaterThan(5);
+    const orders = await searchAll({});
+    const methods = new Set<string>();
+    for (const { id } of orders) {
+      const order = await read(id);
+      const text = JSON.stringify(order);
+      expect(text).not.toContain(service.sandbox.apiKey);
+      for (const { login, password } of secrets) {
+        expect(text).not.toContain(`"${login}"`);
+        expect(text).not.toContain(password);
+      }
+      for (const { method } of order.upstream_calls) methods.add(method);
+    }
+    expect([...methods].sort()).toEqual(['buy', 'getproxy', 'prolong']);
+  });
+
+  it('has the latest calls alone, and of very long answers not the list', async () => {
+    const { orderId } = await buy(await service.createUser());
+    await service.dataSource.query(
+      `INSERT INTO upstream_calls (order_id, method, request, outcome, answer, duration_ms, created_at)
+       SELECT $1, 'getproxy', jsonb_build_object('n', n::text), 'done',
+              CASE WHEN n = 250 THEN jsonb_build_object('list_count', 1000, 'list', repeat('x', 30000)) END, 1,
+              now() + make_interval(secs => n)
+         FROM generate_series(1, 250) AS n`,
+      [orderId],
+    );
+    const { upstream_calls: calls } = await read(orderId);
+    expect(calls.map(({ request }) => request['n'])).toEqual(
+      Array.from({ length: 200 }, (_, n) => String(n + 51)),
+    );
+    expect(calls.at(-1)?.answer).toEqual({ list_count: 1000, list: 'omitted' });
+  });
+
+  it('is not found by a number that none has', async () => {
+    const { status, body } = await staff.get('/staff/orders/999999');
+    expect([status, body]).toEqual([404, { detail: 'Order not found' }]);
+    expect((await staff.get('/staff/orders/last')).status).toBe(422);
+  });
+
+  it('is for those alone who may see orders', async () => {
+    const clerk = await createStaff(service, ['staff:users', 'staff:balance', 'staff:audit']);
+    const customer = await service.createUser();
+    const { orderId } = await buy(customer);
+    for (const path of ['/staff/orders', `/staff/orders/${orderId}`]) {
+      expect((await clerk.get(path)).status).toBe(403);
+      const own = await fetch(service.baseUrl + path, {
+        headers: { Authorization: `Bearer ${customer.token}` },
+      });
+      expect(own.status).toBe(403);
+    }
+  });
+});
+
+describe('Orders', () => {
+  let orders: readonly OrderOut[];
+  let users: readonly TestUser[];
+
+  /** Nothing is sent from here on: what is open stays so. */
+  beforeAll(async () => {
+    users = await Promise.all([service.createUser(), service.createUser()]);
+    for (const user of users) {
+      const { proxies } = await buy(user, 2);
+      await prolong(user, proxies[0]?.id ?? '');
+    }
+    await pauseCalls('1 hour');
+    await service.dataSource.query(
+      `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id, unit_price, held, captured,
+                           released, provider, provider_price, request_id, created_at, closed_at, deadline, next_look_at)
+       SELECT owner, CASE WHEN proxy IS NULL THEN 'purchase' ELSE 'prolongation' END, state, format('test.%s.%s.%s', owner, state, n), 'ru', '6', 30,
+              2, 'http', proxy, 10, 20, captured, released, 'px6', 8, format('request-%s-%s', state, n),
+              now() - make_interval(hours => n), CASE WHEN captured + released > 0 THEN now() END, now() + interval '1 hour', now() + interval '1 hour'
+         FROM unnest($1::bigint[]) AS owner, generate_series(1, 6) AS n,
+              (VALUES ('reserved', 0, 0), ('submitting', 0, 0), ('confirming', 0, 0), ('review', 0, 0), ('completed', 20, 0),
+                      ('partial', 10, 10), ('refunded', 0, 20)) AS ends (state, captured, released),
+              LATERAL (SELECT CASE WHEN captured + released > 0 AND n < 3
+                                   THEN (SELECT min(id) FROM proxies WHERE user_id = owner) END AS proxy) AS prolonged`,
+      [users.map(({ id }) => id)],
+    );
+    orders = await searchAll({});
+  });
+
+  it('are sorted from the last placed, and none is missing', async () => {
+    const rows = await service.dataSource.query<{ id: number }[]>(
+      'SELECT id FROM orders ORDER BY created_at DESC, id DESC',
+    );
+    expect(orders.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+    expect(new Set(orders.map(({ state }) => state)).size).toBe(7);
+  });
+
+  it('are found by each filter and each two of them', async () => {
+    const [proxy] = await service.dataSource.query<{ host: string; provider_proxy_id: string; id: number }[]>(
+      'SELECT host, provider_proxy_id, id FROM proxies WHERE user_id = $1 ORDER BY id LIMIT 1',
+      [users[0]?.id],
+    );
+    const handled = await service.dataSource.query<{ id: number; host: string; provider_proxy_id: string }[]>(
+      `SELECT orders.id, host, provider_proxy_id FROM orders JOIN proxies ON proxies.order_id = orders.id OR proxies.id = orders.proxy_id`,
+    );
+    const handlers = (field: 'host' | 'provider_proxy_id', value: unknown): Set<number> =>
+      new Set(handled.filter((one) => one[field] === value).map(({ id }) => id));
+    const real = orders.find(({ provider_order_id: id, user_id: userId }) => id && userId === users[0]?.id);
+    const [from, to] = [orders[60]?.created_at ?? '', orders[20]?.created_at ?? ''];
+    const byHost = handlers('host', proxy?.host);
+    const byProxy = handlers('provider_proxy_id', proxy?.provider_proxy_id);
+    const filters: [string, string, (order: OrderOut) => boolean][] = [
+      ['user_id', String(users[0]?.id), (order) => order.user_id === users[0]?.id],
+      ...['reserved', 'submitting', 'confirming', 'review', 'completed', 'partial', 'refunded'].map(
+        (state): [string, string, (order: OrderOut) => boolean] => [
+          'state',
+          state,
+          (order) => order.state === state,
+        ],
+      ),
+      ['kind', 'purchase', ({ kind }) => kind === 'purchase'],
+      ['kind', 'prolongation', ({ kind }) => kind === 'prolongation'],
+      ['from', from, (order) => order.created_at >= from],
+      ['to', to, (order) => order.created_at < to],
+      ['tag', real?.tag ?? '', ({ tag }) => tag === real?.tag],
+      [
+        'provider_order_id',
+        real?.provider_order_id ?? '',
+        (order) => order.provider_order_id === real?.provider_order_id,
+      ],
+      ['provider_proxy_id', proxy?.provider_proxy_id ?? '', ({ id }) => byProxy.has(id)],
+      ['host', proxy?.host ?? '', ({ id }) => byHost.has(id)],
+      ['request_id', 'request-partial-2', (order) => order.request_id === 'request-partial-2'],
+    ];
+    for (const [name, value, fits] of filters) {
+      const expected = orders.filter(fits).map(({ id }) => id);
+      expect([name, expected.length > 0 && expected.length < orders.length]).toEqual([name, true]);
+      for (const [otherName, otherValue, alsoFits] of filters) {
+        if (otherName === name && otherValue !== value) continue;
+        const found = await search({ [name]: value, [otherName]: otherValue, limit: '200' });
+        const both = orders.filter((order) => fits(order) && alsoFits(order)).map(({ id }) => id);
+        expect([name, otherName, found.items.map(({ id }) => id)]).toEqual([name, otherName, both]);
+      }
+    }
+  });
+
+  it.each([1, 3, 200])('are paged by %d without gaps, also when many are of one moment', async (limit) => {
+    const query = { user_id: String(users[1]?.id), ...(limit === 1 && { state: 'refunded' }) };
+    await service.dataSource.query(
+      `UPDATE orders SET created_at = date_trunc('day', created_at) WHERE user_id = $1 AND tag LIKE 'test.%'`,
+      [users[1]?.id],
+    );
+    const rows = await service.dataSource.query<{ id: number }[]>(
+      `SELECT id FROM orders WHERE user_id = $1 AND ($2::text IS NULL OR state = $2) ORDER BY created_at DESC, id DESC`,
+      [users[1]?.id, query.state ?? null],
+    );
+    expect((await searchAll(query, limit)).map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+  });
+
+  it('are none when nothing fits', async () => {
+    for (const query of [
+      { tag: 'prs.none' },
+      { host: '203.0.113.255' },
+      { provider_proxy_id: '0' },
+      { provider_order_id: '0' },
+      { request_id: 'none' },
+      { user_id: '999999' },
+      { cursor: '999999' },
+    ]) {
+      expect([query, await search(query)]).toEqual([query, { items: [], next_cursor: null }]);
+    }
+  });
+
+  it.each([
+    ['limit=201', 'less_than_equal', 'limit'],
+    ['limit=0', 'greater_than', 'limit'],
+    ['cursor=x', 'int_parsing', 'cursor'],
+    ['user_id=0', 'greater_than', 'user_id'],
+    ['state=closed', 'string_pattern_mismatch', 'state'],
+    ['kind=refund', 'string_pattern_mismatch', 'kind'],
+    ['from=yesterday', 'datetime_parsing', 'from'],
+    ['to=2026-11-21T12:00:00', 'timezone_aware', 'to'],
+    ['tag=', 'string_pattern_mismatch', 'tag'],
+    ['host=%00', 'string_pattern_mismatch', 'host'],
+    [`request_id=${'a'.repeat(101)}`, 'string_too_long', 'request_id'],
+  ])('are not searched by %s', async (query, type, field) => {
+    const { status, body } = await staff.get(`/staff/orders?${query}`);
+    expect([status, body['detail']]).toEqual([
+      422,
+      [expect.objectContaining({ type, loc: ['query', field] })],
+    ]);
+  });
+});
