@@ -4,11 +4,9 @@ import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common
 import type { Act } from './act';
 import { IssuedToken, NewTokenRequest, TokenOut } from './dto/token.dto';
 import { ReasonRequest } from './dto/user.dto';
+import { ApiUserId, ApiUserNotFound } from './dto/user-id';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffTokensService, type TokenRow } from './staff-tokens.service';
-
-const ApiUserId = () => ApiParam({ name: 'user_id', schema: { type: 'integer' }, example: 42 });
-const ApiUserNotFound = () => ApiErrorResponse(404, 'There is no such user', 'User not found');
 
 @ApiTags('Tokens')
 @Controller('staff')
@@ -83,6 +81,12 @@ export class StaffTokensController {
   @ApiUserId()
   @ApiOkResponse({ description: 'All tokens of the user, by id', type: [TokenOut] })
   @ApiUserNotFound()
+  @ApiValidationErrorResponse({
+    type: 'int_parsing',
+    loc: ['path', 'user_id'],
+    msg: 'Input should be a valid integer, unable to parse string as an integer',
+    input: 'boris',
+  })
   list(@IdParam('user_id') userId: number): Promise<TokenRow[]> {
     return this.tokens.list(userId);
   }
@@ -97,7 +101,7 @@ export class StaffTokensController {
     description:
       'For support, when a token was lost or is no longer needed: the next request with it is answered 401, on every replica. Revoking twice keeps the first moment.',
   })
-  @ApiParam({ name: 'token_id', schema: { type: 'integer' }, example: 17 })
+  @ApiParam({ name: 'token_id', schema: { type: 'integer' }, description: 'Id of the token' })
   @ApiBody({ type: ReasonRequest, examples: { lost: { value: { reason: 'Laptop lost, ticket 816' } } } })
   @ApiOkResponse({ description: 'The token', type: TokenOut })
   @ApiErrorResponse(404, 'There is no such token', 'Token not found')

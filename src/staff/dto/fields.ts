@@ -29,9 +29,11 @@ const DEFAULT_LIMIT = 50;
 
 /** What every list is asked with. */
 export class PageQuery {
+  @ApiProperty({ description: '`next_cursor` of the page before; without it: the first page' })
   @IdField({ optional: true })
   cursor!: number | null;
 
+  @ApiProperty({ description: 'How many there are on a page at most' })
   @IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })
   limit!: number;
 }
@@ -53,7 +55,9 @@ export function toPage<Item>(
 }
 
 /** The two fields of a page, for its class. */
-export const ApiItems = (item: () => new () => object) => ApiProperty({ type: item, isArray: true });
+export const ApiItems = (item: () => new () => object) =>
+  // Nest tells a function that gives a class from the class by this name of it.
+  ApiProperty({ type: () => item(), isArray: true });
 export const ApiNextCursor = () =>
   ApiNullable('integer', {
     description: 'The `cursor` of the next page; null on the last one',
