@@ -87,9 +87,9 @@ function serve(app: NestExpressApplication, described: Interface, prefix: string
     swaggerOptions: {
       persistAuthorization: true,
       displayRequestDuration: true,
+      // Without the bar at the top, which brings a style along, and the badge at the bottom, which has descriptions judged by a service elsewhere.
+      layout: 'BaseLayout',
       tryItOutEnabled: true,
-      // Else the page has its description judged elsewhere, as soon as it is not on localhost.
-      validatorUrl: null,
     },
   });
 }
