@@ -25,7 +25,6 @@ const HOT: Readonly<Record<string, string>> = {
   'placing an order': `'hold', id, -held`,
   'an order': 'WHERE (("Order"."id" = $1))',
   'the next orders of the line': 'company AS',
-  'what became of orders elsewhere': 'SELECT id, state FROM orders',
   'delivering a purchase': 'handed AS MATERIALIZED',
   'giving money back': `'release', id, held, -held`,
   'what is due for a look': 'due AS MATERIALIZED',

@@ -141,13 +141,13 @@ describe('A token', () => {
   });
 
   describe('with a daily limit', () => {
-    const buy = (token: string, headers: Record<string, string> = {}) =>
+    const buy = (token: string, headers: Record<string, string> = {}, count = 1) =>
       sendRaw(service.baseUrl, {
         method: 'POST',
         path: '/proxies/buy',
         token,
         headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({ country: 'ru', period: 30 }),
+        body: JSON.stringify({ country: 'ru', period: 30, count }),
       });
     const EXCEEDED = { detail: 'Daily spending limit of the token exceeded' };
     let price: string;
@@ -194,6 +194,16 @@ describe('A token', () => {
       expect([refused.status, await spentBy(token)]).toEqual([400, '0.00']);
       expect((await buy(token)).status).toBe(200);
       expect(await spentBy(token)).toBe(price);
+      await service.audit({ upstream: true });
+    });
+
+    it('has back what a short delivery did not bring', async () => {
+      const token = await issue({ dailyLimit: Money.parse(price).times(3) });
+      await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
+      expect((await buy(token, {}, 3)).status).toBe(200);
+      expect(await spentBy(token)).toBe(price);
+      expect((await buy(token, {}, 2)).status).toBe(200);
+      expect((await buy(token)).json()).toEqual(EXCEEDED);
       await service.audit({ upstream: true });
     });
   });

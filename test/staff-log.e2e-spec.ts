@@ -39,9 +39,50 @@ const REASON = { reason: 'test' };
 const POSTING = { amount: '1.00', reason: 'test' };
 const PERIOD = '?from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
 
+async function purchase(): Promise<number> {
+  const { data } = await customer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  return data?.order_id ?? 0;
+}
+
+async function insert(statement: string, ...parameters: unknown[]): Promise<number> {
+  const [row] = await service.dataSource.query<{ id: number }[]>(statement, parameters);
+  return row?.id ?? 0;
+}
+
+const orderInReview = async (): Promise<number> =>
+  insert(
+    `WITH reviewed AS (
+       INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held, provider,
+                           provider_price, deadline, next_look_at, submitted_at)
+       SELECT user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type, unit_price, held, provider,
+              provider_price, deadline, next_look_at, submitted_at
+         FROM orders WHERE id = $1
+       RETURNING id, user_id, held
+     )
+     INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+     SELECT user_id, 'hold', id, -held, held FROM reviewed
+     RETURNING order_id AS id`,
+    await purchase(),
+  );
+
+const orphan = (): Promise<number> =>
+  insert(
+    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, date_start, date_end)
+     VALUES ('px6', gen_random_uuid(), 'prs.test.u1.o1', '127.0.0.1', '1', 'login', 'password', 'http', now(), now())
+     RETURNING id`,
+  );
+
 /** What fits each operation: a change to the path and the body. */
 const REQUESTS: Readonly<
-  Record<string, () => Promise<{ path?: Record<string, number>; body?: object; query?: string }>>
+  Record<
+    string,
+    () => Promise<{
+      path?: Record<string, number>;
+      body?: object;
+      query?: string;
+      headers?: Record<string, string>;
+    }>
+  >
 > = {
   'POST /staff/users': async () => ({ body: { username: 'walked' } }),
   'GET /staff/users': async () => ({}),
@@ -61,6 +102,24 @@ const REQUESTS: Readonly<
   'POST /staff/users/{user_id}/debit': async () => ({ path: { user_id: customer.id }, body: POSTING }),
   'GET /staff/users/{user_id}/ledger': async () => ({ path: { user_id: customer.id } }),
   'GET /staff/users/{user_id}/statement': async () => ({ path: { user_id: customer.id }, query: PERIOD }),
+  'POST /staff/orders/{order_id}/decide': async () => ({
+    path: { order_id: await orderInReview() },
+    body: { decision: 'refund', ...REASON },
+  }),
+  'POST /staff/orders/{order_id}/refund': async () => ({
+    path: { order_id: await purchase() },
+    body: REASON,
+    headers: { 'Idempotency-Key': 'walked' },
+  }),
+  'GET /staff/orphans': async () => ({}),
+  'POST /staff/orphans/{orphan_id}/assign': async () => ({
+    path: { orphan_id: await orphan() },
+    body: { order_id: await purchase(), ...REASON },
+  }),
+  'POST /staff/orphans/{orphan_id}/mark': async () => ({
+    path: { orphan_id: await orphan() },
+    body: { state: 'written-off', ...REASON },
+  }),
   'GET /staff/scopes': async () => ({}),
   'GET /staff/actions': async () => ({}),
 };
@@ -79,9 +138,9 @@ it('has every operation that the description names, with who, what and from wher
   );
   expect(operations.map(({ name }) => name).sort()).toEqual(Object.keys(REQUESTS).sort());
   for (const { name, method, path, operationId } of operations) {
-    const { path: ids = {}, body = {}, query = '' } = (await REQUESTS[name]?.()) ?? {};
+    const { path: ids = {}, body = {}, query = '', headers = {} } = (await REQUESTS[name]?.()) ?? {};
     const address = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => String(ids[id])) + query;
-    const answer = method === 'get' ? await staff.get(address) : await staff.post(address, body);
+    const answer = method === 'get' ? await staff.get(address) : await staff.post(address, body, headers);
     expect([name, answer.status >= 200 && answer.status < 300]).toEqual([name, true]);
     const [row] = await service.dataSource.query<Record<string, unknown>[]>(
       'SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after FROM staff_actions ORDER BY id DESC LIMIT 1',

@@ -61,6 +61,10 @@ export class Money {
     return new Money(this.kopecks * BigInt(count));
   }
 
+  plus(other: Money): Money {
+    return new Money(this.kopecks + other.kopecks);
+  }
+
   minus(other: Money): Money {
     return new Money(this.kopecks - other.kopecks);
   }

@@ -17,13 +17,13 @@ export const migrations = [
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;
+const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 
 /**
  * Limits are set on the server's side. pg's own `query_timeout` hands a connection back while its transaction is still open, and
  * the next user of it commits what the failed one left.
  */
 const SERVER_LIMITS = [
-  'statement_timeout=30s',
   'lock_timeout=10s',
   'idle_in_transaction_session_timeout=30s',
   'synchronous_commit=on',
@@ -36,8 +36,11 @@ export function dataSourceOptions(database: {
   poolSize: number;
   /** For a free connection. */
   poolWaitMs?: number;
+  /** 0: none. */
+  statementTimeoutSeconds?: number;
   applicationName: string;
 }): DataSourceOptions & { type: 'postgres' } {
+  const { statementTimeoutSeconds = DEFAULT_STATEMENT_TIMEOUT_SECONDS } = database;
   return {
     type: 'postgres',
     url: database.url,
@@ -49,7 +52,9 @@ export function dataSourceOptions(database: {
     namingStrategy: new SnakeNamingStrategy(),
     extra: {
       connectionTimeoutMillis: database.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
-      options: SERVER_LIMITS.map((setting) => `-c ${setting}`).join(' '),
+      options: [...SERVER_LIMITS, `statement_timeout=${statementTimeoutSeconds}s`]
+        .map((setting) => `-c ${setting}`)
+        .join(' '),
     },
   };
 }

@@ -12,7 +12,13 @@ const OLDEST_SERVER_VERSION = 150_000;
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const dataSource = new DataSource(
-    dataSourceOptions({ url: databaseUrl, poolSize: 2, applicationName: 'proxy-rental migrate' }),
+    // An index of a large table takes longer than an ordinary statement is allowed.
+    dataSourceOptions({
+      url: databaseUrl,
+      poolSize: 2,
+      statementTimeoutSeconds: 0,
+      applicationName: 'proxy-rental migrate',
+    }),
   );
   await dataSource.initialize();
   try {
@@ -24,8 +30,8 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
       throw new Error('The database server is older than PostgreSQL 15');
     }
     const holder = dataSource.createQueryRunner();
-    // Waiting for another process's migrations may take longer than an ordinary statement is allowed.
-    await holder.query('SET statement_timeout = 0; SET lock_timeout = 0');
+    // Waiting for another process's migrations may take longer than for an ordinary lock.
+    await holder.query('SET lock_timeout = 0');
     await holder.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     const done = await dataSource.runMigrations();
     return done.map((migration) => migration.name);

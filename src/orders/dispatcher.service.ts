@@ -5,8 +5,8 @@ import { messageOf } from '../common';
 import { AppConfig } from '../config';
 import { mayHaveCommitted } from '../database';
 import { Deadline, ProviderError, type Turn, UpstreamProvider } from '../provider';
-import { FulfilmentService } from './fulfilment.service';
-import { idsOf } from './order-group';
+import { type CallLeave, FulfilmentService } from './fulfilment.service';
+import { idsOf, type OrderGroup } from './order-group';
 import { OrderSettlement } from './order-settlement';
 import { OrderSteps } from './order-steps';
 
@@ -126,7 +126,13 @@ export class DispatcherService implements OnModuleDestroy {
     }
     const ids = idsOf(group);
     for (const id of ids) this.place(id, 'sent');
-    this.keep(this.fulfilment.fulfil(group, { turn, deadline }).then(() => this.conclude(ids)));
+    this.keep(this.send(group, { turn, deadline }));
+  }
+
+  private async send(group: OrderGroup, leave: CallLeave): Promise<void> {
+    const ids = idsOf(group);
+    if (await this.fulfilment.fulfil(group, leave)) await this.conclude(ids);
+    else for (const id of ids) this.end(id);
   }
 
   private keep(work: Promise<void>): void {
@@ -141,7 +147,7 @@ export class DispatcherService implements OnModuleDestroy {
         const group = await this.steps.findClaimed(claim);
         if (!group) return;
         await this.settlement.refund(idsOf(group), 'unavailable', ['submitting']);
-        await this.conclude(idsOf(group));
+        for (const id of idsOf(group)) this.end(id);
         return;
       } catch (error) {
         this.logger.warn(`a claim without an answer was not undone yet: ${messageOf(error)}`);
@@ -150,7 +156,7 @@ export class DispatcherService implements OnModuleDestroy {
     }
   }
 
-  /** After a call: who is back in line goes on waiting, everybody else has an outcome. */
+  /** Who is back in line goes on waiting, everybody else has an outcome. */
   private async conclude(orderIds: readonly number[]): Promise<void> {
     const states = await this.statesOf(orderIds.filter((id) => this.attended.has(id)));
     for (const id of orderIds) {

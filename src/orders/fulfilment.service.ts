@@ -43,8 +43,8 @@ export class FulfilmentService {
     @Inject(UpstreamCallLog) private readonly calls: UpstreamCallLog,
   ) {}
 
-  /** Never rejects: what it cannot settle is left to reconciliation. */
-  async fulfil(group: OrderGroup, leave: CallLeave): Promise<void> {
+  /** Says whether some of the orders may be in line again. Never rejects: what it cannot settle is left to reconciliation. */
+  async fulfil(group: OrderGroup, leave: CallLeave): Promise<boolean> {
     let answered = false;
     try {
       await this.calls.keep(group.id, async (onCall) => {
@@ -62,13 +62,15 @@ export class FulfilmentService {
           await this.settleProlongations(group, answer);
         }
       });
+      return false;
     } catch (error) {
       // After a yes, whatever fails says nothing about the orders: only the money call's own failure may be a no.
       const failure = answered ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
       try {
-        await this.recover(group, failure);
+        return await this.recover(group, failure);
       } catch (trouble) {
         this.logger.error(`${nameOf(group)}: left to reconciliation`, stackOf(trouble));
+        return true;
       }
     }
   }
@@ -118,20 +120,22 @@ export class FulfilmentService {
 
   /**
    * Gives the money back when it is certain that nothing was bought, or lets each order try by itself when it may be the group that
-   * was too much; otherwise looks once and leaves the rest to reconciliation.
+   * was too much; otherwise looks once and leaves the rest to reconciliation. Says whether the orders are in line again.
    */
-  private async recover(group: OrderGroup, error: unknown): Promise<void> {
+  private async recover(group: OrderGroup, error: unknown): Promise<boolean> {
     if (error instanceof ProviderRefused || error instanceof ProviderUnavailable) {
       const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
       this.logger.warn(`${nameOf(group)}: nothing was bought: ${messageOf(error)}`);
       const isAboutTheRequest =
         error instanceof ProviderRefused && reason !== 'out-of-funds' && reason !== 'misconfigured';
-      if (isAboutTheRequest && group.orders.length > 1) await this.steps.takeApart(group.id);
+      const isTakenApart = isAboutTheRequest && group.orders.length > 1;
+      if (isTakenApart) await this.steps.takeApart(group.id);
       else await this.refund(group, reason);
-      return;
+      return isTakenApart;
     }
     this.logger.error(`${nameOf(group)}: the outcome is unknown: ${messageOf(error)}`);
     await this.lookAtOnce(group.id, error);
+    return false;
   }
 
   private async lookAtOnce(groupId: number, error: unknown): Promise<void> {

@@ -1,9 +1,13 @@
 export { DispatcherService } from './dispatcher.service';
 export { type Idempotency, readIdempotency } from './idempotency';
-export { Order } from './order.entity';
+export { Order, type OrderKind, type OrderState, type OrderStep } from './order.entity';
 export { OrdersModule } from './orders.module';
 export { OrdersService } from './orders.service';
-export { IdempotencyKeyReused } from './orders.errors';
+export { IdempotencyKeyMissing, IdempotencyKeyReused, OrderNotFound, RefundTooLarge } from './orders.errors';
+export { OrderSettlement } from './order-settlement';
+export { type OrphanRow, OrphansService, type OrphanState } from './orphans.service';
+export { ReviewService } from './review.service';
+export { SettlementModule } from './settlement.module';
 export { Orphan } from './orphan.entity';
 export { ReconciliationService } from './reconciliation.service';
 export { SweepService } from './sweep.service';

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Money } from '../common';
+import { type Queryable, queryRows } from '../database';
 import type { UpstreamProxy } from '../provider';
+import { POSTED_ENTRY, type PostedEntry } from '../ledger';
 import { ORDER_DAY } from './order-day';
 
 /** What a group of purchases brought. */
@@ -39,7 +41,7 @@ const POSSIBLY_BOUGHT = `('submitting', 'confirming', 'review')`;
 /**
  * The ends of orders. Each is one statement, committed by itself: what was delivered, the orders' states and the entries in the ledger
  * change together or not at all, and a second time changes nothing. Entries are made in the order of users, so that two groups never wait
- * for each other in a circle.
+ * for each other in a circle. With a transaction's manager they are part of it.
  */
 @Injectable()
 export class OrderSettlement {
@@ -49,10 +51,11 @@ export class OrderSettlement {
   async refund(
     orderIds: readonly number[],
     failure: string,
-    from: readonly ('reserved' | 'submitting' | 'confirming')[],
+    from: readonly ('reserved' | 'submitting' | 'confirming' | 'review')[],
+    queryable: Queryable = this.dataSource,
   ): Promise<number[]> {
     const released = await queryRows<{ id: number }>(
-      this.dataSource,
+      queryable,
       `WITH closed AS (
          UPDATE orders SET state = 'refunded', released = held, failure = $2, closed_at = now()
           WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) AND state = ANY ($3) ORDER BY id FOR UPDATE)
@@ -73,14 +76,21 @@ export class OrderSettlement {
    * Hands out what was bought to the orders of a group, in order of arrival, captures its price and releases the rest. What an order
    * of the group has already is left out.
    *
+   * @param only the orders of the group that get something; left out: all that are open
    * @throws QueryFailedError by `proxies_provider_proxy_id_key` when a proxy belongs to an order of another group
    */
-  async deliver(groupId: number, { proxies, providerOrderId, charge }: PurchaseOutcome): Promise<number[]> {
+  async deliver(
+    groupId: number,
+    { proxies, providerOrderId, charge }: PurchaseOutcome,
+    { only, queryable = this.dataSource }: { only?: readonly number[]; queryable?: Queryable } = {},
+  ): Promise<number[]> {
     const closed = await queryRows<{ id: number }>(
-      this.dataSource,
+      queryable,
       `WITH member AS MATERIALIZED (
          SELECT id, count, sum(count) OVER (ORDER BY id) AS last
-           FROM (SELECT id, count FROM orders WHERE group_id = $1 AND state IN ${POSSIBLY_BOUGHT} ORDER BY id FOR UPDATE) AS open
+           FROM (SELECT id, count FROM orders
+                  WHERE group_id = $1 AND state IN ${POSSIBLY_BOUGHT} AND id = ANY (coalesce($5::bigint[], ARRAY[id]))
+                  ORDER BY id FOR UPDATE) AS open
        ),
        brought AS (
          SELECT row_number() OVER (ORDER BY place) AS place, provider_proxy_id, host, port, login, password, date_start, date_end
@@ -151,15 +161,19 @@ export class OrderSettlement {
         ),
         providerOrderId,
         charge,
+        only ?? null,
       ],
     );
     return closed.map(({ id }) => id);
   }
 
   /** Stores the new ends of prolonged proxies and captures the prices. */
-  async deliverProlongations({ ends, providerOrderId, charge }: ProlongationOutcome): Promise<number[]> {
+  async deliverProlongations(
+    { ends, providerOrderId, charge }: ProlongationOutcome,
+    queryable: Queryable = this.dataSource,
+  ): Promise<number[]> {
     const closed = await queryRows<{ id: number }>(
-      this.dataSource,
+      queryable,
       `WITH member AS MATERIALIZED (
          SELECT id, ends.date_end, provider_price,
                 sum(provider_price) OVER (ORDER BY id) AS upto, sum(provider_price) OVER () AS total
@@ -201,5 +215,31 @@ export class OrderSettlement {
       ],
     );
     return closed.map(({ id }) => id);
+  }
+
+  /**
+   * Gives back of what an order has paid.
+   *
+   * @param amount roubles
+   * @throws QueryFailedError by `orders_refunded_check` when it is more than is left of what was paid
+   */
+  async payBack(
+    orderId: number,
+    amount: Money,
+    { reason, reference, actionId }: { reason: string; reference: string | null; actionId: number },
+    manager: EntityManager,
+  ): Promise<PostedEntry> {
+    const [entry] = await queryRows<PostedEntry>(
+      manager,
+      `WITH paid AS (
+         UPDATE orders SET refunded = refunded + $2::numeric WHERE id = $1 RETURNING id, user_id
+       )
+       INSERT INTO ledger_entries AS entry (user_id, kind, order_id, available_delta, held_delta, reason, reference, action_id)
+       SELECT user_id, 'refund', id, $2::numeric, 0, $3, $4, $5 FROM paid
+       RETURNING ${POSTED_ENTRY}`,
+      [orderId, amount.toString(), reason, reference, actionId],
+    );
+    if (!entry) throw new Error('a refund was not returned');
+    return entry;
   }
 }

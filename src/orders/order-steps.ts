@@ -33,11 +33,6 @@ export interface NewOrder {
   readonly dailyLimit: string | null;
 }
 
-export interface PlacedOrder {
-  readonly id: number;
-  readonly tag: string;
-}
-
 /** For our own steps on the way to a claim. */
 const SLACK_SECONDS = 2;
 
@@ -109,25 +104,25 @@ export class OrderSteps {
   ) {}
 
   /**
-   * Places an order and holds its money. Given up at its deadline, should nobody claim it.
+   * Places an order and holds its money; gives its number. Given up at its deadline, should nobody claim it.
    * When the connection was lost before the database's answer came, the order is looked for: it may have been placed.
    *
    * @throws QueryFailedError by the constraints `accounts_available_check`, `orders_idempotency_key`, `orders_open_prolongation_key`,
    *   `token_spending_limit_check`
    */
-  async reserve(order: NewOrder): Promise<PlacedOrder> {
+  async reserve(order: NewOrder): Promise<number> {
     const attempt = randomUUID();
     try {
       return await this.place(order, attempt);
     } catch (error) {
       const placed = mayHaveCommitted(error) ? await this.orders.findOneBy({ attempt }) : null;
       if (!placed) throw error;
-      return placed;
+      return placed.id;
     }
   }
 
-  private async place(order: NewOrder, attempt: string): Promise<PlacedOrder> {
-    const [placed] = await queryRows<PlacedOrder>(
+  private async place(order: NewOrder, attempt: string): Promise<number> {
+    const [placed] = await queryRows<{ id: number }>(
       this.dataSource,
       `WITH number AS (SELECT nextval(pg_get_serial_sequence('orders', 'id')) AS id),
        placed AS (
@@ -138,7 +133,7 @@ export class OrderSteps {
                 $9::numeric, $9::numeric * $6::integer, $10, round($11::numeric, 4), $12, $13, $14, $16,
                 $17, $18, $19, given_up, given_up
            FROM number, LATERAL (SELECT now() + make_interval(secs => $15) AS given_up) AS times
-         RETURNING id, tag, user_id, held, token_id, ${ORDER_DAY} AS day
+         RETURNING id, user_id, held, token_id, ${ORDER_DAY} AS day
        ),
        hold AS (
          INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
@@ -146,7 +141,7 @@ export class OrderSteps {
          RETURNING order_id
        )
        ${order.dailyLimit === null ? '' : COUNT_SPENDING}
-       SELECT id, tag FROM placed`,
+       SELECT id FROM placed`,
       [
         order.userId,
         order.kind,
@@ -171,7 +166,7 @@ export class OrderSteps {
       ],
     );
     if (!placed) throw new Error('a placed order was not returned');
-    return placed;
+    return placed.id;
   }
 
   /** The ends of proxies at the upstream, read right before their prolongation: with it an order joins the line. */
@@ -364,12 +359,16 @@ export class OrderSteps {
     return this.orders.findOneByOrFail({ id: orderId });
   }
 
+  find(orderId: number): Promise<Order | null> {
+    return this.orders.findOneBy({ id: orderId });
+  }
+
   /** The order that holds or has spent money under a key, if there is one. */
   findByKey(userId: number, idempotencyKey: string): Promise<Order | null> {
     return this.orders.findOneBy({ userId, idempotencyKey, state: Not('refunded') });
   }
 
-  /** Of these orders, which have left the line, and which have come to an outcome, as far as there is one. */
+  /** By the numbers of orders; without those that do not exist. */
   async statesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
     const rows = await queryRows<{ id: number; state: OrderState }>(
       this.dataSource,

@@ -1,4 +1,4 @@
-import { DomainError, RequestInvalid } from '../common';
+import { DomainError, type Money, RequestInvalid } from '../common';
 
 export class UnsupportedProxyType extends DomainError {
   readonly kind = 'bad-request';
@@ -56,6 +56,77 @@ export class OrderBeingConfirmed extends DomainError {
   }
 }
 
+export class OrderNotFound extends DomainError {
+  readonly kind = 'not-found';
+
+  constructor() {
+    super('Order not found');
+  }
+}
+
+/** Only those are decided by staff; or a colleague was quicker. */
+export class OrderNotInReview extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('The order is not in review');
+  }
+}
+
+export class NothingToDeliver extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('The provider shows nothing of this order that could be delivered');
+  }
+}
+
+export class ProxyBelongsToAnother extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('The proxy belongs to another order');
+  }
+}
+
+/** @param left roubles that can still be refunded */
+export class RefundTooLarge extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor(left: Money) {
+    super(
+      left.isPositive()
+        ? `Only ${left.toString()} of this order is left to refund`
+        : 'Nothing of this order is left to refund',
+    );
+  }
+}
+
+export class OrphanNotFound extends DomainError {
+  readonly kind = 'not-found';
+
+  constructor() {
+    super('Orphan not found');
+  }
+}
+
+export class OrphanAssigned extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('The orphan is assigned to an order already');
+  }
+}
+
+/** A prolongation has no proxies, and an open order may still account for it. */
+export class OrphansGoToPurchases extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('Orphans are assigned to purchases that are closed');
+  }
+}
+
 const KEY_LOCATION = ['header', 'Idempotency-Key'];
 
 export class IdempotencyKeyInvalid extends RequestInvalid {
@@ -68,6 +139,12 @@ export class IdempotencyKeyInvalid extends RequestInvalid {
         input,
       },
     ]);
+  }
+}
+
+export class IdempotencyKeyMissing extends RequestInvalid {
+  constructor() {
+    super([{ type: 'missing', loc: KEY_LOCATION, msg: 'Field required', input: null }]);
   }
 }
 

@@ -111,10 +111,10 @@ export class OrdersService {
       tokenId,
       dailyLimit,
     });
-    if ('earlier' in placed) return this.replay(placed.earlier);
+    if (typeof placed !== 'number') return this.replay(placed);
 
-    await this.dispatcher.attend(placed.id);
-    return this.outcome(placed.id);
+    await this.dispatcher.attend(placed);
+    return this.outcome(placed);
   }
 
   async prolong(
@@ -154,10 +154,10 @@ export class OrdersService {
       tokenId,
       dailyLimit,
     });
-    if ('earlier' in placed) return this.replay(placed.earlier);
+    if (typeof placed !== 'number') return this.replay(placed);
 
-    if (await this.readDateEnd(placed.id, proxy.id)) await this.dispatcher.attend(placed.id);
-    return this.outcome(placed.id);
+    if (await this.readDateEnd(placed, proxy.id)) await this.dispatcher.attend(placed);
+    return this.outcome(placed);
   }
 
   /** Before anything is reserved. @throws ServiceUnavailable */
@@ -213,7 +213,8 @@ export class OrdersService {
     }
   }
 
-  private async reserve(order: NewOrder): Promise<{ id: number; tag: string } | { earlier: Order }> {
+  /** Gives the number of the order, or the earlier one that has its key. */
+  private async reserve(order: NewOrder): Promise<number | Order> {
     try {
       return await this.steps.reserve(order);
     } catch (error) {
@@ -225,7 +226,7 @@ export class OrdersService {
       const earlier = await this.findEarlier(order.userId, order.idempotency);
       // Refunded between the two looks: for the caller it is in progress, and free at the next attempt.
       if (!earlier) throw new KeyInProgress();
-      return { earlier };
+      return earlier;
     }
   }
 

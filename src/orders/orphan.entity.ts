@@ -2,6 +2,7 @@ import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn,
 
 /** A proxy that the upstream lists under a tag of ours, and that no order accounts for. */
 @Entity('orphans')
+@Index('orphans_tag_idx', ['tag'])
 @Index('orphans_open_idx', ['id'], { where: 'resolution IS NULL' })
 @Check(
   'orphans_resolution_check',

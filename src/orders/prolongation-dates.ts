@@ -47,7 +47,10 @@ export class ProlongationDates {
     while (this.wanted.length > 0) {
       try {
         const turn = await this.provider.waitForTurn('order', this.config.purchaseWaitMs);
-        const isAll = await this.isFullListingShorter();
+        const isAll = await this.isFullListingShorter().catch(async (error: unknown) => {
+          await turn.giveBack();
+          throw error;
+        });
         const tag = this.wanted[0]?.tag;
         const asked = this.take((one) => isAll || one.tag === tag);
         // The next turn is not kept waiting by this answer.

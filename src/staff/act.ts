@@ -1,10 +1,23 @@
 import type { Caller } from '../auth';
 
-export type TargetType = 'user' | 'token';
+/** What can be acted on. */
+export const TARGET_TYPES = ['user', 'token', 'order', 'orphan', 'price-rule'] as const;
+export type TargetType = (typeof TARGET_TYPES)[number];
 
 export interface Target {
   readonly type: TargetType;
   readonly id: number | string;
+}
+
+const TARGET = new RegExp(`^(${TARGET_TYPES.join('|')}):([0-9]+)$`);
+/** `user:42` */
+export const TARGET_PATTERN = TARGET.source;
+
+/** Null when it is no target. */
+export function parseTarget(text: string): Target | null {
+  const [, name, id] = TARGET.exec(text) ?? [];
+  const type = TARGET_TYPES.find((one) => one === name);
+  return type && id !== undefined ? { type, id } : null;
 }
 
 /** What a member of staff is about to do: who it is, from where, and what they ask for. */

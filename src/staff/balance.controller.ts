@@ -12,11 +12,12 @@ import {
   Res,
   StreamableFile,
 } from '@nestjs/common';
-import { ApiBody, ApiExtraModels, ApiHeader, ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam, toStream } from '../common';
 import type { PostedEntry } from '../ledger';
 import type { Act } from './act';
+import { ApiIdempotencyKey, REPLAYED_HEADER } from './api-idempotency';
 import {
   CausingAction,
   CausingOrder,
@@ -27,7 +28,7 @@ import {
 } from './dto/balance.dto';
 import { type Page, PageQuery, toPage } from './dto/fields';
 import { type LedgerRow, StaffBalanceService } from './staff-balance.service';
-import { ApiUserId, ApiUserNotFound } from './dto/user-id';
+import { ApiUserId, ApiUserNotFound } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { asCsv } from './statement-csv';
 
@@ -36,24 +37,12 @@ const ON_USER = ['user', 'user_id'] as const;
 const ApiPosting = (example: object) =>
   applyDecorators(
     ApiUserId(),
-    ApiHeader({
-      name: 'Idempotency-Key',
-      required: false,
-      description:
-        'Makes it safe to repeat the request: with the same key, which is your own, it is done once, and answered with the same body and ' +
-        '`Idempotency-Replayed: true` from then on. Repeat on 5xx and lost connections.',
-      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
-    }),
+    ApiIdempotencyKey({ required: false }),
     ApiBody({ type: PostingRequest, examples: { usual: { value: example } } }),
     ApiOkResponse({
       description: 'The entry, with the balance after it',
       type: PostedEntryOut,
-      headers: {
-        'Idempotency-Replayed': {
-          description: 'Present when the answer is that of an earlier request with the same Idempotency-Key',
-          schema: { type: 'string', enum: ['true'] },
-        },
-      },
+      headers: REPLAYED_HEADER,
     }),
     ApiErrorResponse(
       400,

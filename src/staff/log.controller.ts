@@ -2,7 +2,7 @@ import { Controller, Get, Inject, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { type CataloguedScope, ScopeCatalogue } from '../auth';
 import { ApiValidationErrorResponse } from '../common';
-import type { Target } from './act';
+import { parseTarget } from './act';
 import { type ActionOut, ActionsPage, ActionsQuery, ActionTarget } from './dto/action.dto';
 import { type Page, toPage } from './dto/fields';
 import { ScopeOut } from './dto/scope.dto';
@@ -38,7 +38,7 @@ export class LogController {
     summary: 'Log of actions',
     description:
       'For supervisors and investigations: everything that staff did or looked at, newest first, who it was, from where, and for changes ' +
-      'what was there before and after. `target` is `user:42` or `token:17`; `from` is included and `to` is not. Every line is kept for good.',
+      'what was there before and after. `target` is for example `user:42`, `token:17` or `order:815`; `from` is included and `to` is not. Every line is kept for good.',
   })
   @ApiOkResponse({ description: 'A page of the log, newest first', type: ActionsPage })
   @ApiValidationErrorResponse({
@@ -53,10 +53,4 @@ export class LogController {
     const filter = { userId, action, target: target === null ? null : parseTarget(target), from, to };
     return toPage(await this.log.search(filter, { cursor, limit: limit + 1 }), limit, ({ id }) => id);
   }
-}
-
-/** Of a form that was checked. */
-function parseTarget(text: string): Target {
-  const [type, id = ''] = text.split(':');
-  return { type: type === 'user' ? 'user' : 'token', id };
 }

@@ -2,15 +2,15 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
-import { queryRows, violatedConstraint } from '../database';
-import { LedgerService, POSTED_ENTRY, type PostedEntry } from '../ledger';
-import { type Idempotency, IdempotencyKeyReused, readIdempotency } from '../orders';
+import { queryRows } from '../database';
+import { LedgerService } from '../ledger';
+import { readIdempotency } from '../orders';
 import { UserNotFound, UsersService } from '../users';
 import type { Act } from './act';
-import { StaffLog } from './staff-log';
+import { type Posting, StaffPostings } from './staff-postings';
 
 /** Roubles to put on a balance, or to take from it. */
-export interface Posting {
+export interface BalanceChange {
   readonly userId: number;
   readonly amount: Money;
   readonly reason: string;
@@ -57,7 +57,7 @@ export class StaffBalanceService {
     @InjectDataSource() private readonly dataSource: DataSource,
     @Inject(LedgerService) private readonly ledger: LedgerService,
     @Inject(UsersService) private readonly users: UsersService,
-    @Inject(StaffLog) private readonly log: StaffLog,
+    @Inject(StaffPostings) private readonly postings: StaffPostings,
   ) {}
 
   /**
@@ -68,53 +68,18 @@ export class StaffBalanceService {
   async post(
     act: Act,
     direction: 'credit' | 'debit',
-    posting: Posting,
+    change: BalanceChange,
     idempotencyKey?: string,
-  ): Promise<{ entry: PostedEntry; replayed: boolean }> {
-    const { userId, amount, reason, reference = null } = posting;
+  ): Promise<Posting> {
+    const { userId, amount, reason, reference = null } = change;
     const asked = { direction, userId, amount: amount.toString(), reason, reference: reference ?? '' };
-    const idempotency = readIdempotency(idempotencyKey, asked);
-    const earlier = await this.findEarlier(act, idempotency);
-    if (earlier) return { entry: earlier, replayed: true };
-    try {
-      const entry = await this.log.change(act, async (manager, record) => {
-        const before = await lockAccount(manager, userId);
-        const balance = Money.parse(before.balance);
-        const after = {
-          ...before,
-          balance: (direction === 'credit'
-            ? balance.minus(Money.zero.minus(amount))
-            : balance.minus(amount)
-          ).toString(),
-        };
-        const actionId = await record({ reason, before, after, idempotency });
-        return this.ledger[direction](userId, amount, reason, { reference, actionId, manager });
-      });
-      return { entry, replayed: false };
-    } catch (error) {
-      const earlierNow =
-        violatedConstraint(error) === 'staff_actions_idempotency_key'
-          ? await this.findEarlier(act, idempotency)
-          : null;
-      if (!earlierNow) throw error;
-      return { entry: earlierNow, replayed: true };
-    }
-  }
-
-  /** @throws IdempotencyKeyReused */
-  private async findEarlier(act: Act, idempotency: Idempotency | null): Promise<PostedEntry | null> {
-    if (!idempotency) return null;
-    const [earlier] = await queryRows<PostedEntry & { hash: Buffer }>(
-      this.dataSource,
-      `SELECT ${POSTED_ENTRY}, request_hash AS hash
-         FROM staff_actions action JOIN ledger_entries entry ON entry.action_id = action.id
-        WHERE action.user_id = $1 AND idempotency_key = $2`,
-      [act.caller?.userId, idempotency.key],
-    );
-    if (!earlier) return null;
-    const { hash, ...entry } = earlier;
-    if (!hash.equals(idempotency.requestHash)) throw new IdempotencyKeyReused(idempotency.key);
-    return entry;
+    return this.postings.post(act, readIdempotency(idempotencyKey, asked), async (manager, record) => {
+      const before = await lockAccount(manager, userId);
+      const balance = Money.parse(before.balance);
+      const after = direction === 'credit' ? balance.plus(amount) : balance.minus(amount);
+      const actionId = await record({ reason, before, after: { ...before, balance: after.toString() } });
+      return this.ledger[direction](userId, amount, reason, { reference, actionId, manager });
+    });
   }
 
   /** A page of a user's entries, newest first. @param cursor `seq` of the last one of the page before. @throws UserNotFound */

@@ -1,10 +1,10 @@
 import { Body, Controller, Get, HttpCode, Inject, Post } from '@nestjs/common';
-import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
 import type { Act } from './act';
 import { IssuedToken, NewTokenRequest, TokenOut } from './dto/token.dto';
 import { ReasonRequest } from './dto/user.dto';
-import { ApiUserId, ApiUserNotFound } from './dto/user-id';
+import { ApiTokenId, ApiUserId, ApiUserNotFound } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffTokensService, type TokenRow } from './staff-tokens.service';
 
@@ -101,7 +101,7 @@ export class StaffTokensController {
     description:
       'For support, when a token was lost or is no longer needed: the next request with it is answered 401, on every replica. Revoking twice keeps the first moment.',
   })
-  @ApiParam({ name: 'token_id', schema: { type: 'integer' }, description: 'Id of the token' })
+  @ApiTokenId()
   @ApiBody({ type: ReasonRequest, examples: { lost: { value: { reason: 'Laptop lost, ticket 816' } } } })
   @ApiOkResponse({ description: 'The token', type: TokenOut })
   @ApiErrorResponse(404, 'There is no such token', 'Token not found')

@@ -4,7 +4,7 @@ import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common
 import type { Act } from './act';
 import { type Page, toPage } from './dto/fields';
 import { NewUserRequest, ReasonRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './dto/user.dto';
-import { ApiUserId, ApiUserNotFound } from './dto/user-id';
+import { ApiUserId, ApiUserNotFound } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffUsersService, type UserProfileRow, type UserRow } from './staff-users.service';
 

@@ -71,6 +71,7 @@ export class StaffOrders1764500000000 implements MigrationInterface {
         ADD CONSTRAINT orphans_resolution_check CHECK (
           resolution IN ('assigned', 'written-off') AND (resolution IS NULL) = (resolved_at IS NULL));
       CREATE INDEX orphans_open_idx ON orphans (id) WHERE resolution IS NULL;
+      CREATE INDEX orphans_tag_idx ON orphans (tag);
     `);
 
     await runner.query(`
@@ -124,6 +125,7 @@ export class StaffOrders1764500000000 implements MigrationInterface {
         RETURN NEW;
       END $$;
 
+      DROP INDEX orphans_tag_idx;
       ALTER TABLE orphans DROP COLUMN resolved_at, DROP COLUMN resolution;
       ALTER TABLE proxies DROP COLUMN assigned_action_id, DROP COLUMN tag;
       DROP INDEX staff_actions_idempotency_key;

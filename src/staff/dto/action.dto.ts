@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { DateTimeField, StringField } from '../../common';
-import type { Target } from '../act';
+import { type Target, TARGET_PATTERN } from '../act';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, PRINTABLE } from './fields';
 
 export class ActionsQuery extends PageQuery {
@@ -13,7 +13,7 @@ export class ActionsQuery extends PageQuery {
   action!: string | null;
 
   @ApiProperty({ description: 'What it was done to: `user:42`' })
-  @StringField({ optional: true, maxLength: 100, pattern: '^(user|token):[0-9]+$' })
+  @StringField({ optional: true, maxLength: 100, pattern: TARGET_PATTERN })
   target!: string | null;
 
   @ApiProperty({ description: 'A moment with its offset, e.g. 2026-11-01T00:00:00Z' })

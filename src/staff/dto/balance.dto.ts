@@ -33,7 +33,7 @@ export class PostedEntryOut {
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
-  @ApiProperty({ type: 'string', enum: ['topup', 'adjustment'], example: 'topup' })
+  @ApiProperty({ type: 'string', enum: ['topup', 'adjustment', 'refund'], example: 'topup' })
   kind!: string;
 
   @ApiRoubles('added to the balance; negative when taken', '500.00')
@@ -86,7 +86,7 @@ export class LedgerEntryOut {
 
   @ApiProperty({
     type: 'string',
-    enum: ['topup', 'adjustment', 'hold', 'capture', 'release'],
+    enum: ['topup', 'adjustment', 'hold', 'capture', 'release', 'refund'],
     example: 'hold',
   })
   kind!: string;

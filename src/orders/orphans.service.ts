@@ -1,0 +1,125 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { type Queryable, queryRows, violatedConstraint } from '../database';
+import {
+  OrderNotFound,
+  OrphanAssigned,
+  OrphanNotFound,
+  OrphansGoToPurchases,
+  ProxyBelongsToAnother,
+} from './orders.errors';
+
+export type OrphanState = 'open' | 'assigned' | 'written-off';
+
+/** A proxy of the provider's that no order accounts for, as staff see it. */
+export interface OrphanRow {
+  readonly id: number;
+  readonly state: OrphanState;
+  readonly provider: string;
+  readonly provider_proxy_id: string;
+  readonly tag: string;
+  /** The order of that tag and its user, if there is one. */
+  readonly tag_order_id: number | null;
+  readonly tag_user_id: number | null;
+  readonly host: string;
+  readonly port: string;
+  readonly proxy_type: string;
+  readonly country: string | null;
+  readonly version: string | null;
+  readonly date_start: Date;
+  readonly date_end: Date;
+  readonly found_at: Date;
+  readonly resolved_at: Date | null;
+  /** To which it was assigned. */
+  readonly order_id: number | null;
+}
+
+const ORPHAN = `
+  SELECT orphan.id, coalesce(resolution, 'open') AS state, orphan.provider, orphan.provider_proxy_id, orphan.tag,
+         named.id AS tag_order_id, named.user_id AS tag_user_id, orphan.host, orphan.port, orphan.proxy_type, orphan.country,
+         orphan.version, orphan.date_start, orphan.date_end, found_at, resolved_at, assigned.order_id
+    FROM orphans orphan
+    LEFT JOIN orders named ON named.tag = orphan.tag
+    LEFT JOIN proxies assigned ON resolution = 'assigned' AND assigned.provider = orphan.provider
+                              AND assigned.provider_proxy_id = orphan.provider_proxy_id`;
+
+/** Proxies that the provider lists under our tags and that no order accounts for: each is assigned to one, or written off. */
+@Injectable()
+export class OrphansService {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  /** The last found first. @param tag of the group they were bought under @param cursor the id of the last one of the page before */
+  list(
+    { state, tag }: { state: OrphanState | null; tag: string | null },
+    page: { cursor: number | null; limit: number },
+  ): Promise<OrphanRow[]> {
+    const ofTag = tag === null ? '' : 'AND orphan.tag = $3';
+    const ofState =
+      state === null ? '' : state === 'open' ? 'AND resolution IS NULL' : `AND resolution = '${state}'`;
+    return queryRows(
+      this.dataSource,
+      `${ORPHAN} WHERE orphan.id < $1 ${ofTag} ${ofState} ORDER BY orphan.id DESC LIMIT $2`,
+      [page.cursor ?? Number.MAX_SAFE_INTEGER, page.limit, ...(tag === null ? [] : [tag])],
+    );
+  }
+
+  /** @throws OrphanNotFound */
+  async get(orphanId: number, queryable: Queryable = this.dataSource): Promise<OrphanRow> {
+    const [orphan] = await queryRows<OrphanRow>(queryable, `${ORPHAN} WHERE orphan.id = $1`, [orphanId]);
+    if (!orphan) throw new OrphanNotFound();
+    return orphan;
+  }
+
+  /** Nobody else decides about it until the transaction ends. @throws OrphanNotFound, OrphanAssigned */
+  async lockUndecided(orphanId: number, manager: EntityManager): Promise<OrphanRow> {
+    await queryRows(manager, 'SELECT FROM orphans WHERE id = $1 FOR UPDATE', [orphanId]);
+    const orphan = await this.get(orphanId, manager);
+    if (orphan.state === 'assigned') throw new OrphanAssigned();
+    return orphan;
+  }
+
+  /**
+   * Hands it to the user of a closed purchase, beyond what that was charged for.
+   *
+   * @param actionId the line in the log of staff
+   * @throws OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother
+   */
+  async assign(orphanId: number, orderId: number, actionId: number, manager: EntityManager): Promise<void> {
+    const [order] = await queryRows<{ takes: boolean }>(
+      manager,
+      `SELECT kind = 'purchase' AND closed_at IS NOT NULL AS takes FROM orders WHERE id = $1`,
+      [orderId],
+    );
+    if (!order) throw new OrderNotFound();
+    if (!order.takes) throw new OrphansGoToPurchases();
+    try {
+      await queryRows(
+        manager,
+        `WITH resolved AS (
+           UPDATE orphans SET resolution = 'assigned', resolved_at = now() WHERE id = $1 RETURNING *
+         )
+         INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, tag, assigned_action_id, host, port, login, password,
+                              proxy_type, country, version, date_start, date_end, active)
+         SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id, resolved.tag, $3, host, port, login, password,
+                CASE resolved.proxy_type WHEN 'auto' THEN orders.proxy_type ELSE resolved.proxy_type END,
+                coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version), date_start, date_end,
+                date_end > now()
+           FROM resolved, orders WHERE orders.id = $2`,
+        [orphanId, orderId, actionId],
+      );
+    } catch (error) {
+      if (violatedConstraint(error) === 'proxies_provider_proxy_id_key') throw new ProxyBelongsToAnother();
+      throw error;
+    }
+  }
+
+  /** `written-off`: nobody looks into it any more; `open`: somebody does again. */
+  async mark(orphanId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
+    await queryRows(
+      manager,
+      `UPDATE orphans SET resolution = $2::text, resolved_at = CASE WHEN $2::text IS NOT NULL THEN now() END WHERE id = $1`,
+      [orphanId, state === 'open' ? null : state],
+    );
+  }
+}

@@ -1,0 +1,19 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ProviderModule } from '../provider';
+import { Order } from './order.entity';
+import { OrderSettlement } from './order-settlement';
+import { OrderSteps } from './order-steps';
+import { Orphan } from './orphan.entity';
+import { OrphansService } from './orphans.service';
+import { ReviewService } from './review.service';
+import { UpstreamCallLog } from './upstream-call-log';
+import { UpstreamCall } from './upstream-call.entity';
+
+/** What ends orders, without the routes and jobs: staff use it in the service and on the command line. */
+@Module({
+  imports: [TypeOrmModule.forFeature([Order, Orphan, UpstreamCall]), ProviderModule],
+  providers: [OrderSteps, OrderSettlement, UpstreamCallLog, ReviewService, OrphansService],
+  exports: [OrderSteps, OrderSettlement, UpstreamCallLog, ReviewService, OrphansService],
+})
+export class SettlementModule {}

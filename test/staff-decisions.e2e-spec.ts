@@ -1,0 +1,433 @@
+import { SweepService } from '../src/orders';
+import type { FaultOrder } from '../src/sandbox';
+import { WireClient } from '../src/sandbox';
+import { eventually } from './support/built-service';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface Order {
+  readonly id: number;
+  readonly state: string;
+  readonly tag: string;
+  readonly held: string;
+  readonly captured: string;
+  readonly released: string;
+  readonly refunded: string;
+}
+interface Orphan {
+  readonly id: number;
+  readonly state: string;
+  readonly tag_order_id: number | null;
+  readonly order_id: number | null;
+}
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor: number | null;
+}
+
+const ascending = (one: number, other: number): number => one - other;
+const PRICE = '25.08';
+const REASON = { reason: 'test' };
+
+let service: TestService;
+let staff: Staff;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService({
+    environment: {
+      RECONCILE_QUIET_SECONDS: '1',
+      SWEEP_INTERVAL_SECONDS: '86400',
+      // A line in front of the provider, in which orders form groups.
+      PROVIDER_RATE_PER_SECOND: '20',
+    },
+  });
+  staff = await createStaff(service);
+});
+beforeEach(async () => {
+  user = await service.createUser({ balance: '1000.00' });
+});
+afterEach(async () => {
+  await service.control.resetFaults();
+  await service.audit({ upstream: true });
+});
+afterAll(() => service.close());
+
+const buy = async (buyer = user, count = 1): Promise<number> => {
+  const { data } = await buyer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+  return data?.order_id ?? 0;
+};
+
+const proxiesOf = async (owner = user) => (await owner.api.GET('/proxies')).data ?? [];
+
+const orderOf = async (id: number): Promise<Order> =>
+  (await service.dataSource.query<Order[]>('SELECT * FROM orders WHERE id = $1', [id]))[0] as Order;
+
+const linesOf = (action: string, id: number) =>
+  service.dataSource.query<Record<string, unknown>[]>(
+    'SELECT reason, before, after FROM staff_actions WHERE action = $1 AND target_id = $2 AND after IS NOT NULL ORDER BY id',
+    [action, String(id)],
+  );
+
+type ProxyOut = Awaited<ReturnType<typeof proxiesOf>>[number];
+
+const openOrders = async (): Promise<Order[]> =>
+  service.dataSource.query(
+    `SELECT * FROM orders WHERE state IN ('submitting', 'confirming', 'review') ORDER BY id`,
+  );
+
+/** What a day of looks without an answer comes to. */
+async function untilInReview(work: () => Promise<unknown>, fault: FaultOrder): Promise<Order[]> {
+  await service.control.orderFault(fault);
+  const gate = await service.control.orderGate({ method: fault.method ?? '', stage: 'received' });
+  const done = work();
+  await service.control.untilGateReached(gate);
+  await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+  await service.control.openGate(gate);
+  await done;
+  await service.dataSource.query(
+    `UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now() WHERE state IN ('submitting', 'confirming')`,
+  );
+  await eventually(async () => (await openOrders()).every(({ state }) => state === 'review'));
+  await service.control.resetFaults();
+  return openOrders();
+}
+
+const BOUGHT_UNSEEN: FaultOrder = { method: 'buy', kind: 'answer-lost' };
+const NOT_BOUGHT: FaultOrder = { method: 'buy', kind: 'http-status', status: 502 };
+
+const decide = (id: number, decision: string, who = staff) =>
+  who.post<Order & { detail?: unknown }>(`/staff/orders/${id}/decide`, { decision, ...REASON });
+
+describe('An order in review', () => {
+  it('is delivered with what the provider has of it, and charged for', async () => {
+    const [order] = await untilInReview(() => buy(user, 2), BOUGHT_UNSEEN);
+    const { status, body } = await decide(order?.id ?? 0, 'deliver');
+    expect([status, body.state, body.captured]).toEqual([200, 'completed', '50.16']);
+    expect(await proxiesOf()).toHaveLength(2);
+    expect(await service.balanceOf(user)).toEqual({ available: '949.84', held: '0.00' });
+    expect(await linesOf('orders.decide', order?.id ?? 0)).toEqual([
+      {
+        reason: 'test',
+        before: expect.objectContaining({ state: 'review', captured: '0.00' }),
+        after: expect.objectContaining({ state: 'completed', captured: '50.16' }),
+      },
+    ]);
+  });
+
+  it('is refunded, and what the provider has all the same becomes an orphan', async () => {
+    const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
+    const { status, body } = await decide(order?.id ?? 0, 'refund');
+    expect([status, body.state, body.released]).toEqual([200, 'refunded', PRICE]);
+    expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
+    expect(await proxiesOf()).toEqual([]);
+    await service.app.get(SweepService).sweepWhenDue(0);
+    const { items } = (await staff.get<Page<Orphan>>('/staff/orphans?state=open')).body;
+    expect(items).toEqual([expect.objectContaining({ tag_order_id: order?.id, order_id: null })]);
+    await staff.post(`/staff/orphans/${items[0]?.id}/mark`, { state: 'written-off', ...REASON });
+  });
+
+  it('is not delivered when the provider has nothing of it', async () => {
+    const [order] = await untilInReview(() => buy(), NOT_BOUGHT);
+    const { status, body } = await decide(order?.id ?? 0, 'deliver');
+    expect([status, body.detail]).toEqual([
+      409,
+      'The provider shows nothing of this order that could be delivered',
+    ]);
+    expect((await orderOf(order?.id ?? 0)).state).toBe('review');
+    expect(await linesOf('orders.decide', order?.id ?? 0)).toEqual([]);
+    expect((await decide(order?.id ?? 0, 'refund')).status).toBe(200);
+  });
+
+  it('is left as it is when the provider cannot be asked', async () => {
+    const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
+    await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+    const { status, body } = await decide(order?.id ?? 0, 'deliver');
+    expect([status, body.detail]).toEqual([503, 'Service temporarily unavailable']);
+    await service.control.resetFaults();
+    expect((await decide(order?.id ?? 0, 'deliver')).body.state).toBe('completed');
+  });
+
+  it('is decided once, also by many at the same moment', async () => {
+    const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
+    const answers = await Promise.all(
+      ['deliver', 'refund', 'deliver', 'refund', 'refund', 'deliver'].map((decision) =>
+        decide(order?.id ?? 0, decision),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
+    expect(await linesOf('orders.decide', order?.id ?? 0)).toHaveLength(1);
+    // Should it have been refunded, what the provider has becomes an orphan.
+    await service.app.get(SweepService).sweepWhenDue(0);
+  });
+
+  it('is decided by itself when it went to the provider with others', async () => {
+    const others = [user, await service.createUser(), await service.createUser()];
+    const pause = (interval: string) =>
+      service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
+    const waiting = async () => {
+      const rows = await service.dataSource.query<{ count: number }[]>(
+        `SELECT count(*) AS count FROM orders WHERE state = 'reserved'`,
+      );
+      return rows[0]?.count ?? 0;
+    };
+    await buy(await service.createUser());
+    const [first, second, third] = await untilInReview(async () => {
+      await pause('1 second');
+      const answers = others.map((buyer, at) => buy(buyer, at + 1));
+      await eventually(async () => {
+        await pause('1 second');
+        return (await waiting()) === others.length;
+      });
+      await pause('0');
+      await Promise.all(answers);
+    }, BOUGHT_UNSEEN);
+    expect([first, second, third].map((order) => order?.state)).toEqual(['review', 'review', 'review']);
+
+    expect((await decide(second?.id ?? 0, 'deliver')).body.state).toBe('completed');
+    expect((await orderOf(first?.id ?? 0)).state).toBe('review');
+    expect((await decide(first?.id ?? 0, 'refund')).body.state).toBe('refunded');
+    expect((await decide(third?.id ?? 0, 'deliver')).body.state).toBe('completed');
+    const owned = await service.dataSource.query<{ order_id: number; size: number }[]>(
+      'SELECT order_id, count(*) AS size FROM proxies WHERE order_id = ANY ($1) GROUP BY order_id ORDER BY order_id',
+      [[first, second, third].map((order) => order?.id)],
+    );
+    expect(owned.map(({ size }) => size).sort(ascending)).toEqual([2, 3]);
+    await service.app.get(SweepService).sweepWhenDue(0);
+    const { items } = (await staff.get<Page<Orphan>>(`/staff/orphans?tag=${first?.tag}`)).body;
+    expect(items).toHaveLength(1);
+  });
+
+  describe('that is a prolongation', () => {
+    let proxy: ProxyOut | undefined;
+    beforeEach(async () => {
+      await buy();
+      [proxy] = await proxiesOf();
+    });
+    const prolong = () =>
+      user.api.POST('/proxies/{proxy_id}/prolong', {
+        params: { path: { proxy_id: proxy?.id ?? '' } },
+        body: { period: 30 },
+      });
+
+    it('is delivered with the end that the provider shows', async () => {
+      const [order] = await untilInReview(prolong, { method: 'prolong', kind: 'answer-lost' });
+      expect((await decide(order?.id ?? 0, 'deliver')).body.state).toBe('completed');
+      const [prolonged] = await proxiesOf();
+      expect(Date.parse(prolonged?.date_end ?? '') - Date.parse(proxy?.date_end ?? '')).toBe(30 * 86_400_000);
+    });
+
+    it('is not delivered when its end has not moved', async () => {
+      const fault: FaultOrder = { method: 'prolong', kind: 'http-status', status: 502 };
+      const [order] = await untilInReview(prolong, fault);
+      expect((await decide(order?.id ?? 0, 'deliver')).status).toBe(409);
+      expect((await decide(order?.id ?? 0, 'refund')).body.state).toBe('refunded');
+      expect(await proxiesOf()).toEqual([proxy]);
+    });
+  });
+
+  it.each(['deliver', 'refund'])('is needed: %s is refused for any other order', async (decision) => {
+    const id = await buy();
+    expect((await decide(id, decision)).body).toEqual({ detail: 'The order is not in review' });
+    const unknown = await decide(999_999, decision);
+    expect([unknown.status, unknown.body]).toEqual([404, { detail: 'Order not found' }]);
+  });
+
+  it('is for whoever may see orders, by a decision that there is', async () => {
+    const stranger = await createStaff(service, ['staff:balance']);
+    expect((await decide(1, 'refund', stranger)).status).toBe(403);
+    const { status, body } = await decide(1, 'forget');
+    expect([status, body.detail]).toEqual([
+      422,
+      [expect.objectContaining({ type: 'string_pattern_mismatch', loc: ['body', 'decision'] })],
+    ]);
+  });
+});
+
+describe('A refund', () => {
+  let keys = 0;
+  const refund = (id: number, body: object = {}, key: string | null = `refund-${(keys += 1)}`) =>
+    staff.post<Record<string, unknown> & { detail?: unknown }>(
+      `/staff/orders/${id}/refund`,
+      { ...REASON, ...body },
+      key === null ? {} : { 'Idempotency-Key': key },
+    );
+
+  it('gives back all that an order has paid, and its proxies stay', async () => {
+    const id = await buy(user, 2);
+    const { status, body } = await refund(id, { reference: 'ticket 1' });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      kind: 'refund',
+      amount: '50.16',
+      balance: '1000.00',
+      reference: 'ticket 1',
+    });
+    expect(await orderOf(id)).toMatchObject({ state: 'completed', captured: '50.16', refunded: '50.16' });
+    expect(await proxiesOf()).toHaveLength(2);
+    expect(await linesOf('orders.refund', id)).toMatchObject([
+      { before: { refunded: '0.00' }, after: { refunded: '50.16' } },
+    ]);
+    const { items } = (await staff.get<Page<Record<string, unknown>>>(`/staff/users/${user.id}/ledger`)).body;
+    expect(items[0]).toMatchObject({
+      kind: 'refund',
+      available_delta: '50.16',
+      order: { id },
+      action: { user_id: staff.id },
+      reason: 'test',
+    });
+  });
+
+  it('is made in parts, and never of more than was paid', async () => {
+    const id = await buy(user, 2);
+    expect((await refund(id, { amount: '20.00' })).status).toBe(200);
+    const { status, body } = await refund(id, { amount: '30.17' });
+    expect([status, body.detail]).toEqual([409, 'Only 30.16 of this order is left to refund']);
+    expect((await refund(id, { amount: '0.16' })).status).toBe(200);
+    expect((await refund(id)).body).toMatchObject({ amount: '30.00' });
+    expect((await refund(id)).body).toEqual({ detail: 'Nothing of this order is left to refund' });
+    expect((await refund(id, { amount: '0.01' })).status).toBe(409);
+    expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
+  });
+
+  it('gives back no more than was paid by many at the same moment', async () => {
+    const id = await buy();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => refund(id, { amount: '10.00' })));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(await orderOf(id)).toMatchObject({ refunded: '20.00' });
+  });
+
+  it('is made once for a key, also by many at the same moment', async () => {
+    const id = await buy();
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => refund(id, { amount: '5.00' }, `once-${id}`)),
+    );
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(await orderOf(id)).toMatchObject({ refunded: '5.00' });
+    expect((await refund(id, { amount: '5.01' }, `once-${id}`)).body.detail).toEqual([
+      expect.objectContaining({ type: 'idempotency_key_reused' }),
+    ]);
+  });
+
+  it('needs a key', async () => {
+    const { status, body } = await refund(await buy(), {}, null);
+    expect([status, body.detail]).toEqual([
+      422,
+      [{ type: 'missing', loc: ['header', 'Idempotency-Key'], msg: 'Field required', input: null }],
+    ]);
+  });
+
+  it('of an order that has paid nothing is refused', async () => {
+    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
+    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const [order] = await service.dataSource.query<Order[]>('SELECT * FROM orders WHERE user_id = $1', [
+      user.id,
+    ]);
+    expect(order?.state).toBe('refunded');
+    expect((await refund(order?.id ?? 0)).status).toBe(409);
+    expect((await refund(999_999)).status).toBe(404);
+  });
+
+  it('is neither given nor written down when the log cannot be', async () => {
+    const id = await buy();
+    await service.dataSource.query(
+      `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'orders.refund') NOT VALID`,
+    );
+    try {
+      expect((await refund(id)).status).toBe(500);
+    } finally {
+      await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+    }
+    expect(await orderOf(id)).toMatchObject({ refunded: '0.00' });
+  });
+});
+
+describe('An orphan', () => {
+  async function orphanOf(id: number): Promise<Orphan> {
+    const { tag } = await orderOf(id);
+    const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
+    await stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
+    await service.app.get(SweepService).sweepWhenDue(0);
+    const { items } = (await staff.get<Page<Orphan>>(`/staff/orphans?state=open&tag=${tag}`)).body;
+    return items[0] as Orphan;
+  }
+
+  const assign = (orphan: Orphan, orderId: number) =>
+    staff.post<Orphan & { detail?: unknown }>(`/staff/orphans/${orphan.id}/assign`, {
+      order_id: orderId,
+      ...REASON,
+    });
+
+  it('is handed to the user of a purchase, who can use and prolong it', async () => {
+    const bought = await buy();
+    const orphan = await orphanOf(bought);
+    const other = await buy();
+    const { status, body } = await assign(orphan, other);
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({ state: 'assigned', order_id: other, tag_order_id: bought }),
+    ]);
+    expect(await linesOf('orphans.assign', orphan.id)).toHaveLength(1);
+    const proxies = await proxiesOf();
+    expect(proxies).toHaveLength(3);
+    const assigned = proxies.find(
+      ({ id }) => Number(id) === Math.max(...proxies.map((one) => Number(one.id))),
+    );
+    const { response } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: assigned?.id ?? '' } },
+      body: { period: 30 },
+    });
+    expect(response.status).toBe(200);
+    expect((await assign(orphan, other)).body.detail).toBe('The orphan is assigned to an order already');
+  });
+
+  it('is assigned once, also by many at the same moment', async () => {
+    const id = await buy();
+    const orphan = await orphanOf(id);
+    const answers = await Promise.all(Array.from({ length: 4 }, () => assign(orphan, id)));
+    expect(answers.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409]);
+    expect(await proxiesOf()).toHaveLength(2);
+  });
+
+  it('goes to closed purchases alone', async () => {
+    const id = await buy();
+    const orphan = await orphanOf(id);
+    const [proxy] = await proxiesOf();
+    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: proxy?.id ?? '' } },
+      body: { period: 30 },
+    });
+    expect((await assign(orphan, data?.order_id ?? 0)).body.detail).toBe(
+      'Orphans are assigned to purchases that are closed',
+    );
+    expect((await assign(orphan, 999_999)).status).toBe(404);
+    expect((await assign({ ...orphan, id: 999_999 }, id)).body).toEqual({ detail: 'Orphan not found' });
+    expect(await linesOf('orphans.assign', orphan.id)).toEqual([]);
+  });
+
+  it('is written off, found again by that, and opened again', async () => {
+    const orphan = await orphanOf(await buy());
+    const mark = (state: string) =>
+      staff.post<Orphan>(`/staff/orphans/${orphan.id}/mark`, { state, ...REASON });
+    const listed = async (state: string) =>
+      (await staff.get<Page<Orphan>>(`/staff/orphans?state=${state}&limit=1`)).body.items[0]?.id;
+    expect((await mark('written-off')).body.state).toBe('written-off');
+    expect(await listed('open')).not.toBe(orphan.id);
+    expect(await listed('written-off')).toBe(orphan.id);
+    expect((await mark('open')).body.state).toBe('open');
+    expect(await listed('open')).toBe(orphan.id);
+    expect((await mark('assigned')).status).toBe(422);
+    expect(await linesOf('orphans.mark', orphan.id)).toHaveLength(2);
+  });
+
+  it('is shown without login and password, the last found first', async () => {
+    const first = await orphanOf(await buy());
+    const second = await orphanOf(await buy());
+    const page = (await staff.get<Page<Orphan>>('/staff/orphans?limit=1')).body;
+    expect(page.items.map(({ id }) => id)).toEqual([second.id]);
+    const next = (await staff.get<Page<Orphan>>(`/staff/orphans?limit=1&cursor=${page.next_cursor}`)).body;
+    expect(next.items.map(({ id }) => id)).toEqual([first.id]);
+    expect(JSON.stringify(page)).not.toMatch(/login|password/);
+    expect((await staff.get('/staff/orphans?state=lost')).status).toBe(422);
+  });
+});
