@@ -33,7 +33,7 @@ if (chromium === undefined) {
 
     const ofUser = () => ({ user_id: Number(userId) });
 
-    it('lets staff in who have a token, and tells the others', async () => {
+    it('takes the token of a member of staff', async () => {
       await docs.visit('/staff/docs');
       const staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
       await docs.authorize(staff.token);
@@ -100,6 +100,14 @@ if (chromium === undefined) {
           next_cursor: null,
         },
       ]);
+    });
+
+    it('has the statement as a file', async () => {
+      const parameters = { ...ofUser(), from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
+      const file = await docs.download('GET', '/staff/users/{user_id}/statement', { parameters });
+      expect(file.name).toBe(`statement-${String(userId)}.csv`);
+      expect(file.text.split('\r\n')).toHaveLength(5);
+      expect(file.text).toContain('invoice 2026-1107');
     });
 
     it('finds the order, and has its history', async () => {

@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
@@ -23,6 +24,11 @@ export function findChromium(): string | undefined {
       }
     },
   );
+}
+
+interface Form {
+  readonly parameters?: Readonly<Record<string, string | number>>;
+  readonly body?: object;
 }
 
 /** What an operation was answered, as its page shows it. */
@@ -105,20 +111,8 @@ export class DocsBrowser {
   }
 
   /** Tries an operation out: fills in the form, presses Execute, and reads the answer. */
-  async execute(
-    method: string,
-    path: string,
-    form: { parameters?: Readonly<Record<string, string | number>>; body?: object } = {},
-  ): Promise<ShownAnswer> {
-    const operation = this.page.locator(`.opblock-${method.toLowerCase()}`, {
-      has: this.page.locator(`[data-path="${path}"]`),
-    });
-    if ((await operation.locator('.execute').count()) === 0)
-      await operation.locator('.opblock-summary-control').click();
-    for (const [name, value] of Object.entries(form.parameters ?? {}))
-      await operation.locator(`[data-param-name="${name}"] input`).fill(String(value));
-    if (form.body) await operation.locator('textarea').fill(JSON.stringify(form.body, null, 2));
-    await operation.locator('.execute').click();
+  async execute(method: string, path: string, form: Form = {}): Promise<ShownAnswer> {
+    const operation = await this.press(method, path, form);
     const answer = operation.locator('.live-responses-table .response').first();
     await answer.locator('.highlight-code').first().waitFor();
     await this.shoot(`${method} ${path}`, operation);
@@ -129,6 +123,28 @@ export class DocsBrowser {
         unknown
       >,
     };
+  }
+
+  /** Tries an operation out that answers with a file, and downloads that. */
+  async download(method: string, path: string, form: Form = {}): Promise<{ name: string; text: string }> {
+    const operation = await this.press(method, path, form);
+    const link = operation.getByRole('link', { name: 'Download file' });
+    const [file] = await Promise.all([this.page.waitForEvent('download'), link.click()]);
+    await this.shoot(`${method} ${path}`, operation);
+    return { name: file.suggestedFilename(), text: await text(await file.createReadStream()) };
+  }
+
+  private async press(method: string, path: string, { parameters = {}, body }: Form): Promise<Locator> {
+    const operation = this.page.locator(`.opblock-${method.toLowerCase()}`, {
+      has: this.page.locator(`[data-path="${path}"]`),
+    });
+    if ((await operation.locator('.execute').count()) === 0)
+      await operation.locator('.opblock-summary-control').click();
+    for (const [name, value] of Object.entries(parameters))
+      await operation.locator(`[data-param-name="${name}"] input`).fill(String(value));
+    if (body) await operation.locator('textarea').fill(JSON.stringify(body, null, 2));
+    await operation.locator('.execute').click();
+    return operation;
   }
 
   private async shoot(name: string, what: Page | Locator): Promise<void> {
