@@ -13,6 +13,8 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
     abortOnError: false,
     logger: new AppLogger({ level: config.logLevel, format: config.logFormat }),
   });
+  // Whose X-Forwarded-For says who asks. Nobody's, unless the environment says so.
+  app.set('trust proxy', config.trustedProxies);
   configureHttp(app, isDatabaseUnavailable);
   serveDescriptions(app);
   return app;

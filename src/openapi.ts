@@ -1,6 +1,8 @@
 import type { Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { contentSecurityPolicy } from 'helmet';
+import { CUSTOMERS_SCHEME, STAFF_SCHEME } from './auth';
 import { CatalogModule } from './catalog';
 import { HealthModule } from './health';
 import { OrdersModule } from './orders';
@@ -12,6 +14,7 @@ import { UsersModule } from './users';
 interface Interface {
   readonly title: string;
   readonly description: string;
+  readonly scheme: string;
   readonly modules: readonly Type[];
 }
 
@@ -19,6 +22,7 @@ const CUSTOMERS: Interface = {
   title: 'Proxy Rental Service',
   description:
     'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries `X-Request-Id`.',
+  scheme: CUSTOMERS_SCHEME,
   modules: [HealthModule, UsersModule, CatalogModule, ProxiesModule, OrdersModule],
 };
 
@@ -28,10 +32,14 @@ const STAFF: Interface = {
     'What internal staff do. Press Authorize with a token that has staff scopes; each operation names the one it needs. Everything done here, ' +
     'reading included, is kept in the log of actions. Amounts are roubles, written as text. Lists are paged: give `next_cursor` as `cursor` ' +
     'until it is null. Every error has a `detail`; every answer carries `X-Request-Id`.',
+  scheme: STAFF_SCHEME,
   modules: [StaffModule],
 };
 
-function describe(app: NestExpressApplication, { title, description, modules }: Interface): OpenAPIObject {
+function describe(
+  app: NestExpressApplication,
+  { title, description, scheme, modules }: Interface,
+): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
@@ -39,7 +47,7 @@ function describe(app: NestExpressApplication, { title, description, modules }: 
     .setDescription(description)
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
-      'bearer',
+      scheme,
     );
   const document = SwaggerModule.createDocument(app, builder.build(), { include: [...modules] });
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {}))
@@ -47,12 +55,42 @@ function describe(app: NestExpressApplication, { title, description, modules }: 
   return document;
 }
 
+/**
+ * What Swagger UI loads, all of it from here. `@nestjs/swagger` writes three styles into its page, which its options leave as they are: these alone are
+ * let in, by their hashes, that of an attribute through 'unsafe-hashes'. What scripts set afterwards is not an attribute and needs no permission.
+ */
+const PAGE_POLICY = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: [
+      "'self'",
+      "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
+      "'sha256-eaPyLWVdqMc60xuz5bTp2yBRgVpQSoUggte1+40ONPU='",
+    ],
+    styleSrcAttr: ["'unsafe-hashes'", "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='"],
+    imgSrc: ["'self'", 'data:'],
+    connectSrc: ["'self'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
 function serve(app: NestExpressApplication, described: Interface, prefix: string): void {
+  app.use(`/${prefix}docs`, contentSecurityPolicy(PAGE_POLICY));
   SwaggerModule.setup(`${prefix}docs`, app, () => describe(app, described), {
     jsonDocumentUrl: `${prefix}openapi.json`,
     yamlDocumentUrl: `${prefix}openapi.yaml`,
     customSiteTitle: described.title,
-    swaggerOptions: { persistAuthorization: true, displayRequestDuration: true, tryItOutEnabled: true },
+    swaggerOptions: {
+      persistAuthorization: true,
+      displayRequestDuration: true,
+      // Without the bar at the top, which brings a style along, and the badge at the bottom, which has descriptions judged by a service elsewhere.
+      layout: 'BaseLayout',
+      tryItOutEnabled: true,
+    },
   });
 }
 

@@ -1,5 +1,6 @@
 import { AuditService } from '../src/audit';
 import { WireClient } from '../src/sandbox';
+import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 describe('an audit against the upstream', () => {
@@ -56,15 +57,7 @@ describe('an audit against the upstream', () => {
   });
 
   it('leaves out what an open order may account for', async () => {
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
-    await service.control.orderFault({
-      method: 'getproxy',
-      kind: 'http-status',
-      status: 500,
-      match: { descr: 'prs*' },
-      times: null,
-    });
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await leaveOrderOpen(service, user);
     expect(await broken()).toEqual({});
   });
 });

@@ -1,4 +1,5 @@
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from './support/built-service';
+import { STAGES } from './support/crash-matrix';
 import { type Customer, purchase, Replicas, send, sendUntilAnswered } from './support/replicas';
 
 const STEPS = { claim: `SET state = 'submitting'`, settle: 'INSERT INTO proxies' };
@@ -8,7 +9,6 @@ const MOMENTS = [
   ['settle', 'before'],
   ['settle', 'after'],
 ] as const;
-const STAGES = ['received', 'executed', 'half-answered'] as const;
 const GROUP_SIZE = 4;
 
 describe('kill -9 of a replica whose orders travel together', () => {

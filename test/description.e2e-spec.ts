@@ -1,46 +1,18 @@
-import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
+import {
+  type Description,
+  examplesOf,
+  expectPage,
+  isObject,
+  type Json,
+  operationsOf,
+  readDescription,
+  runTool,
+} from './support/description';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
-
-interface Media {
-  readonly schema?: Json;
-  readonly example?: Json;
-  readonly examples?: Readonly<Record<string, { readonly value: Json }>>;
-}
-
-interface Operation {
-  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters?: readonly {
-    readonly name: string;
-    readonly in: string;
-    readonly required: boolean;
-    readonly schema: Json;
-  }[];
-  readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, Media>>; readonly headers?: Json }>
-  >;
-}
-
-interface Description {
-  readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, { readonly [name: string]: Json }>>;
-    readonly securitySchemes: Json;
-  };
-}
-
-const REPOSITORY = join(__dirname, '..');
 const API_TYPES = join(__dirname, 'support/api-types.ts');
-
-const isObject = (value: Json | undefined): value is { [name: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Items of a list that have a name of their own are compared with their namesakes, wherever they stand. */
 const nameOf = (item: Json): string | undefined =>
@@ -89,16 +61,10 @@ describe('The description', () => {
   ) as Description;
 
   beforeAll(async () => {
-    description = (await (await fetch(`${service.baseUrl}/openapi.json`)).json()) as Description;
+    description = await readDescription(`${service.baseUrl}/openapi.json`);
   });
 
-  const operations = () =>
-    Object.entries(description.paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]) => ({
-        name: `${method.toUpperCase()} ${path}`,
-        operation,
-      })),
-    );
+  const operations = () => operationsOf(description);
 
   it('is served as JSON to anyone', async () => {
     const answer = await fetch(`${service.baseUrl}/openapi.json`);
@@ -208,11 +174,7 @@ describe('The description', () => {
         })),
     );
     for (const { name, status, media } of errors) {
-      const examples = [
-        ...Object.values(media?.examples ?? {}).map(({ value }) => value),
-        media?.example ?? [],
-      ].flat();
-      const details = examples.map((example) => (isObject(example) ? example['detail'] : undefined));
+      const details = examplesOf(media).map((example) => (isObject(example) ? example['detail'] : undefined));
       expect([name, details.length]).not.toEqual([name, 0]);
       const isDetail = (detail: Json | undefined) =>
         status === '422' ? Array.isArray(detail) : typeof detail === 'string';
@@ -259,53 +221,27 @@ describe('The description', () => {
   it('becomes the types of a client without a warning, and those are the ones that the tests use', async () => {
     // A field that has a default may be left out of a request.
     const options = ['--default-non-nullable=false'];
-    const types = await run('openapi-typescript', [`${service.baseUrl}/openapi.json`, ...options]);
+    const types = await runTool('openapi-typescript', [`${service.baseUrl}/openapi.json`, ...options]);
     expect(types.stderr).toBe('');
-    const formatted = await run('prettier', ['--stdin-filepath', API_TYPES], types.stdout);
+    const formatted = await runTool('prettier', ['--stdin-filepath', API_TYPES], types.stdout);
     if (process.env['UPDATE_API_TYPES'] === '1') writeFileSync(API_TYPES, formatted.stdout);
     expect(readFileSync(API_TYPES, 'utf8')).toBe(formatted.stdout);
   });
 });
 
 describe('Swagger UI', () => {
-  it('is a page at /docs', async () => {
-    const answer = await fetch(`${service.baseUrl}/docs`);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('Content-Type')).toMatch(/^text\/html/);
-    expect(await answer.text()).toContain('<title>Proxy Rental Service</title>');
-  });
-
-  it('has all that it loads from the service itself, as its security policy demands', async () => {
-    const answer = await fetch(`${service.baseUrl}/docs`);
-    const html = await answer.text();
-    expect(answer.headers.get('Content-Security-Policy')).toContain("script-src 'self'");
-    expect(html.match(/<script(?![^>]*\ssrc=)/g)).toBeNull();
-    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(
-      ([, address = '']) => new URL(address, answer.url),
-    );
-    expect(assets.length).toBeGreaterThan(3);
-    for (const asset of assets) {
-      expect(asset.origin).toBe(service.baseUrl);
-      const loaded = await fetch(asset);
-      expect([asset.pathname, loaded.status]).toEqual([asset.pathname, 200]);
-      expect((await loaded.text()).length).toBeGreaterThan(100);
-    }
-  });
+  it('is a page at /docs, with all that it loads', () =>
+    expectPage(`${service.baseUrl}/docs`, 'Proxy Rental Service'));
 });
 
-/** Runs the command of a package that is installed here. */
-async function run(
-  command: string,
-  args: readonly string[],
-  input = '',
-): Promise<{ stdout: string; stderr: string }> {
-  const manifest = createRequire(__filename).resolve(`${command}/package.json`);
-  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: string | Record<string, string> };
-  const script = join(dirname(manifest), typeof bin === 'string' ? bin : (bin[command] ?? ''));
-  const running = promisify(execFile)(process.execPath, [script, ...args], {
-    cwd: REPOSITORY,
-    maxBuffer: 2 ** 24,
-  });
-  running.child.stdin?.end(input);
-  return running;
-}
+describe('Every other answer', () => {
+  it.each(['/health', '/openapi.json', '/openapi.yaml', '/me', '/proxies/buy', '/staff/users', '/nowhere'])(
+    'is no page, and may load nothing: %s',
+    async (path) => {
+      const { headers } = await fetch(service.baseUrl + path);
+      expect(headers.get('Content-Security-Policy')).toBe(
+        "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+      );
+    },
+  );
+});

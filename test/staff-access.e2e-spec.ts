@@ -1,24 +1,11 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES, type NewToken, TokensService } from '../src/auth';
 import { Money } from '../src/common';
+import { type Description, operationsOf, readDescription, scopesOf } from './support/description';
 import { PROTECTED_ENDPOINTS } from './support/endpoints';
 import { sendRaw } from './support/raw-http';
-import { startReplica } from './support/replica';
+import { type Replica, startReplica } from './support/replica';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
-
-interface Operation {
-  readonly operationId: string;
-  readonly summary?: string;
-  readonly description?: string;
-  readonly security?: readonly { readonly bearer: readonly string[] }[];
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly example?: unknown }[];
-  readonly requestBody?: { readonly content: Record<string, { readonly examples?: object }> };
-  readonly responses: Readonly<Record<string, { readonly content?: Record<string, object> }>>;
-}
-
-interface Description {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-}
 
 let service: TestService;
 let customer: TestUser;
@@ -31,65 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const describeAt = async (path: string): Promise<Description> =>
-  (await fetch(service.baseUrl + path)).json() as Promise<Description>;
-
-const operationsOf = ({ paths }: Description) =>
-  Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      name: `${method.toUpperCase()} ${path}`,
-      method: method.toUpperCase() as 'GET' | 'POST',
-      path,
-      operation,
-    })),
-  );
-
-describe('The description for staff', () => {
-  it('has the routes of staff alone, and that of customers none of them', async () => {
-    const names = operationsOf(await describeAt('/staff/openapi.json')).map(({ path }) => path);
-    expect(names.length).toBeGreaterThan(1);
-    expect(names.filter((path) => !path.startsWith('/staff/'))).toEqual([]);
-    const customers = JSON.stringify(await describeAt('/openapi.json'));
-    expect(customers).not.toContain('staff');
-    expect(customers).not.toContain('ActionOut');
-  });
-
-  it('says of every operation what it is, who uses it for what, and has examples', async () => {
-    for (const { name, operation } of operationsOf(await describeAt('/staff/openapi.json'))) {
-      expect([name, operation.summary?.length]).not.toEqual([name, undefined]);
-      expect([name, operation.description]).toEqual([name, expect.stringMatching(/^For .{40,}/)]);
-      expect([name, operation.security]).toEqual([name, [{ bearer: [expect.stringMatching(/^staff:/)] }]]);
-      for (const { content } of operation.requestBody ? [operation.requestBody] : []) {
-        expect([name, content['application/json']?.examples]).toEqual([name, expect.anything()]);
-      }
-      for (const status of ['401', '403']) expect(operation.responses).toHaveProperty(status);
-    }
-  });
-
-  it('has a page of its own, which loads nothing from elsewhere', async () => {
-    const answer = await fetch(`${service.baseUrl}/staff/docs`);
-    const html = await answer.text();
-    expect(html).toContain('<title>Proxy Rental Service: staff</title>');
-    expect(answer.headers.get('Content-Security-Policy')).toContain("script-src 'self'");
-    expect(html.match(/<script(?![^>]*\ssrc=)/g)).toBeNull();
-    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(
-      ([, address = '']) => new URL(address, answer.url),
-    );
-    expect(assets.length).toBeGreaterThan(3);
-    for (const asset of assets) {
-      expect(asset.origin).toBe(service.baseUrl);
-      const loaded = await fetch(asset);
-      expect([asset.pathname, loaded.status]).toEqual([asset.pathname, 200]);
-      expect((await loaded.text()).length).toBeGreaterThan(100);
-    }
-  });
-});
+const describeAt = (path: string): Promise<Description> => readDescription(service.baseUrl + path);
 
 describe('Access', () => {
   it('is refused to customers on every route of staff, and to staff whose token lacks the scope', async () => {
     const operations = operationsOf(await describeAt('/staff/openapi.json'));
     for (const { name, method, path, operation } of operations) {
-      const scope = operation.security?.[0]?.bearer[0] ?? '';
+      const [scope] = scopesOf(operation);
       const others = await createStaff(
         service,
         ALL_STAFF_SCOPES.filter((other) => other !== scope),
@@ -120,7 +55,7 @@ describe('Access', () => {
     const described = [
       ...operationsOf(await describeAt('/openapi.json')),
       ...operationsOf(await describeAt('/staff/openapi.json')),
-    ].flatMap(({ name, operation }) => operation.security?.map(({ bearer }) => `${bearer[0]} ${name}`) ?? []);
+    ].flatMap(({ name, operation }) => scopesOf(operation).map((scope) => `${scope} ${name}`));
     expect(body.flatMap(({ scope, routes }) => routes.map((route) => `${scope} ${route}`)).sort()).toEqual(
       described.sort(),
     );
@@ -140,13 +75,69 @@ describe('A token', () => {
   it('may be for some addresses alone', async () => {
     expect((await getMe(await issue({ allowedIps: ['10.0.0.0/8', '127.0.0.1'] }))).status).toBe(200);
     expect((await getMe(await issue({ allowedIps: ['127.9.9.9/8'] }))).status).toBe(200);
-    const refused = await sendRaw(service.baseUrl, {
-      path: '/me',
-      token: await issue({ allowedIps: ['10.0.0.0/8', '2001:db8::/32'] }),
-      headers: { 'x-forwarded-for': '10.0.0.1' },
-    });
+    const refused = await getMe(await issue({ allowedIps: ['10.0.0.0/8', '2001:db8::/32'] }));
     expect(refused.status).toBe(403);
     expect(refused.json()).toEqual({ detail: 'Address not allowed' });
+  });
+
+  describe('used through a load balancer', () => {
+    const NETWORK = '203.0.113.0/24';
+    let balanced: Replica;
+    let token: string;
+
+    beforeAll(async () => {
+      balanced = await startReplica(service, { trustedProxies: ['127.0.0.0/8', '10.9.0.0/16'] });
+      token = await issue({ allowedIps: [NETWORK], scopes: [...ALL_SCOPES, ...ALL_STAFF_SCOPES] });
+    });
+    afterAll(() => balanced.close());
+
+    const getThrough = async (forwarded: string | undefined, using = token) => {
+      const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+      const answer = await sendRaw(balanced.baseUrl, { path: '/staff/scopes', token: using, headers });
+      return answer.status;
+    };
+
+    it.each([
+      ['of the client', 200, '203.0.113.7'],
+      ['of the client, after two balancers', 200, '203.0.113.7, 10.9.0.1'],
+      ['of the client, and not what it claims', 200, '192.0.2.1, nonsense, 203.0.113.7, 10.9.0.1'],
+      ['of the client, as it claims an allowed one', 403, '203.0.113.7, 192.0.2.1'],
+      [
+        'of the client, as it claims an allowed one behind a trusted one',
+        403,
+        '203.0.113.7, 10.9.0.1, 192.0.2.1',
+      ],
+      ['of nobody who can be told', 403, 'unknown'],
+      ['of nobody who can be told, behind an allowed one', 403, '203.0.113.7, unknown'],
+      ['of the connection, when the balancer names none', 403, undefined],
+    ])('is held to the address %s: %i', async (_, status, forwarded) => {
+      expect(await getThrough(forwarded)).toBe(status);
+    });
+
+    it('is logged with the address of the client', async () => {
+      const everywhere = await createStaff(service);
+      for (const forwarded of ['203.0.113.7', '10.0.0.1, 2001:db8::7', '1.1.1.1, unknown', undefined])
+        expect(await getThrough(forwarded, everywhere.token)).toBe(200);
+      const rows = await service.dataSource.query<{ ip: string | null }[]>(
+        'SELECT host(ip) AS ip FROM staff_actions WHERE user_id = $1 ORDER BY id',
+        [everywhere.id],
+      );
+      expect(rows.map(({ ip }) => ip)).toEqual(['203.0.113.7', '2001:db8::7', null, '127.0.0.1']);
+    });
+
+    it('is held to the address of the connection where its peer is not trusted', async () => {
+      const elsewhere = await startReplica(service, { trustedProxies: ['10.9.0.0/16'] });
+      try {
+        for (const { baseUrl } of [service, elsewhere]) {
+          const headers = { 'x-forwarded-for': '203.0.113.7' };
+          expect((await sendRaw(baseUrl, { path: '/me', token, headers })).status).toBe(403);
+          const own = await issue({ allowedIps: ['127.0.0.1'] });
+          expect((await sendRaw(baseUrl, { path: '/me', token: own, headers })).status).toBe(200);
+        }
+      } finally {
+        await elsewhere.close();
+      }
+    });
   });
 
   describe('with a daily limit', () => {

@@ -1,5 +1,7 @@
 import { TokensService } from '../src/auth';
 import { PriceRulesService } from '../src/pricing';
+import { eventually } from './support/built-service';
+import { sendRaw } from './support/raw-http';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -227,9 +229,80 @@ it.each(['limit=201', 'limit=0', 'user_id=x', 'from=yesterday', 'target=42', 'ta
 
 it('has no token, also when one is looked for', async () => {
   const { text } = await service.app.get(TokensService).issue({ userId: staff.id, scopes: [] });
-  await staff.get(`/staff/scopes?note=${text}&other=%00`);
+  await staff.get(`/staff/scopes?note=${text}&${text}=name&other=%00`);
   const [line] = (await search(`user_id=${staff.id}&limit=1`)).items;
-  expect(line?.request).toEqual({ note: 'prx_…', other: '\ufffd' });
+  expect(line?.request).toEqual({ note: 'prx_…', 'prx_…': 'name', other: '\ufffd' });
+});
+
+const lastOf = async ({ id }: Staff): Promise<Action | undefined> =>
+  (await search(`user_id=${id}&limit=1`)).items[0];
+
+it('has whom it was about, however the number was written', async () => {
+  for (const [n, written] of [
+    `${customer.id}`,
+    `%20+0${customer.id}.0%20`,
+    `%2B00${customer.id}`,
+  ].entries()) {
+    expect([written, (await staff.get(`/staff/users/${written}?n=${n}`)).status]).toEqual([written, 200]);
+    const target = { type: 'user', id: String(customer.id) };
+    expect(await lastOf(staff)).toMatchObject({ action: 'users.read', target, request: { n: String(n) } });
+  }
+});
+
+it('has the whole of a request, however much stands beside what is asked for', async () => {
+  const padding = 'x'.repeat(12_000);
+  expect((await staff.get(`/staff/users?padding=${padding}&query=boris`)).status).toBe(200);
+  expect((await lastOf(staff))?.request).toEqual({ padding, query: 'boris' });
+  const body = { username: 'padded', padding: 'x'.repeat(90_000) };
+  expect((await staff.post('/staff/users', body)).status).toBe(201);
+  expect((await lastOf(staff))?.request).toEqual(body);
+});
+
+it('has who was looked for by HEAD, of which the length alone is answered', async () => {
+  const answer = await sendRaw(service.baseUrl, {
+    method: 'HEAD',
+    path: '/staff/users?query=somebody',
+    token: staff.token,
+  });
+  expect([answer.status, answer.text]).toEqual([200, '']);
+  expect(await lastOf(staff)).toMatchObject({ action: 'users.search', request: { query: 'somebody' } });
+});
+
+it('has what was repeated, though it was done once', async () => {
+  const key = { 'Idempotency-Key': 'logged' };
+  for (const isDone of [true, false]) {
+    const { status } = await staff.post(`/staff/users/${customer.id}/credit`, POSTING, key);
+    expect([status, await lastOf(staff)]).toEqual([
+      200,
+      expect.objectContaining({ action: 'balance.credit', after: isDone ? expect.any(Object) : null }),
+    ]);
+  }
+});
+
+it('has what was asked for by somebody who did not wait for the answer', async () => {
+  const runner = service.dataSource.createQueryRunner();
+  try {
+    await runner.startTransaction();
+    await runner.query('LOCK TABLE staff_actions IN EXCLUSIVE MODE');
+    const hangUp = new AbortController();
+    const headers = { Authorization: `Bearer ${staff.token}` };
+    const asked = fetch(`${service.baseUrl}/staff/users?query=hasty`, { headers, signal: hangUp.signal });
+    await eventually(async () => {
+      const waiting = await service.dataSource.query<object[]>(
+        `SELECT FROM pg_locks WHERE NOT granted AND relation = 'staff_actions'::regclass`,
+      );
+      return waiting.length > 0;
+    });
+    hangUp.abort();
+    await expect(asked).rejects.toThrow();
+    await runner.commitTransaction();
+  } finally {
+    await runner.release();
+  }
+  await eventually(async () => {
+    const last = await lastOf(staff);
+    return last?.action === 'users.search' && JSON.stringify(last.request) === '{"query":"hasty"}';
+  });
 });
 
 it('has nothing of what was refused', async () => {
@@ -248,13 +321,16 @@ it('can be added to, and not changed', async () => {
   }
 });
 
-it('shows nothing that it cannot write down', async () => {
+it('shows nothing that it cannot write down, nor the beginning of a file', async () => {
   await service.dataSource.query(
-    `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'scopes.list') NOT VALID`,
+    `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action NOT IN ('scopes.list', 'ledger.statement')) NOT VALID`,
   );
   try {
-    const answer = await staff.get<{ detail: string }>('/staff/scopes');
-    expect([answer.status, answer.body]).toEqual([500, { detail: 'Internal Server Error' }]);
+    for (const path of ['/staff/scopes', `/staff/users/${customer.id}/statement${PERIOD}`]) {
+      const answer = await staff.get<{ detail: string }>(path);
+      expect([answer.status, answer.body]).toEqual([500, { detail: 'Internal Server Error' }]);
+      expect(answer.headers.get('Content-Disposition')).toBeNull();
+    }
   } finally {
     await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
   }

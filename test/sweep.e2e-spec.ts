@@ -1,5 +1,6 @@
 import { SweepService } from '../src/orders';
 import { WireClient } from '../src/sandbox';
+import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 describe('the full sweep', () => {
@@ -84,16 +85,7 @@ describe('the full sweep', () => {
   });
 
   it('does not take for an orphan what an open order may account for', async () => {
-    const user = await service.createUser();
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
-    await service.control.orderFault({
-      method: 'getproxy',
-      kind: 'http-status',
-      status: 500,
-      match: { descr: 'prs*' },
-      times: null,
-    });
-    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await leaveOrderOpen(service, await service.createUser());
     expect(await run()).toMatchObject({ listed: 1, orphans: 0 });
     await service.control.resetFaults();
   });

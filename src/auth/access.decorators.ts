@@ -2,10 +2,17 @@ import { applyDecorators, createParamDecorator, type ExecutionContext, SetMetada
 import { ApiSecurity } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { ApiErrorResponse } from '../common';
-import type { Scope } from './scopes';
+import { isStaffScope, type Scope } from './scopes';
 import type { Caller } from './tokens.service';
 
 export const ACCESS = 'access';
+
+/**
+ * Names of the tokens in the descriptions. Swagger UI keeps tokens in the browser by these, for both of its pages: under one name, that of customers would send
+ * the token of staff, which may be good for buying.
+ */
+export const CUSTOMERS_SCHEME = 'bearer';
+export const STAFF_SCHEME = 'staff';
 
 /** What a route asks of its caller. */
 export type Access = { readonly public: true } | { readonly public: false; readonly scope: Scope };
@@ -17,7 +24,7 @@ export const Public = () => SetMetadata<string, Access>(ACCESS, { public: true }
 export const Scopes = (scope: Scope) =>
   applyDecorators(
     SetMetadata<string, Access>(ACCESS, { public: false, scope }),
-    ApiSecurity('bearer', [scope]),
+    ApiSecurity(isStaffScope(scope) ? STAFF_SCHEME : CUSTOMERS_SCHEME, [scope]),
     ApiErrorResponse(
       401,
       'No token, or one that is unknown, expired or revoked',

@@ -4,8 +4,10 @@ export {
   callerOf,
   CurrentCaller,
   CurrentUserId,
+  CUSTOMERS_SCHEME,
   Public,
   Scopes,
+  STAFF_SCHEME,
 } from './access.decorators';
 export { ApiToken } from './api-token.entity';
 export { AuthModule } from './auth.module';

@@ -21,6 +21,6 @@ export {
   StringListField,
 } from './validation/fields';
 export { HTTPValidationError, ValidationError } from './validation/http-validation-error';
-export { IdParam } from './validation/id-param';
+export { IdParam, readId } from './validation/id-param';
 export { Refusal, type ValidationItem } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';

@@ -1,4 +1,4 @@
-import { Money, multiplyDecimal, unitPriceWithMarkup } from './money';
+import { compareDecimals, Money, multiplyDecimal, unitPriceWithMarkup } from './money';
 
 describe('Money', () => {
   it.each([
@@ -32,6 +32,21 @@ describe('multiplyDecimal', () => {
     ['0.05', 0, '0.00'],
   ])('makes of %s times %i %s', (text, factor, product) => {
     expect(multiplyDecimal(text, factor)).toBe(product);
+  });
+});
+
+describe('compareDecimals', () => {
+  it.each([
+    ['10', '9.99', 1],
+    ['28.00', '28', 0],
+    ['28', '28.000', 0],
+    ['27.9999', '28', -1],
+    ['100000000000000000.01', '100000000000000000.02', -1],
+    ['0.1', '0.09', 1],
+    ['-0.5', '0', -1],
+    ['-0.5', '-0.51', 1],
+  ])('compares %s with %s: %i', (one, other, expected) => {
+    expect(compareDecimals(one, other)).toBe(expected);
   });
 });
 

@@ -7,6 +7,7 @@ import type { Environment } from './environment';
 export abstract class AppConfig implements Omit<Environment, 'databaseUrl' | 'provider'> {
   abstract readonly host: string;
   abstract readonly port: number;
+  abstract readonly trustedProxies: readonly string[];
   abstract readonly databaseUrl: string;
   abstract readonly databasePoolSize: number;
   abstract readonly databasePoolWaitMs: number;

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 export type LogFormat = 'pretty' | 'json';
 /** `realistic`: as slow, as strict and as faulty as the provider was measured. */
@@ -7,6 +9,8 @@ export type SandboxProfile = 'quick' | 'realistic';
 export interface Environment {
   readonly host: string;
   readonly port: number;
+  /** Networks in CIDR notation whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
   /** Absent: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
   readonly databasePoolSize: number;
@@ -102,6 +106,15 @@ class Reader {
     return this.refuse(name, 'must be an amount in roubles, e.g. 1000.00', fallback);
   }
 
+  networks(name: string): readonly string[] {
+    const networks =
+      this.text(name)
+        ?.split(',')
+        .map((network) => network.trim()) ?? [];
+    if (networks.every(isNetwork)) return networks;
+    return this.refuse(name, 'must be addresses and networks in CIDR notation, e.g. 10.0.0.0/8,::1', []);
+  }
+
   url(name: string, protocols: readonly string[]): URL | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -118,6 +131,14 @@ class Reader {
     this.problems.push(`${name} ${complaint}`);
     return fallback;
   }
+}
+
+/** All addresses there are do not count as one: nothing would be left that could be told from a forgery. */
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/');
+  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+  if (prefix === undefined) return bits > 0;
+  return more.length === 0 && /^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits;
 }
 
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
@@ -166,6 +187,7 @@ export function readEnvironment(
   const environment: Environment = Object.freeze({
     host: read.text('HOST') ?? '127.0.0.1',
     port: read.integer('PORT', { default: 3000, min: 0, max: 65_535 }),
+    trustedProxies: read.networks('TRUSTED_PROXIES'),
     databaseUrl,
     databasePoolSize: read.integer('DB_POOL_SIZE', { default: 16, min: 2, max: 1000 }),
     databasePoolWaitMs: read.integer('DB_POOL_WAIT_MS', { default: 5000, min: 10, max: 60_000 }),

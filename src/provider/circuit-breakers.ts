@@ -6,10 +6,9 @@ import {
   ConsecutiveBreaker,
   handleAll,
 } from 'cockatiel';
-import { type Clock, messageOf } from '../common';
+import { type Clock, compareDecimals, messageOf } from '../common';
 import { NoTurnInTime } from './call-rate';
 import { Deadline } from './deadline';
-import { isAtLeast } from './decimals';
 import {
   ProviderClosed,
   ProviderError,
@@ -195,7 +194,8 @@ export class CircuitBreakers {
       this.funds.probe(async () => {
         await answer;
         const balance = this.balance();
-        if (balance && !isAtLeast(balance.amount, this.needed)) throw new Error('the balance is too low');
+        if (balance && compareDecimals(balance.amount, this.needed) < 0)
+          throw new Error('the balance is too low');
       }),
     ]);
     this.isProbing = false;

@@ -42,15 +42,15 @@ export class Act {
 }
 
 const TOKEN = /prx_[0-9A-Za-z]{20,}/g;
-const LONGEST_REQUEST = 8000;
 
-/** A request as the log keeps it: without the text of a token, should someone paste one into a field; nothing that `jsonb` refuses. */
+/**
+ * A request as the log keeps it: whole, so that nothing can be hidden behind what is not asked for, and no longer than HTTP lets it be; without the text
+ * of a token, should someone paste one; nothing that `jsonb` refuses.
+ */
 export function loggable(request: object): object {
-  const text = JSON.stringify(request, (_, value: unknown) => {
-    if (typeof value === 'bigint') return value.toString();
-    return typeof value === 'string' ? value.replaceAll(TOKEN, 'prx_…') : value;
-  });
-  if (text.length > LONGEST_REQUEST) return { omitted: `${text.length} characters` };
+  const text = JSON.stringify(request, (_, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  ).replaceAll(TOKEN, 'prx_…');
   // JSON can name characters that PostgreSQL's does not take: NUL, and halves of a pair.
   return JSON.parse(
     text.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/gi, '$1\\ufffd'),

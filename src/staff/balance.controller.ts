@@ -12,7 +12,7 @@ import {
   Res,
   StreamableFile,
 } from '@nestjs/common';
-import { ApiBody, ApiExtraModels, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam, toStream } from '../common';
 import type { PostedEntry } from '../ledger';
@@ -28,12 +28,11 @@ import {
 } from './dto/balance.dto';
 import { ApiLimitErrorResponse, type Page, PageQuery, toPage } from './dto/fields';
 import { type LedgerRow, StaffBalanceService } from './staff-balance.service';
+import { ApiUserId, ApiUserNotFound } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { asCsv } from './statement-csv';
 
 const ON_USER = ['user', 'user_id'] as const;
-const ApiUserId = () => ApiParam({ name: 'user_id', schema: { type: 'integer' }, example: 42 });
-const ApiUserNotFound = () => ApiErrorResponse(404, 'There is no such user', 'User not found');
 
 const ApiPosting = (example: object) =>
   applyDecorators(

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, Headers, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
-import { ApiBody, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
 import type { PostedEntry } from '../ledger';
@@ -17,6 +17,7 @@ import {
   RefundRequest,
 } from './dto/decision.dto';
 import { type Page, toPage } from './dto/fields';
+import { ApiOrderId, ApiOrphanId } from './dto/path-ids';
 import { OrderOut } from './dto/order.dto';
 import { StaffDecisionsService } from './staff-decisions.service';
 import type { OrderRow } from './order-row';
@@ -24,8 +25,6 @@ import { CurrentAct, StaffRoute } from './staff-route';
 
 const ON_ORDER = ['order', 'order_id'] as const;
 const ON_ORPHAN = ['orphan', 'orphan_id'] as const;
-const ApiOrderId = () => ApiParam({ name: 'order_id', schema: { type: 'integer' }, example: 815 });
-const ApiOrphanId = () => ApiParam({ name: 'orphan_id', schema: { type: 'integer' }, example: 3 });
 const ApiOrderNotFound = () => ApiErrorResponse(404, 'There is no such order', 'Order not found');
 const ApiReasonMissing = () =>
   ApiValidationErrorResponse({ type: 'missing', loc: ['body', 'reason'], msg: 'Field required', input: {} });

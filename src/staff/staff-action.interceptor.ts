@@ -9,7 +9,7 @@ import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { mergeMap, type Observable } from 'rxjs';
 import { type Caller, callerOf, plainAddress } from '../auth';
-import { requestId } from '../common';
+import { readId, requestId } from '../common';
 import { Act, loggable } from './act';
 import { StaffLog } from './staff-log';
 import { STAFF_ACTION, type StaffActionOfRoute } from './staff-action';
@@ -43,10 +43,10 @@ export class StaffActionInterceptor implements NestInterceptor {
 
 function toAct(request: StaffRequest, { action, on }: StaffActionOfRoute): Act {
   const { params, query, body, ip } = request;
-  const id = on && params[on[1]];
+  const id = on && readId(String(params[on[1]]));
   return new Act(
     action,
-    on && id !== undefined ? { type: on[0], id: String(id) } : null,
+    on && id ? { type: on[0], id } : null,
     loggable({ ...query, ...(typeof body === 'object' && body) }),
     callerOf(request),
     plainAddress(ip),

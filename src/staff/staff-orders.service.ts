@@ -2,12 +2,11 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
-import type { OrderKind, OrderState, OrderStep } from '../orders';
+import { type OrderKind, OrderNotFound, type OrderState, type OrderStep } from '../orders';
 import { UpstreamProvider } from '../provider';
 import type { ActionOut } from './dto/action.dto';
 import { ORDER_COLUMNS, type OrderRow } from './order-row';
 import { type LedgerRow, SELECT_LEDGER_ROW } from './staff-balance.service';
-import { OrderNotFound } from './staff.errors';
 import { StaffLog } from './staff-log';
 
 /** What is left out counts as any. */

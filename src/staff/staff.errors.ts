@@ -8,11 +8,3 @@ export class ScopeNotGrantable extends DomainError {
     super(`A token cannot grant what it lacks: ${scopes.join(', ')}`);
   }
 }
-
-export class OrderNotFound extends DomainError {
-  readonly kind = 'not-found';
-
-  constructor() {
-    super('Order not found');
-  }
-}

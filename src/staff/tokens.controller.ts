@@ -1,15 +1,13 @@
 import { Body, Controller, Get, HttpCode, Inject, Post, Query } from '@nestjs/common';
-import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
 import type { Act } from './act';
 import { ApiLimitErrorResponse, type Page, PageQuery, toPage } from './dto/fields';
 import { IssuedToken, NewTokenRequest, TokenOut, TokensPage } from './dto/token.dto';
 import { ReasonRequest } from './dto/user.dto';
+import { ApiTokenId, ApiUserId, ApiUserNotFound } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffTokensService, type TokenRow } from './staff-tokens.service';
-
-const ApiUserId = () => ApiParam({ name: 'user_id', schema: { type: 'integer' }, example: 42 });
-const ApiUserNotFound = () => ApiErrorResponse(404, 'There is no such user', 'User not found');
 
 @ApiTags('Tokens')
 @Controller('staff')
@@ -102,7 +100,7 @@ export class StaffTokensController {
     description:
       'For support, when a token was lost or is no longer needed: the next request with it is answered 401, on every replica. Revoking twice keeps the first moment.',
   })
-  @ApiParam({ name: 'token_id', schema: { type: 'integer' }, example: 17 })
+  @ApiTokenId()
   @ApiBody({ type: ReasonRequest, examples: { lost: { value: { reason: 'Laptop lost, ticket 816' } } } })
   @ApiOkResponse({ description: 'The token', type: TokenOut })
   @ApiErrorResponse(404, 'There is no such token', 'Token not found')

@@ -1,15 +1,14 @@
 import { Body, Controller, Get, HttpCode, Inject, Post, Query } from '@nestjs/common';
-import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
 import type { Act } from './act';
 import { ApiLimitErrorResponse, type Page, toPage } from './dto/fields';
 import { NewUserRequest, ReasonRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './dto/user.dto';
+import { ApiUserId, ApiUserNotFound } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffUsersService, type UserProfileRow, type UserRow } from './staff-users.service';
 
 const ON_USER = ['user', 'user_id'] as const;
-const ApiUserId = () => ApiParam({ name: 'user_id', schema: { type: 'integer' }, example: 42 });
-const ApiUserNotFound = () => ApiErrorResponse(404, 'There is no such user', 'User not found');
 const ApiReasonMissing = () =>
   ApiValidationErrorResponse({ type: 'missing', loc: ['body', 'reason'], msg: 'Field required', input: {} });
 

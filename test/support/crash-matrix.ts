@@ -25,7 +25,8 @@ const MOMENTS = [
   ['settle', 'after'],
 ] as const;
 
-const STAGES = ['received', 'executed', 'half-answered'] as const;
+/** Of a call at the upstream, at which its gates hold it. */
+export const STAGES = ['received', 'executed', 'half-answered'] as const;
 
 /** Ends a process at every step of an order and at every stage of its call, and shows that nothing is lost and nothing is twice. */
 export function describeCrashes(method: 'buy' | 'prolong'): void {

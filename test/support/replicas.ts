@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { AdministrationModule } from '../../src/administration.module';
 import { AuditService } from '../../src/audit';
-import { ALL_SCOPES, TokensService } from '../../src/auth';
+import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
 import { readEnvironment } from '../../src/config';
 import { LedgerService } from '../../src/ledger';
@@ -91,10 +91,10 @@ export class Replicas {
     });
   }
 
-  async createCustomer(balance = '100000.00'): Promise<Customer> {
+  async createCustomer(balance = '100000.00', scopes: readonly Scope[] = ALL_SCOPES): Promise<Customer> {
     const { id } = await this.office.get(UsersService).create({ username: 'test' });
     await this.office.get(LedgerService).credit(id, Money.parse(balance), 'test');
-    const { text } = await this.office.get(TokensService).issue({ userId: id, scopes: ALL_SCOPES });
+    const { text } = await this.office.get(TokensService).issue({ userId: id, scopes });
     return { id, token: text };
   }
 

@@ -27,7 +27,7 @@ export interface TestService {
   readonly sandbox: RunningSandbox;
   readonly control: SandboxControl;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
-  balanceOf(user: TestUser): Promise<{ available: string; held: string }>;
+  balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
   /** Fails the test when an invariant of the books is broken, or one between them and the upstream. */
   audit(scope?: { upstream: boolean }): Promise<void>;
   close(): Promise<void>;

@@ -16,6 +16,17 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Longer than the minute that load balancers commonly keep a connection, so that it is they who close it. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
+/** What is answered is data. What is a page says for itself what it loads. */
+const NOTHING_IS_LOADED = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
 /**
  * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers, time limits. Before
  * `init()` or `listen()`, before any other middleware, on an application created with `bodyParser: false`.
@@ -38,7 +49,7 @@ export function configureHttp(
   app.use(
     helmet({
       strictTransportSecurity: false,
-      contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
+      contentSecurityPolicy: NOTHING_IS_LOADED,
     }),
   );
   app.useGlobalFilters(new ErrorFilter(isUnavailable));

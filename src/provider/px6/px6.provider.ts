@@ -1,11 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { z } from 'zod';
-import { Clock } from '../../common';
+import { Clock, compareDecimals } from '../../common';
 import { AppConfig } from '../../config';
 import { CallRate } from '../call-rate';
 import { CircuitBreakers } from '../circuit-breakers';
-import { isAtLeast } from '../decimals';
 import { ProviderAccount } from '../provider-account';
 import { ProviderClosed, ProviderError, ProviderOutcomeUnknown, ProviderRefused } from '../provider-errors';
 import {
@@ -228,7 +227,7 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
   assertTakesOrders(quoted?: string): void {
     this.breakers.assertTakesOrders();
     const balance = this.balance();
-    if (quoted === undefined || !balance || isAtLeast(balance.amount, quoted)) return;
+    if (quoted === undefined || !balance || compareDecimals(balance.amount, quoted) >= 0) return;
     // It may have been filled up since: the next who asks finds what it is now.
     this.balanceRead ??= this.readBalance().finally(() => (this.balanceRead = undefined));
     throw new ProviderClosed(

@@ -4,18 +4,23 @@ import { type Target, TARGET_PATTERN } from '../act';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, PRINTABLE } from './fields';
 
 export class ActionsQuery extends PageQuery {
+  @ApiProperty({ description: 'Who did it' })
   @IdField({ optional: true })
   user_id!: number | null;
 
+  @ApiProperty({ description: 'What was done: `users.block`' })
   @StringField({ optional: true, maxLength: 100, pattern: PRINTABLE })
   action!: string | null;
 
+  @ApiProperty({ description: 'What it was done to: `user:42`' })
   @StringField({ optional: true, maxLength: 100, pattern: TARGET_PATTERN })
   target!: string | null;
 
+  @ApiProperty({ description: 'A moment with its offset, e.g. 2026-11-01T00:00:00Z' })
   @DateTimeField({ optional: true })
   from!: Date | null;
 
+  @ApiProperty({ description: 'The moment after the last' })
   @DateTimeField({ optional: true })
   to!: Date | null;
 }
@@ -54,13 +59,24 @@ export class ActionOut {
   @ApiNullable('string', { example: 'Card reported stolen' })
   reason!: string | null;
 
-  @ApiProperty({ type: 'object', additionalProperties: true, description: 'What was asked for' })
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    description: 'What was asked for',
+    example: { reason: 'Card reported stolen' },
+  })
   request!: object;
 
-  @ApiNullable('object', { description: 'What was changed, before; null for reads' })
+  @ApiNullable('object', {
+    description: 'What was changed, before; null for reads',
+    example: { id: 42, blocked_at: null },
+  })
   before!: object | null;
 
-  @ApiNullable('object', { description: 'What was changed, after; null for reads' })
+  @ApiNullable('object', {
+    description: 'What was changed, after; null for reads',
+    example: { id: 42, blocked_at: '2026-11-21T12:00:00.000Z' },
+  })
   after!: object | null;
 
   @ApiNullable('string', { description: 'The address that it came from', example: '203.0.113.7' })

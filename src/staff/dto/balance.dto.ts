@@ -14,9 +14,11 @@ export class PostingRequest {
 }
 
 export class StatementQuery {
+  @ApiProperty({ description: 'A moment with its offset, e.g. 2026-11-01T00:00:00Z' })
   @DateTimeField()
   from!: Date;
 
+  @ApiProperty({ description: 'The moment after the last, e.g. 2026-12-01T00:00:00Z' })
   @DateTimeField()
   to!: Date;
 }

@@ -44,9 +44,11 @@ export class MarkRequest {
 }
 
 export class OrphansQuery extends PageQuery {
+  @ApiProperty({ description: 'What became of them' })
   @StringField({ optional: true, pattern: oneOf(STATES) })
   state!: OrphanState | null;
 
+  @ApiProperty({ description: 'The whole tag under which the provider has it' })
   @StringField({ optional: true, maxLength: 100 })
   tag!: string | null;
 }

@@ -32,9 +32,11 @@ export const LimitField = () => IntegerField({ greaterThan: 0, atMost: MAX_LIMIT
 
 /** What every list is asked with; `ApiLimitErrorResponse` describes what is refused. */
 export class PageQuery {
+  @ApiProperty({ description: '`next_cursor` of the page before; without it: the first page' })
   @IdField({ optional: true })
   cursor!: number | null;
 
+  @ApiProperty({ description: 'How many there are on a page at most' })
   @LimitField()
   limit!: number;
 }

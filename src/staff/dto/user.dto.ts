@@ -17,6 +17,7 @@ export class NewUserRequest {
 }
 
 export class UsersQuery extends PageQuery {
+  @ApiProperty({ description: 'A whole id, or a part of a username, web_username or tg_id' })
   @StringField({ optional: true, maxLength: 100, pattern: PRINTABLE })
   query!: string | null;
 }

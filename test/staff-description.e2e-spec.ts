@@ -1,0 +1,157 @@
+import { createRequire } from 'node:module';
+import { ALL_STAFF_SCOPES } from '../src/auth';
+import {
+  type Description,
+  examplesOf,
+  expectPage,
+  isObject,
+  type Json,
+  operationsOf,
+  readDescription,
+  runTool,
+  scopesOf,
+} from './support/description';
+import { startTestService, type TestService } from './support/test-service';
+
+/** What openapi-typescript reads descriptions with, which knows the rules of OpenAPI. */
+const { createConfig, lintFromString } = createRequire(require.resolve('openapi-typescript/package.json'))(
+  '@redocly/openapi-core',
+) as {
+  createConfig: (config: { rules: Record<string, 'error'> }) => Promise<object>;
+  lintFromString: (options: {
+    source: string;
+    config: object;
+  }) => Promise<{ message: string; location: { pointer?: string }[] }[]>;
+};
+
+let service: TestService;
+let description: Description;
+
+beforeAll(async () => {
+  service = await startTestService();
+  description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
+});
+afterAll(() => service.close());
+
+/** Every part of a schema that shows nothing of what it will be. */
+function findUnexemplified(schema: Json | undefined, place: string): string[] {
+  if (!isObject(schema)) return [place];
+  const { $ref: reference, properties, items, anyOf } = schema;
+  if ('example' in schema || 'examples' in schema) return [];
+  if (typeof reference === 'string') {
+    const name = reference.replace('#/components/schemas/', '');
+    return findUnexemplified(description.components.schemas[name], `${place} ${name}`);
+  }
+  if (isObject(properties)) {
+    return Object.entries(properties).flatMap(([name, property]) =>
+      findUnexemplified(property, `${place}.${name}`),
+    );
+  }
+  if (Array.isArray(anyOf)) {
+    const some = anyOf.filter((choice) => !isObject(choice) || choice['type'] !== 'null');
+    return some.flatMap((choice) => findUnexemplified(choice, place));
+  }
+  return findUnexemplified(items, `${place}[]`);
+}
+
+describe('The description for staff', () => {
+  it('has the routes of staff alone, and that of customers none of them', async () => {
+    const paths = operationsOf(description).map(({ path }) => path);
+    expect(paths.length).toBeGreaterThan(1);
+    expect(paths.filter((path) => !path.startsWith('/staff/'))).toEqual([]);
+    const customers = JSON.stringify(await readDescription(`${service.baseUrl}/openapi.json`));
+    expect(customers).not.toContain('staff');
+    expect(customers).not.toContain('ActionOut');
+  });
+
+  it('says of every operation what it is, who uses it for what, and which scope it needs', () => {
+    for (const { name, operation } of operationsOf(description)) {
+      expect([name, operation]).toEqual([
+        name,
+        expect.objectContaining({
+          summary: expect.stringMatching(/^\S.{2,}$/),
+          description: expect.stringMatching(/^For .{40,}/),
+          tags: [expect.any(String)],
+          security: [{ staff: [expect.any(String)] }],
+        }),
+      ]);
+      expect([name, ALL_STAFF_SCOPES]).toEqual([name, expect.arrayContaining(scopesOf(operation))]);
+    }
+  });
+
+  it('describes every parameter, or has an example of it', () => {
+    const bare = operationsOf(description).flatMap(({ name, operation: { parameters = [] } }) =>
+      parameters
+        .filter((parameter) => !parameter.description && parameter.example === undefined)
+        .map((parameter) => `${name} ${parameter.name}`),
+    );
+    expect(bare).toEqual([]);
+  });
+
+  it('has an example of every request', () => {
+    for (const { name, operation } of operationsOf(description)) {
+      if (!operation.requestBody) continue;
+      const examples = examplesOf(operation.requestBody.content['application/json']);
+      expect([name, examples]).toEqual([name, expect.arrayContaining([expect.any(Object)])]);
+    }
+  });
+
+  it('has an example of every answer, field by field', () => {
+    const bare = operationsOf(description).flatMap(({ name, operation }) => {
+      const successes = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'));
+      if (successes.length === 0) return [`${name} has no answer`];
+      return successes.flatMap(([status, { content = {} }]) => {
+        const types = Object.values(content);
+        if (types.length === 0) return [`${name} ${status} has no content`];
+        return types
+          .filter((media) => examplesOf(media).length === 0)
+          .flatMap((media) => findUnexemplified(media.schema, `${name} ${status}`));
+      });
+    });
+    expect(bare).toEqual([]);
+  });
+
+  it('has an example of every error, those of a token and of a request that is wrong among them', () => {
+    for (const { name, operation } of operationsOf(description)) {
+      const errors = Object.entries(operation.responses).filter(([status]) => Number(status) >= 400);
+      expect([name, errors.map(([status]) => status)]).toEqual([
+        name,
+        expect.arrayContaining(['401', '403']),
+      ]);
+      const takesSomething = operation.requestBody ?? (operation.parameters?.length ? operation : undefined);
+      if (takesSomething) expect([name, operation.responses]).toHaveProperty('1.422');
+      for (const [status, { content }] of errors) {
+        const examples = examplesOf(content?.['application/json']);
+        const detail: unknown = status === '422' ? expect.any(Array) : expect.any(String);
+        expect([name, status, examples.length]).not.toEqual([name, status, 0]);
+        expect([name, status, examples]).toEqual([name, status, examples.map(() => ({ detail }))]);
+      }
+    }
+  });
+
+  it('is valid OpenAPI 3.1, refers to nothing that it lacks, and its examples are what their schemas say', async () => {
+    const config = await createConfig({
+      rules: {
+        struct: 'error',
+        'no-unresolved-refs': 'error',
+        'no-unused-components': 'error',
+        'no-invalid-media-type-examples': 'error',
+        'no-invalid-schema-examples': 'error',
+        'no-invalid-parameter-examples': 'error',
+        'operation-operation-id-unique': 'error',
+        'path-parameters-defined': 'error',
+      },
+    });
+    const problems = await lintFromString({ source: JSON.stringify(description), config });
+    expect(problems.map(({ message, location }) => [message, location[0]?.pointer])).toEqual([]);
+  });
+
+  it('becomes the types of a client without a warning', async () => {
+    const types = await runTool('openapi-typescript', [`${service.baseUrl}/staff/openapi.json`]);
+    expect(types.stderr).toBe('');
+    expect(types.stdout).toContain('"/staff/users/{user_id}"');
+  });
+
+  it('has a page of its own', () =>
+    expectPage(`${service.baseUrl}/staff/docs`, 'Proxy Rental Service: staff'));
+});

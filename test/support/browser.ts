@@ -1,0 +1,160 @@
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
+
+const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
+/** A name that is not this machine's, as staff use: Swagger UI treats localhost otherwise. */
+const HOST = 'proxies.example';
+
+const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (violation) => {
+  console.error('violates', violation.effectiveDirective, violation.blockedURI, violation.sourceFile);
+});`;
+
+/** The first Chromium on the PATH; undefined where there is none. */
+export function findChromium(): string | undefined {
+  const directories = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== '');
+  return PROGRAMS.flatMap((program) => directories.map((directory) => join(directory, program))).find(
+    (path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  );
+}
+
+interface Form {
+  readonly parameters?: Readonly<Record<string, string | number>>;
+  readonly body?: object;
+}
+
+/** What an operation was answered, as its page shows it. */
+export interface ShownAnswer {
+  readonly status: string;
+  /** Of JSON. */
+  readonly body: Record<string, unknown>;
+}
+
+/**
+ * A browser that has Swagger UI before it and works it by mouse and keyboard. It lets no request leave for any other address than the
+ * service's, and keeps what went wrong on the way.
+ */
+export class DocsBrowser {
+  /** Requests to elsewhere, errors on the console, violations of the security policy. */
+  readonly complaints: string[] = [];
+  private shots = 0;
+
+  private constructor(
+    private readonly browser: Browser,
+    private readonly origin: string,
+    private readonly page: Page,
+    private readonly screenshots: string | undefined,
+  ) {}
+
+  /** @param screenshots a directory for pictures of the main steps */
+  static async open(program: string, serviceUrl: string, screenshots?: string): Promise<DocsBrowser> {
+    const { port } = new URL(serviceUrl);
+    const origin = `http://${HOST}:${port}`;
+    if (screenshots !== undefined) mkdirSync(screenshots, { recursive: true });
+    const browser = await chromium.launch({
+      executablePath: program,
+      args: [
+        `--host-resolver-rules=MAP ${HOST} 127.0.0.1`,
+        // As behind TLS: else Chromium has complaints of its own about headers that only count there.
+        `--unsafely-treat-insecure-origin-as-secure=${origin}`,
+      ],
+    });
+    const context = await browser.newContext({ viewport: { width: 1400, height: 1000 } });
+    const docs = new DocsBrowser(browser, origin, await context.newPage(), screenshots);
+    await docs.listen(context);
+    return docs;
+  }
+
+  private async listen(context: BrowserContext): Promise<void> {
+    await context.route(
+      (url) => url.origin !== this.origin,
+      async (route) => {
+        this.complaints.push(`a request to ${route.request().url()}`);
+        await route.abort();
+      },
+    );
+    await context.addInitScript({ content: REPORT_VIOLATIONS });
+    this.page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) this.complaints.push(message.text());
+    });
+    this.page.on('pageerror', ({ message }) => this.complaints.push(message));
+    this.page.on('requestfailed', (request) => this.complaints.push(`${request.url()} failed`));
+  }
+
+  /** Opens a page of Swagger UI and waits for its operations. */
+  async visit(path: string): Promise<void> {
+    await this.page.goto(this.origin + path);
+    await this.page.locator('.opblock').first().waitFor();
+  }
+
+  /** Whether there is a token for the operations of this page. */
+  async isAuthorized(): Promise<boolean> {
+    const locks = this.page.locator('.opblock .authorization__btn');
+    return (await locks.first().getAttribute('aria-label')) === 'authorization button locked';
+  }
+
+  async authorize(token: string): Promise<void> {
+    await this.page.locator('.auth-wrapper .btn.authorize').click();
+    const dialog = this.page.locator('.dialog-ux');
+    await dialog.locator('input').fill(token);
+    await dialog.getByRole('button', { name: 'Apply credentials' }).click();
+    await this.shoot('authorize', this.page);
+    await dialog.locator('.btn-done').click();
+  }
+
+  /** Tries an operation out: fills in the form, presses Execute, and reads the answer. */
+  async execute(method: string, path: string, form: Form = {}): Promise<ShownAnswer> {
+    const operation = await this.press(method, path, form);
+    const answer = operation.locator('.live-responses-table .response').first();
+    await answer.locator('.highlight-code').first().waitFor();
+    await this.shoot(`${method} ${path}`, operation);
+    return {
+      status: (await answer.locator('.response-col_status').innerText()).trim(),
+      body: JSON.parse((await answer.locator('.highlight-code code').first().textContent()) ?? '') as Record<
+        string,
+        unknown
+      >,
+    };
+  }
+
+  /** Tries an operation out that answers with a file, and downloads that. */
+  async download(method: string, path: string, form: Form = {}): Promise<{ name: string; text: string }> {
+    const operation = await this.press(method, path, form);
+    const link = operation.getByRole('link', { name: 'Download file' });
+    const [file] = await Promise.all([this.page.waitForEvent('download'), link.click()]);
+    await this.shoot(`${method} ${path}`, operation);
+    return { name: file.suggestedFilename(), text: await text(await file.createReadStream()) };
+  }
+
+  private async press(method: string, path: string, { parameters = {}, body }: Form): Promise<Locator> {
+    const operation = this.page.locator(`.opblock-${method.toLowerCase()}`, {
+      has: this.page.locator(`[data-path="${path}"]`),
+    });
+    if ((await operation.locator('.execute').count()) === 0)
+      await operation.locator('.opblock-summary-control').click();
+    for (const [name, value] of Object.entries(parameters))
+      await operation.locator(`[data-param-name="${name}"] input`).fill(String(value));
+    if (body) await operation.locator('textarea').fill(JSON.stringify(body, null, 2));
+    await operation.locator('.execute').click();
+    return operation;
+  }
+
+  private async shoot(name: string, what: Page | Locator): Promise<void> {
+    if (this.screenshots === undefined) return;
+    this.shots += 1;
+    const file = `${String(this.shots).padStart(2, '0')}-${name.replaceAll(/\W+/g, '-')}.png`;
+    await what.screenshot({ path: join(this.screenshots, file) });
+  }
+
+  close(): Promise<void> {
+    return this.browser.close();
+  }
+}

@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+export interface Media {
+  readonly schema?: Json;
+  readonly example?: Json;
+  readonly examples?: Readonly<Record<string, { readonly value: Json }>>;
+}
+
+type Content = Readonly<Record<string, Media>>;
+
+export interface Operation {
+  readonly operationId?: string;
+  readonly summary?: string;
+  readonly description?: string;
+  readonly tags?: readonly string[];
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required: boolean;
+    readonly description?: string;
+    readonly example?: Json;
+    readonly schema: Json;
+  }[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content; readonly headers?: Json }>>;
+}
+
+export interface Description {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, { readonly [name: string]: Json }>>;
+    readonly securitySchemes: Json;
+  };
+}
+
+export const isObject = (value: Json | undefined): value is { [name: string]: Json } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export async function readDescription(address: string): Promise<Description> {
+  return (await (await fetch(address)).json()) as Description;
+}
+
+export const operationsOf = ({ paths }: Description) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      method: method.toUpperCase() as 'GET' | 'POST',
+      path,
+      operation,
+    })),
+  );
+
+/** What the scopes of a token must have for it. */
+export const scopesOf = ({ security = [] }: Operation): string[] =>
+  security.flatMap((schemes) => Object.values(schemes).flat());
+
+export const examplesOf = (media: Media | undefined): Json[] => [
+  ...Object.values(media?.examples ?? {}).map(({ value }) => value),
+  ...(media?.example === undefined ? [] : [media.example]),
+];
+
+/** Fails the test unless Swagger UI is there, loads all that it does from the service itself, and may do nothing else. */
+export async function expectPage(address: string, title: string): Promise<void> {
+  const answer = await fetch(address);
+  const html = await answer.text();
+  expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(html).toContain(`<title>${title}</title>`);
+
+  const hashesOf = (pattern: RegExp) =>
+    [...html.matchAll(pattern)].map(
+      ([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`,
+    );
+  expect(answer.headers.get('Content-Security-Policy')).toBe(
+    [
+      "default-src 'none'",
+      "script-src 'self'",
+      `style-src 'self' ${hashesOf(/<style>([^]*?)<\/style>/g).join(' ')}`,
+      `style-src-attr 'unsafe-hashes' ${hashesOf(/\sstyle="([^"]*)"/g).join(' ')}`,
+      "img-src 'self' data:",
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join(';'),
+  );
+  expect(html.match(/<script(?![^>]*\ssrc=)/g)).toBeNull();
+
+  const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+    ([, asset = '']) => new URL(asset, answer.url),
+  );
+  expect(assets.length).toBeGreaterThan(3);
+  for (const asset of assets) {
+    expect(asset.origin).toBe(new URL(address).origin);
+    const loaded = await fetch(asset);
+    expect([asset.pathname, loaded.status]).toEqual([asset.pathname, 200]);
+    expect((await loaded.text()).length).toBeGreaterThan(100);
+  }
+}
+
+/** Runs the command of a package that is installed here. */
+export async function runTool(
+  command: string,
+  args: readonly string[],
+  input = '',
+): Promise<{ stdout: string; stderr: string }> {
+  const manifest = createRequire(__filename).resolve(`${command}/package.json`);
+  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: string | Record<string, string> };
+  const script = join(dirname(manifest), typeof bin === 'string' ? bin : (bin[command] ?? ''));
+  const running = promisify(execFile)(process.execPath, [script, ...args], {
+    cwd: join(__dirname, '..', '..'),
+    maxBuffer: 2 ** 24,
+  });
+  running.child.stdin?.end(input);
+  return running;
+}

@@ -1,0 +1,14 @@
+import type { TestService, TestUser } from './test-service';
+
+/** Has the user buy what is delivered with its answer lost, and keeps the order open: the upstream lists nothing of ours until `resetFaults`. */
+export async function leaveOrderOpen({ control }: TestService, user: TestUser): Promise<void> {
+  await control.orderFault({ method: 'buy', kind: 'answer-lost' });
+  await control.orderFault({
+    method: 'getproxy',
+    kind: 'http-status',
+    status: 500,
+    match: { descr: 'prs*' },
+    times: null,
+  });
+  await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+}
