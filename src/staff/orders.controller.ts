@@ -1,9 +1,10 @@
 import { Controller, Get, Inject, Query } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
 import { CausingAction, CausingOrder } from './dto/balance.dto';
 import { type Page, toPage } from './dto/fields';
 import { OrderDetail, OrderGroupOut, OrdersPage, OrdersQuery } from './dto/order.dto';
+import { ApiOrderId } from './dto/path-ids';
 import type { OrderRow } from './order-row';
 import { StaffRoute } from './staff-route';
 import { type OrderDetailRow, StaffOrdersService } from './staff-orders.service';
@@ -54,7 +55,7 @@ export class StaffOrdersController {
       'what was asked of the provider for it and answered (the latest 200 calls; of very long answers without the list), its proxies (1000 at most, ' +
       'without logins and passwords), and what staff changed of it (the latest 50).',
   })
-  @ApiParam({ name: 'order_id', schema: { type: 'integer' }, example: 815 })
+  @ApiOrderId()
   @ApiOkResponse({ description: 'The order', type: OrderDetail })
   @ApiErrorResponse(404, 'There is no such order', 'Order not found')
   @ApiValidationErrorResponse({

@@ -21,33 +21,43 @@ const OneOf = (choices: readonly string[]) =>
 const NameField = () => StringField({ optional: true, maxLength: 100, pattern: PRINTABLE });
 
 export class OrdersQuery extends PageQuery {
+  @ApiProperty({ description: 'Whose order it is' })
   @IdField({ optional: true })
   user_id!: number | null;
 
+  @ApiProperty({ description: 'Where it stands' })
   @OneOf(ORDER_STATES)
   state!: OrderState | null;
 
+  @ApiProperty({ description: 'What it is' })
   @OneOf(ORDER_KINDS)
   kind!: OrderKind | null;
 
+  @ApiProperty({ description: 'Placed then or later; a moment with its offset, e.g. 2026-11-01T00:00:00Z' })
   @DateTimeField({ optional: true })
   from!: Date | null;
 
+  @ApiProperty({ description: 'Placed before' })
   @DateTimeField({ optional: true })
   to!: Date | null;
 
+  @ApiProperty({ description: 'A whole tag, its own or that of its call' })
   @NameField()
   tag!: string | null;
 
+  @ApiProperty({ description: 'Number of the order at the provider' })
   @NameField()
   provider_order_id!: string | null;
 
+  @ApiProperty({ description: 'Number, at the provider, of a proxy that it delivered or prolonged' })
   @NameField()
   provider_proxy_id!: string | null;
 
+  @ApiProperty({ description: 'Address of a proxy that it delivered or prolonged' })
   @NameField()
   host!: string | null;
 
+  @ApiProperty({ description: '`X-Request-Id` of the customer’s answer' })
   @NameField()
   request_id!: string | null;
 }
