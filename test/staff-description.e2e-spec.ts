@@ -36,7 +36,7 @@ afterAll(() => service.close());
 /** Every part of a schema that shows nothing of what it will be. */
 function findUnexemplified(schema: Json | undefined, place: string): string[] {
   if (!isObject(schema)) return [place];
-  const { $ref: reference, properties, items, anyOf } = schema;
+  const { $ref: reference, properties, items, anyOf, allOf } = schema;
   if ('example' in schema || 'examples' in schema) return [];
   if (typeof reference === 'string') {
     const name = reference.replace('#/components/schemas/', '');
@@ -51,6 +51,7 @@ function findUnexemplified(schema: Json | undefined, place: string): string[] {
     const some = anyOf.filter((choice) => !isObject(choice) || choice['type'] !== 'null');
     return some.flatMap((choice) => findUnexemplified(choice, place));
   }
+  if (Array.isArray(allOf)) return allOf.flatMap((part) => findUnexemplified(part, place));
   return findUnexemplified(items, `${place}[]`);
 }
 

@@ -4,7 +4,6 @@ import {
   ApiCreatedResponse,
   ApiExtraModels,
   ApiOkResponse,
-  ApiParam,
   ApiQuery,
   ApiTags,
 } from '@nestjs/swagger';
@@ -26,10 +25,10 @@ import {
   WhichQuery,
 } from './dto/price-rule.dto';
 import { type PriceRuleRow, StaffPricesService, toPriceRuleRow } from './staff-prices.service';
+import { ApiRuleId } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 
 const ON_RULE = ['price-rule', 'rule_id'] as const;
-const ApiRuleId = () => ApiParam({ name: 'rule_id', schema: { type: 'integer' }, example: 5 });
 const ApiRuleNotFound = (...others: readonly string[]) =>
   ApiErrorResponse(404, 'There is no such rule', 'Price rule not found', ...others);
 const ApiInvalidRule = (...others: readonly string[]) =>

@@ -9,5 +9,6 @@ export const ApiUserId = () => ApiId('user');
 export const ApiTokenId = () => ApiId('token');
 export const ApiOrderId = () => ApiId('order');
 export const ApiOrphanId = () => ApiId('orphan');
+export const ApiRuleId = () => ApiId('rule');
 
 export const ApiUserNotFound = () => ApiErrorResponse(404, 'There is no such user', 'User not found');

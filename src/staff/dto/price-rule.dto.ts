@@ -59,26 +59,33 @@ export class PreviewRequest {
 }
 
 export class PriceRulesQuery extends PageQuery {
+  @ApiProperty({ description: 'With those that no longer hold' })
   @BooleanField({ default: false })
   history!: boolean;
 
+  @ApiProperty({ description: 'Those that are for this user alone' })
   @IdField({ optional: true })
   user_id!: number | null;
 }
 
 export class WhichQuery {
+  @ApiProperty({ description: 'Who would order; without it: anybody' })
   @IdField({ optional: true })
   user_id!: number | null;
 
+  @ApiProperty({ description: 'Of an order; a quote names none' })
   @CountryField()
   country!: string | null;
 
+  @ApiProperty({ description: '6, 4 or 4s (IPv4 shared)' })
   @StringField({ pattern: VERSION, default: '6' })
   version!: IpVersion;
 
+  @ApiProperty({ description: 'Days' })
   @IntegerField({ greaterThan: 0, atMost: 3650 })
   period!: number;
 
+  @ApiProperty({ description: 'When, with its offset, e.g. 2027-01-31T09:00:00Z; without it: now' })
   @DateTimeField({ optional: true })
   at!: Date | null;
 }

@@ -3,9 +3,11 @@ import { DateField, StringField } from '../../common';
 import { ApiItems, ApiNullable, LimitField } from './fields';
 
 export class SalesQuery {
+  @ApiProperty({ description: 'The first day, of UTC, e.g. 2026-11-01' })
   @DateField()
   from!: string;
 
+  @ApiProperty({ description: 'The day after the last, 366 days later at most' })
   @DateField()
   to!: string;
 
@@ -13,9 +15,11 @@ export class SalesQuery {
   @StringField({ pattern: '^(day|country|version)(,(day|country|version))*$', default: 'day' })
   by!: string;
 
+  @ApiProperty({ description: '`next_cursor` of the page before; without it: the first page' })
   @StringField({ optional: true, maxLength: 50, pattern: '^[^/]+(/[^/]+){0,2}$' })
   cursor!: string | null;
 
+  @ApiProperty({ description: 'How many there are on a page at most' })
   @LimitField()
   limit!: number;
 }
