@@ -1,14 +1,15 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../auth';
 import {
   parseAmount,
+  parseAmountAboveZero,
   parseDay,
   parseDimensions,
   parseDurationMs,
   parseId,
-  parseLimit,
   parseMoment,
   parseNetworks,
   parseScopes,
+  parseTarget,
   parseText,
 } from './options';
 
@@ -86,11 +87,11 @@ describe('an amount on the command line', () => {
   );
 });
 
-describe('a limit on the command line', () => {
+describe('a limit or a refund on the command line', () => {
   it('is an amount above 0', () => {
-    expect(parseLimit('0.01').toString()).toBe('0.01');
+    expect(parseAmountAboveZero('0.01').toString()).toBe('0.01');
     for (const text of ['0', '-1', '1000000000000', 'much'])
-      expect(() => parseLimit(text)).toThrow('roubles');
+      expect(() => parseAmountAboveZero(text)).toThrow('roubles');
   });
 });
 
@@ -146,5 +147,13 @@ describe('what sales are summed up by on the command line', () => {
     expect(parseDimensions('version, day,version')).toEqual(['day', 'version']);
     for (const text of ['', 'day,', 'month', 'day,user'])
       expect(() => parseDimensions(text)).toThrow('must be any of day, country, version');
+  });
+});
+
+describe('a target on the command line', () => {
+  it('is what the log names', () => {
+    expect(parseTarget('price-rule:7')).toEqual({ type: 'price-rule', id: '7' });
+    for (const text of ['', '42', 'user:', 'user:anna', 'server:1', 'user:42 '])
+      expect(() => parseTarget(text)).toThrow('must be what the log names, e.g. user:42, order:815.');
   });
 });

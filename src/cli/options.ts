@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../auth';
 import { Money } from '../common';
 import { SALES_DIMENSIONS, type SalesDimension } from '../sales';
+import { parseTarget as toTarget, type Target } from '../staff';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -59,12 +60,12 @@ export function parseMoment(text: string): Date {
   return moment;
 }
 
-/** An amount that a limit can be: above 0. */
-export function parseLimit(text: string): Money {
-  const limit = parseAmount(text);
-  if (!limit.isPositive() || limit.kopecks >= 10n ** 14n)
+/** What the database can keep, and above 0. */
+export function parseAmountAboveZero(text: string): Money {
+  const amount = parseAmount(text);
+  if (!amount.isPositive() || amount.kopecks >= 10n ** 14n)
     throw new InvalidArgumentError('must be an amount in roubles above 0, e.g. 500.00.');
-  return limit;
+  return amount;
 }
 
 export function parseText(text: string): string {
@@ -88,4 +89,11 @@ export function parseDimensions(text: string): SalesDimension[] {
   if (known.length < new Set(names).size)
     throw new InvalidArgumentError(`must be any of ${SALES_DIMENSIONS.join(', ')}, separated by commas.`);
   return known;
+}
+
+/** `user:42` */
+export function parseTarget(text: string): Target {
+  const target = toTarget(text);
+  if (!target) throw new InvalidArgumentError('must be what the log names, e.g. user:42, order:815.');
+  return target;
 }

@@ -1,10 +1,13 @@
-export { Act, type Target } from './act';
+export { Act, parseTarget, type Target } from './act';
+export { ORDER_DECISIONS, ORPHAN_MARKS, ORPHAN_STATES } from './dto/decision.dto';
 export { ORDER_KINDS, ORDER_STATES } from './dto/order.dto';
 export { StaffAction } from './staff-action.entity';
 export { StaffModule } from './staff.module';
 export { StaffBalanceService } from './staff-balance.service';
+export { type OrderDecision, StaffDecisionsService } from './staff-decisions.service';
 export { StaffPricesService, toPriceRuleRow } from './staff-prices.service';
-export { StaffLog } from './staff-log';
+export { type ActionFilter, StaffLog } from './staff-log';
 export { type OrderFilter, StaffOrdersService } from './staff-orders.service';
 export { StaffTokensService } from './staff-tokens.service';
+export { asCsv } from './statement-csv';
 export { StaffUsersService } from './staff-users.service';

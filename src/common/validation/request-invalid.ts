@@ -6,6 +6,6 @@ export class RequestInvalid extends DomainError {
   readonly kind = 'validation';
 
   constructor(readonly items: readonly ValidationItem[]) {
-    super('the request is invalid');
+    super(items.map(({ msg }) => msg).join('; '));
   }
 }

@@ -2,15 +2,16 @@ import { ApiProperty } from '@nestjs/swagger';
 import { AmountField, type Money, StringField } from '../../common';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, TextField } from './fields';
 import type { OrphanState } from '../../orders';
+import type { OrderDecision } from '../staff-decisions.service';
 
-const DECISIONS = ['deliver', 'refund'];
-const MARKS = ['open', 'written-off'];
-const STATES = ['open', 'assigned', 'written-off'];
+export const ORDER_DECISIONS = ['deliver', 'refund'] as const satisfies readonly OrderDecision[];
+export const ORPHAN_MARKS = ['open', 'written-off'] as const;
+export const ORPHAN_STATES = ['open', 'assigned', 'written-off'] as const satisfies readonly OrphanState[];
 const oneOf = (values: readonly string[]): string => `^(${values.join('|')})$`;
 
 export class DecisionRequest {
-  @StringField({ pattern: oneOf(DECISIONS) })
-  decision!: 'deliver' | 'refund';
+  @StringField({ pattern: oneOf(ORDER_DECISIONS) })
+  decision!: OrderDecision;
 
   @TextField()
   reason!: string;
@@ -36,7 +37,7 @@ export class AssignmentRequest {
 }
 
 export class MarkRequest {
-  @StringField({ pattern: oneOf(MARKS) })
+  @StringField({ pattern: oneOf(ORPHAN_MARKS) })
   state!: 'open' | 'written-off';
 
   @TextField()
@@ -45,7 +46,7 @@ export class MarkRequest {
 
 export class OrphansQuery extends PageQuery {
   @ApiProperty({ description: 'What became of them' })
-  @StringField({ optional: true, pattern: oneOf(STATES) })
+  @StringField({ optional: true, pattern: oneOf(ORPHAN_STATES) })
   state!: OrphanState | null;
 
   @ApiProperty({ description: 'The whole tag under which the provider has it' })
@@ -60,7 +61,7 @@ export class OrphanOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;
 
-  @ApiProperty({ type: 'string', enum: STATES, example: 'open' })
+  @ApiProperty({ type: 'string', enum: ORPHAN_STATES, example: 'open' })
   state!: OrphanState;
 
   @ApiProperty({ type: 'string', example: 'px6' })
