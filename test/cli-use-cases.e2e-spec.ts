@@ -270,7 +270,9 @@ describe('On the command line', () => {
   it('a statement is the file that HTTP answers with', async () => {
     const { token } = await replicas.createCustomer('1.00', ['staff:balance']);
     const period = new URLSearchParams({ from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' });
-    const file = await (await get(`/staff/users/${customer.id}/statement?${period.toString()}`, token)).text();
+    const file = await (
+      await get(`/staff/users/${customer.id}/statement?${period.toString()}`, token)
+    ).text();
     expect(file).toContain('topup,10000.00');
     expect(await textOf(`balance statement --user ${customer.id} ${PERIOD}`)).toBe(file);
     expect(await refusalOf(`balance statement --user 999999 ${PERIOD}`)).toBe('User not found');
