@@ -1,4 +1,5 @@
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
+import { failureLine } from '../failure-line';
 import { addBalance } from './commands/balance';
 import { addOrders } from './commands/orders';
 import { addOrphans } from './commands/orphans';
@@ -16,4 +17,17 @@ export function createCli(): Command {
     .exitOverride();
   for (const add of [addUsers, addTokens, addBalance, addOrders, addOrphans, addPrices, addSystem]) add(cli);
   return cli;
+}
+
+/** Says why a command is refused. @returns the exit code */
+export async function runCommand(words: readonly string[]): Promise<number> {
+  try {
+    await createCli().parseAsync(words, { from: 'user' });
+    return 0;
+  } catch (error) {
+    // commander has said what is wrong with the arguments by itself.
+    if (error instanceof CommanderError) return error.exitCode;
+    complain(failureLine(error));
+    return 1;
+  }
 }

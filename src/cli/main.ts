@@ -1,12 +1,10 @@
 import 'reflect-metadata';
-import { CommanderError } from 'commander';
-import { failureLine } from '../failure-line';
-import { createCli } from './cli';
+import { runCommand } from './cli';
 
-createCli()
-  .parseAsync(process.argv)
-  .catch((error: unknown) => {
-    // commander has said what is wrong with the arguments by itself.
-    if (!(error instanceof CommanderError)) process.stderr.write(`${failureLine(error)}\n`);
-    process.exitCode = error instanceof CommanderError ? error.exitCode : 1;
-  });
+async function main(): Promise<void> {
+  const code = await runCommand(process.argv.slice(2));
+  // That of the audit is set already.
+  if (code !== 0) process.exitCode = code;
+}
+
+void main();

@@ -1,0 +1,299 @@
+import type { Command } from 'commander';
+import { createCli } from '../src/cli/cli';
+import { WireClient } from '../src/sandbox';
+import { StaffModule } from '../src/staff';
+import { STAFF_ACTION, type StaffActionOfRoute } from '../src/staff/staff-action';
+import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from './support/built-service';
+import { runCliHere } from './support/cli';
+import { type Customer, purchase, Replicas, send } from './support/replicas';
+import { createTestDatabase, type TestDatabase } from './support/test-database';
+
+interface Row {
+  readonly id: number;
+}
+
+const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const PERIOD = '--from 2026-01-01T00:00:00Z --to 2100-01-01T00:00:00Z';
+const REASON = '--reason test';
+const BY = '--by anna --reason test';
+
+/** What is no use case of staff's on the command line: whoever is there needs no list of what tokens may grant. */
+const OVER_HTTP_ALONE = ['scopes.list'];
+/** What is of whoever runs the service, and shows and changes nothing of a customer. */
+const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate'];
+
+let database: TestDatabase;
+let replicas: Replicas;
+let service: BuiltService;
+let customer: Customer;
+
+// The service is a process of its own: an application's strategies of authentication are those of its process.
+beforeAll(async () => {
+  database = await createTestDatabase();
+  replicas = await Replicas.open({
+    databaseUrl: database.url,
+    environment: { SWEEP_INTERVAL_SECONDS: '86400', PURCHASE_WAIT_MS: '10000' },
+  });
+  service = await replicas.start();
+  customer = await replicas.createCustomer('10000.00');
+}, BUILD_TIMEOUT_MS);
+afterAll(async () => {
+  await killLeftovers();
+  await replicas.close();
+  await database.drop();
+});
+
+/** Words are separated by one blank. */
+async function textOf(command: string, provider: Record<string, string> = {}): Promise<string> {
+  const outcome = await runCliHere(command.split(' '), { DATABASE_URL: database.url, ...provider });
+  expect({ ...outcome, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
+  return outcome.stdout;
+}
+
+async function answerTo<Answer = Row>(command: string, provider?: Record<string, string>): Promise<Answer> {
+  return JSON.parse(await textOf(command, provider));
+}
+
+async function refusalOf(command: string): Promise<string> {
+  const { code, stdout, stderr } = await runCliHere(command.split(' '), { DATABASE_URL: database.url });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  return stderr.trimEnd();
+}
+
+async function buy(): Promise<number> {
+  const { status, body } = await send(service.baseUrl, purchase(customer));
+  expect(status).toBe(200);
+  return Number(body['order_id']);
+}
+
+const get = (path: string, token: string): Promise<Response> =>
+  fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } });
+
+async function insert(statement: string, ...parameters: unknown[]): Promise<Row> {
+  const [row] = await replicas.query<Row>(statement, parameters);
+  if (!row) throw new Error('nothing was inserted');
+  return row;
+}
+
+/** It went to the provider by itself. */
+async function orderInReview(): Promise<number> {
+  const { id } = await insert(
+    `WITH reviewed AS (
+       INSERT INTO orders (id, group_id, user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held,
+                           provider, provider_price, deadline, next_look_at, submitted_at)
+       OVERRIDING SYSTEM VALUE
+       SELECT next.id, next.id, user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type, unit_price,
+              held, provider, provider_price, deadline, next_look_at, submitted_at
+         FROM orders, nextval(pg_get_serial_sequence('orders', 'id')) AS next (id) WHERE orders.id = $1
+       RETURNING id, user_id, held
+     )
+     INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+     SELECT user_id, 'hold', id, -held, held FROM reviewed
+     RETURNING order_id AS id`,
+    await buy(),
+  );
+  return id;
+}
+
+const insertOrphan = (): Promise<Row> =>
+  insert(
+    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, date_start, date_end)
+     VALUES ('px6', gen_random_uuid(), 'prs.test.u1.o1', '127.0.0.1', '1', 'login', 'password', 'http', now(), now() + interval '1 day')
+     RETURNING id`,
+  );
+
+const addRule = (): Promise<Row> => answerTo(`prices add --user ${customer.id} --markup 20 ${BY}`);
+
+const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
+
+/** Every command of staff's: what the log calls it, and options that fit. */
+const COMMANDS: Readonly<Record<string, readonly [action: string, options: () => Promise<string>]>> = {
+  'users create': ['users.create', async () => '--username walked'],
+  'users list': ['users.search', async () => '--limit 1'],
+  'users show': ['users.read', async () => `--id ${customer.id}`],
+  'users block': ['users.block', optionsForUser(REASON)],
+  'users unblock': ['users.unblock', optionsForUser(REASON)],
+  'tokens create': ['tokens.create', optionsForUser('--scopes profile:read')],
+  'tokens list': ['tokens.list', optionsForUser('')],
+  'tokens revoke': [
+    'tokens.revoke',
+    async () => {
+      const { id } = await answerTo(`tokens create --user ${customer.id} --scopes profile:read`);
+      return `--id ${id} ${REASON}`;
+    },
+  ],
+  'balance credit': ['balance.credit', optionsForUser(`--amount 1 ${REASON}`)],
+  'balance debit': ['balance.debit', optionsForUser(`--amount 1 ${REASON}`)],
+  'balance ledger': ['ledger.read', optionsForUser('--limit 1')],
+  'balance statement': ['ledger.statement', optionsForUser(PERIOD)],
+  'orders list': ['orders.search', optionsForUser('')],
+  'orders show': ['orders.read', async () => `--id ${await buy()}`],
+  'orders decide': ['orders.decide', async () => `--id ${await orderInReview()} --as refund ${REASON}`],
+  'orders refund': ['orders.refund', async () => `--id ${await buy()} --key walked ${REASON}`],
+  'orphans list': ['orphans.list', async () => '--state open'],
+  'orphans assign': [
+    'orphans.assign',
+    async () => `--id ${(await insertOrphan()).id} --order ${await buy()} ${REASON}`,
+  ],
+  'orphans mark': [
+    'orphans.mark',
+    async () => `--id ${(await insertOrphan()).id} --as written-off ${REASON}`,
+  ],
+  'prices list': ['prices.list', async () => '--history'],
+  'prices which': ['prices.which', async () => '--period 30'],
+  'prices show': ['prices.read', async () => `--id ${(await addRule()).id}`],
+  'prices add': ['prices.add', async () => `--user ${customer.id} --markup 20 ${BY}`],
+  'prices preview': [
+    'prices.preview',
+    async () => {
+      await get('/price?count=1&period=30', customer.token);
+      return '--markup 20';
+    },
+  ],
+  'prices end': ['prices.end', async () => `--id ${(await addRule()).id} ${BY}`],
+  status: ['status.read', async () => ''],
+  sales: ['sales.read', async () => '--from 2026-01-01 --to 2026-02-01'],
+  'actions list': ['actions.search', async () => '--target user:1 --limit 1'],
+};
+
+/** What is created is known afterwards alone. */
+const CREATED: Readonly<Record<string, string>> = {
+  'users.create': 'user',
+  'tokens.create': 'token',
+  'prices.add': 'price-rule',
+};
+
+/** As the routes say it themselves. */
+function routesOfStaff(): StaffActionOfRoute[] {
+  const controllers = Reflect.getMetadata('controllers', StaffModule) as { prototype: object }[];
+  return controllers
+    .flatMap(({ prototype }) => Object.values(Object.getOwnPropertyDescriptors(prototype)))
+    .map(({ value }) => typeof value === 'function' && Reflect.getMetadata(STAFF_ACTION, value))
+    .filter((route) => route);
+}
+
+function namesOf(command: Command, before: readonly string[] = []): string[] {
+  return command.commands.flatMap((one) => {
+    const words = [...before, one.name()];
+    return one.commands.length > 0 ? namesOf(one, words) : [words.join(' ')];
+  });
+}
+
+describe('The command line', () => {
+  it('has every use case that staff have over HTTP, and no other', () => {
+    const overHttp = routesOfStaff().map(({ action }) => action);
+    expect(overHttp.length).toBeGreaterThan(20);
+    const actions = Object.values(COMMANDS).map(([action]) => action);
+    expect([...actions, ...OVER_HTTP_ALONE].sort()).toEqual(overHttp.sort());
+    expect([...Object.keys(COMMANDS), ...ON_THE_COMMAND_LINE_ALONE].sort()).toEqual(
+      namesOf(createCli()).sort(),
+    );
+  });
+
+  it.each(Object.entries(COMMANDS))(
+    'has what it does in the log by the name of HTTP, and on the same: %s',
+    async (command, [action, optionsOf]) => {
+      const options = await optionsOf();
+      const [before] = await replicas.query<Row>('SELECT max(id) AS id FROM staff_actions');
+      await textOf(`${command} ${options}`.trim());
+      const target = routesOfStaff().find((route) => route.action === action)?.on?.[0];
+      expect(
+        await replicas.query('SELECT via, user_id, action, target_type FROM staff_actions WHERE id > $1', [
+          before?.id ?? 0,
+        ]),
+      ).toEqual([
+        {
+          via: 'cli',
+          user_id: null,
+          action,
+          target_type: CREATED[action] ?? target ?? null,
+        },
+      ]);
+    },
+  );
+});
+
+describe('On the command line', () => {
+  it('an order in review is delivered with what the provider has of it', async () => {
+    const id = await orderInReview();
+    const decide = `orders decide --id ${id} --as deliver ${REASON}`;
+    const [order] = await replicas.query<{ tag: string }>('SELECT tag FROM orders WHERE id = $1', [id]);
+    const { baseUrl, apiKey } = replicas.sandbox;
+    const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.tag}`;
+    await new WireClient(baseUrl, apiKey).ask(call);
+    // The environment names no provider yet.
+    expect(await refusalOf(decide)).toContain('PX6_API_KEY is missing');
+    expect(await answerTo(decide, { PX6_API_KEY: apiKey, PX6_BASE_URL: baseUrl })).toMatchObject({
+      id,
+      state: 'completed',
+    });
+    expect(await refusalOf(`orders decide --id ${id} --as refund ${REASON}`)).toBe(
+      'The order is not in review',
+    );
+  });
+
+  it('money moves once for each key', async () => {
+    const { id } = await answerTo('users create --username paid');
+    const credit = `balance credit --user ${id} --amount 5 --key c-1 ${REASON}`;
+    const [one, other] = [await answerTo(credit), await answerTo(credit)];
+    expect(other).toEqual(one);
+    expect(await answerTo(`users show --id ${id}`)).toMatchObject({ id, balance: '5.00', held: '0.00' });
+    expect(await refusalOf(`balance debit --user ${id} --amount 5 --key c-1 ${REASON}`)).toBe(
+      'Idempotency-Key was used with another request',
+    );
+    expect(await refusalOf(credit.replace('c-1', 'ключ'))).toBe(
+      'Idempotency-Key should be 1 to 255 visible ASCII characters',
+    );
+  });
+
+  it('an order is refunded in parts, once for each key, and never beyond what it has paid', async () => {
+    const refund = `orders refund --id ${await buy()} --reference 815 ${REASON}`;
+    const part = await answerTo(`${refund} --amount 10.00 --key r-1`);
+    expect(part).toMatchObject({ kind: 'refund', amount: '10.00', reference: '815' });
+    expect(await answerTo(`${refund} --amount 10.00 --key r-1`)).toEqual(part);
+    expect(await refusalOf(`${refund} --amount 100 --key r-2`)).toMatch(/^Only .* is left to refund$/);
+    expect(await refusalOf(`${refund} --amount -1 --key r-2`)).toContain(
+      'must be an amount in roubles above 0',
+    );
+    expect(await refusalOf(refund)).toBe(`error: required option '--key <text>' not specified`);
+  });
+
+  it('orphans are found by their state and tag', async () => {
+    const { id } = await insertOrphan();
+    await replicas.query(`UPDATE orphans SET tag = 'prs.test.u2.o2' WHERE id = $1`, [id]);
+    const list = (more: string) => answerTo<Row[]>(`orphans list --tag prs.test.u2.o2 ${more}`.trim());
+    expect(await list('--state open')).toMatchObject([{ id, state: 'open', found_at: MOMENT }]);
+    expect(await list(`--before ${id}`)).toEqual([]);
+    expect(await list('--state assigned')).toEqual([]);
+  });
+
+  it('a statement is the file that HTTP answers with', async () => {
+    const { token } = await replicas.createCustomer('1.00', ['staff:balance']);
+    const period = new URLSearchParams({ from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' });
+    const file = await (
+      await get(`/staff/users/${customer.id}/statement?${period.toString()}`, token)
+    ).text();
+    expect(file).toContain('topup,10000.00');
+    expect(await textOf(`balance statement --user ${customer.id} ${PERIOD}`)).toBe(file);
+    expect(await refusalOf(`balance statement --user 999999 ${PERIOD}`)).toBe('User not found');
+  });
+
+  it('a ledger is read a page at a time', async () => {
+    const read = (more: string) =>
+      answerTo<{ seq: number }[]>(`balance ledger --user ${customer.id} --limit 1 ${more}`.trim());
+    const [last] = await read('');
+    const [before] = await read(`--before ${last?.seq}`);
+    expect(before?.seq).toBe((last?.seq ?? 0) - 1);
+  });
+
+  it('the log is searched', async () => {
+    const { id } = await replicas.createCustomer('1.00');
+    await answerTo(`users block --user ${id} ${REASON}`);
+    const search = (more: string) => answerTo<Row[]>(`actions list --target user:${id} ${more}`);
+    const [line] = await search('--action users.block');
+    expect(line).toMatchObject({ at: MOMENT, via: 'cli', target: { type: 'user', id: String(id) } });
+    expect(await search(`--before ${line?.id}`)).toEqual([]);
+    expect(await search('--from 2099-01-01T00:00:00Z')).toEqual([]);
+    expect(await search(`--action users.block --user ${id}`)).toEqual([]);
+  });
+});

@@ -1,0 +1,40 @@
+import { runCommand } from '../../src/cli/cli';
+import type { Outcome } from './built-service';
+
+let earlier: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs a command of the command line in this process, which takes a tenth of what a process of its own takes, after those that run already: they
+ * share the standard output.
+ *
+ * @param environment all of it, as for a process of its own
+ */
+export function runCliHere(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Outcome> {
+  const outcome = earlier.then(() => runAlone(words, environment));
+  earlier = outcome.catch(() => undefined);
+  return outcome;
+}
+
+async function runAlone(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Outcome> {
+  const written = { stdout: '', stderr: '' };
+  const own = jest.replaceProperty(process, 'env', environment);
+  const streams = (['stdout', 'stderr'] as const).map((stream) =>
+    jest.spyOn(process[stream], 'write').mockImplementation((text) => {
+      written[stream] += String(text);
+      return true;
+    }),
+  );
+  try {
+    const code = await runCommand(words);
+    return { code, ...written };
+  } finally {
+    for (const stream of streams) stream.mockRestore();
+    own.restore();
+  }
+}
