@@ -75,7 +75,7 @@ export class StaffDecisionsService {
       const refunded = Money.parse(before.refunded);
       const left = Money.parse(before.captured).minus(refunded);
       const given = amount ?? left;
-      if (!left.isPositive() || given.minus(left).isPositive()) throw new RefundTooLarge(left);
+      if (!given.isPositive() || given.minus(left).isPositive()) throw new RefundTooLarge(left);
       const after = { ...before, refunded: refunded.plus(given).toString() };
       const actionId = await record({ reason, before, after });
       return this.settlement.payBack(orderId, given, { reason, reference, actionId }, manager);
