@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
-import { queryRows, violatedConstraint } from '../database';
+import { preparedRows, queryRows, violatedConstraint } from '../database';
 import { ApiToken } from './api-token.entity';
 import { TokenNotFound, TokenOwnerNotFound } from './auth.errors';
 import type { Scope } from './scopes';
@@ -101,7 +101,7 @@ export class TokensService {
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
     const now = this.clock.now();
-    const [token] = await queryRows<Caller & { lastUsedAt: Date | null }>(
+    const [token] = await preparedRows<Caller & { lastUsedAt: Date | null }>(
       this.dataSource,
       `SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps", daily_limit AS "dailyLimit",
               last_used_at AS "lastUsedAt", blocked_at IS NOT NULL AS "isBlocked"

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../common';
-import { type Queryable, queryRows } from '../database';
+import { preparedRows, type Queryable, queryRows } from '../database';
 import type { UpstreamProxy } from '../provider';
 import { POSTED_ENTRY, type PostedEntry } from '../ledger';
 import { ORDER_DAY } from './order-day';
@@ -54,7 +54,7 @@ export class OrderSettlement {
     from: readonly ('reserved' | 'submitting' | 'confirming' | 'review')[],
     queryable: Queryable = this.dataSource,
   ): Promise<number[]> {
-    const released = await queryRows<{ id: number }>(
+    const released = await preparedRows<{ id: number }>(
       queryable,
       `WITH closed AS (
          UPDATE orders SET state = 'refunded', released = held, failure = $2, closed_at = now()
@@ -84,7 +84,7 @@ export class OrderSettlement {
     { proxies, providerOrderId, charge }: PurchaseOutcome,
     { only, queryable = this.dataSource }: { only?: readonly number[]; queryable?: Queryable } = {},
   ): Promise<number[]> {
-    const closed = await queryRows<{ id: number }>(
+    const closed = await preparedRows<{ id: number }>(
       queryable,
       `WITH member AS MATERIALIZED (
          SELECT id, count, sum(count) OVER (ORDER BY id) AS last
@@ -172,7 +172,7 @@ export class OrderSettlement {
     { ends, providerOrderId, charge }: ProlongationOutcome,
     queryable: Queryable = this.dataSource,
   ): Promise<number[]> {
-    const closed = await queryRows<{ id: number }>(
+    const closed = await preparedRows<{ id: number }>(
       queryable,
       `WITH member AS MATERIALIZED (
          SELECT id, ends.date_end, provider_price,

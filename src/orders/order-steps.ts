@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
 import { AppConfig } from '../config';
-import { databaseTime, mayHaveCommitted, queryRows } from '../database';
+import { databaseTime, mayHaveCommitted, preparedRows, queryRows } from '../database';
 import type { Markup } from '../pricing';
 import type { IpVersion, ProxyType } from '../provider';
 import type { Idempotency } from './idempotency';
@@ -122,7 +122,7 @@ export class OrderSteps {
   }
 
   private async place(order: NewOrder, attempt: string): Promise<number> {
-    const [placed] = await queryRows<{ id: number }>(
+    const [placed] = await preparedRows<{ id: number }>(
       this.dataSource,
       `WITH number AS (SELECT nextval(pg_get_serial_sequence('orders', 'id')) AS id),
        placed AS (
@@ -171,7 +171,7 @@ export class OrderSteps {
 
   /** The ends of proxies at the upstream, read right before their prolongation: with it an order joins the line. */
   async noteDateEnds(ends: ReadonlyMap<number, Date>): Promise<void> {
-    await queryRows(
+    await preparedRows(
       this.dataSource,
       `UPDATE orders SET date_end_before = ends.date_end
          FROM unnest($1::bigint[], $2::timestamptz[]) AS ends (order_id, date_end)
@@ -189,7 +189,7 @@ export class OrderSteps {
    * @param affordable roubles: the group costs no more, except that the first order goes in any case; null when that is not known
    */
   async claimNext(claim: string, affordable: string | null): Promise<OrderGroup | null> {
-    const rows = await queryRows<GroupRow>(
+    const rows = await preparedRows<GroupRow>(
       this.dataSource,
       `WITH waiting AS MATERIALIZED (
          SELECT id, kind, country, version, period, proxy_type, count, provider_price, travels_alone,
@@ -340,7 +340,7 @@ export class OrderSteps {
 
   /** By which a proxy is found at the upstream: the tag it was bought under, and the provider's number of it. */
   async getUpstreamIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
-    const [identity] = await queryRows<{ tag: string; providerProxyId: string }>(
+    const [identity] = await preparedRows<{ tag: string; providerProxyId: string }>(
       this.dataSource,
       `SELECT coalesce(p.tag, lead.tag) AS tag, p.provider_proxy_id AS "providerProxyId"
          FROM proxies p JOIN orders o ON o.id = p.order_id JOIN orders lead ON lead.id = coalesce(o.group_id, o.id)
@@ -370,7 +370,7 @@ export class OrderSteps {
 
   /** By the numbers of orders; without those that do not exist. */
   async statesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
-    const rows = await queryRows<{ id: number; state: OrderState }>(
+    const rows = await preparedRows<{ id: number; state: OrderState }>(
       this.dataSource,
       'SELECT id, state FROM orders WHERE id = ANY ($1)',
       [orderIds],

@@ -50,13 +50,15 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
     };
     /** The trap whose statement the database has, and whose answer is awaited. */
     let awaited: Trap | undefined;
+    const sentStatements = new SentStatements();
     for (const socket of [service, database]) {
       sockets.add(socket);
       socket.setNoDelay(true).on('error', end).on('close', end);
       socket.once('close', () => sockets.delete(socket));
     }
     service.on('data', (chunk: Buffer) => {
-      const trap = [...traps].find(({ statement }) => chunk.includes(statement));
+      const sent = sentStatements.of(chunk);
+      const trap = [...traps].find(({ statement }) => sent.includes(statement));
       if (trap) traps.delete(trap);
       if (trap?.moment === 'before') {
         trap.spring();
@@ -102,6 +104,42 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+const MESSAGE_HEAD_BYTES = 5;
+
+/** What is sent on one connection, read for the texts of its statements, also where one that was prepared is sent by its name alone. */
+class SentStatements {
+  private readonly prepared = new Map<string, string>();
+  private rest = Buffer.alloc(0);
+  private isStarted = false;
+
+  /** The chunk as text, with the texts of the prepared statements that it names. */
+  of(chunk: Buffer): string {
+    const texts = [chunk.toString('latin1')];
+    this.rest = Buffer.concat([this.rest, chunk]);
+    for (let message = this.nextMessage(); message; message = this.nextMessage()) {
+      const [first = '', second = ''] = message.body.toString('latin1').split('\0', 2);
+      if (message.type === 'P') this.prepared.set(first, second);
+      if (message.type === 'B') texts.push(this.prepared.get(second) ?? '');
+    }
+    return texts.join('');
+  }
+
+  /** Of the frontend's protocol: a letter, but for the first message, a length that counts itself, and a body. */
+  private nextMessage(): { type: string; body: Buffer } | undefined {
+    const letters = this.isStarted ? 1 : 0;
+    if (this.rest.length < MESSAGE_HEAD_BYTES) return undefined;
+    const end = letters + this.rest.readUInt32BE(letters);
+    if (this.rest.length < end) return undefined;
+    const message = {
+      type: this.rest.toString('latin1', 0, letters),
+      body: this.rest.subarray(letters + 4, end),
+    };
+    this.rest = this.rest.subarray(end);
+    this.isStarted = true;
+    return message;
+  }
 }
 
 function openPromise(): { promise: Promise<void>; resolve: () => void } {
