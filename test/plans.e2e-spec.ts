@@ -29,15 +29,15 @@ const OF_MANY = /^\s*SELECT orders\.id.* WHERE (orders\.state = '(completed|refu
 
 /** Told by a part of their text: without these the rest would prove nothing. */
 const HOT: Readonly<Record<string, string>> = {
-  'the caller behind a token': 'WHERE token_hash = $1',
+  'the caller behind a token': 'WHERE token_hash = ANY ($1',
   'the profile': 'FROM users u JOIN accounts a',
   'the list of proxies': 'WHERE (("Proxy"."user_id" = $1)) ORDER BY',
   'a batch of an export': '("Proxy"."id" > $2)',
   'one proxy': '(("Proxy"."id" = $1) AND ("Proxy"."user_id" = $2))',
-  'what an order delivered': '"Proxy"."order_id" = $1',
+  'what orders delivered': 'FROM proxies WHERE order_id = ANY',
   'an earlier order by its key': '"Order"."idempotency_key" = $2',
   'placing an order': `'hold', id, -held`,
-  'an order': 'WHERE (("Order"."id" = $1))',
+  'what became of orders': 'FROM orders WHERE id = ANY ($1)',
   'the next orders of the line': 'company AS',
   'delivering a purchase': 'handed AS MATERIALIZED',
   'giving money back': `'release', id, held, -held`,

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
-import { preparedRows, queryRows, violatedConstraint } from '../database';
+import { batchedLookup, preparedRows, queryRows, violatedConstraint } from '../database';
 import { ApiToken } from './api-token.entity';
 import { TokenNotFound, TokenOwnerNotFound } from './auth.errors';
 import type { Scope } from './scopes';
@@ -100,22 +100,28 @@ export class TokensService {
   /** The caller behind a token that is known, not expired and not revoked; else null. Whether they may do anything is the guard's. */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
-    const now = this.clock.now();
-    const [token] = await preparedRows<Caller & { lastUsedAt: Date | null }>(
-      this.dataSource,
-      `SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps", daily_limit AS "dailyLimit",
-              last_used_at AS "lastUsedAt", blocked_at IS NOT NULL AS "isBlocked"
-         FROM api_tokens token JOIN users ON users.id = token.user_id
-        WHERE token_hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
-      [hashToken(text), now],
-    );
+    const token = await this.tokenOf(hashToken(text).toString('hex'));
     if (!token) return null;
+    const now = this.clock.now();
     if (token.lastUsedAt === null || now.getTime() - token.lastUsedAt.getTime() >= LAST_USED_STEP_MS) {
       await this.tokens.update({ id: token.tokenId }, { lastUsedAt: now });
     }
-    const { lastUsedAt: _, ...caller } = token;
+    const { lastUsedAt: _, hash: __, ...caller } = token;
     return caller;
   }
+
+  /** By hash, as hexadecimal digits. */
+  private readonly tokenOf = batchedLookup(async (hashes: readonly string[]) => {
+    const tokens = await preparedRows<Caller & { hash: string; lastUsedAt: Date | null }>(
+      this.dataSource,
+      `SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps", daily_limit AS "dailyLimit",
+              last_used_at AS "lastUsedAt", blocked_at IS NOT NULL AS "isBlocked", encode(token_hash, 'hex') AS hash
+         FROM api_tokens token JOIN users ON users.id = token.user_id
+        WHERE token_hash = ANY ($1::bytea[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
+      [hashes.map((hash) => `\\x${hash}`), this.clock.now()],
+    );
+    return new Map(tokens.map((token) => [token.hash, token]));
+  });
 }
 
 /** Addresses as the networks that they are: `10.1.2.3/8` is `10.0.0.0/8`. */

@@ -1,3 +1,4 @@
+export { batchedLookup } from './batched-lookup';
 export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
 export { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';

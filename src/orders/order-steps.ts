@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
 import { AppConfig } from '../config';
-import { databaseTime, mayHaveCommitted, preparedRows, queryRows } from '../database';
+import { batchedLookup, databaseTime, mayHaveCommitted, preparedRows, queryRows } from '../database';
 import type { Markup } from '../pricing';
 import type { IpVersion, ProxyType } from '../provider';
 import type { Idempotency } from './idempotency';
@@ -62,6 +62,21 @@ const GROUP_ROWS = `
                                  WHERE bought.id = proxies.order_id)) AS "purchaseTag"
     FROM sent LEFT JOIN proxies ON proxies.id = sent.proxy_id
    ORDER BY sent.id`;
+
+/** What the answer to the caller is made of. */
+export type OrderOutcome = Pick<
+  Order,
+  | 'id'
+  | 'kind'
+  | 'state'
+  | 'failure'
+  | 'captured'
+  | 'answer'
+  | 'proxyId'
+  | 'proxyType'
+  | 'country'
+  | 'version'
+>;
 
 interface GroupRow {
   readonly id: number;
@@ -355,9 +370,23 @@ export class OrderSteps {
     return databaseTime(this.dataSource);
   }
 
-  async get(orderId: number): Promise<Order> {
-    return this.orders.findOneByOrFail({ id: orderId });
+  /** What became of an order. */
+  async getOutcome(orderId: number): Promise<OrderOutcome> {
+    const outcome = await this.outcomeOf(orderId);
+    if (!outcome) throw new Error(`order ${orderId} is not there`);
+    return outcome;
   }
+
+  /** The callers of a group ask at once. */
+  private readonly outcomeOf = batchedLookup(async (orderIds: readonly number[]) => {
+    const outcomes = await preparedRows<OrderOutcome>(
+      this.dataSource,
+      `SELECT id, kind, state, failure, captured, answer, proxy_id AS "proxyId", proxy_type AS "proxyType", country, version
+         FROM orders WHERE id = ANY ($1)`,
+      [orderIds],
+    );
+    return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
+  });
 
   find(orderId: number): Promise<Order | null> {
     return this.orders.findOneBy({ id: orderId });

@@ -21,7 +21,7 @@ import type { PurchaseRequest } from './dto/purchase-request.dto';
 import { type Idempotency, readIdempotency } from './idempotency';
 import { OrderSettlement } from './order-settlement';
 import type { Order, OrderKind } from './order.entity';
-import { type NewOrder, OrderSteps } from './order-steps';
+import { type NewOrder, type OrderOutcome, OrderSteps } from './order-steps';
 import {
   CannotBeProlonged,
   DailyLimitExceeded,
@@ -199,7 +199,7 @@ export class OrdersService {
   }
 
   private outcome(orderId: number): Promise<Delivery> {
-    return this.orBeingConfirmed(orderId, async () => this.answer(await this.steps.get(orderId)));
+    return this.orBeingConfirmed(orderId, async () => this.answer(await this.steps.getOutcome(orderId)));
   }
 
   /** Whatever fails once an order is placed, its caller is told its number: its outcome can be asked for. */
@@ -244,7 +244,7 @@ export class OrdersService {
     return this.answer(earlier, true);
   }
 
-  private async answer(order: Order, replayed = false): Promise<Delivery> {
+  private async answer(order: OrderOutcome, replayed = false): Promise<Delivery> {
     switch (order.state) {
       case 'completed':
       case 'partial':
@@ -264,7 +264,7 @@ export class OrdersService {
     }
   }
 
-  private async deliveredProxies(order: Order, replayed: boolean): Promise<ProxyOut[]> {
+  private async deliveredProxies(order: OrderOutcome, replayed: boolean): Promise<ProxyOut[]> {
     const now = this.clock.now();
     if (!order.answer) return this.proxies.ofOrder(order);
     const withdrawals = replayed ? await this.proxies.withdrawals(order.answer.map(({ id }) => id)) : null;

@@ -1,9 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { In, IsNull, MoreThan, Not, Repository } from 'typeorm';
+import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
-import { type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
+import { batchedLookup, preparedRows } from '../database';
+import { PROXY_FACTS, type ProxyFacts, type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 import { Proxy } from './proxy.entity';
 import { ProxyNotFound } from './proxies.errors';
 import { tcpPing } from './tcp-ping';
@@ -21,6 +22,7 @@ const PROXY_ID = /^[1-9]\d{0,14}$/;
 @Injectable()
 export class ProxiesService {
   constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
     @InjectRepository(Proxy) private readonly proxies: Repository<Proxy>,
     @Inject(AppConfig) private readonly config: AppConfig,
     @Inject(Clock) private readonly clock: Clock,
@@ -65,12 +67,32 @@ export class ProxiesService {
 
   /** What an order delivered, as it is now: the proxies of a purchase, or the one of a prolongation. */
   async ofOrder(order: { id: number; proxyId: number | null }): Promise<ProxyOut[]> {
-    const proxies = await this.proxies.find({
-      where: order.proxyId === null ? { orderId: order.id } : { id: order.proxyId },
-      order: { id: 'ASC' },
-    });
-    return this.shown(proxies);
+    const proxies = await (order.proxyId === null ? this.boughtWith(order.id) : this.withId(order.proxyId));
+    return this.shown(proxies ?? []);
   }
+
+  /** The callers of a group ask at once. */
+  private readonly boughtWith = batchedLookup(async (orderIds: readonly number[]) =>
+    groupBy(
+      await preparedRows<ProxyFacts & { orderId: number }>(
+        this.dataSource,
+        `SELECT ${PROXY_FACTS}, order_id AS "orderId" FROM proxies WHERE order_id = ANY ($1) ORDER BY id`,
+        [orderIds],
+      ),
+      ({ orderId }) => orderId,
+    ),
+  );
+
+  private readonly withId = batchedLookup(async (ids: readonly number[]) =>
+    groupBy(
+      await preparedRows<ProxyFacts>(
+        this.dataSource,
+        `SELECT ${PROXY_FACTS} FROM proxies WHERE id = ANY ($1)`,
+        [ids],
+      ),
+      ({ id }) => id,
+    ),
+  );
 
   /** Of these, those that the upstream has taken away, and when that was found. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
@@ -81,7 +103,7 @@ export class ProxiesService {
     return new Map(withdrawn.flatMap(({ id, withdrawnAt }) => (withdrawnAt ? [[id, withdrawnAt]] : [])));
   }
 
-  private shown(proxies: readonly Proxy[]): ProxyOut[] {
+  private shown(proxies: readonly ProxyFacts[]): ProxyOut[] {
     const now = this.clock.now();
     return proxies.map((proxy) => toProxyOut(proxy, now));
   }
@@ -91,4 +113,14 @@ export class ProxiesService {
     const { host, port } = await this.get(userId, proxyId);
     return tcpPing(host, Number(port), this.config.pingTimeoutMs);
   }
+}
+
+function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => number): Map<number, Row[]> {
+  const groups = new Map<number, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(keyOf(row));
+    if (group) group.push(row);
+    else groups.set(keyOf(row), [row]);
+  }
+  return groups;
 }

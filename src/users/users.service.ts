@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, Repository } from 'typeorm';
 import { Clock } from '../common';
-import { preparedRows, violatedConstraint } from '../database';
+import { batchedLookup, preparedRows, violatedConstraint } from '../database';
 import { UserExists, UserNotFound } from './users.errors';
 import { User } from './user.entity';
 
@@ -83,14 +83,19 @@ export class UsersService {
 
   /** Read in one statement: the balance belongs to the same moment as the rest. */
   async getProfile(userId: number): Promise<Profile> {
-    const [profile] = await preparedRows<Profile>(
-      this.dataSource,
-      `SELECT u.username, u.tg_id AS "tgId", u.web_username AS "webUsername", u.has_app AS "hasApp", a.available AS balance
-         FROM users u JOIN accounts a ON a.user_id = u.id
-        WHERE u.id = $1`,
-      [userId],
-    );
+    const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);
     return profile;
   }
+
+  private readonly profileOf = batchedLookup(async (userIds: readonly number[]) => {
+    const profiles = await preparedRows<Profile & { id: number }>(
+      this.dataSource,
+      `SELECT u.id, u.username, u.tg_id AS "tgId", u.web_username AS "webUsername", u.has_app AS "hasApp", a.available AS balance
+         FROM users u JOIN accounts a ON a.user_id = u.id
+        WHERE u.id = ANY ($1)`,
+      [userIds],
+    );
+    return new Map(profiles.map((profile) => [profile.id, profile]));
+  });
 }

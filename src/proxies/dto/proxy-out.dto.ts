@@ -75,7 +75,9 @@ export class ProxyOut {
 /** UTC, to the second: the provider's times are whole seconds. */
 const isoSeconds = (date: Date | null): string | null => date && date.toISOString().replace(/\.\d{3}Z$/, 'Z');
 
-type ProxyFact =
+/** What of a proxy is needed to show it. */
+export type ProxyFacts = Pick<
+  Proxy,
   | 'id'
   | 'host'
   | 'port'
@@ -87,10 +89,16 @@ type ProxyFact =
   | 'dateStart'
   | 'dateEnd'
   | 'withdrawnAt'
-  | 'descr';
+  | 'descr'
+>;
+
+/** {@link ProxyFacts} of the table of proxies. */
+export const PROXY_FACTS = `
+  id, host, port, login, password, proxy_type AS "proxyType", country, version, date_start AS "dateStart", date_end AS "dateEnd",
+  withdrawn_at AS "withdrawnAt", descr`;
 
 /** What a customer sees of a proxy of theirs at a moment. */
-export function toProxyOut(proxy: Pick<Proxy, ProxyFact>, now: Date): ProxyOut {
+export function toProxyOut(proxy: ProxyFacts, now: Date): ProxyOut {
   return {
     id: String(proxy.id),
     host: proxy.host,
