@@ -21,10 +21,11 @@ const DEMO_BALANCE = Money.parse('10000.00');
  */
 export async function provideDemo(app: INestApplicationContext, dataDir: string): Promise<Demo> {
   const tokens = app.get(TokensService);
+  const proxies = app.get(ProxiesService);
   const file = join(dataDir, 'demo-token');
   const kept = await readFile(file, 'utf8').catch(() => '');
   const caller = await tokens.findCaller(kept);
-  if (caller) return { token: kept, proxyId: await findFirstProxyId(app, caller.userId) };
+  if (caller) return { token: kept, proxyId: await proxies.findActiveId(caller.userId) };
 
   const users = app.get(UsersService);
   const existing = await users.findByWebUsername('demo');
@@ -32,16 +33,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   if (!existing) await app.get(LedgerService).credit(user.id, DEMO_BALANCE, 'demo');
   const { text } = await tokens.issue({ userId: user.id, scopes: ALL_SCOPES, name: 'demo' });
   await writeFile(file, text, { mode: 0o600 });
-  return { token: text, proxyId: await findFirstProxyId(app, user.id) };
-}
-
-async function findFirstProxyId(app: INestApplicationContext, userId: number): Promise<string | undefined> {
-  for await (const [first] of app
-    .get(ProxiesService)
-    .inBatches(userId, { proxyType: undefined, activeOnly: true })) {
-    return first?.id;
-  }
-  return undefined;
+  return { token: text, proxyId: await proxies.findActiveId(user.id) };
 }
 
 /** What to try first, each line fit to be pasted. */

@@ -108,7 +108,7 @@ describe('The description', () => {
     });
   });
 
-  it('has no path, method or parameter beyond the reference but the header Idempotency-Key', () => {
+  it('has no path, method or parameter beyond the reference but the headers Idempotency-Key and If-None-Match', () => {
     const named = ({ paths }: Description) =>
       Object.entries(paths).flatMap(([path, methods]) =>
         Object.entries(methods).flatMap(([method, { parameters = [] }]) =>
@@ -119,6 +119,8 @@ describe('The description', () => {
       );
     const known = new Set(named(reference));
     expect(named(description).filter((name) => !known.has(name))).toEqual([
+      'get /proxies header If-None-Match',
+      'get /proxies/export header If-None-Match',
       'post /proxies/buy header Idempotency-Key',
       'post /proxies/{proxy_id}/prolong header Idempotency-Key',
     ]);

@@ -33,6 +33,8 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 /** What is still in use, in and out of the JavaScript heap. */
 function usedBytes(): number {
+  // What buffers stand for is let go of by the collection after the one that finds them.
+  collectGarbage();
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;

@@ -18,6 +18,8 @@ export interface Caller {
   /** Roubles a day; null: no limit. */
   readonly dailyLimit: string | null;
   readonly isBlocked: boolean;
+  /** Of what they see of their proxies: it grows with every change. */
+  readonly proxiesRevision: number;
 }
 
 export interface NewToken {
@@ -115,7 +117,7 @@ export class TokensService {
     const tokens = await preparedRows<Caller & { hash: string; lastUsedAt: Date | null }>(
       this.dataSource,
       `SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps", daily_limit AS "dailyLimit",
-              last_used_at AS "lastUsedAt", blocked_at IS NOT NULL AS "isBlocked", encode(token_hash, 'hex') AS hash
+              last_used_at AS "lastUsedAt", blocked_at IS NOT NULL AS "isBlocked", proxies_revision AS "proxiesRevision", encode(token_hash, 'hex') AS hash
          FROM api_tokens token JOIN users ON users.id = token.user_id
         WHERE token_hash = ANY ($1::bytea[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
       [hashes.map((hash) => `\\x${hash}`), this.clock.now()],

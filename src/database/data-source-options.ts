@@ -6,6 +6,7 @@ import { Staff1764300000000 } from './migrations/1764300000000-staff';
 import { PriceRules1764400000000 } from './migrations/1764400000000-price-rules';
 import { StaffOrders1764500000000 } from './migrations/1764500000000-staff-orders';
 import { SalesDays1764600000000 } from './migrations/1764600000000-sales-days';
+import { Revisions1764700000000 } from './migrations/1764700000000-revisions';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -16,6 +17,7 @@ export const migrations = [
   PriceRules1764400000000,
   StaffOrders1764500000000,
   SalesDays1764600000000,
+  Revisions1764700000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;
@@ -30,6 +32,7 @@ const SERVER_LIMITS = [
   'idle_in_transaction_session_timeout=30s',
   'synchronous_commit=on',
   'TimeZone=UTC',
+  'DateStyle=ISO',
 ];
 
 /** Options of the service's one data source. `parseInt8`: ids are numbers, exact up to 2^53. */

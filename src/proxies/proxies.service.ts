@@ -9,13 +9,6 @@ import { Proxy } from './proxy.entity';
 import { ProxyNotFound } from './proxies.errors';
 import { tcpPing } from './tcp-ping';
 
-export interface ExportFilter {
-  readonly proxyType: 'http' | 'socks' | undefined;
-  readonly activeOnly: boolean;
-}
-
-const BATCH_SIZE = 1000;
-
 /** Our own ids: digits, small enough for a bigint column. */
 const PROXY_ID = /^[1-9]\d{0,14}$/;
 
@@ -27,34 +20,6 @@ export class ProxiesService {
     @Inject(AppConfig) private readonly config: AppConfig,
     @Inject(Clock) private readonly clock: Clock,
   ) {}
-
-  /** All proxies of a user, by id. */
-  async list(userId: number): Promise<ProxyOut[]> {
-    return this.shown(await this.proxies.find({ where: { userId }, order: { id: 'ASC' } }));
-  }
-
-  /**
-   * A user's proxies, by id, a batch at a time. No connection is held between batches, so that a slow reader costs nobody else.
-   */
-  async *inBatches(userId: number, filter: ExportFilter): AsyncGenerator<ProxyOut[]> {
-    for (let lastId = 0; ;) {
-      const now = this.clock.now();
-      const batch = await this.proxies.find({
-        where: {
-          userId,
-          id: MoreThan(lastId),
-          ...(filter.proxyType && { proxyType: filter.proxyType }),
-          ...(filter.activeOnly && { dateEnd: MoreThan(now), withdrawnAt: IsNull() }),
-        },
-        order: { id: 'ASC' },
-        take: BATCH_SIZE,
-      });
-      if (batch.length > 0) yield batch.map((proxy) => toProxyOut(proxy, now));
-      const last = batch.at(-1);
-      if (!last || batch.length < BATCH_SIZE) return;
-      lastId = last.id;
-    }
-  }
 
   /** @throws ProxyNotFound for an id that is not one of the user's, of whatever form */
   async get(userId: number, proxyId: string): Promise<Proxy> {
@@ -93,6 +58,16 @@ export class ProxiesService {
       ({ id }) => id,
     ),
   );
+
+  /** The number of a proxy of the user's that works now; undefined when there is none. */
+  async findActiveId(userId: number): Promise<string | undefined> {
+    const proxy = await this.proxies.findOne({
+      select: { id: true },
+      where: { userId, dateEnd: MoreThan(this.clock.now()), withdrawnAt: IsNull() },
+      order: { id: 'ASC' },
+    });
+    return proxy?.id.toString();
+  }
 
   /** Of these, those that the upstream has taken away, and when that was found. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {

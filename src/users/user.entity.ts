@@ -35,4 +35,8 @@ export class User {
 
   @Column({ type: 'text', nullable: true })
   blockedReason!: string | null;
+
+  /** Grows with every change of what the user sees of their proxies; kept by the database. */
+  @Column({ type: 'bigint', default: 0 })
+  proxiesRevision!: number;
 }

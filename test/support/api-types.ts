@@ -768,7 +768,10 @@ export interface operations {
   proxies_proxies_get: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description The `ETag` of an earlier answer: when it still holds, the answer is 304 without a body */
+        'If-None-Match'?: string;
+      };
       path?: never;
       cookie?: never;
     };
@@ -777,11 +780,20 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
+          /** @description Names what is answered: it changes when a proxy does, or when a rental ends */
+          ETag?: string;
           [name: string]: unknown;
         };
         content: {
           'application/json': components['schemas']['ProxyOut'][];
         };
+      };
+      /** @description Nothing has changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       /** @description No token, or one that is unknown, expired or revoked */
       401: {
@@ -810,7 +822,10 @@ export interface operations {
         proxy_type?: string | null;
         active_only?: boolean;
       };
-      header?: never;
+      header?: {
+        /** @description The `ETag` of an earlier answer: when it still holds, the answer is 304 without a body */
+        'If-None-Match'?: string;
+      };
       path?: never;
       cookie?: never;
     };
@@ -819,6 +834,8 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
+          /** @description Names what is answered: it changes when a proxy does, or when a rental ends */
+          ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
           [name: string]: unknown;
@@ -828,6 +845,13 @@ export interface operations {
           /** @example 185.22.134.250:7330:5svBNZ:iagn2d */
           'text/plain': string;
         };
+      };
+      /** @description Nothing has changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       /** @description No token, or one that is unknown, expired or revoked */
       401: {

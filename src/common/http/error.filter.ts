@@ -37,6 +37,8 @@ const HEADERS_OF_THE_OTHER_ANSWER = [
   'Content-Disposition',
   'Content-Encoding',
   'Content-Length',
+  'ETag',
+  'Cache-Control',
 ];
 
 interface ErrorAnswer {

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 
 /** Waits for the first piece, so that what fails until then is answered as any other error. The others are made as they are read. */
-export async function toStream(pieces: AsyncGenerator<string>): Promise<Readable> {
+export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   return Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
 }
 
-async function* startingWith(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+async function* startingWith<Piece>(first: Piece, rest: AsyncGenerator<Piece>): AsyncGenerator<Piece> {
   yield first;
   yield* rest;
 }

@@ -1,0 +1,175 @@
+import { recordStatements } from '../bench/support/statement-plans';
+import { ActiveFlagsService } from '../src/proxies';
+import { insertProxies, type ProxyRow } from './support/proxy-rows';
+import { type RawAnswer, sendRaw } from './support/raw-http';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const PATHS = [
+  '/proxies',
+  '/proxies/export',
+  '/proxies/export?format=txt',
+  '/proxies/export?format=txt&active_only=true',
+  '/proxies/export?proxy_type=http',
+] as const;
+
+describe('What was answered of proxies before', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+
+  const insert = (user: TestUser, count: number, row?: ProxyRow) =>
+    insertProxies(service.dataSource, user.id, count, row);
+  const ask = (user: TestUser, path: string, tag?: string, method = 'GET'): Promise<RawAnswer> =>
+    sendRaw(service.baseUrl, {
+      method,
+      path,
+      token: user.token,
+      headers: tag === undefined ? {} : { 'If-None-Match': tag },
+    });
+  const tagOf = async (user: TestUser, path: string): Promise<string> =>
+    String((await ask(user, path)).headers.etag);
+  const tagsOf = (user: TestUser): Promise<string[]> => Promise.all(PATHS.map((path) => tagOf(user, path)));
+
+  it.each(PATHS)('is not sent again to who has it: %s', async (path) => {
+    const user = await service.createUser();
+    await insert(user, 3);
+    const answer = await ask(user, path);
+    expect(answer.status).toBe(200);
+    expect(answer.headers).toMatchObject({
+      etag: expect.stringMatching(/^W\/"[\w-]{22}"$/),
+      'cache-control': 'private, no-cache',
+      vary: 'Authorization',
+    });
+    const tag = String(answer.headers.etag);
+    for (const known of [tag, `"other", ${tag}`, tag.replace('W/', ''), '*']) {
+      const again = await ask(user, path, known);
+      expect(again).toMatchObject({ status: 304, text: '', headers: { etag: tag } });
+      expect(again.headers).not.toHaveProperty('content-disposition');
+    }
+    expect(await ask(user, path, tag, 'HEAD')).toMatchObject({ status: 304 });
+    expect(await ask(user, path, '"other"')).toMatchObject({ status: 200, text: answer.text });
+  });
+
+  it('has another tag for each path, each filter and each user', async () => {
+    const users = [await service.createUser(), await service.createUser()];
+    for (const user of users) await insert(user, 2);
+    const tags = (await Promise.all(users.map(tagsOf))).flat();
+    expect(new Set(tags).size).toBe(PATHS.length * users.length);
+  });
+
+  it('is asked of the database by the token alone', async () => {
+    const user = await service.createUser();
+    await insert(user, 3);
+    const tag = await tagOf(user, '/proxies');
+    const exported = await tagOf(user, '/proxies/export');
+    await service.dataSource.query('UPDATE api_tokens SET last_used_at = $1', [service.clock.now()]);
+    const { logger } = service.dataSource;
+    const sent = recordStatements(service.dataSource);
+    expect((await ask(user, '/proxies')).status).toBe(200);
+    expect((await ask(user, '/proxies', tag)).status).toBe(304);
+    expect((await ask(user, '/proxies/export', exported)).status).toBe(304);
+    service.dataSource.logger = logger;
+    expect([...sent.keys()].filter((text) => text.includes('proxies '))).toEqual([]);
+    expect([...sent.keys()].some((text) => text.includes('FROM api_tokens'))).toBe(true);
+  });
+
+  type Change = (user: TestUser, ids: number[]) => Promise<unknown>;
+  const update =
+    (set: string): Change =>
+    (_, [id]) =>
+      service.dataSource.query(`UPDATE proxies SET ${set} WHERE id = $1`, [id]);
+  const CHANGES: readonly [what: string, change: Change][] = [
+    ['a purchase', (user) => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never })],
+    ['a prolongation', update(`date_end = date_end + interval '30 days'`)],
+    ['a new address', update(`host = '10.0.0.1'`)],
+    ['a withdrawal', update('withdrawn_at = now()')],
+    ['a departure', (_, [id]) => service.dataSource.query('DELETE FROM proxies WHERE id = $1', [id])],
+  ];
+
+  it.each(CHANGES)('does not hold after %s', async (_, change) => {
+    const user = await service.createUser();
+    const ids = await insert(user, 2);
+    const before = await Promise.all(PATHS.map((path) => ask(user, path)));
+    await change(user, ids);
+    for (const [at, path] of PATHS.entries()) {
+      const { headers, text } = before[at] as RawAnswer;
+      const after = await ask(user, path, headers.etag);
+      expect(after.status).toBe(200);
+      if (path === '/proxies') expect(after.text).not.toBe(text);
+    }
+  });
+
+  it('does not hold once a rental has ended, at that very moment', async () => {
+    const user = await service.createUser();
+    await insert(user, 1, { endsInSeconds: 3600 });
+    await insert(user, 1, { endsInSeconds: 7200 });
+    const tag = await tagOf(user, '/proxies');
+    service.clock.advanceSeconds(3590);
+    expect((await ask(user, '/proxies', tag)).status).toBe(304);
+    service.clock.advanceSeconds(10);
+    const answer = await ask(user, '/proxies', tag);
+    expect(answer).toMatchObject({ status: 200 });
+    expect(answer.json()).toMatchObject([{ active: false }, { active: true }]);
+    expect((await ask(user, '/proxies', String(answer.headers.etag))).status).toBe(304);
+  });
+
+  it('holds while only the flag for staff is put right, and while others buy', async () => {
+    const user = await service.createUser();
+    const other = await service.createUser();
+    await insert(user, 2, { active: false });
+    const tags = await tagsOf(user);
+    await service.app.get(ActiveFlagsService).refreshWhenDue(0);
+    const flags = await service.dataSource.query('SELECT active FROM proxies WHERE user_id = $1', [user.id]);
+    expect(flags).toEqual([{ active: true }, { active: true }]);
+    await insert(other, 1);
+    expect(await tagsOf(user)).toEqual(tags);
+  });
+
+  it('is nothing to who has no token, or whose token lacks the scope', async () => {
+    const user = await service.createUser();
+    await insert(user, 1);
+    const tag = await tagOf(user, '/proxies');
+    const path = '/proxies';
+    const headers = { 'If-None-Match': tag };
+    expect((await sendRaw(service.baseUrl, { path, headers })).status).toBe(401);
+    await service.dataSource.query(`UPDATE api_tokens SET scopes = '{profile:read}' WHERE user_id = $1`, [
+      user.id,
+    ]);
+    expect(await ask(user, path, tag)).toMatchObject({ status: 403 });
+  });
+
+  it('is the same bytes for a list as for an export, kept or not, long or short, plain or not', async () => {
+    const user = await service.createUser();
+    await insert(user, 5);
+    await insert(user, 2, { password: '"q\\u', login: 'ü,(', descr: 'line\nbreak' });
+    const short = await ask(user, '/proxies');
+    expect((await ask(user, '/proxies')).text).toBe(short.text);
+    expect((await ask(user, '/proxies/export')).text).toBe(short.text);
+    expect(short.text).toBe(JSON.stringify(short.json()));
+    // Longer than what is kept.
+    await insert(user, 8000, { password: 'p'.repeat(200) });
+    const long = await ask(user, '/proxies');
+    expect(long.json()).toHaveLength(8007);
+    expect((await ask(user, '/proxies')).text).toBe(long.text);
+    expect((await ask(user, '/proxies/export')).text).toBe(long.text);
+  });
+
+  it('is made once for all who ask at the same time', async () => {
+    const user = await service.createUser();
+    await insert(user, 50);
+    const { logger } = service.dataSource;
+    let reads = 0;
+    recordStatements(service.dataSource);
+    const recorder = service.dataSource.logger;
+    service.dataSource.logger = Object.assign(Object.create(recorder) as typeof recorder, {
+      logQuery: (text: string) => void (reads += Number(text.includes('string_agg'))),
+    });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(user, '/proxies')));
+    service.dataSource.logger = logger;
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(reads).toBe(1);
+  });
+});
