@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuditModule } from './audit';
-import { AuthModule } from './auth';
+import { AuthJobsModule, AuthModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, JobsModule } from './common';
 import type { AppConfig } from './config';
@@ -27,6 +27,7 @@ export class AppModule {
         JobsModule,
         DatabaseModule.with(entities),
         AuthModule,
+        AuthJobsModule,
         UsersModule,
         LedgerModule,
         CatalogModule,

@@ -62,25 +62,35 @@ describe('two replicas on one database', () => {
   it('take and give back access at the next request once the other has: 50 tokens revoked, 50 users blocked and unblocked', async () => {
     const staff = await replicas.createCustomer('1.00', ALL_STAFF_SCOPES);
     const elapsedMs: Record<string, number[]> = { revoke: [], block: [], unblock: [] };
+    // The first looks the token up, the second may remember it.
+    const statusesOf = async ({ token }: Customer) =>
+      Promise.all(
+        ['/me', '/countries'].map(async (path) => (await sendRaw(other.baseUrl, { path, token })).status),
+      );
     /** What the other answers to the first request after this one has answered the member of staff. */
     const changeAndAsk = async (what: string, target: string, { token }: Customer) => {
       const path = `/staff/${target}/${what}`;
       const { status } = await send(one.baseUrl, { customer: staff, path, body: { reason: 'test' } });
       const answeredMs = performance.now();
-      const answer = await sendRaw(other.baseUrl, { path: '/me', token });
+      const statuses = await statusesOf({ ...staff, token });
       elapsedMs[what]?.push(performance.now() - answeredMs);
-      return [what, status, answer.status];
+      return [what, status, ...statuses];
     };
     for (let n = 0; n < 50; n += 1) {
       const customer = await replicas.createCustomer('1.00');
-      expect((await sendRaw(other.baseUrl, { path: '/me', token: customer.token })).status).toBe(200);
+      expect(await statusesOf(customer)).toEqual([200, 200]);
       const user = `users/${customer.id}`;
-      expect(await changeAndAsk('block', user, customer)).toEqual(['block', 200, 403]);
-      expect(await changeAndAsk('unblock', user, customer)).toEqual(['unblock', 200, 200]);
+      expect(await changeAndAsk('block', user, customer)).toEqual(['block', 200, 403, 403]);
+      expect(await changeAndAsk('unblock', user, customer)).toEqual(['unblock', 200, 200, 200]);
       const [token] = await replicas.query<{ id: number }>('SELECT id FROM api_tokens WHERE user_id = $1', [
         customer.id,
       ]);
-      expect(await changeAndAsk('revoke', `tokens/${token?.id}`, customer)).toEqual(['revoke', 200, 401]);
+      expect(await changeAndAsk('revoke', `tokens/${token?.id}`, customer)).toEqual([
+        'revoke',
+        200,
+        401,
+        401,
+      ]);
     }
     for (const all of Object.values(elapsedMs)) expect(Math.max(...all)).toBeLessThan(1000);
   }, 60_000);

@@ -10,6 +10,7 @@ export {
   STAFF_SCHEME,
 } from './access.decorators';
 export { ApiToken } from './api-token.entity';
+export { AuthJobsModule } from './auth.jobs';
 export { AuthModule } from './auth.module';
 export { isNetwork, plainAddress } from './network';
 export { findRoutes } from './routes';

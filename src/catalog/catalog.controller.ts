@@ -30,7 +30,7 @@ export class CatalogController {
   constructor(@Inject(CatalogService) private readonly catalog: CatalogService) {}
 
   @Get('countries')
-  @Scopes('countries:read')
+  @Scopes('countries:read', { fromMemory: true })
   @ApiOperation({
     operationId: 'countries_countries_get',
     summary: 'Countries',
@@ -52,7 +52,7 @@ export class CatalogController {
   }
 
   @Get('countries/:country/count')
-  @Scopes('countries:read')
+  @Scopes('countries:read', { fromMemory: true })
   @ApiOperation({
     operationId: 'count_countries__country__count_get',
     summary: 'Count',
@@ -71,7 +71,7 @@ export class CatalogController {
   }
 
   @Get('price')
-  @Scopes('price:read')
+  @Scopes('price:read', { fromMemory: true })
   @ApiOperation({
     operationId: 'price_price_get',
     summary: 'Price',

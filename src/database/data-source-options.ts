@@ -7,6 +7,7 @@ import { PriceRules1764400000000 } from './migrations/1764400000000-price-rules'
 import { StaffOrders1764500000000 } from './migrations/1764500000000-staff-orders';
 import { SalesDays1764600000000 } from './migrations/1764600000000-sales-days';
 import { Revisions1764700000000 } from './migrations/1764700000000-revisions';
+import { TokenChanges1764800000000 } from './migrations/1764800000000-token-changes';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -18,6 +19,7 @@ export const migrations = [
   StaffOrders1764500000000,
   SalesDays1764600000000,
   Revisions1764700000000,
+  TokenChanges1764800000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

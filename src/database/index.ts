@@ -4,6 +4,7 @@ export { DatabaseModule } from './database.module';
 export { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';
 export { migrate } from './migrate';
 export { JobLease, REPLICA_ID } from './job-lease';
+export { Notifications } from './notifications';
 export { preparedRows } from './prepared';
 export {
   databaseTime,

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { TokensService } from '../auth';
 import { queryRows } from '../database';
 import { type NewUser, type User, UserNotFound, UsersService } from '../users';
 import type { Act } from './act';
@@ -53,6 +54,7 @@ export class StaffUsersService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @Inject(UsersService) private readonly users: UsersService,
+    @Inject(TokensService) private readonly tokens: TokensService,
     @Inject(StaffLog) private readonly log: StaffLog,
   ) {}
 
@@ -75,12 +77,14 @@ export class StaffUsersService {
     return this.setBlocked(act, userId, reason, false);
   }
 
-  private setBlocked(act: Act, userId: number, reason: string, isBlocked: boolean): Promise<UserRow> {
-    return this.log.change(act, async (manager, record) => {
+  private async setBlocked(act: Act, userId: number, reason: string, isBlocked: boolean): Promise<UserRow> {
+    const user = await this.log.change(act, async (manager, record) => {
       const { before, after } = await this.users.setBlocked(userId, isBlocked ? reason : null, manager);
       await record({ reason, before: toUserRow(before), after: toUserRow(after) });
       return toUserRow(after);
     });
+    await this.tokens.untilChangeIsHeard();
+    return user;
   }
 
   /**

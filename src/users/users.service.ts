@@ -54,8 +54,8 @@ export class UsersService {
   }
 
   /**
-   * From the next request on, none of the user's tokens is good for anything, on every replica. Who is blocked stays so since the
-   * first moment, with the new reason; null unblocks.
+   * Blocked, none of the user's tokens is good for anything; see `TokensService.untilChangeIsHeard`. Who is blocked stays so since
+   * the first moment, with the new reason; null unblocks.
    *
    * @throws UserNotFound
    */
