@@ -10,6 +10,10 @@ export function median(values: readonly number[]): number {
   return percentile(values, 50);
 }
 
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
 /** In the fullest second, wherever it begins. */
 export function mostInAnySecond(timesMs: readonly number[]): number {
   const sorted = [...timesMs].sort((a, b) => a - b);
@@ -26,4 +30,34 @@ export function tally(values: readonly (string | number)[]): Record<string, numb
   const counts: Record<string, number> = {};
   for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
   return counts;
+}
+
+/** What varies from round to round: the middle, and the ends. NaN when there is nothing. */
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export function spread(values: readonly number[]): Spread {
+  return { median: median(values), min: percentile(values, 0), max: percentile(values, 100) };
+}
+
+/** Of values measured in the same rounds: each round is compared with itself, so that a machine that drifts favours nobody. */
+export function ratioSpread(values: readonly number[], others: readonly number[]): Spread {
+  const rounds = Math.min(values.length, others.length);
+  return spread(
+    Array.from(
+      { length: rounds },
+      (_, round) => (values[round] ?? Number.NaN) / (others[round] ?? Number.NaN),
+    ),
+  );
+}
+
+/** Of the line of least squares through points. NaN for fewer than two. */
+export function slope(points: readonly (readonly [x: number, y: number])[]): number {
+  const [meanX, meanY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))];
+  const above = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  const below = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+  return above / below;
 }
