@@ -10,6 +10,8 @@ const PROLONGING_USERS = 256;
 const PROXIES_OF_EACH = 8;
 const PURCHASES_OF_EACH = 3;
 const BALANCE = '99999999999.00';
+/** So that a number in a recorded statement is told from a count, and an order's from a user's. */
+const FIRST_ID = 10_000_000;
 const PLENTY = 1_000_000_000;
 
 /** Customers that own so many proxies each, of all kinds: some have ended, a few were withdrawn. */
@@ -54,6 +56,11 @@ export class Cast {
     await control.setBalance('1000000000.00');
     await control.setStock('6', 'ru', PLENTY);
     await this.stage.query('CREATE SEQUENCE bench_numbers');
+    for (const [at, table] of ['users', 'orders', 'proxies', 'api_tokens'].entries())
+      await this.stage.query(
+        `SELECT setval(seq, greatest($2, nextval(seq))) FROM (SELECT pg_get_serial_sequence($1, 'id')::regclass AS seq) AS its`,
+        [table, (at + 1) * FIRST_ID],
+      );
   }
 
   buyers(): Promise<readonly Customer[]> {
