@@ -118,11 +118,11 @@ async function measureLone(
       const load = httpContestant(SERVICE, kit.service, reads, instruments, {
         connections: READS_WHILE_STORING,
       });
-      let isStoring = true;
+      const storing = new AbortController();
       const loading = (async () => {
-        while (isStoring) await load.measure(1);
+        while (!storing.signal.aborted) await load.measure(1);
       })();
-      const loaded = await store().finally(() => (isStoring = false));
+      const loaded = await store().finally(() => storing.abort());
       await loading;
       return { idle, loaded };
     }),

@@ -92,9 +92,9 @@ async function compareSizes(theatre: Theatre, options: Options): Promise<PathRes
         onProgress: showProgress(process.stderr),
       });
       const kit = await theatre.cast({ stage, beside: false });
-      await untilSummedUp(stage);
       kits.push({ name, kit: { ...kit, instruments: { ...kit.instruments, connections: CONNECTIONS } } });
     }
+    await Promise.all(stages.map(untilSummedUp));
     const results: PathResult[] = [];
     for (const [at, path] of options.paths.entries()) {
       progress(`${path} (${at + 1} of ${options.paths.length})`);

@@ -152,9 +152,13 @@ export function pgbenchContestant(
         const { stdout } = await runPostgresProgram(
           program,
           [
-            ...['-n', '-M', 'prepared', '-c', String(connections), '-j', String(PGBENCH_THREADS)],
-            ...['-T', String(Math.max(1, Math.round(seconds))), '-f', file],
-            ...Object.entries(variables).flatMap(([variable, value]) => ['-D', `${variable}=${value}`]),
+            '-n',
+            '-Mprepared',
+            `-c${connections}`,
+            `-j${PGBENCH_THREADS}`,
+            `-T${Math.max(1, Math.round(seconds))}`,
+            `-f${file}`,
+            ...Object.entries(variables).map(([variable, value]) => `-D${variable}=${value}`),
           ],
           databaseUrl,
         );

@@ -62,10 +62,8 @@ const withoutComments = (statement: string): string =>
 function toExpression(value: unknown, recorded: Replaced): string {
   if (value === null || value === undefined) return 'NULL';
   if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
-  if (value instanceof Date) return literal(value.toISOString());
   if (Array.isArray(value)) return arrayExpression(value, recorded);
-  if (typeof value === 'object') return textExpression(JSON.stringify(value), recorded);
-  const text = String(value);
+  const text = textOf(value);
   if (text === String(recorded.orderId)) return recorded.order;
   if (text === String(recorded.userId)) return ':user';
   if (recorded.proxyId !== null && text === String(recorded.proxyId)) return ':proxy';
@@ -73,13 +71,18 @@ function toExpression(value: unknown, recorded: Replaced): string {
   return textExpression(text, recorded);
 }
 
+/** As pg sends it. */
+function textOf(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 function arrayExpression(values: readonly unknown[], recorded: Replaced): string {
-  const isOrders = values.length > 0 && values.every((value) => String(value) === String(recorded.orderId));
+  const isOrders = values.length > 0 && values.every((value) => textOf(value) === String(recorded.orderId));
   if (isOrders) return `ARRAY[${recorded.order}]::bigint[]`;
   const items = values.map((value) => {
     if (value === null) return 'NULL';
-    const text = value instanceof Date ? value.toISOString() : String(value);
-    return `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+    return `"${textOf(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
   });
   const expression = textExpression(`{${items.join(',')}}`, recorded);
   return expression.startsWith("'") ? expression : `(${expression})::text[]`;
