@@ -158,7 +158,6 @@ async function main(): Promise<void> {
   try {
     const kit = await theatre.cast({ beside: true });
     const paths = await comparePaths(kit, options);
-    await kit.closeRecorded();
     const lone = await measureLone(theatre, kit, options);
     const open = await theatre.stage.untilSettled(SETTLE_TIMEOUT_MS);
     const problems = await theatre.stage.audit({ upstream: false });

@@ -105,7 +105,7 @@ async function listProxies({ userId }: Caller): Promise<object[]> {
 let catalogue: { readonly readAtMs: number; readonly values: ReadonlyMap<string, unknown> } | undefined;
 
 async function readCatalogue(key: string): Promise<unknown> {
-  if (!catalogue || performance.now() - catalogue.readAtMs > CATALOGUE_AGE_MS) {
+  if (!catalogue?.values.has(key) || performance.now() - catalogue.readAtMs > CATALOGUE_AGE_MS) {
     const rows = await query<{ key: string; value: unknown }>(
       'catalogue',
       'SELECT key, value FROM catalogue_copies WHERE value IS NOT NULL',

@@ -1,3 +1,4 @@
+import { ask } from './ask';
 import type { RequestText, Server } from './contestants';
 
 const SHOWN = 80;
@@ -13,16 +14,10 @@ export async function assertAlike(
   requests: readonly RequestText[],
 ): Promise<void> {
   for (const request of requests) {
-    const [one, other] = [await ask(service, request), await ask(bare, request)];
+    const [one, other] = [await ask(service.baseUrl, request), await ask(bare.baseUrl, request)];
     if (one.equals(other)) continue;
     const at = one.findIndex((byte, place) => byte !== other[place]);
     const part = (bytes: Buffer): string => bytes.toString('utf8', Math.max(at, 0), at + SHOWN);
     throw new Error(`${request.path}: the service answers ${part(one)}, bare node ${part(other)}`);
   }
-}
-
-async function ask({ baseUrl }: Server, { path, token }: RequestText): Promise<Buffer> {
-  const answer = await fetch(baseUrl + path, { headers: { Authorization: `Bearer ${token}` } });
-  if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`);
-  return Buffer.from(await answer.arrayBuffer());
 }

@@ -1,5 +1,7 @@
+import { Client } from 'pg';
 import type { Customer } from '../support/load';
 import type { Stage } from '../support/stage';
+import { order, purchase } from './ask';
 
 /** Of one order at most, as the service allows. */
 const PROXIES_PER_ORDER = 1000;
@@ -102,12 +104,20 @@ export class Cast {
   }
 
   private async giveProxies(customers: readonly Customer[], proxies: number): Promise<number[]> {
-    const rows = await this.stage.query<{ id: number }>(GIVE_PROXIES, [
-      customers.map(({ id }) => id),
-      proxies,
-    ]);
-    await this.stage.query('VACUUM ANALYZE proxies');
-    return rows.map(({ id }) => id);
+    // The service's own connections have a limit to what a statement may take.
+    const client = new Client({ connectionString: this.stage.environment.DATABASE_URL });
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ id: string }>(GIVE_PROXIES, [
+        customers.map(({ id }) => id),
+        proxies,
+      ]);
+      for (const table of ['proxies', 'orders', 'ledger_entries'])
+        await client.query(`VACUUM (ANALYZE) ${table}`);
+      return rows.map(({ id }) => Number(id));
+    } finally {
+      await client.end();
+    }
   }
 
   /** A purchase of a hundred, again and again for minutes, must not end for want of money. */
@@ -129,13 +139,6 @@ export class Cast {
 }
 
 async function buyOne(baseUrl: string, customer: Customer): Promise<{ customer: Customer; proxyId: string }> {
-  const answer = await fetch(`${baseUrl}/proxies/buy`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${customer.token}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ country: 'ru', period: 30, count: 1 }),
-  });
-  if (answer.status !== 200)
-    throw new Error(`a purchase was answered ${answer.status}: ${await answer.text()}`);
-  const { proxies } = (await answer.json()) as { proxies: readonly { id: string }[] };
-  return { customer, proxyId: proxies[0]?.id ?? '' };
+  const { proxies } = await order(baseUrl, purchase(customer.token, 1));
+  return { customer, proxyId: proxies?.[0]?.id ?? '' };
 }

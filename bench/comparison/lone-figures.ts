@@ -6,6 +6,7 @@ import { startService } from '../support/processes';
 import type { Stage } from '../support/stage';
 import { slope, spread, type Spread } from '../support/statistics';
 import { peakMb, residentMb, resetPeak, watchMemory } from '../support/usage';
+import { ask, order, purchase } from './ask';
 import type { Contestant, Server } from './contestants';
 
 /** After a start, for what is done once to be done. */
@@ -24,9 +25,7 @@ export async function measureStart(
     const startedAtMs = performance.now();
     const service = await startService(environment, nodeOptions);
     try {
-      const answer = await fetch(`${service.baseUrl}/health`);
-      if (answer.status !== 200) throw new Error(`/health was answered ${answer.status}`);
-      await answer.arrayBuffer();
+      await ask(service.baseUrl, { path: '/health', token: null });
       times.push(performance.now() - startedAtMs);
     } finally {
       await service.stop();
@@ -83,16 +82,7 @@ export async function measureStoring(
 ): Promise<number[]> {
   const log = await DurationLog.open(stage);
   try {
-    for (let n = 0; n < purchases; n += 1) {
-      const answer = await fetch(`${baseUrl}/proxies/buy`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-        body: JSON.stringify({ country: 'ru', period: 30, count: BATCH_SIZE }),
-      });
-      if (answer.status !== 200)
-        throw new Error(`a purchase was answered ${answer.status}: ${await answer.text()}`);
-      await answer.arrayBuffer();
-    }
+    for (let n = 0; n < purchases; n += 1) await order(baseUrl, purchase(token, BATCH_SIZE));
   } finally {
     await log.close();
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Customer } from '../support/load';
-import type { Stage } from '../support/stage';
+import type { Stage, StageEnvironment } from '../support/stage';
+import { order, prolongation, purchase } from './ask';
 import type { Cast } from './cast';
 import {
   BARE,
@@ -18,7 +19,7 @@ import {
 } from './contestants';
 import { ordinaryProlongation, ordinaryPurchase } from './ordinary-steps';
 import { type RecordedOrder, toPgbenchScript } from './pgbench-script';
-import type { RecordedService } from './recording';
+import { withRecordedService } from './recording';
 
 export const LARGEST_EXPORT = 100_000;
 /** What the sandbox asks for 30 days, with the markup as it comes. */
@@ -37,8 +38,8 @@ export interface Kit {
   /** Null when this machine has none. */
   readonly pgbench: string | null;
   readonly psql: string | null;
-  /** Started when first asked for. */
-  readonly recorded: () => Promise<RecordedService>;
+  /** Of a service whose statements are recorded. */
+  readonly recordedEnvironment: StageEnvironment;
 }
 
 export interface PathPlan {
@@ -49,8 +50,6 @@ export interface PathPlan {
 }
 
 type Plan = (kit: Kit) => Promise<PathPlan>;
-
-const purchase = (count: number): object => ({ country: 'ru', period: 30, count });
 
 const get =
   (path: string) =>
@@ -119,7 +118,7 @@ const buying =
   async (kit) => {
     const { cast, service, instruments } = kit;
     const buyers = users === 'many' ? await cast.buyers() : [await cast.busyBuyer()];
-    const requests = buyers.map(({ token }) => ({ path: '/proxies/buy', token, body: purchase(count) }));
+    const requests = buyers.map(({ token }) => purchase(token, count));
     const choose = '\\set user random(:first, :last)';
     return {
       title: `POST /proxies/buy, ${count}, ${users === 'many' ? 'many users' : 'one busy user'}`,
@@ -131,8 +130,7 @@ const buying =
           ordinary: ordinaryPurchase,
           count,
           buyer: buyers[0] as Customer,
-          path: '/proxies/buy',
-          body: purchase(count),
+          request: purchase(buyers[0]?.token ?? '', count),
           proxyId: null,
           variables: { first: buyers[0]?.id ?? 0, last: buyers.at(-1)?.id ?? 0 },
         })),
@@ -143,11 +141,7 @@ const buying =
 const prolonging: Plan = async (kit) => {
   const { cast, service, instruments, stage } = kit;
   const bought = await cast.boughtProxies(service.baseUrl);
-  const requests = bought.map(({ customer, proxyId }) => ({
-    path: `/proxies/${proxyId}/prolong`,
-    token: customer.token,
-    body: { period: 30 },
-  }));
+  const requests = bought.map(({ customer, proxyId }) => prolongation(customer.token, proxyId));
   const { first, count } = await cast.proxiesToProlong();
   // Each client has proxies of its own, and takes them in turn: an order is closed long before its proxy comes again.
   const { connections } = instruments;
@@ -168,8 +162,7 @@ const prolonging: Plan = async (kit) => {
         ordinary: ordinaryProlongation,
         count: 1,
         buyer: one.customer,
-        path: `/proxies/${one.proxyId}/prolong`,
-        body: { period: 30 },
+        request: prolongation(one.customer.token, one.proxyId),
         proxyId: Number(one.proxyId),
         variables: { first, turn: 0 },
       })),
@@ -182,8 +175,7 @@ interface OrderPlan {
   readonly ordinary: typeof ordinaryPurchase;
   readonly count: number;
   readonly buyer: Customer;
-  readonly path: string;
-  readonly body: object;
+  readonly request: RequestText;
   readonly proxyId: number | null;
   readonly variables: Readonly<Record<string, number>>;
 }
@@ -201,34 +193,25 @@ async function databaseContestants(kit: Kit, plan: OrderPlan): Promise<Contestan
 
 /** Has a service in this process carry out the order once, and makes a script of what it said to the database. */
 async function recordScript(
-  { recorded, stage }: Kit,
-  { buyer, path, body, proxyId, choose }: OrderPlan,
+  { recordedEnvironment, stage }: Kit,
+  { buyer, request, proxyId, choose }: OrderPlan,
 ): Promise<string> {
-  const service = await recorded();
-  const order = async (): Promise<number> => {
-    const answer = await fetch(service.baseUrl + path, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${buyer.token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    if (answer.status !== 200)
-      throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`);
-    return ((await answer.json()) as { order_id: number }).order_id;
-  };
-  // The first one fetches what the others have.
-  await order();
-  const { result: orderId, statements } = await service.record(order);
-  const bought = await stage.query<{ id: string }>(
-    'SELECT provider_proxy_id AS id FROM proxies WHERE order_id = $1 ORDER BY id',
-    [orderId],
-  );
-  const own: RecordedOrder = {
-    orderId,
-    userId: buyer.id,
-    proxyId,
-    providerProxyIds: bought.map(({ id }) => id),
-  };
-  return toPgbenchScript(statements, own, choose);
+  return withRecordedService(recordedEnvironment, async ({ baseUrl, record }) => {
+    // The first one fetches what the others have.
+    await order(baseUrl, request);
+    const { result, statements } = await record(() => order(baseUrl, request));
+    const bought = await stage.query<{ id: string }>(
+      'SELECT provider_proxy_id AS id FROM proxies WHERE order_id = $1 ORDER BY id',
+      [result.order_id],
+    );
+    const own: RecordedOrder = {
+      orderId: result.order_id,
+      userId: buyer.id,
+      proxyId,
+      providerProxyIds: bought.map(({ id }) => id),
+    };
+    return toPgbenchScript(statements, own, choose);
+  });
 }
 
 /** Of a thousand requests on an ordinary day. */
@@ -255,14 +238,11 @@ const MIX = {
   countries: (kit: Kit) => readersAsking(kit, 10, COUNTRIES),
   count: (kit: Kit) => readersAsking(kit, 10, '/countries/ru/count'),
   export: (kit: Kit) => readersAsking(kit, 10, '/proxies/export?format=txt'),
-  buy: async ({ cast }: Kit) =>
-    (await cast.buyers()).map(({ token }) => ({ path: '/proxies/buy', token, body: purchase(1) })),
+  buy: async ({ cast }: Kit) => (await cast.buyers()).map(({ token }) => purchase(token, 1)),
   prolong: async ({ cast, service }: Kit) =>
-    (await cast.boughtProxies(service.baseUrl)).map(({ customer, proxyId }) => ({
-      path: `/proxies/${proxyId}/prolong`,
-      token: customer.token,
-      body: { period: 30 },
-    })),
+    (await cast.boughtProxies(service.baseUrl)).map(({ customer, proxyId }) =>
+      prolongation(customer.token, proxyId),
+    ),
 } satisfies Record<string, (kit: Kit) => Promise<RequestText[]>>;
 
 async function readersAsking({ cast }: Kit, proxies: number, path: string): Promise<RequestText[]> {

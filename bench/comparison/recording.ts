@@ -15,14 +15,22 @@ const AFTERMATH_MS = 300;
 export interface RecordedService {
   readonly baseUrl: string;
   /** What the work makes the service send, in order; without what it sends while nobody asks for anything. */
-  record<Result>(work: () => Promise<Result>): Promise<{ result: Result; statements: SentStatement[] }>;
-  close(): Promise<void>;
+  readonly record: <Result>(
+    work: () => Promise<Result>,
+  ) => Promise<{ result: Result; statements: SentStatement[] }>;
 }
 
 type QueryCall = readonly [statement?: string | { text?: string; values?: unknown[] }, values?: unknown[]];
 
-/** @param environment of a service */
-export async function startRecordedService(environment: StageEnvironment): Promise<RecordedService> {
+/**
+ * Starts one for a piece of work, and ends it: what it does by itself would be in the way of what is measured.
+ *
+ * @param environment of a service
+ */
+export async function withRecordedService<Result>(
+  environment: StageEnvironment,
+  work: (service: RecordedService) => Promise<Result>,
+): Promise<Result> {
   const sent: SentStatement[] = [];
   const original = Reflect.get(Client.prototype, 'query') as (...parameters: unknown[]) => unknown;
   Reflect.set(Client.prototype, 'query', function query(this: Client, ...parameters: unknown[]): unknown {
@@ -32,31 +40,29 @@ export async function startRecordedService(environment: StageEnvironment): Promi
     if (text !== undefined) sent.push({ text, parameters: Array.isArray(given) ? [...given] : [] });
     return Reflect.apply(original, this, parameters);
   });
-  const restore = (): void => void Reflect.set(Client.prototype, 'query', original);
   try {
     const app = await createApplication({
       ...readEnvironment(environment),
       databaseUrl: environment.DATABASE_URL,
       upstream: { apiKey: environment.PX6_API_KEY, baseUrl: environment.PX6_BASE_URL },
     });
-    await app.listen(0, '127.0.0.1');
-    await pause(IDLE_MS);
-    const background = new Set(sent.map(({ text }) => text));
-    return {
-      baseUrl: `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`,
-      record: async (work) => {
-        sent.length = 0;
-        const result = await work();
-        await pause(AFTERMATH_MS);
-        return { result, statements: sent.filter(({ text }) => !background.has(text)) };
-      },
-      close: async () => {
-        await app.close();
-        restore();
-      },
-    };
-  } catch (error) {
-    restore();
-    throw error;
+    try {
+      await app.listen(0, '127.0.0.1');
+      await pause(IDLE_MS);
+      const background = new Set(sent.map(({ text }) => text));
+      return await work({
+        baseUrl: `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`,
+        record: async (recorded) => {
+          sent.length = 0;
+          const result = await recorded();
+          await pause(AFTERMATH_MS);
+          return { result, statements: sent.filter(({ text }) => !background.has(text)) };
+        },
+      });
+    } finally {
+      await app.close();
+    }
+  } finally {
+    Reflect.set(Client.prototype, 'query', original);
   }
 }

@@ -1,7 +1,7 @@
 import { markdownTable, milliseconds } from '../support/markdown';
 import type { Spread } from '../support/statistics';
 import { type Sample, SERVICE } from './contestants';
-import { findContestant, type PathResult, RATES, ratioOf, valuesOf } from './rounds';
+import { type PathResult, RATES, ratioOf, valuesOf } from './rounds';
 import { type LoneFigures, reachedText, times, type Verdict } from './targets';
 
 export interface Report {
@@ -134,7 +134,3 @@ const withEnds = ({ median, min, max }: Spread): string =>
 const megabytes = (value: number): string => (Number.isNaN(value) ? '—' : `${value.toFixed(0)} MB`);
 
 const decimals = (value: number): string => (Number.isNaN(value) ? '—' : value.toFixed(3));
-
-export function serviceMedian(path: PathResult): number {
-  return valuesOf(findContestant(path, SERVICE), 'p50Ms').median;
-}

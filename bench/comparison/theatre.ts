@@ -9,7 +9,6 @@ import { readPostmasterPid } from '../support/usage';
 import { Cast } from './cast';
 import type { Instruments, Server } from './contestants';
 import type { Kit } from './paths';
-import { type RecordedService, startRecordedService } from './recording';
 
 const BARE_SERVER = join(__dirname, '..', 'bare', 'main.js');
 const CONNECTIONS = 32;
@@ -72,13 +71,7 @@ export class Theatre {
   }
 
   /** @param beside what the paths are compared with */
-  async cast({
-    stage = this.stage,
-    beside,
-  }: {
-    stage?: Stage;
-    beside: boolean;
-  }): Promise<Kit & { closeRecorded(): Promise<void> }> {
+  async cast({ stage = this.stage, beside }: { stage?: Stage; beside: boolean }): Promise<Kit> {
     const cast = new Cast(stage);
     await cast.prepare();
     const service = await this.startService(stage);
@@ -88,13 +81,6 @@ export class Theatre {
       this.closers.push(() => server.stop());
       bare = server;
     }
-    let recorded: Promise<RecordedService> | null = null;
-    const closeRecorded = async (): Promise<void> => {
-      const opened = recorded;
-      recorded = null;
-      await (await opened)?.close();
-    };
-    this.closers.push(closeRecorded);
     return {
       stage,
       cast,
@@ -103,11 +89,7 @@ export class Theatre {
       instruments: this.instruments,
       pgbench: beside ? this.pgbench : null,
       psql: beside ? this.psql : null,
-      recorded: () => {
-        recorded ??= startRecordedService({ ...stage.environment, ...RECORDED_SETTINGS });
-        return recorded;
-      },
-      closeRecorded,
+      recordedEnvironment: { ...stage.environment, ...RECORDED_SETTINGS },
     };
   }
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 
 const DEBIAN_SERVERS = '/usr/lib/postgresql';
 const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/opt/homebrew/bin'];
@@ -64,6 +64,6 @@ export async function runPostgresProgram(
     child.once('close', resolve);
   });
   process.off('exit', kill);
-  if (code !== 0) throw new Error(`${program} has ended (${code}): ${stderr.trim()}`);
+  if (code !== 0) throw new Error(`${basename(program)} has ended (${code}): ${stderr.trim()}`);
   return { stdout, bytes, firstByteMs, seconds: (performance.now() - startedAtMs) / 1000 };
 }
