@@ -44,7 +44,7 @@ const isLoneName = (name: string): name is LoneName => LONE.some((one) => one ==
 function readOptions(): Options {
   const { values } = parseArgs({
     options: {
-      seconds: { type: 'string', default: '10' },
+      seconds: { type: 'string', default: '5' },
       rounds: { type: 'string', default: '5' },
       minutes: { type: 'string', default: '10' },
       only: { type: 'string' },

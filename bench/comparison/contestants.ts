@@ -8,7 +8,7 @@ import { mean, percentile } from '../support/statistics';
 import { cpuSeconds, familyCpuSeconds, peakMb, resetPeak } from '../support/usage';
 
 /** Of the measured time, what goes before it and does not count. */
-const WARMUP_SHARE = 0.3;
+const WARMUP_SHARE = 0.2;
 const PGBENCH_THREADS = 2;
 
 /** Names as the report shows them. */

@@ -66,7 +66,7 @@ export async function measureInRounds(
   }
 
   const latencies = new Map<Contestant, number[][]>();
-  for (let round = 0; round < Math.ceil(rounds * ROUNDS_AT_RATES); round += 1) {
+  for (let round = 0; round < Math.max(1, Math.floor(rounds * ROUNDS_AT_RATES)); round += 1) {
     for (const [at, { share }] of RATES.entries()) {
       for (const contestant of inTurn([...samples.keys()], round + at)) {
         if (!contestant.measureAtRate) continue;
