@@ -11,7 +11,6 @@ import { compareMarkdown } from './comparison/report';
 import { measureInRounds, type PathResult } from './comparison/rounds';
 import { type LoneFigures, reachedText, verdicts } from './comparison/targets';
 import { Theatre } from './comparison/theatre';
-import { failureLine } from '../src/failure-line';
 import { PROJECT } from './support/processes';
 
 /**
@@ -203,6 +202,6 @@ function describeMethod({ seconds, rounds }: Options): string {
 }
 
 main().catch((error: unknown) => {
-  progress(error instanceof Error ? (error.stack ?? failureLine(error)) : String(error));
+  progress(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.exitCode = 1;
 });
