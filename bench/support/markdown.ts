@@ -1,6 +1,8 @@
 /** A table with its columns padded, so that it can be read as it stands. Numbers belong to the right. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  const widths = head.map((title, at) =>
+    Math.max(title.length, 3, ...rows.map((row) => row[at]?.length ?? 0)),
+  );
   const line = (cells: readonly string[]): string =>
     `| ${widths.map((width, at) => pad(cells[at] ?? '', width, at)).join(' | ')} |`;
   const rule = `| ${widths.map((width, at) => (at === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;

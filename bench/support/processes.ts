@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export const PROJECT = join(__dirname, '..', '..', '..');
@@ -10,6 +11,7 @@ const SANDBOX = join(BUILT, 'sandbox', 'main.js');
 const SHOWN_CHARACTERS = 2000;
 
 export interface RunningProgram {
+  readonly pid: number;
   /** Asks it to end, and waits until it has. */
   readonly stop: () => Promise<void>;
 }
@@ -18,30 +20,61 @@ export interface RunningService extends RunningProgram {
   readonly baseUrl: string;
 }
 
-/** One replica of the built service, on a free port. */
-export async function startService(environment: Readonly<Record<string, string>>): Promise<RunningService> {
-  const program = await startProgram(
-    SERVICE,
-    [],
+/**
+ * One replica of the built service, on a free port.
+ *
+ * @param nodeOptions for Node.js itself
+ */
+export function startService(
+  environment: Readonly<Record<string, string>>,
+  nodeOptions: readonly string[] = [],
+): Promise<RunningService> {
+  return startServer(SERVICE, environment, nodeOptions);
+}
+
+/** Any server that prints `Listening on http://…`, on a free port. */
+export async function startServer(
+  program: string,
+  environment: Readonly<Record<string, string>>,
+  nodeOptions: readonly string[] = [],
+): Promise<RunningService> {
+  const { said, ...running } = await startProgram(
+    [...nodeOptions, program],
     { PORT: '0', ...environment },
     /^Listening on\s+(http:\S+)$/m,
   );
-  return { baseUrl: program.said, stop: program.stop };
+  return { ...running, baseUrl: said };
+}
+
+/** What `npm run start:prod` gives Node.js before the program. */
+export async function productionOptions(): Promise<string[]> {
+  const manifest: { scripts: Record<string, string> } = JSON.parse(
+    await readFile(join(PROJECT, 'package.json'), 'utf8'),
+  );
+  return readNodeOptions(manifest.scripts['start:prod'] ?? '');
+}
+
+/** @param script `node [options] program`, as it stands in package.json */
+export function readNodeOptions(script: string): string[] {
+  const words = script.split(/\s+/);
+  const options = words.slice(words.indexOf('node') + 1, -1);
+  if (!words.includes('node') || options.some((option) => !option.startsWith('-')))
+    throw new Error(`start:prod is not "node [options] program": ${script}`);
+  return options;
 }
 
 /** The sandbox, which keeps its state and its address in that directory. */
 export function startSandboxProcess(directory: string): Promise<RunningProgram> {
-  return startProgram(SANDBOX, ['--directory', directory, '--port', '0'], {}, /^Sandbox upstream at (\S+),/m);
+  return startProgram([SANDBOX, '--directory', directory, '--port', '0'], {}, /^Sandbox upstream at (\S+),/m);
 }
 
 /** With nothing of this process's environment. Resolves when it has said that it is ready. */
 async function startProgram(
-  program: string,
   parameters: readonly string[],
   environment: Readonly<Record<string, string>>,
   ready: RegExp,
 ): Promise<RunningProgram & { readonly said: string }> {
-  const child = spawn(process.execPath, [program, ...parameters], {
+  const child = spawn(process.execPath, parameters, {
     env: { ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -60,10 +93,13 @@ async function startProgram(
       });
     }
     child.once('error', reject);
-    child.once('close', (code) => reject(new Error(`${program} has ended (${code}): ${output}`)));
+    child.once('close', (code) =>
+      reject(new Error(`${parameters.join(' ')} has ended (${code}): ${output}`)),
+    );
   });
   return {
     said,
+    pid: child.pid ?? 0,
     stop: async () => {
       child.kill('SIGTERM');
       await ended;

@@ -25,9 +25,16 @@ const POLL_MS = 100;
 /** Replicas of the service that run side by side, with one configuration. */
 export interface Replicas {
   readonly baseUrls: readonly string[];
+  readonly pids: readonly number[];
   /** One after the other, as a load balancer does. */
   readonly chooseBaseUrl: () => string;
   stop(): Promise<void>;
+}
+
+export interface StageEnvironment extends Readonly<Record<string, string>> {
+  readonly DATABASE_URL: string;
+  readonly PX6_API_KEY: string;
+  readonly PX6_BASE_URL: string;
 }
 
 /** What the bench plays on: a PostgreSQL and a sandbox of its own, and whatever replicas are started on them. */
@@ -35,7 +42,8 @@ export class Stage {
   private constructor(
     readonly control: SandboxControl,
     readonly wire: WireClient,
-    private readonly environment: Readonly<Record<string, string>>,
+    /** Of every replica. Holds the database's password and the upstream's key. */
+    readonly environment: StageEnvironment,
     private readonly office: INestApplicationContext,
     private readonly running: Set<RunningService>,
     readonly close: () => Promise<void>,
@@ -73,14 +81,7 @@ export class Stage {
         LOG_LEVEL: 'error',
         MIGRATE_ON_START: 'false',
       };
-      const office = await NestFactory.createApplicationContext(
-        AdministrationModule.with({
-          ...readEnvironment(environment),
-          databaseUrl: postgres.url,
-          upstream: { baseUrl, apiKey },
-        }),
-        { logger: false },
-      );
+      const office = await openOffice(environment);
       closers.push(() => office.close());
       const running = new Set<RunningService>();
       closers.push(() => Promise.all([...running].map((service) => service.stop())));
@@ -92,10 +93,28 @@ export class Stage {
     }
   }
 
-  async startReplicas(count: number, environment: Readonly<Record<string, string>>): Promise<Replicas> {
+  /** A stage with an empty database of its own, on the same server and before the same upstream. To be closed before this one. */
+  async beside(name: string): Promise<Stage> {
+    await this.query(`CREATE DATABASE ${name}`);
+    const url = Object.assign(new URL(this.environment.DATABASE_URL), { pathname: `/${name}` }).href;
+    await migrate(url);
+    const environment = { ...this.environment, DATABASE_URL: url };
+    const office = await openOffice(environment);
+    const running = new Set<RunningService>();
+    return new Stage(this.control, this.wire, environment, office, running, async () => {
+      await Promise.all([...running].map((service) => service.stop()));
+      await office.close();
+    });
+  }
+
+  async startReplicas(
+    count: number,
+    environment: Readonly<Record<string, string>>,
+    nodeOptions: readonly string[] = [],
+  ): Promise<Replicas> {
     const services = await Promise.all(
       Array.from({ length: count }, async () => {
-        const service = await startService({ ...this.environment, ...environment });
+        const service = await startService({ ...this.environment, ...environment }, nodeOptions);
         this.running.add(service);
         return service;
       }),
@@ -104,6 +123,7 @@ export class Stage {
     let turn = 0;
     return {
       baseUrls,
+      pids: services.map(({ pid }) => pid),
       chooseBaseUrl: () => {
         turn += 1;
         return baseUrls[turn % baseUrls.length] ?? '';
@@ -130,6 +150,12 @@ export class Stage {
     return this.office.get(DataSource).query(statement, parameters);
   }
 
+  /** Of the server. Its log lies beside it. */
+  async dataDirectory(): Promise<string> {
+    const [row] = await this.query<{ data_directory: string }>('SHOW data_directory');
+    return row?.data_directory ?? '';
+  }
+
   /** Waits until no order is open. Gives how many still are when the time is over. */
   async untilSettled(timeoutMs: number): Promise<number> {
     const deadlineMs = performance.now() + timeoutMs;
@@ -142,9 +168,9 @@ export class Stage {
     }
   }
 
-  /** What is wrong with the books, and between them and what the upstream lists. */
-  async audit(): Promise<string[]> {
-    const { checks } = await this.office.get(AuditService).run({ upstream: true });
+  /** What is wrong with the books, and, unless it is left out, between them and what the upstream lists. */
+  async audit({ upstream = true } = {}): Promise<string[]> {
+    const { checks } = await this.office.get(AuditService).run({ upstream });
     return checks
       .filter(({ violations }) => violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
@@ -164,6 +190,17 @@ export class Stage {
       `${cores} cores for everything: load, service, database and sandbox`,
     ].join(', ');
   }
+}
+
+function openOffice(environment: StageEnvironment): Promise<INestApplicationContext> {
+  return NestFactory.createApplicationContext(
+    AdministrationModule.with({
+      ...readEnvironment(environment),
+      databaseUrl: environment.DATABASE_URL,
+      upstream: { baseUrl: environment.PX6_BASE_URL, apiKey: environment.PX6_API_KEY },
+    }),
+    { logger: false },
+  );
 }
 
 async function readAddress(

@@ -3,11 +3,17 @@ const SECOND_MS = 1000;
 /** By nearest rank: a value that occurred. NaN when there is none. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.max(Math.ceil((percent / 100) * sorted.length), 1) - 1] ?? Number.NaN;
+  // Without the last digits of a product: 99.9 % of 1,000 is the 999th.
+  const rank = Math.ceil(Number(((percent * sorted.length) / 100).toFixed(6)));
+  return sorted[Math.max(rank, 1) - 1] ?? Number.NaN;
 }
 
 export function median(values: readonly number[]): number {
   return percentile(values, 50);
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** In the fullest second, wherever it begins. */
@@ -26,4 +32,34 @@ export function tally(values: readonly (string | number)[]): Record<string, numb
   const counts: Record<string, number> = {};
   for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
   return counts;
+}
+
+/** What varies from round to round: the middle, and the ends. NaN when there is nothing. */
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export function spread(values: readonly number[]): Spread {
+  return { median: median(values), min: percentile(values, 0), max: percentile(values, 100) };
+}
+
+/** Of values measured in the same rounds: each round is compared with itself, so that a machine that drifts favours nobody. */
+export function ratioSpread(values: readonly number[], others: readonly number[]): Spread {
+  const rounds = Math.min(values.length, others.length);
+  return spread(
+    Array.from(
+      { length: rounds },
+      (_, round) => (values[round] ?? Number.NaN) / (others[round] ?? Number.NaN),
+    ),
+  );
+}
+
+/** Of the line of least squares through points. NaN for fewer than two. */
+export function slope(points: readonly (readonly [x: number, y: number])[]): number {
+  const [meanX, meanY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))];
+  const above = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  const below = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+  return above / below;
 }

@@ -1,0 +1,210 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Pool } from 'pg';
+import { multiplyDecimal, unitPriceWithMarkup } from '../../src/common/money';
+import { readEnvironment } from '../../src/config/environment';
+
+/**
+ * What Node.js and pg can do by themselves: the service's reads as a plain server would do them, with the same answers. A token is
+ * looked up for each request; rows are read, mapped and written as JSON. Nothing is validated, logged or limited.
+ */
+
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+const LAST_USED_STEP_MS = 60_000;
+const CATALOGUE_AGE_MS = 60_000;
+
+const FIND_CALLER = `
+  SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps", daily_limit AS "dailyLimit",
+         last_used_at AS "lastUsedAt", blocked_at IS NOT NULL AS "isBlocked"
+    FROM api_tokens token JOIN users ON users.id = token.user_id
+   WHERE token_hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`;
+
+const READ_PROFILE = `
+  SELECT u.username, u.tg_id AS "tgId", u.web_username AS "webUsername", u.has_app AS "hasApp", a.available AS balance
+    FROM users u JOIN accounts a ON a.user_id = u.id
+   WHERE u.id = $1`;
+
+const LIST_PROXIES = `
+  SELECT id, host, port, login, password, proxy_type, country, version, date_start, date_end, withdrawn_at, descr
+    FROM proxies WHERE user_id = $1 ORDER BY id`;
+
+interface Caller {
+  readonly tokenId: string;
+  readonly userId: string;
+  readonly scopes: readonly string[];
+  readonly lastUsedAt: Date | null;
+  readonly isBlocked: boolean;
+}
+
+interface Profile {
+  readonly username: string | null;
+  readonly tgId: string | null;
+  readonly webUsername: string | null;
+  readonly hasApp: boolean;
+  readonly balance: string;
+}
+
+interface ProxyRow {
+  readonly id: string;
+  readonly host: string;
+  readonly port: string;
+  readonly login: string;
+  readonly password: string;
+  readonly proxy_type: string;
+  readonly country: string;
+  readonly version: string;
+  readonly date_start: Date | null;
+  readonly date_end: Date | null;
+  readonly withdrawn_at: Date | null;
+  readonly descr: string | null;
+}
+
+type Handler = (url: URL, caller: Caller) => Promise<unknown>;
+
+const environment = readEnvironment(undefined, { upstream: false });
+const pool = new Pool({
+  connectionString: environment.databaseUrl,
+  max: environment.databasePoolSize,
+  application_name: 'proxy-rental bare bench',
+});
+
+async function query<Row>(name: string, text: string, values: unknown[]): Promise<Row[]> {
+  const { rows } = await pool.query({ name, text, values });
+  return rows as Row[];
+}
+
+async function findCaller(request: IncomingMessage): Promise<Caller | undefined> {
+  const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1];
+  if (token === undefined) return undefined;
+  const now = new Date();
+  const hash = createHash('sha256').update(token).digest();
+  const [caller] = await query<Caller>('caller', FIND_CALLER, [hash, now]);
+  if (caller && now.getTime() - (caller.lastUsedAt?.getTime() ?? 0) >= LAST_USED_STEP_MS)
+    await query('used', 'UPDATE api_tokens SET last_used_at = $2 WHERE id = $1', [caller.tokenId, now]);
+  return caller?.isBlocked ? undefined : caller;
+}
+
+const isoSeconds = (date: Date | null): string | null => date && date.toISOString().replace(/\.\d{3}Z$/, 'Z');
+
+async function listProxies({ userId }: Caller): Promise<object[]> {
+  const rows = await query<ProxyRow>('proxies', LIST_PROXIES, [userId]);
+  const now = new Date();
+  return rows.map(
+    ({ withdrawn_at: withdrawnAt, date_end: dateEnd, date_start: dateStart, descr, ...row }) => ({
+      ...row,
+      date_start: isoSeconds(dateStart),
+      date_end: isoSeconds(dateEnd),
+      active: dateEnd !== null && dateEnd > now && withdrawnAt === null,
+      descr,
+    }),
+  );
+}
+
+/** The copy that the service keeps, in this process's memory for as long as there. */
+let catalogue: { readonly readAtMs: number; readonly values: ReadonlyMap<string, unknown> } | undefined;
+
+async function readCatalogue(key: string): Promise<unknown> {
+  if (!catalogue?.values.has(key) || performance.now() - catalogue.readAtMs > CATALOGUE_AGE_MS) {
+    const rows = await query<{ key: string; value: unknown }>(
+      'catalogue',
+      'SELECT key, value FROM catalogue_copies WHERE value IS NOT NULL',
+      [],
+    );
+    catalogue = {
+      readAtMs: performance.now(),
+      values: new Map(rows.map(({ key: name, value }) => [name, value])),
+    };
+  }
+  return catalogue.values.get(key);
+}
+
+async function quote({ searchParams }: URL): Promise<object> {
+  const version = searchParams.get('version') ?? '6';
+  const period = searchParams.get('period') ?? '';
+  const count = Number(searchParams.get('count'));
+  const prices = (await readCatalogue('prices')) as Record<string, Record<string, string>>;
+  const total = multiplyDecimal(prices[version]?.[period] ?? '0', count);
+  const unit = unitPriceWithMarkup(total, count, environment.markupPercent);
+  return {
+    price_final: unit.times(count).toString(),
+    price_single: unit.toString(),
+    period: Number(period),
+    count,
+    currency: 'RUB',
+  };
+}
+
+const HANDLERS: Readonly<Record<string, readonly [scope: string, handler: Handler]>> = {
+  '/me': [
+    'profile:read',
+    async (_, { userId }) => {
+      const [profile] = await query<Profile>('profile', READ_PROFILE, [userId]);
+      return {
+        tg_id: profile?.tgId === null ? null : Number(profile?.tgId),
+        username: profile?.username,
+        web_username: profile?.webUsername,
+        balance: profile?.balance,
+        has_app: profile?.hasApp,
+      };
+    },
+  ],
+  '/countries': [
+    'countries:read',
+    (url) => readCatalogue(`countries/${url.searchParams.get('version') ?? '6'}`),
+  ],
+  '/price': ['price:read', quote],
+  '/proxies': ['proxies:read', (_, caller) => listProxies(caller)],
+  '/proxies/export': [
+    'proxies:export',
+    async ({ searchParams }, caller) => {
+      const proxies = await listProxies(caller);
+      if (searchParams.get('format') !== 'txt') return proxies;
+      return proxies
+        .map((proxy) => proxy as ProxyRow)
+        .map(({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`)
+        .join('');
+    },
+  ],
+};
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  if (url.pathname === '/health') {
+    send(response, 200, { status: 'ok' });
+    return;
+  }
+  const [scope, handler] = HANDLERS[url.pathname] ?? [];
+  if (scope === undefined || handler === undefined) {
+    send(response, 404, { detail: 'Not Found' });
+    return;
+  }
+  const caller = await findCaller(request);
+  if (!caller?.scopes.includes(scope)) send(response, 401, { detail: 'Invalid token' });
+  else send(response, 200, await handler(url, caller));
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  const isText = typeof body === 'string';
+  const bytes = Buffer.from(isText ? body : JSON.stringify(body));
+  response
+    .writeHead(status, {
+      'Content-Type': isText ? 'text/plain; charset=utf-8' : 'application/json; charset=utf-8',
+      'Content-Length': bytes.length,
+    })
+    .end(bytes);
+}
+
+const server = createServer((request, response) => {
+  answer(request, response).catch((error: unknown) => send(response, 500, { detail: String(error) }));
+});
+server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+server.listen(environment.port, environment.host, () => {
+  const { port } = server.address() as AddressInfo;
+  process.stdout.write(`Listening on http://${environment.host}:${port}\n`);
+});
+process.once('SIGTERM', () => {
+  server.close();
+  server.closeAllConnections();
+  void pool.end();
+});

@@ -1,0 +1,37 @@
+import type { RequestText } from './contestants';
+
+/** One request outside of what is measured. @throws Error when it is not answered 200 */
+export async function ask(baseUrl: string, { path, token, body }: RequestText): Promise<Buffer> {
+  const answer = await fetch(baseUrl + path, {
+    headers: {
+      ...(token !== null && { Authorization: `Bearer ${token}` }),
+      'Content-Type': 'application/json',
+    },
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+  });
+  if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`);
+  return Buffer.from(await answer.arrayBuffer());
+}
+
+export interface OrderAnswer {
+  readonly order_id: number;
+  /** Of a purchase. */
+  readonly proxies?: readonly { readonly id: string }[];
+}
+
+/** A purchase or a prolongation. @throws Error when it is not delivered */
+export async function order(baseUrl: string, request: RequestText): Promise<OrderAnswer> {
+  return JSON.parse((await ask(baseUrl, request)).toString('utf8'));
+}
+
+export const purchase = (token: string, count: number): RequestText => ({
+  path: '/proxies/buy',
+  token,
+  body: { country: 'ru', period: 30, count },
+});
+
+export const prolongation = (token: string, proxyId: string): RequestText => ({
+  path: `/proxies/${proxyId}/prolong`,
+  token,
+  body: { period: 30 },
+});

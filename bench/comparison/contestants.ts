@@ -1,0 +1,226 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Generator } from '../generator/generator';
+import type { LoadJob, LoadResult } from '../generator/job';
+import { runPostgresProgram } from '../support/postgres-tools';
+import { mean, percentile } from '../support/statistics';
+import { cpuSeconds, familyCpuSeconds, peakMb, resetPeak } from '../support/usage';
+
+/** Of the measured time, what goes before it and does not count. */
+const WARMUP_SHARE = 0.2;
+const PGBENCH_THREADS = 2;
+
+/** Names as the report shows them. */
+export const SERVICE = 'service';
+export const BARE = 'bare node';
+export const HEALTH = 'its /health';
+export const STATEMENTS = 'pgbench, its statements';
+export const ORDINARY = 'pgbench, BEGIN … COMMIT';
+export const COPY = 'psql COPY';
+
+/** What one round measured in a closed loop. NaN: not known. */
+export interface Sample {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly firstByteMs: number;
+  /** Of the server's process, for 1,000 requests. */
+  readonly cpuSecondsPer1000: number;
+  /** Of PostgreSQL, for 1,000 requests. */
+  readonly databaseSecondsPer1000: number;
+  readonly peakMb: number;
+}
+
+/** Who is measured on a path. */
+export interface Contestant {
+  readonly name: string;
+  /** As fast as it goes. */
+  measure(seconds: number): Promise<Sample>;
+  /** At a rate; absent where that says nothing. */
+  readonly measureAtRate?: (perSecond: number, seconds: number) => Promise<LoadResult>;
+}
+
+export interface Server {
+  readonly baseUrl: string;
+  readonly pid: number;
+}
+
+/** What measuring needs beside the contestant. */
+export interface Instruments {
+  readonly generator: Generator;
+  /** NaN when it is not to be seen from here. */
+  readonly postmasterPid: number;
+  readonly connections: number;
+}
+
+export class WrongAnswers extends Error {}
+
+export interface RequestText {
+  readonly path: string;
+  readonly token: string | null;
+  /** Makes it a POST. */
+  readonly body?: object;
+}
+
+function requestText({ path, token, body }: RequestText): string {
+  const json = body === undefined ? null : JSON.stringify(body);
+  return [
+    `${json === null ? 'GET' : 'POST'} ${path} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    ...(token === null ? [] : [`Authorization: Bearer ${token}`]),
+    ...(json === null
+      ? []
+      : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(json)}`]),
+    '',
+    json ?? '',
+  ].join('\r\n');
+}
+
+/** @throws WrongAnswers when some were not 2xx */
+export function checked(name: string, result: LoadResult): LoadResult {
+  const failures = Object.entries(result.failures).map(([status, count]) => `${count} × ${status}`);
+  if (failures.length > 0) throw new WrongAnswers(`${name} was answered ${failures.join(', ')}`);
+  return result;
+}
+
+/**
+ * A server, over HTTP.
+ *
+ * @param connections as many as are usual, unless given
+ */
+export function httpContestant(
+  name: string,
+  server: Server,
+  requests: readonly RequestText[],
+  { generator, postmasterPid, connections: usual }: Instruments,
+  { connections = usual, atRates = connections > 1 }: { connections?: number; atRates?: boolean } = {},
+): Contestant {
+  const texts = requests.map(requestText);
+  const job = (perSecond: number | null, seconds: number): LoadJob => ({
+    port: Number(new URL(server.baseUrl).port),
+    requests: texts,
+    connections,
+    perSecond,
+    warmupSeconds: seconds * WARMUP_SHARE,
+    seconds,
+  });
+  const run = async (perSecond: number | null, seconds: number): Promise<LoadResult> =>
+    checked(name, await generator.run(job(perSecond, seconds)));
+  return {
+    name,
+    measure: async (seconds) => {
+      await resetPeak(server.pid);
+      const before = [await cpuSeconds(server.pid), await familyCpuSeconds(postmasterPid)] as const;
+      const result = await run(null, seconds);
+      const after = [await cpuSeconds(server.pid), await familyCpuSeconds(postmasterPid)] as const;
+      const latencies = [...result.latenciesMs];
+      return {
+        // One after the other, and few: what the last one needs beyond the time is no idleness.
+        perSecond: connections === 1 ? 1000 / mean(latencies) : result.answered / result.seconds,
+        p50Ms: percentile(latencies, 50),
+        p99Ms: percentile(latencies, 99),
+        firstByteMs: percentile([...result.firstBytesMs], 50),
+        cpuSecondsPer1000: ((after[0] - before[0]) * 1000) / result.sent,
+        databaseSecondsPer1000: ((after[1] - before[1]) * 1000) / result.sent,
+        peakMb: await peakMb(server.pid),
+      };
+    },
+    ...(atRates && { measureAtRate: run }),
+  };
+}
+
+/**
+ * The database by itself: pgbench with as many clients as there are connections, each running a script over and over.
+ *
+ * @param variables of the script, numbers
+ */
+export function pgbenchContestant(
+  name: string,
+  { program, databaseUrl, script }: { program: string; databaseUrl: string; script: string },
+  variables: Readonly<Record<string, number>>,
+  { postmasterPid, connections }: Instruments,
+): Contestant {
+  return {
+    name,
+    measure: async (seconds) => {
+      const directory = await mkdtemp(join(tmpdir(), 'proxy-rental-pgbench-'));
+      try {
+        const file = join(directory, 'script.sql');
+        await writeFile(file, script, { mode: 0o600 });
+        const before = await familyCpuSeconds(postmasterPid);
+        const { stdout } = await runPostgresProgram(
+          program,
+          [
+            '-n',
+            '-Mprepared',
+            `-c${connections}`,
+            `-j${PGBENCH_THREADS}`,
+            `-T${Math.max(1, Math.round(seconds))}`,
+            `-f${file}`,
+            ...Object.entries(variables).map(([variable, value]) => `-D${variable}=${value}`),
+          ],
+          databaseUrl,
+        );
+        const after = await familyCpuSeconds(postmasterPid);
+        return readPgbench(stdout, after - before);
+      } finally {
+        await rm(directory, { recursive: true, force: true });
+      }
+    },
+  };
+}
+
+/** @param cpu seconds that the database took meanwhile */
+export function readPgbench(stdout: string, cpu: number): Sample {
+  const read = (pattern: RegExp): number => Number(pattern.exec(stdout)?.[1] ?? Number.NaN);
+  const failed = read(/^number of failed transactions: (\d+)/m);
+  const processed = read(/^number of transactions actually processed: (\d+)/m);
+  if (failed > 0 || !(processed > 0)) throw new Error(`pgbench failed:\n${stdout}`);
+  return {
+    perSecond: read(/^tps = ([\d.]+)/m),
+    // It tells the mean alone.
+    p50Ms: Number.NaN,
+    p99Ms: Number.NaN,
+    firstByteMs: Number.NaN,
+    cpuSecondsPer1000: Number.NaN,
+    databaseSecondsPer1000: (cpu * 1000) / processed,
+    peakMb: Number.NaN,
+  };
+}
+
+/** psql, writing rows out, one time after the other. */
+export function copyContestant(
+  { program, databaseUrl, rows }: { program: string; databaseUrl: string; rows: string },
+  { postmasterPid }: Instruments,
+): Contestant {
+  return {
+    name: COPY,
+    measure: async (seconds) => {
+      const times: number[] = [];
+      const firstBytes: number[] = [];
+      const before = await familyCpuSeconds(postmasterPid);
+      const untilMs = performance.now() + seconds * 1000;
+      do {
+        const run = await runPostgresProgram(
+          program,
+          ['-X', '-q', '-c', `COPY (${rows}) TO STDOUT`],
+          databaseUrl,
+          0,
+        );
+        times.push(run.seconds);
+        firstBytes.push(run.firstByteMs);
+      } while (performance.now() < untilMs);
+      const after = await familyCpuSeconds(postmasterPid);
+      return {
+        perSecond: times.length / times.reduce((sum, time) => sum + time, 0),
+        p50Ms: percentile(times, 50) * 1000,
+        p99Ms: percentile(times, 99) * 1000,
+        firstByteMs: percentile(firstBytes, 50),
+        cpuSecondsPer1000: Number.NaN,
+        databaseSecondsPer1000: ((after - before) * 1000) / times.length,
+        peakMb: Number.NaN,
+      };
+    },
+  };
+}

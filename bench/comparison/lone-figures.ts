@@ -1,0 +1,147 @@
+import { open, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Customer } from '../support/load';
+import { startService } from '../support/processes';
+import type { Stage } from '../support/stage';
+import { slope, spread, type Spread } from '../support/statistics';
+import { peakMb, residentMb, resetPeak, watchMemory } from '../support/usage';
+import { ask, order, purchase } from './ask';
+import type { Contestant, Server } from './contestants';
+
+/** After a start, for what is done once to be done. */
+const SETTLE_MS = 2000;
+const MEMORY_INTERVAL_MS = 1000;
+const BATCH_SIZE = 1000;
+
+/** From the start of the built service until its first answer, with its database there and up to date. Milliseconds. */
+export async function measureStart(
+  nodeOptions: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  rounds: number,
+): Promise<Spread> {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const startedAtMs = performance.now();
+    const service = await startService(environment, nodeOptions);
+    try {
+      await ask(service.baseUrl, { path: '/health', token: null });
+      times.push(performance.now() - startedAtMs);
+    } finally {
+      await service.stop();
+    }
+  }
+  return spread(times);
+}
+
+/** How far a service that was just started grows over what it had when it was idle, MB. */
+export async function measureExportGrowth(server: Server, exports: readonly Contestant[]): Promise<number> {
+  await pause(SETTLE_MS);
+  const idleMb = await residentMb(server.pid);
+  await resetPeak(server.pid);
+  // One download each.
+  for (const contestant of exports) await contestant.measure(0);
+  return (await peakMb(server.pid)) - idleMb;
+}
+
+export interface MemoryFigures {
+  readonly peakMb: number;
+  /** Of the second half of the time, by least squares: what is taken once, at the beginning, is no leak. */
+  readonly growthMbPerMinute: number;
+  readonly minutes: number;
+  readonly requests: number;
+}
+
+/** What is resident while the service does what it does all day, as fast as it goes. */
+export async function measureMemory(
+  server: Server,
+  day: Contestant,
+  minutes: number,
+): Promise<MemoryFigures> {
+  const watch = watchMemory(server.pid, MEMORY_INTERVAL_MS);
+  const { perSecond } = await day.measure(minutes * 60);
+  const samples = await watch.stop();
+  const half = samples.slice(Math.floor(samples.length / 2));
+  return {
+    peakMb: Math.max(...samples.map(({ megabytes }) => megabytes)),
+    growthMbPerMinute: 60 * slope(half.map(({ atSeconds, megabytes }) => [atSeconds, megabytes])),
+    minutes,
+    requests: Math.round(perSecond * minutes * 60),
+  };
+}
+
+/**
+ * What it takes the database to store a purchase of a thousand, milliseconds, by its own account: each time the service sends
+ * the statement that stores proxies. Its parsing and planning are counted.
+ */
+export async function measureStoring(
+  stage: Stage,
+  { baseUrl }: Server,
+  { token }: Customer,
+  purchases: number,
+): Promise<number[]> {
+  const log = await DurationLog.open(stage);
+  try {
+    for (let n = 0; n < purchases; n += 1) await order(baseUrl, purchase(token, BATCH_SIZE));
+  } finally {
+    await log.close();
+  }
+  return log.read();
+}
+
+/** What the server says of the durations of statements, from its log. */
+class DurationLog {
+  private constructor(
+    private readonly stage: Stage,
+    private readonly file: string,
+    private readonly from: number,
+  ) {}
+
+  static async open(stage: Stage): Promise<DurationLog> {
+    const file = join(dirname(await stage.dataDirectory()), 'server.log');
+    const { size } = await stat(file);
+    await stage.query(`ALTER SYSTEM SET log_line_prefix = '${LINE_PREFIX}'`);
+    await stage.query('ALTER SYSTEM SET log_parameter_max_length = 0');
+    await stage.query('ALTER SYSTEM SET log_min_duration_statement = 0');
+    await stage.query('SELECT pg_reload_conf()');
+    await pause(SETTLE_MS / 4);
+    return new DurationLog(stage, file, size);
+  }
+
+  async close(): Promise<void> {
+    await this.stage.query('ALTER SYSTEM RESET log_min_duration_statement');
+    await this.stage.query('ALTER SYSTEM RESET log_parameter_max_length');
+    await this.stage.query('ALTER SYSTEM RESET log_line_prefix');
+    await this.stage.query('SELECT pg_reload_conf()');
+  }
+
+  async read(): Promise<number[]> {
+    const handle = await open(this.file);
+    try {
+      const { size } = await handle.stat();
+      const text = Buffer.alloc(size - this.from);
+      await handle.read(text, 0, text.length, this.from);
+      return readStoringTimes(text.toString());
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+const LINE_PREFIX = '%p ';
+const DURATION = /^(\d+) LOG: {2}duration: ([\d.]+) ms {2}(parse|bind|execute|statement)\b/;
+
+/** @param log lines of PostgreSQL's that begin with the session's process; those that belong to the one before begin with a tab */
+export function readStoringTimes(log: string): number[] {
+  const times: number[] = [];
+  const begun = new Map<string, number>();
+  for (const entry of log.split(/\n(?!\t)/)) {
+    const [, session = '', duration = '', step] = DURATION.exec(entry) ?? [];
+    if (step === undefined || !/INSERT INTO proxies\b/i.test(entry)) continue;
+    const ms = (begun.get(session) ?? 0) + Number(duration);
+    begun.delete(session);
+    if (step === 'parse' || step === 'bind') begun.set(session, ms);
+    else times.push(ms);
+  }
+  return times;
+}

@@ -1,0 +1,64 @@
+import { rounded } from './report';
+import { type PathResult, valuesOf } from './rounds';
+import { BARE, COPY, HEALTH, ORDINARY, SERVICE, STATEMENTS } from './contestants';
+
+const WIDTH = 960;
+const LABELS = 300;
+const VALUES = 190;
+const BAR = 14;
+const GAP = 12;
+const TOP = 64;
+
+/** Apart for those who do not see all colours alike. */
+const COLOURS: Readonly<Record<string, string>> = {
+  [SERVICE]: '#0072b2',
+  [BARE]: '#e69f00',
+  [HEALTH]: '#56b4e9',
+  [STATEMENTS]: '#999999',
+  [ORDINARY]: '#555555',
+  [COPY]: '#009e73',
+};
+
+/** Requests a second of each contestant of each path, as a share of the path's fastest: medians as bars, rounds as a line from end to end. */
+export function comparePlot(paths: readonly PathResult[]): string {
+  const parts: string[] = [];
+  let y = TOP;
+  for (const path of paths) {
+    const rates = path.contestants.map((contestant) => ({
+      name: contestant.name,
+      ...valuesOf(contestant, 'perSecond'),
+    }));
+    const scale = (WIDTH - LABELS - VALUES) / Math.max(...rates.map(({ max }) => max));
+    parts.push(text(LABELS - 10, y + BAR - 3, path.title, 'text-anchor="end"'));
+    for (const { name, median, min, max } of rates) {
+      const middle = y + BAR / 2;
+      parts.push(
+        `<rect x="${LABELS}" y="${y}" width="${fixed(median * scale)}" height="${BAR - 2}" fill="${COLOURS[name] ?? '#cc79a7'}"/>`,
+        `<path d="M${fixed(LABELS + min * scale)} ${middle}H${fixed(LABELS + max * scale)}" stroke="#000" stroke-width="1.5"/>`,
+        text(LABELS + max * scale + 6, y + BAR - 3, `${rounded(median)} / s`),
+      );
+      y += BAR;
+    }
+    y += GAP;
+  }
+  const names = [...new Set(paths.flatMap(({ contestants }) => contestants.map(({ name }) => name)))];
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}" viewBox="0 0 ${WIDTH} ${y}" font-family="sans-serif" font-size="11">`,
+    `<rect width="${WIDTH}" height="${y}" fill="#fff"/>`,
+    text(10, 20, 'Requests a second, each path to its own scale; the lines are the rounds', 'font-size="14"'),
+    ...names.map((name, at) => {
+      const x = 10 + (at * (WIDTH - 20)) / names.length;
+      return `<rect x="${fixed(x)}" y="34" width="10" height="10" fill="${COLOURS[name] ?? '#cc79a7'}"/>${text(x + 14, 43, name)}`;
+    }),
+    ...parts,
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+const fixed = (value: number): string => value.toFixed(1);
+
+function text(x: number, y: number, content: string, attributes = ''): string {
+  const escaped = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  return `<text x="${fixed(x)}" y="${fixed(y)}"${attributes && ` ${attributes}`}>${escaped}</text>`;
+}

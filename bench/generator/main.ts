@@ -1,0 +1,10 @@
+import type { LoadJob } from './job';
+import { runLoad } from './loops';
+
+/** The load generator's process: takes jobs, one at a time, from its parent. */
+process.on('message', (job: LoadJob) => {
+  runLoad(job).then(
+    (result) => process.send?.({ result }),
+    (error: unknown) => process.send?.({ error: String(error) }),
+  );
+});

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, delimiter, join } from 'node:path';
+
+const DEBIAN_SERVERS = '/usr/lib/postgresql';
+const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/opt/homebrew/bin'];
+
+/** A program of PostgreSQL's clients, or null when this machine has none. */
+export async function findPostgresProgram(name: 'psql' | 'pgbench'): Promise<string | null> {
+  const versions = await readdir(DEBIAN_SERVERS).catch(() => []);
+  const newestFirst = versions
+    .sort((a, b) => Number(b) - Number(a))
+    .map((version) => join(DEBIAN_SERVERS, version, 'bin'));
+  const directories = [...newestFirst, ...SYSTEM_PATH];
+  const directory = directories.find((one) => existsSync(join(one, name)));
+  return directory === undefined ? null : join(directory, name);
+}
+
+export interface ProgramRun {
+  readonly stdout: string;
+  readonly seconds: number;
+  readonly bytes: number;
+  /** From its start to the first byte that it wrote. */
+  readonly firstByteMs: number;
+}
+
+/**
+ * Runs such a program against a database. Its address goes by the environment: other users see the command line.
+ *
+ * @param keep how many characters of what it writes are kept
+ * @throws Error with what it said when it fails
+ */
+export async function runPostgresProgram(
+  program: string,
+  parameters: readonly string[],
+  databaseUrl: string,
+  keep = 100_000,
+): Promise<ProgramRun> {
+  const url = new URL(databaseUrl);
+  const startedAtMs = performance.now();
+  const child = spawn(program, parameters, {
+    env: {
+      PATH: SYSTEM_PATH.join(delimiter),
+      PGHOST: url.hostname,
+      PGPORT: url.port,
+      PGUSER: decodeURIComponent(url.username),
+      PGPASSWORD: decodeURIComponent(url.password),
+      PGDATABASE: url.pathname.slice(1),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  let [stdout, stderr, bytes, firstByteMs] = ['', '', 0, Number.NaN];
+  child.stdout.on('data', (chunk: Buffer) => {
+    if (bytes === 0) firstByteMs = performance.now() - startedAtMs;
+    bytes += chunk.length;
+    if (stdout.length < keep) stdout += chunk.toString();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-2000)));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  process.off('exit', kill);
+  if (code !== 0) throw new Error(`${basename(program)} has ended (${code}): ${stderr.trim()}`);
+  return { stdout, bytes, firstByteMs, seconds: (performance.now() - startedAtMs) / 1000 };
+}

@@ -1,0 +1,336 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { assertAlike } from '../bench/comparison/alike';
+import { BARE, type Sample, SERVICE, readPgbench } from '../bench/comparison/contestants';
+import { growthMarkdown } from '../bench/comparison/growth-report';
+import { readStoringTimes } from '../bench/comparison/lone-figures';
+import { toPgbenchScript } from '../bench/comparison/pgbench-script';
+import { comparePlot } from '../bench/comparison/plot';
+import { compareMarkdown } from '../bench/comparison/report';
+import { inTurn, measureInRounds, type PathResult, ratioOf } from '../bench/comparison/rounds';
+import { type LoneFigures, verdicts } from '../bench/comparison/targets';
+import { AnswerReader } from '../bench/generator/answer-reader';
+import { runLoad } from '../bench/generator/loops';
+import { type CpuProfile, fold, placeOf, selfTimes } from '../bench/profiling/cpu-profile';
+import { flameGraph } from '../bench/profiling/flame-graph';
+import { readNodeOptions } from '../bench/support/processes';
+import { percentile, ratioSpread, slope, spread } from '../bench/support/statistics';
+
+const NOTHING_BESIDE: LoneFigures = { startMs: null, exportGrowthMb: null, storing: null, memory: null };
+
+const sample = (perSecond: number, p50Ms = 1): Sample => ({
+  perSecond,
+  p50Ms,
+  p99Ms: 2,
+  firstByteMs: 1,
+  cpuSecondsPer1000: 0.1,
+  databaseSecondsPer1000: 0.1,
+  peakMb: 100,
+});
+
+const path = (name: string, rates: Readonly<Record<string, readonly number[]>>): PathResult => ({
+  name,
+  title: `GET /${name}`,
+  notes: [],
+  contestants: Object.entries(rates).map(([contestant, perSecond]) => ({
+    name: contestant,
+    rounds: perSecond.map((rate) => sample(rate)),
+    atRates: [],
+  })),
+});
+
+describe('the rules of the bench', () => {
+  const servers: Server[] = [];
+
+  async function serve(listener: RequestListener): Promise<{ baseUrl: string; port: number; pid: number }> {
+    const server = createServer(listener);
+    servers.push(server);
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    return { baseUrl: `http://127.0.0.1:${port}`, port, pid: process.pid };
+  }
+
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close().closeAllConnections();
+  });
+
+  const REQUESTS = ['GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'];
+
+  describe('load', () => {
+    it('counts the wait of every request that was to be sent while the server stood still', async () => {
+      let stall: Promise<void> | undefined;
+      const { port } = await serve((_, response) => {
+        stall ??= pause(400);
+        void stall.then(() => response.end('yes'));
+      });
+      const load = { port, requests: REQUESTS, connections: 1, warmupSeconds: 0, seconds: 0.5 };
+      const { answered, latenciesMs, failures } = await runLoad({ ...load, perSecond: 100 });
+      expect(failures).toEqual({});
+      expect(answered).toBe(50);
+      // One is sent each 10 ms: those of the first 300 ms waited for 100 ms at least.
+      expect([...latenciesMs].filter((latency) => latency > 99).length).toBeGreaterThanOrEqual(30);
+    });
+
+    it('keeps as many requests under way as there are connections', async () => {
+      let [underWay, most] = [0, 0];
+      const { port } = await serve((_, response) => {
+        underWay += 1;
+        most = Math.max(most, underWay);
+        setTimeout(() => {
+          underWay -= 1;
+          response.end('yes');
+        }, 5);
+      });
+      const requests = Array.from({ length: 8 }, () => REQUESTS[0] ?? '');
+      const job = { port, requests, connections: 4, perSecond: null, warmupSeconds: 0, seconds: 0.2 };
+      const { answered, sent } = await runLoad(job);
+      expect(most).toBe(4);
+      expect(answered).toBeGreaterThan(0);
+      expect(sent).toBeGreaterThanOrEqual(answered);
+    });
+
+    it('counts an answer that takes longer than the time', async () => {
+      const { port } = await serve((_, response) => setTimeout(() => response.end('yes'), 150));
+      const job = {
+        port,
+        requests: REQUESTS,
+        connections: 1,
+        perSecond: null,
+        warmupSeconds: 0,
+        seconds: 0.05,
+      };
+      const { answered, seconds, latenciesMs } = await runLoad(job);
+      expect(answered).toBe(1);
+      expect(seconds).toBeGreaterThan(0.14);
+      expect(latenciesMs[0]).toBeGreaterThan(140);
+    });
+
+    it('tells of answers that are not 2xx, and of lost connections', async () => {
+      let requests = 0;
+      const { port } = await serve((request, response) => {
+        requests += 1;
+        if (requests > 2) request.socket.destroy();
+        else response.writeHead(503).end('no');
+      });
+      const job = { port, requests: REQUESTS, connections: 1, perSecond: null, warmupSeconds: 0, seconds: 5 };
+      const { answered, failures } = await runLoad(job);
+      expect(answered).toBe(0);
+      expect(failures).toEqual({ 0: 1, 503: 2 });
+    });
+
+    it.each([
+      ['with its length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello'],
+      ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n'],
+      ['without a body', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+    ])('reads an answer %s, however it is cut', (_, answer) => {
+      for (let cut = 1; cut < answer.length; cut += 1) {
+        const reader = new AnswerReader();
+        const parts = [answer.slice(0, cut), answer.slice(cut), answer];
+        expect(parts.map((part) => reader.take(Buffer.from(part)))).toEqual([false, true, true]);
+        expect(reader.status).toBe(200);
+      }
+    });
+  });
+
+  describe('comparison', () => {
+    it('fails when the answers differ', async () => {
+      const one = await serve((_, response) => response.end('{"a":1}'));
+      const other = await serve((_, response) => response.end('{"a":2}'));
+      const requests = [{ path: '/me', token: 'x' }];
+      await expect(assertAlike(one, other, requests)).rejects.toThrow(
+        '/me: the service answers 1}, bare node 2}',
+      );
+      await expect(assertAlike(one, one, requests)).resolves.toBeUndefined();
+    });
+
+    it('turns the order round, and compares each round with itself', async () => {
+      expect(inTurn(['a', 'b', 'c'], 0)).toEqual(['a', 'b', 'c']);
+      expect(inTurn(['a', 'b', 'c'], 1)).toEqual(['c', 'b', 'a']);
+      // The machine became three times slower: the ratio did not.
+      const drifting = path('me', { [SERVICE]: [60, 40, 20], [BARE]: [120, 80, 40] });
+      expect(ratioOf(drifting, SERVICE, BARE)).toEqual({ median: 0.5, min: 0.5, max: 0.5 });
+      expect(ratioOf(drifting, SERVICE, 'nobody')).toBeNull();
+    });
+
+    it('notes a pgbench that cannot be run, and ends with a server that fails', async () => {
+      const asked: string[] = [];
+      const contestant = (name: string, fails: boolean) => ({
+        name,
+        measure: async () => {
+          asked.push(name);
+          if (fails) throw new Error('no\nreason');
+          return sample(1);
+        },
+      });
+      const contestants = [contestant(SERVICE, false), contestant('pgbench, x', true)];
+      const result = await measureInRounds({ name: 'me', title: 'me' }, contestants, {
+        seconds: 1,
+        rounds: 2,
+      });
+      expect(result.contestants.map(({ name, rounds }) => [name, rounds.length])).toEqual([[SERVICE, 2]]);
+      expect(result.notes).toEqual(['pgbench, x could not be run: no']);
+      const broken = [contestant(SERVICE, true)];
+      const effort = { seconds: 1, rounds: 1 };
+      await expect(measureInRounds({ name: 'me', title: 'me' }, broken, effort)).rejects.toThrow('no');
+    });
+
+    it('says which goals are reached, which are missed, and which were not measured', () => {
+      const paths = [
+        path('me', { [SERVICE]: [50, 60, 64], [BARE]: [100, 100, 100] }),
+        path('proxies-100', { [SERVICE]: [310], [BARE]: [100] }),
+      ];
+      const memory = { peakMb: 179, growthMbPerMinute: 1.5, minutes: 10, requests: 1 };
+      const storing = { idle: [20, 24, 90], loaded: [20, 25, 26] };
+      const startMs = spread([1900, 1999, 2500]);
+      const lone = { startMs, storing, exportGrowthMb: 31, memory };
+      const found = verdicts(paths, lone);
+      const reached = (what: string) => found.find((verdict) => verdict.what.includes(what))?.isReached;
+      expect(reached('GET /me')).toBe(false);
+      expect(reached('GET /proxies-100')).toBe(true);
+      expect(reached('proxies-1000')).toBeNull();
+      expect(reached('memory over idle')).toBe(false);
+      expect(reached('idle')).toBe(false);
+      expect(reached('in the database, idle')).toBe(true);
+      expect(reached('in the database, loaded')).toBe(false);
+      expect(reached('resident')).toBe(true);
+      expect(reached('growth')).toBe(false);
+      expect(reached('start')).toBe(true);
+
+      const report = compareMarkdown({
+        circumstances: 'Here.',
+        method: 'Thus.',
+        verdicts: found,
+        paths,
+        lone,
+        notes: ['no pgbench'],
+      });
+      expect(report).toMatch(
+        /GET \/me +\| +at least 0\.65 × bare node \| +0\.60 × \(0\.50 – 0\.64\) \| \*\*not reached\*\* \|/,
+      );
+      expect(report).toMatch(/GET \/proxies-100 .* 3\.10 × \(3\.10 – 3\.10\) \| +reached \|/);
+      expect(report).toContain('- no pgbench');
+      const plot = comparePlot(paths);
+      expect(plot).toMatch(/^<svg /);
+      expect(plot.match(/<rect /g)?.length).toBe(1 + 2 + 4);
+      expect(verdicts([], NOTHING_BESIDE).every(({ isReached }) => isReached === null)).toBe(true);
+    });
+
+    it('shows growth against the smallest size', () => {
+      const sized = (p50: readonly number[]) => ({
+        name: 'size',
+        rounds: p50.map((p50Ms) => sample(1, p50Ms)),
+        atRates: [],
+      });
+      const sizes = [1000, 10_000_000].map((proxies) => ({ users: 1000, proxies }));
+      const paths = [
+        { name: 'me', title: 'GET /me', notes: [], contestants: [sized([1, 2, 3]), sized([1.2, 2.4, 3.6])] },
+        { name: 'x', title: 'GET /x', notes: [], contestants: [sized([1, 2, 3]), sized([1.4, 2.8, 4.2])] },
+      ];
+      const report = growthMarkdown('Here.', { sizes, seconds: 1, rounds: 3 }, paths);
+      expect(report).toMatch(/`GET \/me` .* 1\.20 × \(1\.20 – 1\.20\) \| +reached \|/);
+      expect(report).toMatch(/`GET \/x` .* 1\.40 × \(1\.40 – 1\.40\) \| +\*\*not reached\*\* \|/);
+    });
+  });
+
+  describe('figures', () => {
+    it('takes percentiles that occurred, ratios by round, and the slope of a line', () => {
+      const values = Array.from({ length: 1000 }, (_, n) => n + 1);
+      expect([50, 99, 99.9].map((percent) => percentile(values, percent))).toEqual([500, 990, 999]);
+      expect(ratioSpread([1, 4, 9], [2, 4, 3])).toEqual({ median: 1, min: 0.5, max: 3 });
+      expect(ratioSpread([], []).median).toBeNaN();
+      expect(slope([[0, 5], [1, 7], [2, 9]])).toBeCloseTo(2); // prettier-ignore
+    });
+
+    it('reads what pgbench prints', () => {
+      const stdout = [
+        'number of transactions actually processed: 500',
+        'number of failed transactions: 0 (0.000%)',
+        'tps = 249.5 (without initial connection time)',
+      ].join('\n');
+      expect(readPgbench(stdout, 2)).toMatchObject({ perSecond: 249.5, databaseSecondsPer1000: 4 });
+      expect(() => readPgbench(stdout.replace(': 0 (', ': 3 ('), 2)).toThrow('pgbench failed');
+    });
+
+    it("adds up the steps of a statement in PostgreSQL's log, each session by itself", () => {
+      const log = [
+        '7 LOG:  duration: 1.000 ms  parse <unnamed>: WITH x AS (',
+        '\tINSERT INTO proxies (id) SELECT 1)',
+        '8 LOG:  duration: 0.100 ms  parse <unnamed>: INSERT INTO proxies (id)',
+        '7 LOG:  duration: 2.000 ms  bind <unnamed>: WITH x AS (',
+        '\tINSERT INTO proxies (id) SELECT 1)',
+        '7 LOG:  duration: 9.000 ms  execute <unnamed>: SELECT 1',
+        '7 LOG:  duration: 20.000 ms  execute <unnamed>: WITH x AS (',
+        '\tINSERT INTO proxies (id) SELECT 1)',
+        '8 LOG:  duration: 0.500 ms  execute <unnamed>: INSERT INTO proxies (id)',
+      ].join('\n');
+      expect(readStoringTimes(log)).toEqual([23, 0.6]);
+    });
+
+    it('starts the service as start:prod says', () => {
+      expect(readNodeOptions('node dist/src/main.js')).toEqual([]);
+      expect(readNodeOptions('node --max-semi-space-size=2 --enable-source-maps dist/src/main.js')).toEqual([
+        '--max-semi-space-size=2',
+        '--enable-source-maps',
+      ]);
+      expect(() => readNodeOptions('npm run build && node dist/src/main.js x')).toThrow('start:prod is not');
+    });
+  });
+
+  it('makes a script for pgbench of what was recorded', () => {
+    const order = { orderId: 2_000_001, userId: 1_000_001, proxyId: null, providerProxyIds: ['501', '502'] };
+    const script = toPgbenchScript(
+      [
+        { text: 'INSERT INTO orders SELECT $1, $2, $3 -- why', parameters: [1_000_001, 1, "it's"] },
+        { text: 'SELECT id FROM orders FOR UPDATE SKIP LOCKED LIMIT $1', parameters: [1] },
+        {
+          text: 'INSERT INTO ledger_entries SELECT $1, $2::jsonb',
+          parameters: [2_000_001, '[{"provider_proxy_id":"501"},{"provider_proxy_id":"502"}]'],
+        },
+        { text: 'SELECT $1, $2', parameters: [[2_000_001], { ok: true }] },
+      ],
+      order,
+      '\\set user 1',
+    );
+    expect(script.split('\n')).toEqual([
+      '\\set user 1',
+      "INSERT INTO orders SELECT :user, '1', 'it''s'",
+      '\\gset placed_',
+      'SELECT pg_advisory_lock(63100);',
+      "SELECT id FROM orders FOR UPDATE SKIP LOCKED LIMIT '1'",
+      '\\gset claimed_',
+      'SELECT pg_advisory_unlock(63100);',
+      `INSERT INTO ledger_entries SELECT :claimed_groupId, replace('[{"provider_proxy_id":"BENCH-0"},{"provider_proxy_id":"BENCH-1"}]', ` +
+        `'BENCH', nextval('bench_numbers')::text)::jsonb;`,
+      // A name behind a colon would be taken for a variable.
+      `SELECT ARRAY[:claimed_groupId]::bigint[], '{"ok": true}';`,
+      '',
+    ]);
+  });
+
+  it('folds a profile into a flame graph and self times, without what was before and after', () => {
+    const frame = (functionName: string, url = '') => ({ functionName, url, lineNumber: 0 });
+    const profile: CpuProfile = {
+      startTime: 1000,
+      nodes: [
+        { id: 1, callFrame: frame('(root)'), children: [2, 4, 5] },
+        { id: 2, callFrame: frame('handle', 'file:///x/dist/src/orders/a.js'), children: [3] },
+        { id: 3, callFrame: frame('query', 'file:///x/node_modules/pg/lib/client.js') },
+        { id: 4, callFrame: frame('(idle)') },
+        { id: 5, callFrame: frame('start', 'node:internal/main') },
+      ],
+      samples: [5, 2, 3, 4, 3],
+      timeDeltas: [0, 100, 100, 200, 50],
+    };
+    const root = fold(profile, 1050, 2000);
+    expect(root.totalUs).toBe(300);
+    expect(selfTimes(root, ({ where }) => where)).toEqual([
+      ['pg', 200],
+      ['src/orders', 100],
+    ]);
+    expect(placeOf('file:///x/node_modules/@nestjs/core/router/a.js')).toBe('@nestjs/core');
+    const graph = flameGraph(root, 'a < b');
+    expect(graph).toContain('<title>query (pg): 66.7 %</title>');
+    expect(graph).toContain('a &lt; b');
+  });
+});
