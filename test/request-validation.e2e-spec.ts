@@ -6,7 +6,7 @@ import { Test } from '@nestjs/testing';
 
 import { PriceQuery } from '../src/catalog/dto/price.query';
 import { VersionQuery } from '../src/catalog/dto/version.query';
-import { configureHttp } from '../src/common';
+import { configureHttp, RequestBodyGuard } from '../src/common';
 import { ProlongRequest } from '../src/orders/dto/prolong-request.dto';
 import { PurchaseRequest } from '../src/orders/dto/purchase-request.dto';
 import { ExportProxiesQuery } from '../src/proxies/dto/export-proxies.query';
@@ -66,6 +66,7 @@ beforeAll(async () => {
   const moduleRef = await Test.createTestingModule({ controllers: [EchoController] }).compile();
   app = moduleRef.createNestApplication<NestExpressApplication>({ bodyParser: false, logger: false });
   configureHttp(app);
+  app.useGlobalGuards(new RequestBodyGuard());
   await app.listen(0, '127.0.0.1');
   port = new URL(await app.getUrl()).port;
 });

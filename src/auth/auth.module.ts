@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
-import { PassportModule } from '@nestjs/passport';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { RequestBodyGuard } from '../common';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
 import { ApiToken } from './api-token.entity';
@@ -10,13 +10,14 @@ import { BearerStrategy } from './bearer.strategy';
 import { TokensService } from './tokens.service';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([ApiToken]), PassportModule, DiscoveryModule],
+  imports: [TypeOrmModule.forFeature([ApiToken]), DiscoveryModule],
   providers: [
     TokensService,
     BearerStrategy,
     AccessCheck,
     ScopeCatalogue,
     { provide: APP_GUARD, useClass: AccessGuard },
+    { provide: APP_GUARD, useClass: RequestBodyGuard },
   ],
   exports: [TokensService, ScopeCatalogue],
 })

@@ -28,6 +28,7 @@ import { IntegerField, StringField } from '../validation/fields';
 import { Refusal } from '../validation/refusal';
 import { RequestInvalid } from '../validation/request-invalid';
 import { configureHttp } from './configure-http';
+import { RequestBodyGuard } from './request-body.guard';
 
 class Failure extends DomainError {
   constructor(
@@ -149,7 +150,7 @@ beforeAll(async () => {
   logger = new MemoryLogger();
   app = moduleRef.createNestApplication<NestExpressApplication>({ bodyParser: false, logger });
   configureHttp(app);
-  app.useGlobalGuards(new DoorGuard());
+  app.useGlobalGuards(new DoorGuard(), new RequestBodyGuard());
   await app.listen(0, '127.0.0.1');
   origin = await app.getUrl();
   port = Number(new URL(origin).port);

@@ -8,7 +8,6 @@ import { RequestValidationPipe } from '../validation/request-validation.pipe';
 import { identifyRequest } from './access-log.middleware';
 import { ErrorFilter } from './error.filter';
 import { answerMalformedRequests } from './malformed-requests';
-import { RequestBodyInterceptor } from './request-body.interceptor';
 import { normaliseUrl, parseQuery } from './request-url';
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -28,7 +27,8 @@ const NOTHING_IS_LOADED = {
 };
 
 /**
- * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers, time limits. Before
+ * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers, time limits; bodies are read by
+ * `RequestBodyGuard`. Before
  * `init()` or `listen()`, before any other middleware, on an application created with `bodyParser: false`.
  *
  * @param isUnavailable tells the failures of what the application stands on, its database for one: they are answered 503
@@ -53,7 +53,6 @@ export function configureHttp(
     }),
   );
   app.useGlobalFilters(new ErrorFilter(isUnavailable));
-  app.useGlobalInterceptors(new RequestBodyInterceptor());
   app.useGlobalPipes(new RequestValidationPipe());
 
   configureServer(app.getHttpServer());

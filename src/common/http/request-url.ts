@@ -1,6 +1,8 @@
 import type { NextFunction, Request, Response } from 'express';
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
+/** Nothing in it is escaped, or is to be. */
+const NORMAL_PATH = /^(?:\/[\w.~-]*)+(?:\?[^#]*)?$/;
 const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
 
 /**
@@ -13,6 +15,7 @@ export function normaliseUrl(request: Request, _response: Response, next: NextFu
 }
 
 export function toNormalUrl(url: string): string {
+  if (NORMAL_PATH.test(url)) return url;
   const [target = ''] = url.replace(ORIGIN, '').split('#', 1);
   const queryStart = target.indexOf('?');
   const path = queryStart < 0 ? target : target.slice(0, queryStart);
