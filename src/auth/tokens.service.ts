@@ -49,7 +49,7 @@ interface Remembered {
 @Injectable()
 export class TokensService implements OnModuleDestroy {
   private readonly changes: Notifications;
-  /** By the hash of the token. */
+  /** By the token itself: its hash takes longer than the rest. */
   private readonly remembered = new LRUCache<string, Remembered>({ max: MOST_REMEMBERED });
 
   constructor(
@@ -137,13 +137,12 @@ export class TokensService implements OnModuleDestroy {
   /** The caller behind a token that is known, not expired and not revoked; else null. Whether they may do anything is the guard's. */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
-    const hash = hashHex(text);
     const changes = this.changes.current();
-    const token = await this.tokenOf(hash);
+    const token = await this.tokenOf(hashToken(text).toString('hex'));
     if (!token) return null;
     const { caller, expiresAt } = token;
     const lastUsedAt = await this.noteUse(token);
-    if (changes !== undefined) this.remembered.set(hash, { caller, expiresAt, lastUsedAt, changes });
+    if (changes !== undefined) this.remembered.set(text, { caller, expiresAt, lastUsedAt, changes });
     return caller;
   }
 
@@ -154,7 +153,7 @@ export class TokensService implements OnModuleDestroy {
   recallCaller(text: string): Caller | undefined {
     const changes = this.changes.current();
     if (changes === undefined) return undefined;
-    const token = this.remembered.get(hashHex(text));
+    const token = this.remembered.get(text);
     if (token?.changes !== changes) return undefined;
     const now = this.clock.now();
     if (token.expiresAt !== null && token.expiresAt <= now) return undefined;
@@ -189,8 +188,6 @@ interface FoundToken {
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
 }
-
-const hashHex = (text: string): string => hashToken(text).toString('hex');
 
 const isUseNoted = (lastUsedAt: Date, now: Date): boolean =>
   now.getTime() - lastUsedAt.getTime() < LAST_USED_STEP_MS;
