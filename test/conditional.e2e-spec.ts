@@ -149,10 +149,18 @@ describe('What was answered of proxies before', () => {
     expect((await ask(user, '/proxies')).text).toBe(short.text);
     expect((await ask(user, '/proxies/export')).text).toBe(short.text);
     expect(short.text).toBe(JSON.stringify(short.json()));
+    expect(short.json()).toMatchObject([{}, {}, {}, {}, {}, { descr: 'line\nbreak' }, { password: '"q\\u' }]);
+    await insert(user, 1, { login: '\x1e(7,a\x1e' });
+    const odd = await ask(user, '/proxies');
+    expect(odd.json()).toEqual([
+      ...(short.json() as object[]),
+      expect.objectContaining({ login: '\x1e(7,a\x1e' }),
+    ]);
+    expect((await ask(user, '/proxies/export?format=txt')).text).toContain(':\x1e(7,a\x1e:');
     // Longer than what is kept.
     await insert(user, 8000, { password: 'p'.repeat(200) });
     const long = await ask(user, '/proxies');
-    expect(long.json()).toHaveLength(8007);
+    expect(long.json()).toHaveLength(8008);
     expect((await ask(user, '/proxies')).text).toBe(long.text);
     expect((await ask(user, '/proxies/export')).text).toBe(long.text);
   });

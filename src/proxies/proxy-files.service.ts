@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { preparedRows } from '../database';
 import { PROXY_FACTS, type ProxyFacts, toProxyOut } from './dto/proxy-out.dto';
-import { type FileFormat, rewriteRows, ROW_COLUMNS, ROW_SEPARATOR, writeProxies } from './proxy-rows';
+import { idOf, rewriteRows, ROW_SEPARATOR, ROW_TEXT, writeJson } from './proxy-rows';
 
 export interface ProxyFilter {
   readonly proxyType: 'http' | 'socks' | undefined;
@@ -13,25 +13,31 @@ export interface ProxyFilter {
 /** What is in a file: a user's proxies as they are at a moment. */
 export interface FileContents extends ProxyFilter {
   readonly userId: number;
-  readonly format: FileFormat;
+  readonly format: 'json' | 'txt';
   readonly now: Date;
 }
 
-/** A part of a user's proxies: those after one, up to another and with it; null: to the last. */
+/** A part of a user's proxies: those after one, up to another and with it. */
 interface Span {
   readonly after: number;
-  readonly upTo: number | null;
+  readonly upTo: number;
 }
 
-const BATCH_SIZE = 1000;
+const BATCH_SIZE = 2000;
 /** Batches that the database is asked for beside the one that is sent: it has more processors than this process. */
 const AHEAD = 2;
 
 const CHOSEN = `
     FROM proxies
-   WHERE user_id = $2 AND id > $3 AND id <= coalesce($4, id) AND proxy_type = coalesce($5, proxy_type)
+   WHERE user_id = $2 AND id > $3 AND id <= $4 AND proxy_type = coalesce($5, proxy_type)
      AND (NOT $6 OR (date_end > $1 AND withdrawn_at IS NULL))
    ORDER BY id`;
+
+const READ_ROWS = `
+  SELECT string_agg(shown, '${ROW_SEPARATOR}') AS text, count(*) AS count FROM (SELECT ${ROW_TEXT} AS shown ${CHOSEN}) AS rows`;
+
+const READ_LINES = `
+  SELECT string_agg(shown, '') AS text FROM (SELECT format(E'%s:%s:%s:%s\\n', host, port, login, password) AS shown ${CHOSEN}) AS rows`;
 
 /** Lists and exports of a user's proxies, by id, as the text that is sent. */
 @Injectable()
@@ -52,10 +58,13 @@ export class ProxyFilesService {
 
   private async *batches(contents: FileContents): AsyncGenerator<string> {
     const ahead: Promise<string>[] = [];
-    for await (const span of this.spans(contents.userId)) {
-      const batch = this.read(contents, span);
-      // It may be that nobody waits for it any more.
-      batch.catch(() => undefined);
+    const spans = this.spans(contents.userId);
+    let next = spans.next();
+    for (let span = await next; !span.done; span = await next) {
+      next = spans.next();
+      const batch = this.read(contents, span.value);
+      // It may be that nobody waits for them any more.
+      for (const promise of [batch, next]) promise.catch(() => undefined);
       ahead.push(batch);
       if (ahead.length > AHEAD) yield (await ahead.shift()) ?? '';
     }
@@ -69,7 +78,7 @@ export class ProxyFilesService {
         `SELECT id FROM proxies WHERE user_id = $1 AND id > $2 ORDER BY id OFFSET ${BATCH_SIZE - 1} LIMIT 1`,
         [userId, after],
       );
-      yield { after, upTo: last?.id ?? null };
+      yield { after, upTo: last?.id ?? Number.MAX_SAFE_INTEGER };
       if (!last) return;
       after = last.id;
     }
@@ -78,24 +87,38 @@ export class ProxyFilesService {
   private async read(contents: FileContents, { after, upTo }: Span): Promise<string> {
     const { now, userId, proxyType = null, activeOnly, format } = contents;
     const parameters = [now, userId, after, upTo, proxyType, activeOnly];
-    const [batch] = await preparedRows<{ rows: string | null }>(
+    if (format === 'txt') {
+      const [lines] = await preparedRows<{ text: string | null }>(this.dataSource, READ_LINES, parameters);
+      return lines?.text ?? '';
+    }
+    const [batch] = await preparedRows<{ text: string | null; count: number }>(
       this.dataSource,
-      `SELECT string_agg(shown::text, '${ROW_SEPARATOR}') AS rows FROM (SELECT ${ROW_COLUMNS} ${CHOSEN}) AS shown`,
+      READ_ROWS,
       parameters,
     );
-    if (!batch?.rows) return '';
-    return rewriteRows(batch.rows, format) ?? (await this.readOneByOne(parameters, contents));
-  }
-
-  private async readOneByOne(parameters: readonly unknown[], { now, format }: FileContents): Promise<string> {
-    const proxies = await preparedRows<ProxyFacts>(
+    if (!batch?.text) return '';
+    const written = rewriteRows(batch.text);
+    if (written !== undefined) return written;
+    const rows = batch.text.split(ROW_SEPARATOR);
+    if (rows.length === batch.count) return this.writeRows(rows, contents);
+    // One has the separator in it.
+    const all = await preparedRows<ProxyFacts>(
       this.dataSource,
       `SELECT ${PROXY_FACTS} ${CHOSEN}`,
       parameters,
     );
-    return writeProxies(
-      proxies.map((proxy) => toProxyOut(proxy, now)),
-      format,
+    return all.map((proxy) => writeJson(toProxyOut(proxy, now))).join('');
+  }
+
+  /** Those that are not plain are read again, one by one. */
+  private async writeRows(rows: readonly string[], { userId, now }: FileContents): Promise<string> {
+    const written = rows.map(rewriteRows);
+    const odd = await preparedRows<ProxyFacts>(
+      this.dataSource,
+      `SELECT ${PROXY_FACTS} FROM proxies WHERE user_id = $1 AND id = ANY ($2)`,
+      [userId, rows.filter((_, at) => written[at] === undefined).map(idOf)],
     );
+    const oddById = new Map(odd.map((proxy) => [proxy.id, writeJson(toProxyOut(proxy, now))]));
+    return rows.map((row, at) => written[at] ?? oddById.get(idOf(row)) ?? '').join('');
   }
 }
