@@ -105,14 +105,13 @@ export class OrderSettlement {
          SELECT nextval(pg_get_serial_sequence('proxies', 'id')) AS id, member.id AS order_id, brought.*
            FROM brought JOIN member ON place > last - count AND place <= last
        ),
+       total AS MATERIALIZED (SELECT count(*) AS size FROM handed),
        share AS (
          SELECT member.id AS order_id, count(handed.id) AS size,
-                jsonb_agg(to_jsonb(handed) - 'provider_proxy_id' - 'order_id' - 'place' ORDER BY place)
-                  FILTER (WHERE handed.id IS NOT NULL) AS answer,
                 -- By the running total, so that the shares add up to the whole.
                 round($4::numeric * least(last, total.size) / nullif(total.size, 0), 4)
                   - round($4::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4) AS charge
-           FROM member CROSS JOIN (SELECT count(*) AS size FROM handed) AS total
+           FROM member CROSS JOIN total
            LEFT JOIN handed ON handed.order_id = member.id
           GROUP BY member.id, member.count, last, total.size
        ),
@@ -123,7 +122,11 @@ export class OrderSettlement {
                 failure = CASE size WHEN 0 THEN 'out-of-stock' ELSE failure END,
                 provider_order_id = $3,
                 provider_charge = coalesce(share.charge, round(provider_price * size / count, 4)),
-                answer = CASE WHEN idempotency_key IS NOT NULL THEN share.answer END
+                -- For who asks again.
+                answer = CASE WHEN idempotency_key IS NOT NULL THEN
+                  (SELECT jsonb_agg(to_jsonb(handed) - 'provider_proxy_id' - 'order_id' - 'place' ORDER BY place)
+                     FROM handed WHERE handed.order_id = orders.id)
+                END
            FROM share
           WHERE orders.id = share.order_id
          RETURNING orders.*

@@ -24,8 +24,8 @@ export class Proxy {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
 
+  /** Checked by the trigger that counts changes. */
   @Column({ type: 'bigint' })
-  @ForeignKey('User')
   userId!: number;
 
   /** The purchase that it came with. */
