@@ -3,6 +3,7 @@ export { Clock, SystemClock } from './clock';
 export { DomainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
 export { messageOf, stackOf } from './error-text';
 export { configureHttp } from './http/configure-http';
+export { HttpAdapter } from './http/http-adapter';
 export { RequestBodyGuard } from './http/request-body.guard';
 export { toStream } from './http/to-stream';
 export { Jobs } from './jobs/jobs';
