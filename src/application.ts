@@ -8,11 +8,15 @@ import { serveDescriptions } from './openapi';
 
 /** The application, configured and not yet listening. Also what the tests run. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
-  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, clock), new HttpAdapter(), {
-    bodyParser: false,
-    abortOnError: false,
-    logger: new AppLogger({ level: config.logLevel, format: config.logFormat }),
-  });
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(config, clock),
+    new HttpAdapter(),
+    {
+      bodyParser: false,
+      abortOnError: false,
+      logger: new AppLogger({ level: config.logLevel, format: config.logFormat }),
+    },
+  );
   // Whose X-Forwarded-For says who asks. Nobody's, unless the environment says so.
   app.set('trust proxy', config.trustedProxies);
   configureHttp(app, isDatabaseUnavailable);

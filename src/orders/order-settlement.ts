@@ -102,7 +102,7 @@ export class OrderSettlement {
           ORDER BY place
        ),
        handed AS MATERIALIZED (
-         SELECT nextval(pg_get_serial_sequence('proxies', 'id')) AS id, member.id AS order_id, brought.*
+         SELECT nextval((SELECT pg_get_serial_sequence('proxies', 'id')::regclass)) AS id, member.id AS order_id, brought.*
            FROM brought JOIN member ON place > last - count AND place <= last
        ),
        total AS MATERIALIZED (SELECT count(*) AS size FROM handed),
