@@ -115,7 +115,7 @@ describe('Idempotency-Key', () => {
   it('keeps to an order that is being confirmed, and gives its outcome once there is one', async () => {
     const user = await service.createUser();
     // Bought, the answer lost, and not to be seen in the listing at first.
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 500 });
+    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 2000 });
     const lost = await buy(user, 'lost');
     expect(lost.response.status).toBe(503);
     expect(lost.error).toMatchObject({
