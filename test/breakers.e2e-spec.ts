@@ -35,6 +35,8 @@ describe('the circuit breakers', () => {
     await service.control.resetFaults();
     await service.control.setBalance('100000.00');
     await eventually(() => allClosed());
+    // Money given back later would be an entry in the next test.
+    await service.untilSettled();
     await service.audit();
   });
 

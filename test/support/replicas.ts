@@ -11,6 +11,7 @@ import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox 
 import { UsersService } from '../../src/users';
 import { type BuiltService, ensureBuild, eventually, startBuiltService } from './built-service';
 import { type DatabaseRelay, startDatabaseRelay } from './database-relay';
+import { untilSettled } from './settled';
 import { createTestDatabase } from './test-database';
 
 export interface Customer {
@@ -103,13 +104,8 @@ export class Replicas {
   }
 
   /** Waits until no order is open: what reconciliation brings about by itself. */
-  async untilSettled(): Promise<void> {
-    await eventually(async () => {
-      const open = await this.query(
-        `SELECT id FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`,
-      );
-      return open.length === 0;
-    });
+  untilSettled(): Promise<void> {
+    return untilSettled(this.office.get(DataSource));
   }
 
   /** Waits for a whole sweep that begins from now on. */

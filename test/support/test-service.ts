@@ -10,6 +10,7 @@ import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
 import { createApiClient, type ApiClient } from './api-client';
+import { untilSettled } from './settled';
 import { TestClock } from './test-clock';
 import { createTestDatabase } from './test-database';
 
@@ -28,6 +29,8 @@ export interface TestService {
   readonly control: SandboxControl;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
   balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
+  /** Waits until no order is open: what reconciliation brings about by itself. */
+  untilSettled(): Promise<void>;
   /** Fails the test when an invariant of the books is broken, or one between them and the upstream. */
   audit(scope?: { upstream: boolean }): Promise<void>;
   close(): Promise<void>;
@@ -95,6 +98,7 @@ export async function startTestService(
       if (!account) throw new Error('no account');
       return account;
     },
+    untilSettled: () => untilSettled(dataSource),
     async audit(scope) {
       const { checks } = await app.get(AuditService).run(scope);
       expect(checks.filter((check) => check.violations > 0)).toEqual([]);

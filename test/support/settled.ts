@@ -1,0 +1,12 @@
+import type { DataSource } from 'typeorm';
+import { eventually } from './built-service';
+
+/** Waits until no order is open: what reconciliation brings about by itself. */
+export async function untilSettled(dataSource: DataSource): Promise<void> {
+  await eventually(async () => {
+    const open = await dataSource.query<unknown[]>(
+      `SELECT id FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`,
+    );
+    return open.length === 0;
+  });
+}
