@@ -15,24 +15,15 @@ export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
 /** What a route asks of its caller. */
-export type Access =
-  { readonly public: true } | ({ readonly public: false; readonly scope: Scope } & TokenUse);
-
-export interface TokenUse {
-  /**
-   * The token may be remembered from another request: see `TokensService.recallCaller`. For routes that tell nothing of the user's
-   * own and change nothing.
-   */
-  readonly fromMemory?: boolean;
-}
+export type Access = { readonly public: true } | { readonly public: false; readonly scope: Scope };
 
 /** The route needs no token. */
 export const Public = () => SetMetadata<string, Access>(ACCESS, { public: true });
 
 /** The route needs a token with this scope; also says so in the description. */
-export const Scopes = (scope: Scope, use: TokenUse = {}) =>
+export const Scopes = (scope: Scope) =>
   applyDecorators(
-    SetMetadata<string, Access>(ACCESS, { public: false, scope, ...use }),
+    SetMetadata<string, Access>(ACCESS, { public: false, scope }),
     ApiSecurity(isStaffScope(scope) ? STAFF_SCHEME : CUSTOMERS_SCHEME, [scope]),
     ApiErrorResponse(
       401,

@@ -11,6 +11,15 @@ import { type Caller, TokensService } from './tokens.service';
 
 const BEARER = /^Bearer (\S+)$/i;
 
+interface AccessGrant {
+  user: Caller;
+  /** That was needed. */
+  scope: Scope;
+}
+
+/** A request that was let in. */
+export type AdmittedRequest = Request & AccessGrant;
+
 /** Asks of every route what its `@Scopes` or `@Public` says. A route that says nothing keeps the application from starting. */
 @Injectable()
 export class AccessGuard implements CanActivate {
@@ -26,23 +35,32 @@ export class AccessGuard implements CanActivate {
       context.getClass(),
     ]);
     if (access.public) return true;
-    const request = context.switchToHttp().getRequest<Request & { user: Caller }>();
-    const remembered = access.fromMemory ? this.recallCaller(request) : undefined;
-    if (remembered) return admit(request, remembered, access.scope);
-    return this.bearer.identify(request).then((caller) => admit(request, caller, access.scope));
+    const request = context.switchToHttp().getRequest<Request>();
+    return this.bearer.identify(request).then((caller) => {
+      admit(request, caller, access.scope);
+      return true;
+    });
   }
 
-  private recallCaller({ headers }: Request): Caller | undefined {
-    const [, token] = BEARER.exec(headers.authorization ?? '') ?? [];
-    return token === undefined ? undefined : this.tokens.recallCaller(token);
+  /**
+   * The same of a token that is remembered, for what tells nothing of the user's own and changes nothing. Undefined when the token has to be
+   * looked up.
+   *
+   * @throws AddressNotAllowed, UserBlocked, NotEnoughPermissions
+   */
+  recallCaller(request: Request, scope: Scope): Caller | undefined {
+    const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
+    const caller = token === undefined ? undefined : this.tokens.recallCaller(token);
+    if (caller) admit(request, caller, scope);
+    return caller;
   }
 }
 
-function admit(request: Request & { user: Caller }, user: Caller, scope: Scope): true {
+function admit(request: Request & { user?: unknown; scope?: Scope }, user: Caller, scope: Scope): void {
   request.user = user;
+  request.scope = scope;
   setRequestUser(user.userId);
   if (user.allowedIps && !isWithin(user.allowedIps, plainAddress(request.ip))) throw new AddressNotAllowed();
   if (user.isBlocked) throw new UserBlocked();
   if (!user.scopes.includes(scope)) throw new NotEnoughPermissions(scope);
-  return true;
 }

@@ -16,9 +16,10 @@ import { TokensService } from './tokens.service';
     BearerStrategy,
     AccessCheck,
     ScopeCatalogue,
-    { provide: APP_GUARD, useClass: AccessGuard },
+    AccessGuard,
+    { provide: APP_GUARD, useExisting: AccessGuard },
     { provide: APP_GUARD, useClass: RequestBodyGuard },
   ],
-  exports: [TokensService, ScopeCatalogue],
+  exports: [TokensService, AccessGuard, ScopeCatalogue],
 })
 export class AuthModule {}

@@ -1,12 +1,13 @@
-import { Controller, Get, Inject, Param, Query } from '@nestjs/common';
+import { Controller, Get, Inject, Param, Query, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { CurrentUserId, Scopes } from '../auth';
+import { type AdmittedRequest, Scopes } from '../auth';
 import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
-import { CatalogService } from './catalog.service';
+import { CatalogService, type Offer, type Quote } from './catalog.service';
 import { CountryStock } from './dto/country-stock.dto';
 import { PriceQuery } from './dto/price.query';
 import { QuoteResponse } from './dto/quote-response.dto';
 import { VersionQuery } from './dto/version.query';
+import { RecalledAnswers } from './recalled-answers';
 
 const ApiVersionErrorResponse = () =>
   ApiValidationErrorResponse({
@@ -27,10 +28,13 @@ const ApiUnavailableResponse = () =>
 @ApiTags('Catalogue')
 @Controller()
 export class CatalogController {
-  constructor(@Inject(CatalogService) private readonly catalog: CatalogService) {}
+  constructor(
+    @Inject(CatalogService) private readonly catalog: CatalogService,
+    @Inject(RecalledAnswers) private readonly recalled: RecalledAnswers,
+  ) {}
 
   @Get('countries')
-  @Scopes('countries:read', { fromMemory: true })
+  @Scopes('countries:read')
   @ApiOperation({
     operationId: 'countries_countries_get',
     summary: 'Countries',
@@ -47,12 +51,13 @@ export class CatalogController {
   })
   @ApiVersionErrorResponse()
   @ApiUnavailableResponse()
-  countries(@Query() { version }: VersionQuery): Promise<readonly string[]> {
+  countries(@Req() request: AdmittedRequest, @Query() { version }: VersionQuery): Promise<readonly string[]> {
+    this.recalled.learn(request, () => this.catalog.recallCountries(version));
     return this.catalog.countries(version);
   }
 
   @Get('countries/:country/count')
-  @Scopes('countries:read', { fromMemory: true })
+  @Scopes('countries:read')
   @ApiOperation({
     operationId: 'count_countries__country__count_get',
     summary: 'Count',
@@ -62,16 +67,25 @@ export class CatalogController {
   @ApiOkResponse({ description: 'Successful Response', type: CountryStock })
   @ApiVersionErrorResponse()
   @ApiUnavailableResponse()
-  async count(@Param('country') country: string, @Query() { version }: VersionQuery): Promise<CountryStock> {
-    return {
+  async count(
+    @Req() request: AdmittedRequest,
+    @Param('country') country: string,
+    @Query() { version }: VersionQuery,
+  ): Promise<CountryStock> {
+    const toStock = (available: number): CountryStock => ({
       country: country.toLowerCase(),
       version,
-      available: await this.catalog.stock(country, version),
-    };
+      available,
+    });
+    this.recalled.learn(request, () => {
+      const available = this.catalog.recallStock(country, version);
+      return available === undefined ? undefined : toStock(available);
+    });
+    return toStock(await this.catalog.stock(country, version));
   }
 
   @Get('price')
-  @Scopes('price:read', { fromMemory: true })
+  @Scopes('price:read')
   @ApiOperation({
     operationId: 'price_price_get',
     summary: 'Price',
@@ -94,17 +108,19 @@ export class CatalogController {
     ctx: { le: 1000 },
   })
   @ApiUnavailableResponse()
-  async price(
-    @CurrentUserId() userId: number,
-    @Query() { count, period, version }: PriceQuery,
-  ): Promise<QuoteResponse> {
-    const { total, unitPrice } = await this.catalog.quote({ version, period, count }, userId);
-    return {
-      price_final: total.toString(),
-      price_single: unitPrice.toString(),
-      period,
-      count,
-      currency: 'RUB',
-    };
+  async price(@Req() request: AdmittedRequest, @Query() offer: PriceQuery): Promise<QuoteResponse> {
+    this.recalled.learn(request, (userId) => {
+      const quote = this.catalog.recallQuote(offer, userId);
+      return quote && toResponse(quote, offer);
+    });
+    return toResponse(await this.catalog.quote(offer, request.user.userId), offer);
   }
 }
+
+const toResponse = ({ total, unitPrice }: Quote, { period, count }: Offer): QuoteResponse => ({
+  price_final: total.toString(),
+  price_single: unitPrice.toString(),
+  period,
+  count,
+  currency: 'RUB',
+});

@@ -1,4 +1,5 @@
 import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Clock, Money, multiplyDecimal, stackOf, unitPriceWithMarkup } from '../common';
 import { CurrentMarkups, type Markup } from '../pricing';
 import {
@@ -54,6 +55,7 @@ export const PRICES = 'prices';
 const UNSUPPORTED = 'unsupported';
 /** Of prices that are in no table: anyone can ask for another one. */
 const MAX_EXACT_PRICES = 1000;
+const MAX_UNIT_PRICES = 1000;
 /** No order can be charged without the table when it is a minute old. From this age on it goes in the orders' line. */
 const TABLE_NEEDED_MS = 50_000;
 
@@ -68,6 +70,8 @@ export class CatalogService implements OnModuleDestroy {
   private readonly stocks: LocalCopy<number>;
   private readonly tables: LocalCopy<Prices>;
   private readonly exactPrices: LocalCopy<string>;
+  /** By all that they are computed from, which takes ten times as long. */
+  private readonly unitPrices = new LRUCache<string, Money>({ max: MAX_UNIT_PRICES });
   private readonly unwrittenSales = new Map<string, number>();
   private writing = Promise.resolve();
   private followedTo = 0;
@@ -97,6 +101,29 @@ export class CatalogService implements OnModuleDestroy {
   /** 0 for a country that is not on sale. @throws ServiceUnavailable */
   stock(country: string, version: IpVersion): Promise<number> {
     return this.stockFor('rest', country.toLowerCase(), version);
+  }
+
+  /** What {@link countries} says, when that is in memory and fresh. */
+  recallCountries(version: IpVersion): readonly string[] | undefined {
+    return this.countryLists.recall(countriesKey(version));
+  }
+
+  /** What {@link stock} says, when that is in memory and fresh. */
+  recallStock(country: string, version: IpVersion): number | undefined {
+    const code = country.toLowerCase();
+    if (this.recallCountries(version)?.includes(code) === false) return 0;
+    const key = stockKey(code, version);
+    const stock = this.stocks.recall(key);
+    return stock === undefined ? undefined : this.withoutUnwritten(key, stock);
+  }
+
+  /** What {@link quote} says, when there is one, and what it is made of is in memory and fresh. */
+  recallQuote(offer: Offer, userId: number): Quote | undefined {
+    const table = this.tables.recall(PRICES);
+    const providerPrice =
+      table && (tablePrice(table, offer) ?? this.exactPrices.recall(exactPriceKey(offer)));
+    if (providerPrice === undefined || providerPrice === UNSUPPORTED) return undefined;
+    return this.withMarkup(providerPrice, offer, { userId, country: null });
   }
 
   /** @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable */
@@ -183,6 +210,10 @@ export class CatalogService implements OnModuleDestroy {
         this.provider.stock(code, version, { priority: priorityOf(asker, ageMs) }),
       ),
     );
+    return this.withoutUnwritten(key, stock);
+  }
+
+  private withoutUnwritten(key: string, stock: number): number {
     return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
   }
 
@@ -221,20 +252,33 @@ export class CatalogService implements OnModuleDestroy {
   private async priced(offer: Offer, buyer: Buyer, lookUp: 'get' | 'getFresh'): Promise<Quote> {
     const providerPrice = await orUnavailable(this.providerPrice(offer, lookUp));
     if (providerPrice === UNSUPPORTED) throw new UnsupportedPeriod();
+    return this.withMarkup(providerPrice, offer, buyer);
+  }
+
+  private withMarkup(providerPrice: string, offer: Offer, buyer: Buyer): Quote {
     const markup = this.markups.of({ ...buyer, version: offer.version, period: offer.period });
-    const unitPrice = unitPriceWithMarkup(providerPrice, offer.count, markup.percent);
+    const unitPrice = this.unitPrice(providerPrice, offer.count, markup.percent);
     if (!unitPrice.isPositive()) throw new UnsupportedPeriod();
     return { unitPrice, total: unitPrice.times(offer.count), providerPrice, markup };
   }
 
+  private unitPrice(providerPrice: string, count: number, percent: string): Money {
+    const key = `${providerPrice} ${count} ${percent}`;
+    const known = this.unitPrices.get(key);
+    if (known) return known;
+    const unitPrice = unitPriceWithMarkup(providerPrice, count, percent);
+    this.unitPrices.set(key, unitPrice);
+    return unitPrice;
+  }
+
   private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh'): Promise<string> {
-    const { version, period, count } = offer;
     const table = await this.tables[lookUp](PRICES, (ageMs) =>
       this.fetchTable(ageMs < TABLE_NEEDED_MS ? 'price' : 'order'),
     );
-    const single = table[version]?.[period];
-    if (single !== undefined) return multiplyDecimal(single, count);
-    return this.exactPrices[lookUp](`price/${version}/${period}/${count}`, () => this.fetchExactPrice(offer));
+    return (
+      tablePrice(table, offer) ??
+      this.exactPrices[lookUp](exactPriceKey(offer), () => this.fetchExactPrice(offer))
+    );
   }
 
   private async fetchTable(priority: CallPriority): Promise<Prices> {
@@ -261,6 +305,14 @@ const priorityOf = (asker: CallPriority, ageMs: number): CallPriority =>
   ageMs === Infinity ? asker : 'rest';
 
 export const countriesKey = (version: IpVersion): string => `countries/${version}`;
+
+const exactPriceKey = ({ version, period, count }: Offer): string => `price/${version}/${period}/${count}`;
+
+/** Of all of them; undefined when it is in no table. */
+function tablePrice(table: Prices, { version, period, count }: Offer): string | undefined {
+  const single = table[version]?.[period];
+  return single === undefined ? undefined : multiplyDecimal(single, count);
+}
 
 const stockKey = (code: string, version: IpVersion): string => `stock/${version}/${code}`;
 

@@ -24,7 +24,7 @@ interface Entry<Value> {
   readonly fetchedAt: number;
   readonly changedAt: number;
   /** By this process. */
-  wanted?: { readonly atMs: number; readonly ask: Ask<Value> };
+  wanted?: { atMs: number; readonly ask: Ask<Value> };
   failedAtMs: number;
 }
 
@@ -72,6 +72,16 @@ export class LocalCopy<Value> {
     if (this.ageMs(entry) < FRESH_MS) return entry.value;
     await this.refreshPatiently(key, entry, ask);
     return (this.entries.get(key) ?? entry).value;
+  }
+
+  /** What {@link get} would say at once; undefined when it would ask, or was never asked for it. */
+  recall(key: string): Value | undefined {
+    const entry = this.entries.get(key);
+    if (!entry?.wanted) return undefined;
+    const now = this.nowMs();
+    if (now - entry.fetchedAtMs >= FRESH_MS) return undefined;
+    entry.wanted.atMs = now;
+    return entry.value;
   }
 
   /** A fresh value, or the refresh's error. */
