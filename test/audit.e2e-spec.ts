@@ -195,7 +195,8 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   'proxies-belong-to-the-orders-user': async (books) => {
     const [userId, owner] = [await books.user(), await books.user()];
     const purchase = await books.order(userId, { state: 'completed' });
-    const given = await books.proxy(owner, purchase);
+    const given = await books.proxy(userId, purchase);
+    await books.tamper('UPDATE proxies SET user_id = $2 WHERE id = $1', given, owner);
     const owned = await books.proxy(owner, await books.order(owner, { state: 'completed' }));
     const prolongation = await books.order(userId, {
       kind: 'prolongation',

@@ -165,14 +165,6 @@ describe('What was answered of proxies before', () => {
     expect((await ask(user, '/proxies/export')).text).toBe(long.text);
   });
 
-  it('cannot belong to a user who does not exist', async () => {
-    const user = await service.createUser();
-    await insert(user, 2);
-    await expect(
-      service.dataSource.query('UPDATE proxies SET user_id = 999999999 WHERE user_id = $1', [user.id]),
-    ).rejects.toMatchObject({ driverError: { code: '23503', constraint: 'proxies_user_id_fkey' } });
-  });
-
   it('is made once for all who ask at the same time', async () => {
     const user = await service.createUser();
     await insert(user, 50);

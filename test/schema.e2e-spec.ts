@@ -137,11 +137,16 @@ describe('The database', () => {
     return row?.id ?? 0;
   }
 
-  async function insertProxy(): Promise<number> {
+  async function insertProxy({
+    orderId,
+    actionId,
+  }: { orderId?: number; actionId?: number } = {}): Promise<number> {
     const [row] = await dataSource.query<{ id: number }[]>(
-      `INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version)
-       VALUES ($1, $2, 'test', gen_random_uuid(), 'host', '1', 'login', 'password', 'http', 'ru', '6') RETURNING id`,
-      [userId, await insertOrder()],
+      `INSERT INTO proxies (user_id, order_id, assigned_action_id, tag, provider, provider_proxy_id, host, port, login, password,
+                            proxy_type, country, version)
+       VALUES ($1, $2, $3::bigint, CASE WHEN $3 IS NOT NULL THEN 'tag' END, 'test', gen_random_uuid(), 'host', '1', 'login', 'password',
+               'http', 'ru', '6') RETURNING id`,
+      [userId, orderId ?? (await insertOrder()), actionId ?? null],
     );
     return row?.id ?? 0;
   }
@@ -354,6 +359,21 @@ describe('The database', () => {
       [id],
     );
     await expect(copy).rejects.toThrow('proxies_provider_proxy_id_key');
+  });
+
+  it('has an order of its user to a proxy, for good', async () => {
+    const orderId = await insertOrder();
+    const id = await insertProxy({ orderId });
+    await expect(insertProxy({ orderId: 999_999_999 })).rejects.toThrow('order that does not exist');
+    await expect(insertProxy({ orderId, actionId: 999_999_999 })).rejects.toThrow('nothing that staff did');
+    userId = await insertUser();
+    await expect(insertProxy({ orderId })).rejects.toMatchObject({
+      driverError: { code: '23503', constraint: 'proxies_order_id_fkey' },
+    });
+    for (const column of ['user_id', 'order_id', 'assigned_action_id'])
+      await expect(dataSource.query(`UPDATE proxies SET ${column} = 1 WHERE id = $1`, [id])).rejects.toThrow(
+        'a proxy stays with its order',
+      );
   });
 
   it('makes every commit durable and bounds every statement, lock and idle transaction', async () => {

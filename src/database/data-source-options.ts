@@ -8,6 +8,7 @@ import { StaffOrders1764500000000 } from './migrations/1764500000000-staff-order
 import { SalesDays1764600000000 } from './migrations/1764600000000-sales-days';
 import { Revisions1764700000000 } from './migrations/1764700000000-revisions';
 import { TokenChanges1764800000000 } from './migrations/1764800000000-token-changes';
+import { ProxyReferences1764900000000 } from './migrations/1764900000000-proxy-references';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -20,6 +21,7 @@ export const migrations = [
   SalesDays1764600000000,
   Revisions1764700000000,
   TokenChanges1764800000000,
+  ProxyReferences1764900000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

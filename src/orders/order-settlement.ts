@@ -97,8 +97,8 @@ export class OrderSettlement {
            FROM jsonb_to_recordset($2::jsonb) AS given (
              place integer, provider_proxy_id text, host text, port text, login text, password text,
              date_start timestamptz, date_end timestamptz)
-          WHERE NOT EXISTS (SELECT FROM proxies JOIN orders ON orders.id = proxies.order_id
-                             WHERE orders.group_id = $1 AND proxies.provider_proxy_id = given.provider_proxy_id)
+          WHERE provider_proxy_id <> ALL (ARRAY(
+                  SELECT provider_proxy_id FROM proxies WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE group_id = $1))))
           ORDER BY place
        ),
        handed AS MATERIALIZED (

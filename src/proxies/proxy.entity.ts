@@ -3,7 +3,6 @@ import {
   Column,
   CreateDateColumn,
   Entity,
-  ForeignKey,
   Index,
   PrimaryGeneratedColumn,
   Unique,
@@ -24,13 +23,12 @@ export class Proxy {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
 
-  /** Checked by the trigger that counts changes. */
+  /** That of the order. What a proxy refers to is checked by a trigger, once a statement. */
   @Column({ type: 'bigint' })
   userId!: number;
 
   /** The purchase that it came with. */
   @Column({ type: 'bigint' })
-  @ForeignKey('Order')
   orderId!: number;
 
   @Column({ type: 'text' })
@@ -46,7 +44,6 @@ export class Proxy {
 
   /** What staff did to hand it over, beyond what its order was charged for. */
   @Column({ type: 'bigint', nullable: true })
-  @ForeignKey('StaffAction')
   assignedActionId!: number | null;
 
   @Column({ type: 'text' })
