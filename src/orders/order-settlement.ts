@@ -89,14 +89,13 @@ export class OrderSettlement {
       `WITH member AS MATERIALIZED (
          SELECT id, count, sum(count) OVER (ORDER BY id) AS last
            FROM (SELECT id, count FROM orders
-                  WHERE group_id = $1 AND state IN ${POSSIBLY_BOUGHT} AND id = ANY (coalesce($5::bigint[], ARRAY[id]))
+                  WHERE group_id = $1 AND state IN ${POSSIBLY_BOUGHT} AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
                   ORDER BY id FOR UPDATE) AS open
        ),
        brought AS (
          SELECT row_number() OVER (ORDER BY place) AS place, provider_proxy_id, host, port, login, password, date_start, date_end
-           FROM jsonb_to_recordset($2::jsonb) AS given (
-             place integer, provider_proxy_id text, host text, port text, login text, password text,
-             date_start timestamptz, date_end timestamptz)
+           FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::timestamptz[], $11::timestamptz[])
+             WITH ORDINALITY AS given (provider_proxy_id, host, port, login, password, date_start, date_end, place)
           WHERE provider_proxy_id <> ALL (ARRAY(
                   SELECT provider_proxy_id FROM proxies WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE group_id = $1))))
           ORDER BY place
@@ -109,8 +108,8 @@ export class OrderSettlement {
        share AS (
          SELECT member.id AS order_id, count(handed.id) AS size,
                 -- By the running total, so that the shares add up to the whole.
-                round($4::numeric * least(last, total.size) / nullif(total.size, 0), 4)
-                  - round($4::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4) AS charge
+                round($3::numeric * least(last, total.size) / nullif(total.size, 0), 4)
+                  - round($3::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4) AS charge
            FROM member CROSS JOIN total
            LEFT JOIN handed ON handed.order_id = member.id
           GROUP BY member.id, member.count, last, total.size
@@ -120,7 +119,7 @@ export class OrderSettlement {
             SET state = CASE size WHEN count THEN 'completed' WHEN 0 THEN 'refunded' ELSE 'partial' END,
                 captured = unit_price * size, released = held - unit_price * size, closed_at = now(),
                 failure = CASE size WHEN 0 THEN 'out-of-stock' ELSE failure END,
-                provider_order_id = $3,
+                provider_order_id = $2,
                 provider_charge = coalesce(share.charge, round(provider_price * size / count, 4)),
                 -- For who asks again.
                 answer = CASE WHEN idempotency_key IS NOT NULL THEN
@@ -150,21 +149,17 @@ export class OrderSettlement {
        SELECT id FROM closed ORDER BY id`,
       [
         groupId,
-        JSON.stringify(
-          proxies.map((proxy, place) => ({
-            place,
-            provider_proxy_id: proxy.id,
-            host: proxy.host,
-            port: proxy.port,
-            login: proxy.login,
-            password: proxy.password,
-            date_start: proxy.dateStart,
-            date_end: proxy.dateEnd,
-          })),
-        ),
         providerOrderId,
         charge,
         only ?? null,
+        // As arrays they are read in half the time of JSON.
+        proxies.map(({ id }) => id),
+        proxies.map(({ host }) => host),
+        proxies.map(({ port }) => port),
+        proxies.map(({ login }) => login),
+        proxies.map(({ password }) => password),
+        proxies.map(({ dateStart }) => dateStart?.toISOString()),
+        proxies.map(({ dateEnd }) => dateEnd?.toISOString()),
       ],
     );
     return closed.map(({ id }) => id);

@@ -14,7 +14,8 @@ import { answers, envelope, refusals, type Px6Method } from './px6-answers';
 
 interface RawAnswer {
   readonly status: number;
-  readonly text: string;
+  /** Undefined when it is none. */
+  readonly json: unknown;
 }
 
 export interface Px6CallOptions extends ProviderCallOptions {
@@ -31,10 +32,14 @@ const TOO_MANY_CALLS: readonly number[] = [429, 503];
 /** Fields of an answer that are the customer's secrets. */
 const SECRET_FIELDS = new Set(['user', 'pass']);
 
-const withoutSecrets = (json: unknown): unknown =>
-  json === undefined
-    ? null
-    : JSON.parse(JSON.stringify(json, (key, value: unknown) => (SECRET_FIELDS.has(key) ? undefined : value)));
+function withoutSecrets(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(withoutSecrets);
+  if (typeof json !== 'object' || json === null) return json;
+  const rest: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(json))
+    if (!SECRET_FIELDS.has(name)) rest[name] = withoutSecrets(value);
+  return rest;
+}
 
 function parseJson(text: string): unknown {
   try {
@@ -76,7 +81,7 @@ export class Px6Client {
     try {
       raw = await this.send(method, parameters, deadline, options);
       const answer = this.read(method, raw);
-      report({ outcome: 'done', httpStatus: raw.status, answer: withoutSecrets(parseJson(raw.text)) });
+      report({ outcome: 'done', httpStatus: raw.status, answer: withoutSecrets(raw.json) ?? null });
       return answer;
     } catch (error) {
       const outcome =
@@ -88,7 +93,7 @@ export class Px6Client {
       report({
         outcome,
         httpStatus: raw?.status ?? null,
-        answer: withoutSecrets(parseJson(raw?.text ?? '')) ?? messageOf(error),
+        answer: withoutSecrets(raw?.json) ?? messageOf(error),
       });
       throw error;
     }
@@ -112,7 +117,7 @@ export class Px6Client {
           signal: AbortSignal.timeout(Math.ceil(deadline.remainingMs())),
         }),
       );
-      return { status: response.status, text: response.data };
+      return { status: response.status, json: parseJson(response.data) };
     } catch (error) {
       // The error of axios holds the request, and with it the key: its code is all that goes on.
       const code = (error as { code?: unknown }).code;
@@ -126,14 +131,13 @@ export class Px6Client {
 
   private read<Method extends Px6Method>(
     method: Method,
-    { status, text }: RawAnswer,
+    { status, json }: RawAnswer,
   ): z.output<(typeof answers)[Method]> {
     if (TOO_MANY_CALLS.includes(status)) {
       this.rate.holdBack();
       throw new TooManyCalls(`${method} was answered ${status}`, status === 429);
     }
     if (status >= 500) throw new ProviderOutcomeUnknown(`${method} was answered ${status}`);
-    const json = parseJson(text);
     const said = envelope.safeParse(json);
     if (!said.success)
       throw new ProviderOutcomeUnknown(`${method} was answered ${status} without the expected JSON`);

@@ -73,7 +73,8 @@ export class ProxyOut {
 }
 
 /** UTC, to the second: the provider's times are whole seconds. */
-const isoSeconds = (date: Date | null): string | null => date && date.toISOString().replace(/\.\d{3}Z$/, 'Z');
+const isoSeconds = (date: Date | null): string | null =>
+  date && `${date.toISOString().slice(0, -'.000Z'.length)}Z`;
 
 /** What of a proxy is needed to show it. */
 export type ProxyFacts = Pick<
