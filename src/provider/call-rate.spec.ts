@@ -104,6 +104,25 @@ describe('CallRate', () => {
     await expect(rate.waitForTurn('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
+  it('hears of a place that comes back between the database’s answer and the wait that it told of', async () => {
+    const rate = createRate(1, 60_000);
+    const turn = await rate.waitForTurn('order', 0);
+    const createQueryRunner = dataSource.createQueryRunner.bind(dataSource);
+    const asking = jest.spyOn(dataSource, 'createQueryRunner').mockImplementationOnce(() => {
+      const runner = createQueryRunner();
+      const query = runner.query.bind(runner);
+      return Object.assign(runner, {
+        query: async (statement: string, parameters?: unknown[]) => {
+          const answer: unknown = await query(statement, parameters);
+          await turn.giveBack();
+          return answer;
+        },
+      });
+    });
+    await rate.waitForTurn('order', 5000);
+    asking.mockRestore();
+  });
+
   it('forgets who gave up, so that they stand in nobody’s way', async () => {
     const [one, other] = createRates(1, 400);
     await one.waitForTurn('rest', 0);

@@ -56,6 +56,8 @@ export class CallRate {
   /** The highest priority that the database knows to be waiting here, as it is numbered there. */
   private askedFor = Infinity;
   private endPause: () => void = () => undefined;
+  /** How often there was a reason to ask again. */
+  private wakeUps = 0;
   private hasFailed = false;
   private heldBack: Promise<void> = Promise.resolve();
 
@@ -78,7 +80,7 @@ export class CallRate {
       const timer = setTimeout(
         () => {
           queue.splice(queue.indexOf(admit), 1);
-          if (this.highest() === Infinity) this.endPause();
+          if (this.highest() === Infinity) this.wake();
           reject(new NoTurnInTime());
         },
         Math.max(maxWaitMs, SHORTEST_WAIT_MS),
@@ -90,7 +92,7 @@ export class CallRate {
       if (goesFirst) queue.unshift(admit);
       else queue.push(admit);
       if (!this.isAsking) void this.askWhileWaiting();
-      else if (this.highest() < this.askedFor) this.endPause();
+      else if (this.highest() < this.askedFor) this.wake();
     });
   }
 
@@ -112,9 +114,10 @@ export class CallRate {
     this.isAsking = true;
     for (;;) {
       if (this.highest() < Infinity) {
+        const { wakeUps } = this;
         const pauseMs = await this.ask();
-        // Something of a higher priority may have joined meanwhile, which the database does not know of yet.
-        if (pauseMs > 0 && this.highest() >= this.askedFor) await this.pause(pauseMs);
+        // Something of a higher priority may have joined meanwhile, or a place come back, which the answer does not know of.
+        if (pauseMs > 0 && wakeUps === this.wakeUps) await this.pause(pauseMs);
       } else if (this.askedFor < Infinity) {
         await this.withdraw();
       } else {
@@ -190,7 +193,7 @@ export class CallRate {
           WHERE provider = $1`,
         [this.provider, grantedAt, priority],
       );
-      this.endPause();
+      this.wake();
     };
     const admit = until.hasPassed() ? undefined : this.nextOf(CALL_PRIORITIES[(priority ?? 0) - 1]);
     if (admit) admit({ until, giveBack });
@@ -211,6 +214,11 @@ export class CallRate {
 
   private highest(): number {
     return this.wanted()[0] ?? Infinity;
+  }
+
+  private wake(): void {
+    this.wakeUps += 1;
+    this.endPause();
   }
 
   private pause(durationMs: number): Promise<void> {
