@@ -43,13 +43,20 @@ export class Notifications {
   /** Connects where needed, and asks for a sign of life. To be called several times a second. @throws Error of pg */
   async keepUp(): Promise<void> {
     if (this.isClosed || performance.now() < this.restUntilMs) return;
-    const client = (this.client ??= await this.listen());
+    const client = this.client ?? (await this.listen());
+    if (this.isClosed) {
+      // Meanwhile. An open connection would keep the process from ending.
+      await client.end();
+      return;
+    }
+    this.client = client;
     const { count } = this;
     const askedAtMs = performance.now();
     try {
       // What was committed before has been heard when it is answered.
       await this.ask(client, this.hasLock ? 'SELECT' : `SELECT pg_advisory_lock_shared(${this.lock})`);
     } catch (error) {
+      if (this.isClosed) return;
       this.drop(client);
       throw error;
     }
