@@ -249,12 +249,15 @@ async function readersAsking({ cast }: Kit, proxies: number, path: string): Prom
   return (await cast.readersWith(proxies)).map(get(path));
 }
 
-/** A day's thousand requests, shuffled, the same way each time. */
+/** So many that a proxy's prolongation is over long before its next. */
+const DAYS = 10;
+
+/** Some days' requests, shuffled, the same way each time. */
 export async function dayRequests(kit: Kit): Promise<RequestText[]> {
   const requests: RequestText[] = [];
   for (const [share, what] of DAY) {
     const some = await MIX[what](kit);
-    for (let n = 0; n < share; n += 1) requests.push(some[n % some.length] as RequestText);
+    for (let n = 0; n < DAYS * share; n += 1) requests.push(some[n % some.length] as RequestText);
   }
   return shuffled(requests);
 }
