@@ -114,4 +114,18 @@ describe('What the catalogue told before', () => {
     expect((await ask(user, '/countries')).status).toBe(200);
     expect(await service.control.getCalls('getcountry')).toHaveLength(1);
   });
+
+  it('is stock only while it is known what is on sale', async () => {
+    const path = '/countries/us/count?version=4';
+    await ask(await rememberedUser(), '/countries?version=4');
+    service.clock.advanceSeconds(30);
+    // Whose token is remembered still when the list is a minute old.
+    const user = await rememberedUser();
+    await ask(user, path);
+    await recalled(user, path);
+    await service.control.clearCalls();
+    service.clock.advanceSeconds(31);
+    expect((await ask(user, path)).status).toBe(200);
+    expect(await service.control.getCalls('getcountry')).not.toEqual([]);
+  });
 });

@@ -111,7 +111,9 @@ export class CatalogService implements OnModuleDestroy {
   /** What {@link stock} says, when that is in memory and fresh. */
   recallStock(country: string, version: IpVersion): number | undefined {
     const code = country.toLowerCase();
-    if (this.recallCountries(version)?.includes(code) === false) return 0;
+    const countries = this.recallCountries(version);
+    if (!countries) return undefined;
+    if (!countries.includes(code)) return 0;
     const key = stockKey(code, version);
     const stock = this.stocks.recall(key);
     return stock === undefined ? undefined : this.withoutUnwritten(key, stock);
