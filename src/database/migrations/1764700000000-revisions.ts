@@ -16,6 +16,7 @@ export class Revisions1764700000000 implements MigrationInterface {
       CREATE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
       DECLARE
         concerned bigint[];
+        changed bigint;
       BEGIN
         IF TG_OP = 'UPDATE' THEN
           -- What the user does not see, the flag for staff for one, is no change.
@@ -29,6 +30,10 @@ export class Revisions1764700000000 implements MigrationInterface {
         END IF;
         UPDATE users SET proxies_revision = proxies_revision + 1
          WHERE id IN (SELECT id FROM users WHERE id = ANY (concerned) ORDER BY id FOR NO KEY UPDATE);
+        GET DIAGNOSTICS changed = ROW_COUNT;
+        IF changed <> coalesce(cardinality(concerned), 0) THEN
+          RAISE foreign_key_violation USING MESSAGE = 'a proxy of a user who does not exist', CONSTRAINT = 'proxies_user_id_fkey';
+        END IF;
         RETURN NULL;
       END $$;
       CREATE TRIGGER proxies_count_arrivals AFTER INSERT ON proxies
@@ -40,11 +45,15 @@ export class Revisions1764700000000 implements MigrationInterface {
       CREATE TRIGGER proxies_count_changes AFTER UPDATE ON proxies
         REFERENCING OLD TABLE AS was NEW TABLE AS is_now
         FOR EACH STATEMENT EXECUTE FUNCTION count_proxies_change();
+
+      -- The trigger finds that a user does not exist once a statement, this row by row. Who has proxies has orders, and stays.
+      ALTER TABLE proxies DROP CONSTRAINT proxies_user_id_fkey;
     `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
+      ALTER TABLE proxies ADD CONSTRAINT proxies_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id);
       DROP TRIGGER proxies_count_changes ON proxies;
       DROP TRIGGER proxies_count_departures ON proxies;
       DROP TRIGGER proxies_count_arrivals ON proxies;

@@ -37,7 +37,6 @@ export class ProxyReferences1764900000000 implements MigrationInterface {
         FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
 
       ALTER TABLE proxies
-        DROP CONSTRAINT proxies_user_id_fkey,
         DROP CONSTRAINT proxies_order_id_fkey,
         DROP CONSTRAINT proxies_assigned_action_id_fkey;
     `);
@@ -46,7 +45,6 @@ export class ProxyReferences1764900000000 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
       ALTER TABLE proxies
-        ADD CONSTRAINT proxies_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id),
         ADD CONSTRAINT proxies_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders (id),
         ADD CONSTRAINT proxies_assigned_action_id_fkey FOREIGN KEY (assigned_action_id) REFERENCES staff_actions (id);
       DROP TRIGGER proxies_keep_references ON proxies;
