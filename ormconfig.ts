@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm';
 import { readEnvironment } from './src/config';
 import { dataSourceOptions } from './src/database';
-import { entities } from './src/entities';
+import { entities } from './src/globals.module';
 
 /** For the TypeORM command line: `DATABASE_URL=… npx typeorm -d dist/ormconfig.js migration:show`. */
 export default new DataSource({

@@ -15,7 +15,7 @@ import { Stage } from './support/stage';
 /** The most that one purchase holds. */
 const BATCH_SIZE = 1000;
 const BUYERS = 4;
-/** Proxies that the upstream moves, withdraws, or ends. */
+/** Proxies that the provider moves, withdraws, or ends. */
 const CHANGED = 1000;
 /** A replica asks after a tenth of it whether its job is due, and the job is to end within it. */
 const INTERVAL_SECONDS = 300;
@@ -154,9 +154,9 @@ async function main(): Promise<void> {
 
     const empty = await startSandbox({ rateLimitPerSecond: null });
     try {
-      const upstream = { PX6_BASE_URL: empty.baseUrl, PX6_API_KEY: empty.apiKey };
-      rows.push(await measure(stage, 'sweep', 'sweep: nothing is listed', upstream));
-      rows.push(await measure(stage, 'sweep', 'sweep: nothing is listed again', upstream));
+      const provider = { PX6_BASE_URL: empty.baseUrl, PX6_API_KEY: empty.apiKey };
+      rows.push(await measure(stage, 'sweep', 'sweep: nothing is listed', provider));
+      rows.push(await measure(stage, 'sweep', 'sweep: nothing is listed again', provider));
     } finally {
       await empty.close();
     }

@@ -2,19 +2,19 @@ import 'reflect-metadata';
 import { parseArgs } from 'node:util';
 import { readEnvironment } from '../src/config';
 import { migrate } from '../src/database';
-import { failureLine } from '../src/failure-line';
-import { acquireResources } from '../src/resources';
+import { failureLine } from '../src/common/failure-line';
+import { acquireResources } from '../src/local';
 import { showProgress } from './support/progress';
 import { type SeedOptions, seedDatabase } from './support/seeding';
 
 /**
  * Fills the service's database, or another, with believable users, orders, proxies and books:
- * `node dist/bench/seed.js --users 1000000 --proxies 10000000`. The upstream knows nothing of these proxies: a sweep would call them
+ * `node dist/bench/seed.js --users 1000000 --proxies 10000000`. The provider knows nothing of these proxies: a sweep would call them
  * withdrawn, so give a service on such a database a long SWEEP_INTERVAL_SECONDS.
  */
 
 const MEGABYTE = 1024 * 1024;
-const NO_UPSTREAM = { upstream: false };
+const NO_PROVIDER = { upstream: false };
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
@@ -61,10 +61,10 @@ function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOpt
 
 async function main(): Promise<void> {
   const { databaseUrl, seeding } = readOptions();
-  const environment = readEnvironment(undefined, NO_UPSTREAM);
+  const environment = readEnvironment(undefined, NO_PROVIDER);
   const resources = await acquireResources(
     { ...environment, databaseUrl: databaseUrl ?? environment.databaseUrl },
-    NO_UPSTREAM,
+    NO_PROVIDER,
     progress,
   );
   try {

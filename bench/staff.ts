@@ -6,7 +6,7 @@ import { createApplication } from '../src/application';
 import { ALL_STAFF_SCOPES, TokensService } from '../src/auth';
 import { readEnvironment } from '../src/config';
 import { migrate, queryRows } from '../src/database';
-import { failureLine } from '../src/failure-line';
+import { failureLine } from '../src/common/failure-line';
 import { UsersService } from '../src/users';
 import { markdownTable, milliseconds } from './support/markdown';
 import { fillForStaff } from './support/staff-load';
@@ -22,7 +22,7 @@ const REQUESTS = 20;
 const LOG_LINES = 3_000_000;
 const BUSY_ORDERS = 300_000;
 
-/** An upstream that is not there: nothing is to be done about the orders of a seeded database. */
+/** A provider that is not there: nothing is to be done about the orders of a seeded database. */
 const QUIET = {
   PX6_API_KEY: 'none',
   PX6_BASE_URL: 'http://127.0.0.1:1',

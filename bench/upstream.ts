@@ -29,11 +29,11 @@ const READ_PATHS = ['/countries', '/countries/ru/count', '/price?count=1&period=
 const MIXED_COUNTRIES = ['ru', 'us', 'de', 'nl'];
 const MIXED_PERIODS = [7, 14, 30];
 const LONE_ORDERS = 3;
-/** For whatever came before to be over: the upstream counts calls by the second. */
+/** For whatever came before to be over: the provider counts calls by the second. */
 const IDLE_MS = 3000;
 
 const REFUSALS_MEASURED = 50;
-/** Slower than this, an answer has waited for the upstream. */
+/** Slower than this, an answer has waited for the provider. */
 const AT_ONCE_MS = 500;
 const OPENING_ROUNDS = 5;
 /** Short, because purchases whose outcome is unknown come with it, and are to be settled before the audit. */
@@ -163,7 +163,7 @@ class UpstreamBench {
       `${await this.stage.describe()}.`,
       '',
       `${this.options.users} users, each with one order after the other, on ${this.options.replicas} replicas for ${this.options.seconds} s after ` +
-        `${this.options.warmupSeconds} s of warming up. A purchase and a prolongation take the upstream ${seconds(this.options.latencyMs)}; it allows ` +
+        `${this.options.warmupSeconds} s of warming up. A purchase and a prolongation take the provider ${seconds(this.options.latencyMs)}; it allows ` +
         `${CALLS_PER_SECOND} calls a second. An order waits for its turn for ${seconds(PURCHASE_WAIT_MS)}; one that is answered 503 is sent again ` +
         `after \`Retry-After\`. Apart: ORDERS_PER_CALL=1. Together: ORDERS_PER_CALL=${ORDERS_PER_CALL}.`,
       '',
@@ -182,7 +182,7 @@ class UpstreamBench {
       '',
       readTable(reads),
       '',
-      `An order alone on an idle service, beyond the upstream's ${seconds(this.options.latencyMs)}; and a refusal while the breaker is open:`,
+      `An order alone on an idle service, beyond the provider's ${seconds(this.options.latencyMs)}; and a refusal while the breaker is open:`,
       '',
       markdownTable(
         ['', 'measured', 'median', 'most'],
@@ -194,13 +194,13 @@ class UpstreamBench {
       fairnessTable(together.fairness, this.options.latencyMs),
       '',
       this.problems.length === 0
-        ? 'After each scenario the audit of the books against the upstream found nothing.'
+        ? 'After each scenario the audit of the books against the provider found nothing.'
         : ['**Not as it must be:**', '', ...this.problems.map((problem) => `- ${problem}`)].join('\n'),
       '',
     ].join('\n');
   }
 
-  /** Enough of everything at the upstream, before anybody keeps a copy of what it has. */
+  /** Enough of everything at the provider, before anybody keeps a copy of what it has. */
   private async stock(): Promise<void> {
     const { control, wire } = this.stage;
     const listCountries = async (version: '6' | '4'): Promise<string[]> => {
@@ -340,7 +340,7 @@ class UpstreamBench {
     };
   }
 
-  /** Gives what each order took beyond the upstream's own time. */
+  /** Gives what each order took beyond the provider's own time. */
   private async orderAlone({ chooseBaseUrl }: Replicas): Promise<number[]> {
     const attempts: Attempt[] = [];
     for (const customer of await this.stage.createCustomers(LONE_ORDERS)) {
@@ -429,7 +429,7 @@ function inTurn(kinds: readonly Kind[]): () => Kind {
   };
 }
 
-/** The status of an answer that has not waited for the upstream; null of one that has. */
+/** The status of an answer that has not waited for the provider; null of one that has. */
 async function tookAtOnce(attempt: Promise<Attempt>): Promise<number | null> {
   const { status, sentAtMs, answeredAtMs } = await attempt;
   return answeredAtMs - sentAtMs < AT_ONCE_MS ? status : null;
@@ -444,9 +444,9 @@ function timesRow(title: string, timesMs: readonly number[]): string[] {
   ];
 }
 
-function fairnessTable({ once, busy }: Fairness, upstreamMs: number): string {
+function fairnessTable({ once, busy }: Fairness, providerMs: number): string {
   const row = (title: string, attempts: readonly Attempt[]): string[] => {
-    const waits = waitsMs(attempts, upstreamMs);
+    const waits = waitsMs(attempts, providerMs);
     const refused = attempts.filter(({ status }) => status === 503).length;
     return [
       title,
@@ -482,7 +482,7 @@ async function main(): Promise<void> {
     const report = await Promise.race([bench.run(), interrupted]);
     process.stdout.write(report);
     await mkdir(RESULTS, { recursive: true });
-    await writeFile(join(RESULTS, 'upstream.md'), report);
+    await writeFile(join(RESULTS, 'provider.md'), report);
     process.exitCode = bench.problems.length === 0 ? 0 : 1;
   } finally {
     await stage.close();

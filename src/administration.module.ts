@@ -1,10 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AuditModule } from './audit';
+import { IntegrityModule } from './integrity';
 import { AuthModule } from './auth';
 import { PricePreviewModule } from './catalog';
 import type { AppConfig } from './config';
-import { DatabaseModule } from './database';
-import { entities } from './entities';
 import { GlobalsModule } from './globals.module';
 import { LedgerModule } from './ledger';
 import { PricingModule } from './pricing';
@@ -13,7 +11,7 @@ import { StaffModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
-/** Users, tokens and balances without HTTP, catalogue and orders: what the command line needs, and quick to start. */
+/** Users, tokens and balances without HTTP, catalog and orders: what the command line needs, and quick to start. */
 @Module({})
 export class AdministrationModule {
   static with(config: AppConfig): DynamicModule {
@@ -21,11 +19,10 @@ export class AdministrationModule {
       module: AdministrationModule,
       imports: [
         GlobalsModule.with(config),
-        DatabaseModule.with(entities),
         AuthModule,
         UsersModule,
         LedgerModule,
-        AuditModule,
+        IntegrityModule,
         StatusModule,
         PricingModule,
         PricePreviewModule,

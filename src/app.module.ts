@@ -1,11 +1,9 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AuditModule } from './audit';
+import { IntegrityModule } from './integrity';
 import { AuthJobsModule, AuthModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, JobsModule } from './common';
 import type { AppConfig } from './config';
-import { DatabaseModule } from './database';
-import { entities } from './entities';
 import { GlobalsModule } from './globals.module';
 import { HealthModule } from './health';
 import { LedgerModule } from './ledger';
@@ -25,7 +23,6 @@ export class AppModule {
       imports: [
         GlobalsModule.with(config, clock),
         JobsModule,
-        DatabaseModule.with(entities),
         AuthModule,
         AuthJobsModule,
         UsersModule,
@@ -33,7 +30,7 @@ export class AppModule {
         CatalogModule,
         ProxiesModule,
         OrdersModule,
-        AuditModule,
+        IntegrityModule,
         SalesJobsModule,
         StatusJobsModule,
         StaffModule,

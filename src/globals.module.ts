@@ -1,6 +1,30 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
+import { DatabaseModule } from './database';
+import { ApiToken, TokenSpending } from './auth';
+import { Account, LedgerEntry } from './ledger';
+import { Order, Orphan, ProviderCall } from './orders';
+import { DefaultMarkup, PriceRule } from './pricing';
+import { Proxy } from './proxies';
+import { StaffAction } from './staff';
+import { User } from './users';
+
+/** Every entity of the service: for the running application, the TypeORM command line, and the test of the schema against them. */
+export const entities = [
+  Account,
+  ApiToken,
+  DefaultMarkup,
+  LedgerEntry,
+  Order,
+  Orphan,
+  PriceRule,
+  Proxy,
+  StaffAction,
+  TokenSpending,
+  ProviderCall,
+  User,
+];
 
 /** What every module may ask for. */
 @Module({})
@@ -9,6 +33,7 @@ export class GlobalsModule {
     return {
       module: GlobalsModule,
       global: true,
+      imports: [DatabaseModule.with(entities)],
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useValue: clock },

@@ -4,9 +4,8 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application';
 import { EnvironmentError, readEnvironment } from './config';
 import { migrate } from './database';
-import { provideDemo, tour } from './demo';
-import { failureLine } from './failure-line';
-import { acquireResources } from './resources';
+import { failureLine } from './common';
+import { acquireResources, provideDemo, tour } from './local';
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -69,7 +69,7 @@ describe('the stored flags of proxies', () => {
     expect((await stored()).get(id)?.active).toBe(true);
   });
 
-  it('are not given back to what the upstream has withdrawn', async () => {
+  it('are not given back to what the provider has withdrawn', async () => {
     const [id = 0] = await insert(1, { active: false, endsInSeconds: 3600 });
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now()');
     expect(await refresh()).toEqual({ ended: 0, restored: 0 });

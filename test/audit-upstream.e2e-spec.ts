@@ -1,9 +1,9 @@
-import { AuditService } from '../src/audit';
+import { IntegrityService } from '../src/integrity';
 import { WireClient } from '../src/sandbox';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-describe('an audit against the upstream', () => {
+describe('an audit against the provider', () => {
   let service: TestService;
   let user: TestUser;
 
@@ -16,7 +16,7 @@ describe('an audit against the upstream', () => {
   afterEach(() => service.close());
 
   async function broken(): Promise<Record<string, readonly unknown[]>> {
-    const { ok, checks } = await service.app.get(AuditService).run({ upstream: true });
+    const { ok, checks } = await service.app.get(IntegrityService).run({ upstream: true });
     const found = checks.filter(({ violations }) => violations > 0);
     expect(ok).toBe(found.length === 0);
     return Object.fromEntries(found.map(({ name, rows }) => [name, rows]));
@@ -36,7 +36,7 @@ describe('an audit against the upstream', () => {
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     await stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
     expect(await broken()).toEqual({
-      'upstream-proxies-have-an-order-or-are-known-orphans': [{ provider_proxy_id: expect.any(String), tag }],
+      'provider-proxies-have-an-order-or-are-known-orphans': [{ provider_proxy_id: expect.any(String), tag }],
     });
   });
 
@@ -44,7 +44,7 @@ describe('an audit against the upstream', () => {
     const id = await providerId();
     await service.control.withdrawProxy(Number(id));
     expect(await broken()).toEqual({
-      'rented-proxies-are-upstream-or-known-missing': [expect.objectContaining({ provider_proxy_id: id })],
+      'rented-proxies-are-provider-or-known-missing': [expect.objectContaining({ provider_proxy_id: id })],
     });
   });
 
@@ -52,7 +52,7 @@ describe('an audit against the upstream', () => {
     const id = await providerId();
     await service.control.changeProxy(Number(id), { unixtimeEnd: Math.floor(Date.now() / 1000) + 86_400 });
     expect(await broken()).toEqual({
-      'ends-agree-with-upstream': [expect.objectContaining({ provider_proxy_id: id })],
+      'ends-agree-with-provider': [expect.objectContaining({ provider_proxy_id: id })],
     });
   });
 

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import type { AuditReport } from '../src/audit';
+import type { IntegrityReport } from '../src/integrity';
 import { BUILD_TIMEOUT_MS, ensureBuild, killLeftovers, type Outcome, runCli } from './support/built-service';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
@@ -85,14 +85,14 @@ class Books {
     return orderId;
   }
 
-  proxy(userId: number, orderId: number, upstreamId: string | null = null): Promise<number> {
+  proxy(userId: number, orderId: number, providerId: string | null = null): Promise<number> {
     return this.insert(
       `INSERT INTO proxies (user_id, order_id, provider_proxy_id, provider, host, port, login, password, proxy_type, country, version)
        VALUES ($1, $2, coalesce($3, gen_random_uuid()::text), 'test', '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6')
        RETURNING id`,
       userId,
       orderId,
-      upstreamId,
+      providerId,
     );
   }
 
@@ -209,7 +209,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     ];
   },
 
-  'upstream-proxies-have-one-owner': async (books) => {
+  'provider-proxies-have-one-owner': async (books) => {
     await books.query('ALTER TABLE proxies DROP CONSTRAINT proxies_provider_proxy_id_key');
     for (const userId of [await books.user(), await books.user()]) {
       await books.proxy(userId, await books.order(userId, { state: 'completed' }), 'sold twice');
@@ -399,7 +399,7 @@ describe('the audit', () => {
   describe('of broken books', () => {
     const expected: Record<string, object[]> = {};
     let outcome: Outcome;
-    let report: AuditReport;
+    let report: IntegrityReport;
 
     beforeAll(async () => {
       const books = new Books(client);

@@ -1,4 +1,4 @@
-import { UpstreamProvider } from '../src/provider';
+import { ProxyProvider } from '../src/provider';
 import { eventually } from './support/built-service';
 import { captureLog, type LogCapture } from './support/log-capture';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -8,7 +8,7 @@ const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 describe('the circuit breakers', () => {
   let log: LogCapture;
   let service: TestService;
-  let provider: UpstreamProvider;
+  let provider: ProxyProvider;
   let user: TestUser;
 
   beforeAll(async () => {
@@ -22,9 +22,9 @@ describe('the circuit breakers', () => {
         LOG_LEVEL: 'info',
       },
     });
-    provider = service.app.get(UpstreamProvider);
+    provider = service.app.get(ProxyProvider);
     user = await service.createUser();
-    // The catalogue is known, so that a purchase asks the upstream for nothing but the purchase.
+    // The catalog is known, so that a purchase asks the provider for nothing but the purchase.
     await buy();
   });
   afterAll(async () => {
@@ -49,7 +49,7 @@ describe('the circuit breakers', () => {
 
   const linesAbout = (text: string) => log.lines.filter((line) => line.includes(text));
 
-  /** What orders leave behind, and what the upstream was asked to sell. */
+  /** What orders leave behind, and what the provider was asked to sell. */
   const traces = async () => {
     const [counts] = await service.dataSource.query(
       `SELECT (SELECT count(*) FROM orders) AS orders, (SELECT count(*) FROM ledger_entries) AS entries`,
@@ -98,7 +98,7 @@ describe('the circuit breakers', () => {
     expect(stateOf('money')).not.toBe('closed');
   });
 
-  it('keep a catalogue that fails from being asked, and stop neither orders nor what finds out about them', async () => {
+  it('keep a catalog that fails from being asked, and stop neither orders nor what finds out about them', async () => {
     await service.control.orderFault({ method: 'getcount', kind: 'http-status', status: 500, times: null });
     await service.control.orderFault({ method: 'getprice', kind: 'http-status', status: 500, times: null });
     const stock = () => provider.stock('ru', '6', { priority: 'price' });

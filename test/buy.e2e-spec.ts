@@ -94,7 +94,7 @@ describe('POST /proxies/buy', () => {
     expect(error).toEqual({ detail: 'Not enough proxies available' });
   });
 
-  it('gives the money back when the upstream finds fewer in stock than its catalogue said', async () => {
+  it('gives the money back when the provider finds fewer in stock than its catalog said', async () => {
     const user = await service.createUser({ balance: '500.00' });
     await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
     const { error, response } = await buy(user, { country: 'de', period: 30 });
@@ -103,7 +103,7 @@ describe('POST /proxies/buy', () => {
     expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
   });
 
-  it('refuses what the balance cannot pay, before the upstream is asked to sell', async () => {
+  it('refuses what the balance cannot pay, before the provider is asked to sell', async () => {
     const user = await service.createUser({ balance: '0.01' });
     await service.control.clearCalls();
     const { error, response } = await buy(user, { country: 'ru', period: 30 });
@@ -112,7 +112,7 @@ describe('POST /proxies/buy', () => {
     expect(await service.control.getCalls('buy')).toEqual([]);
   });
 
-  it('delivers and charges what came when the upstream hands over fewer than it confirmed', async () => {
+  it('delivers and charges what came when the provider hands over fewer than it confirmed', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
     const { data: quote } = await user.api.GET('/price', { params: { query: { count: 5, period: 30 } } });

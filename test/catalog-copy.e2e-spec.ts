@@ -42,7 +42,7 @@ const buy = (api: ApiClient, order: { country: string; period: number; count?: n
 
 const callsTo = async (method: string) =>
   (await service.control.getCalls(method)).map(({ parameters }) => parameters);
-const failUpstream = (fault: Partial<FaultOrder> = {}) =>
+const failProvider = (fault: Partial<FaultOrder> = {}) =>
   service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null, ...fault });
 const statusesOf = (answers: readonly { response: Response }[]) => [
   ...new Set(answers.map(({ response }) => response.status)),
@@ -72,15 +72,15 @@ describe('A restart', () => {
   it('answers from what was known before, and asks nothing', async () => {
     const before = await everything(user.api);
     expect(before).not.toContain(undefined);
-    await failUpstream();
+    await failProvider();
     await service.control.clearCalls();
     expect(await restarted(everything)).toEqual(before);
     expect(await service.control.getCalls()).toEqual([]);
   });
 
-  it('knows how old it is, and serves it for a day when the upstream is gone', async () => {
+  it('knows how old it is, and serves it for a day when the provider is gone', async () => {
     const before = await everything(user.api);
-    await failUpstream();
+    await failProvider();
     const age = (seconds: number) =>
       service.dataSource.query(
         'UPDATE catalogue_copies SET fetched_at = fetched_at - make_interval(secs => $1)',
@@ -104,7 +104,7 @@ describe('Two replicas', () => {
   const fromBoth = <Answer>(ask: (api: ApiClient) => Promise<Answer>) =>
     Promise.all(Array.from({ length: 50 }, (_, n) => ask(n % 2 === 0 ? user.api : there)));
 
-  it('ask the upstream once for 50 customers who want the same at once', async () => {
+  it('ask the provider once for 50 customers who want the same at once', async () => {
     await service.control.setLatencies({ any: 300 });
     expect(statusesOf(await fromBoth(countries))).toEqual([200]);
     expect(statusesOf(await fromBoth((api) => stock(api, 'it')))).toEqual([200]);
@@ -114,7 +114,7 @@ describe('Two replicas', () => {
   });
 
   it('ask once for 50 customers when the answer is a failure, too', async () => {
-    await failUpstream({ beforeMs: 2000 });
+    await failProvider({ beforeMs: 2000 });
     const answers = await fromBoth(countries);
     expect(statusesOf(answers)).toEqual([503]);
     expect(await callsTo('getcountry')).toHaveLength(1);
@@ -169,7 +169,7 @@ describe('Two replicas', () => {
   });
 });
 
-describe('A slow upstream', () => {
+describe('A slow provider', () => {
   const SLOW_MS = 3000;
 
   it('is not noticed while there is a copy, which is refreshed behind the customers', async () => {
@@ -248,7 +248,7 @@ describe('In the background', () => {
 });
 
 describe('The price of an order', () => {
-  it('is never older than a minute, however long the upstream takes', async () => {
+  it('is never older than a minute, however long the provider takes', async () => {
     await service.control.setPrice('6', 77, '10.00');
     expect((await price(user.api, 1, 77)).data?.price_final).toBe('12.00');
     await service.control.setPrice('6', 77, '15.00');
@@ -258,12 +258,12 @@ describe('The price of an order', () => {
     expect(data?.price_charged).toBe('36.00');
   });
 
-  it('is not taken from an old copy: without the upstream nothing is held', async () => {
+  it('is not taken from an old copy: without the provider nothing is held', async () => {
     await stock(user.api, 'ru');
     const { data: quote } = await price(user.api, 1, 30);
     const before = await service.balanceOf(user);
     service.clock.advanceSeconds(61);
-    await failUpstream();
+    await failProvider();
     const { response, error } = await buy(user.api, { country: 'ru', period: 30 });
     expect(response.status).toBe(503);
     expect(error).toEqual(UNAVAILABLE);

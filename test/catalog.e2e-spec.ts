@@ -32,13 +32,13 @@ const stock = (country: string, version?: Version) =>
   });
 const price = (count: number, period: number, version?: Version) =>
   user.api.GET('/price', { params: { query: { count, period, ...(version && { version }) } } });
-const failUpstream = (fault: FaultOrder = { method: 'any', kind: 'http-status', status: 500 }) =>
+const failProvider = (fault: FaultOrder = { method: 'any', kind: 'http-status', status: 500 }) =>
   service.control.orderFault({ times: null, ...fault });
 const callsTo = async (method: string) =>
   (await service.control.getCalls(method)).map(({ parameters }) => parameters);
 
 describe('GET /countries', () => {
-  it.each(VERSIONS)('lists what the upstream sells of version %s, sorted', async (version) => {
+  it.each(VERSIONS)('lists what the provider sells of version %s, sorted', async (version) => {
     const wire = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     const sold = await wire.ask<{ list: string[] }>(`getcountry/?version=${WIRE_VERSIONS[version]}`);
     const { data, response } = await countries(version);
@@ -107,7 +107,7 @@ describe('GET /countries/{country}/count', () => {
 
 describe('GET /price', () => {
   it.each<[count: number, period: number, version: Version | undefined, single: string, final: string]>([
-    // The upstream's: 2.95, 5.51, 20.90; 28.00, 1290.00; 11.50. A fifth comes on top.
+    // The provider's: 2.95, 5.51, 20.90; 28.00, 1290.00; 11.50. A fifth comes on top.
     [1, 3, '6', '3.54', '3.54'],
     [1, 3, undefined, '3.54', '3.54'],
     [1, 7, '6', '6.62', '6.62'],
@@ -133,8 +133,8 @@ describe('GET /price', () => {
     ['33.33', '40.00'],
   ])(
     'rounds one proxy for %s up to %s, and the whole is exactly as many times that',
-    async (upstream, single) => {
-      await service.control.setPrice('6', 60, upstream);
+    async (provider, single) => {
+      await service.control.setPrice('6', 60, provider);
       const { data } = await price(100, 60);
       expect(data?.price_single).toBe(single);
       expect(data?.price_final).toBe((Number(single) * 100).toFixed(2));
@@ -180,14 +180,14 @@ describe('GET /price', () => {
     expect(purchase.error).toEqual({ detail });
   });
 
-  it('refuses a period that the upstream no longer sells', async () => {
+  it('refuses a period that the provider no longer sells', async () => {
     await service.control.setPrice('6', 90, null);
     const { error, response } = await price(1, 90);
     expect(response.status).toBe(400);
     expect(error).toEqual({ detail: 'Unsupported rental period' });
   });
 
-  it('never asks the upstream for a period beyond all bounds', async () => {
+  it('never asks the provider for a period beyond all bounds', async () => {
     await price(1, 3651);
     await price(1, 2);
     expect(await callsTo('getprice')).toEqual([]);
@@ -195,7 +195,7 @@ describe('GET /price', () => {
 });
 
 describe('The local copy', () => {
-  it.each(VERSIONS)('asks the upstream in its own words: version %s', async (version) => {
+  it.each(VERSIONS)('asks the provider in its own words: version %s', async (version) => {
     const wireVersion = WIRE_VERSIONS[version];
     await countries(version);
     await stock('US', version);
@@ -228,7 +228,7 @@ describe('The local copy', () => {
     expect(await callsTo('getprice')).toEqual([{}, { count: '3', period: '45', version: '6' }]);
   });
 
-  it('remembers which periods the upstream does not sell', async () => {
+  it('remembers which periods the provider does not sell', async () => {
     await price(2, 11);
     await price(2, 11);
     expect(await callsTo('getprice')).toEqual([{}, { count: '2', period: '11', version: '6' }]);
@@ -272,21 +272,21 @@ describe('The local copy', () => {
     ['answers in another currency', { method: 'any', kind: 'wrong-currency' }],
     ['resets the connection', { method: 'any', kind: 'reset' }],
     ['does not answer', { method: 'any', kind: 'hang' }],
-  ])('serves on while the upstream %s', async (_, fault) => {
+  ])('serves on while the provider %s', async (_, fault) => {
     const all = async () => {
       const answers = await Promise.all([countries('4'), stock('de', '4'), price(1, 30, '4')]);
       return answers.map(({ data }) => data);
     };
     const before = await all();
     service.clock.advanceSeconds(3600);
-    await failUpstream(fault);
+    await failProvider(fault);
     expect(await all()).toEqual(before);
     expect(before).not.toContain(undefined);
   });
 
-  it('serves for a day without the upstream, and no longer', async () => {
+  it('serves for a day without the provider, and no longer', async () => {
     const { data: before } = await countries();
-    await failUpstream();
+    await failProvider();
     service.clock.advanceSeconds(24 * 3600 - 60);
     expect((await countries()).data).toEqual(before);
     service.clock.advanceSeconds(60);
@@ -296,15 +296,15 @@ describe('The local copy', () => {
   });
 
   it('is not there to serve what was never asked for', async () => {
-    await failUpstream();
+    await failProvider();
     for (const { error, response } of [await countries(), await stock('ru'), await price(1, 30)]) {
       expect(response.status).toBe(503);
       expect(error).toEqual(UNAVAILABLE);
     }
   });
 
-  it('knows what the upstream says again as soon as it answers', async () => {
-    await failUpstream();
+  it('knows what the provider says again as soon as it answers', async () => {
+    await failProvider();
     expect((await countries()).response.status).toBe(503);
     await service.control.resetFaults();
     expect((await countries()).response.status).toBe(200);

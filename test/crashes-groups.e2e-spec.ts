@@ -86,7 +86,7 @@ describe('kill -9 of a replica whose orders travel together', () => {
     await expectOneOrderEach(lost);
   });
 
-  it.each(STAGES)('when the upstream has %s it: each order is carried out and paid once', async (stage) => {
+  it.each(STAGES)('when the provider has %s it: each order is carried out and paid once', async (stage) => {
     const gate = await replicas.control.orderGate({ method: 'buy', stage });
     const lost = await orderTogether();
     const { count } = await replicas.control.untilGateReached(gate);

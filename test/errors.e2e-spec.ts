@@ -237,14 +237,14 @@ describe('The order of checks', () => {
     expect((await sendAs(user, { method: 'POST', path: '/proxies/1/prolong', body: '{}' })).status).toBe(422);
   });
 
-  describe('while the upstream fails', () => {
+  describe('while the provider fails', () => {
     beforeAll(async () => {
       service.clock.advanceDays(2);
       await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     });
     afterAll(() => service.control.resetFaults());
 
-    it('has the fields before the upstream', async () => {
+    it('has the fields before the provider', async () => {
       expect((await sendAs(user, { path: '/countries?version=5' })).status).toBe(422);
       expect((await sendAs(user, buy('{"country":"ru"}'))).status).toBe(422);
     });
@@ -406,7 +406,7 @@ describe('Hostile input', () => {
 });
 
 describe('The log', () => {
-  it('has neither a token, nor the upstream’s key or address, nor a query', () => {
+  it('has neither a token, nor the provider’s key or address, nor a query', () => {
     const everything = log.lines.join('');
     for (const secret of [user.token, reader.token, service.sandbox.apiKey, 'in-the-query', '/api/']) {
       expect(everything).not.toContain(secret);

@@ -60,7 +60,7 @@ describe('orders that wait at the same moment', () => {
 
   /** Lets no call out until so many orders wait in line: as when others have used up the rate. */
   async function inLine<Result>(count: number, work: () => Promise<Result>[]): Promise<Result[]> {
-    await knowCatalogue();
+    await knowCatalog();
     const pause = (interval: string) =>
       service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
     await pause('1 second');
@@ -84,7 +84,7 @@ describe('orders that wait at the same moment', () => {
     });
 
   /** What orders are checked against is known already: no call is needed for it. */
-  async function knowCatalogue(): Promise<void> {
+  async function knowCatalog(): Promise<void> {
     await inquirer.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     for (const country of ['ru', 'us', 'de', 'nl']) {
       await inquirer.api.GET('/countries/{country}/count', { params: { path: { country }, query: {} } });
@@ -167,7 +167,7 @@ describe('orders that wait at the same moment', () => {
 
   it('are bought one by one, in order of arrival, when there is not enough for all', async () => {
     const group = await users(4);
-    await knowCatalogue();
+    await knowCatalog();
     // Less than we know of: others buy there as well.
     await service.control.setStock('6', 'nl', 5);
     const answers = await inLine(4, () =>

@@ -2,7 +2,7 @@ import { DataSource } from 'typeorm';
 import { type Seeded, seedDatabase } from '../bench/support/seeding';
 import { dataSourceOptions } from '../src/database';
 import { SweepService } from '../src/orders';
-import { UpstreamProvider } from '../src/provider';
+import { ProxyProvider } from '../src/provider';
 import { ActiveFlagsService } from '../src/proxies';
 import { SalesRollupService, SalesService } from '../src/sales';
 import { StatusService } from '../src/status';
@@ -44,7 +44,7 @@ const HOT: Readonly<Record<string, string>> = {
   'giving money back': `'release', id, held, -held`,
   'what is due for a look': 'due AS MATERIALIZED',
   'what is open of groups': 'sent AS (SELECT * FROM orders WHERE group_id = ANY',
-  'a proxy at the upstream': 'AS tag, p.provider_proxy_id',
+  'a proxy at the provider': 'AS tag, p.provider_proxy_id',
   'the ends before prolongations': 'SET date_end_before',
   'delivering a prolongation': 'prolonged AS',
   'changes in a page of the sweep': 'SET host = listed.host',
@@ -130,7 +130,7 @@ describe('with many users, orders and proxies', () => {
     await service.app
       .get(SalesService)
       .read({ from: '2026-01-01', to: '2026-02-01', by: ['day', 'country', 'version'] });
-    await new StatusService(service.dataSource, service.app.get(UpstreamProvider)).read();
+    await new StatusService(service.dataSource, service.app.get(ProxyProvider)).read();
     await useStaffRoutes();
   }
 

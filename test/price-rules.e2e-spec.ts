@@ -126,8 +126,8 @@ describe('A rule for a user', () => {
     ['0.01', '0', '0.01'],
     ['33.33', '200.0003', '100.00'],
     ['10.00', '9999.9999', '1010.00'],
-  ])('rounds %s with a markup of %s up to %s', async (upstream, markupPercent, single) => {
-    await service.control.setPrice('6', 77, upstream);
+  ])('rounds %s with a markup of %s up to %s', async (provider, markupPercent, single) => {
+    await service.control.setPrice('6', 77, provider);
     service.clock.advanceSeconds(61);
     await add({ userId: user.id, markupPercent });
     const quoted = await quote(user.api, { period: 77, count: 10 });

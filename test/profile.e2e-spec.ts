@@ -79,7 +79,7 @@ describe('GET /me', () => {
 });
 
 describe('GET /health', () => {
-  it('says ok, also while the upstream is gone', async () => {
+  it('says ok, also while the provider is gone', async () => {
     const service = await startTestService();
     try {
       await service.sandbox.close();

@@ -38,7 +38,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     return Number(row?.id);
   }
 
-  it('moves the end as the upstream says and takes the price of one proxy', async () => {
+  it('moves the end as the provider says and takes the price of one proxy', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     const bought = await buyOne(user);
     const before = await service.balanceOf(user);
@@ -105,7 +105,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     expect(error).toEqual({ detail: 'Insufficient balance' });
   });
 
-  it('refuses a proxy that the upstream no longer has', async () => {
+  it('refuses a proxy that the provider no longer has', async () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
     const before = await service.balanceOf(user);
@@ -116,7 +116,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     expect(await service.balanceOf(user)).toEqual(before);
   });
 
-  it('prolongs an expired proxy from wherever the upstream counts', async () => {
+  it('prolongs an expired proxy from wherever the provider counts', async () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
     const anHourAgo = Math.floor(Date.now() / 1000) - 3600;

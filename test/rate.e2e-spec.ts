@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { readEnvironment } from '../src/config';
 import { DatabaseModule } from '../src/database';
 import { GlobalsModule } from '../src/globals.module';
-import { type CallPriority, ProviderModule, UpstreamProvider } from '../src/provider';
+import { type CallPriority, ProviderModule, ProxyProvider } from '../src/provider';
 import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../src/sandbox';
 import { eventually } from './support/built-service';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
@@ -17,7 +17,7 @@ describe('one rate for three replicas', () => {
   let sandbox: RunningSandbox;
   let control: SandboxControl;
   let replicas: TestingModule[];
-  let providers: UpstreamProvider[];
+  let providers: ProxyProvider[];
   let dataSource: DataSource;
   let orders = 0;
 
@@ -40,7 +40,7 @@ describe('one rate for three replicas', () => {
     const [first] = replicas;
     if (!first) throw new Error('no replica');
     dataSource = first.get(DataSource);
-    providers = replicas.map((replica) => replica.get(UpstreamProvider));
+    providers = replicas.map((replica) => replica.get(ProxyProvider));
     // What this process loads at its first calls must not count as the network's time.
     for (const priority of PRIORITIES) await Promise.all(providers.map(calls[priority]));
   });
@@ -56,7 +56,7 @@ describe('one rate for three replicas', () => {
   });
 
   /** A purchase, and reads that differ in the log. */
-  const calls: Record<CallPriority, (provider: UpstreamProvider) => Promise<unknown>> = {
+  const calls: Record<CallPriority, (provider: ProxyProvider) => Promise<unknown>> = {
     order: async (provider) => {
       const turn = await provider.waitForTurn('order', WAIT_MS);
       const order = { country: 'ru', version: '6', period: 30, count: 1, proxyType: 'http' } as const;
@@ -92,7 +92,7 @@ describe('one rate for three replicas', () => {
   it('is used up and never exceeded under load, most of it for orders, a third for confirmations', async () => {
     const DURATION_MS = 6000;
     const endsAtMs = performance.now() + DURATION_MS;
-    const work = async (provider: UpstreamProvider, priority: CallPriority): Promise<void> => {
+    const work = async (provider: ProxyProvider, priority: CallPriority): Promise<void> => {
       // What is served last must not have to wait longer than it would.
       if (priority === 'price' || priority === 'rest') await pause(DURATION_MS / 2);
       while (performance.now() < endsAtMs) await calls[priority](provider);

@@ -14,7 +14,7 @@ const PATHS = [
   '/price?count=1&period=7&version=4',
 ];
 
-describe('What the catalogue told before', () => {
+describe('What the catalog told before', () => {
   let service: TestService;
 
   beforeAll(async () => {

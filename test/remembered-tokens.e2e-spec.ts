@@ -6,7 +6,7 @@ import { startTestService, type TestService, type TestUser } from './support/tes
 
 const PATHS = ['/countries', '/countries/ru/count', '/price?count=1&period=30'];
 
-describe('A token that the catalogue was asked with before', () => {
+describe('A token that the catalog was asked with before', () => {
   let service: TestService;
 
   beforeAll(async () => {

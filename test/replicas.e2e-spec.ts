@@ -151,7 +151,7 @@ describe('two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(0);
   });
 
-  it('SIGSTOP while the upstream carries the order out, until the other has settled it: it is delivered once', async () => {
+  it('SIGSTOP while the provider carries the order out, until the other has settled it: it is delivered once', async () => {
     const customer = await replicas.createCustomer();
     const gate = await replicas.control.orderGate({ method: 'buy', stage: 'received' });
     const answer = send(one.baseUrl, purchase(customer));

@@ -6,7 +6,7 @@ import { Test } from '@nestjs/testing';
 
 import { PriceQuery } from '../src/catalog/dto/price.query';
 import { VersionQuery } from '../src/catalog/dto/version.query';
-import { configureHttp, RequestBodyGuard } from '../src/common';
+import { configureHttp, RequestBodyGuard } from '../src/http';
 import { ProlongRequest } from '../src/orders/dto/prolong-request.dto';
 import { PurchaseRequest } from '../src/orders/dto/purchase-request.dto';
 import { ExportProxiesQuery } from '../src/proxies/dto/export-proxies.query';

@@ -1,6 +1,6 @@
 import { DataSource, MigrationExecutor } from 'typeorm';
 import { dataSourceOptions, migrate, migrations } from '../src/database';
-import { entities } from '../src/entities';
+import { entities } from '../src/globals.module';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 const MIGRATION_NAMES = migrations.map(({ name }) => name);

@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import { seedDatabase } from '../bench/support/seeding';
-import { INVARIANTS } from '../src/audit/invariants';
+import { INVARIANTS } from '../src/integrity/invariants';
 import { dataSourceOptions } from '../src/database';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 

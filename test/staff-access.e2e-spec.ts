@@ -47,7 +47,7 @@ describe('Access', () => {
     expect((await sendRaw(service.baseUrl, { ...endpoint, token: staff.token })).status).toBe(403);
   });
 
-  it('is catalogued: every scope, what it grants, and the routes that need it', async () => {
+  it('is cataloged: every scope, what it grants, and the routes that need it', async () => {
     const { status, body } =
       await staff.get<{ scope: string; grants: string; for: string; routes: string[] }[]>('/staff/scopes');
     expect(status).toBe(200);

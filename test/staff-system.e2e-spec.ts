@@ -50,7 +50,7 @@ afterAll(() => service.close());
 
 const readStatus = async (): Promise<StatusAnswer> => (await staff.get<StatusAnswer>('/staff/status')).body;
 
-it('tells staff how the service stands: balance and runway, catalogue, breakers and queues of each replica', async () => {
+it('tells staff how the service stands: balance and runway, catalog, breakers and queues of each replica', async () => {
   await user.api.GET('/countries', { params: { query: {} } });
   const { data } = await user.api.POST('/proxies/buy', {
     body: { country: 'ru', period: 30, count: 2, version: '6', proxy_type: 'http' },

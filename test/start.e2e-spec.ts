@@ -277,7 +277,7 @@ describe('a start without configuration', () => {
     expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
   });
 
-  it('logs no secret, at the most talkative level and when the upstream fails', async () => {
+  it('logs no secret, at the most talkative level and when the provider fails', async () => {
     await liftRateLimit();
     const talkative = await start({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' });
     const { token } = readTour(talkative);
@@ -363,14 +363,14 @@ describe('a start on a database of its own', () => {
     }
   });
 
-  it('is refused without a key for the upstream, unless the sandbox is asked for', async () => {
+  it('is refused without a key for the provider, unless the sandbox is asked for', async () => {
     const database = await createTestDatabase({ migrated: false });
     const client = new Client({ connectionString: database.url });
     await client.connect();
     try {
       const { code, stdout, stderr } = await runService({ DATABASE_URL: database.url });
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toContain('PX6_API_KEY is missing (PROVIDER=sandbox runs without a real upstream)');
+      expect(stderr).toContain('PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)');
       expect((await client.query(`SELECT FROM pg_tables WHERE schemaname = 'public'`)).rowCount).toBe(0);
     } finally {
       await client.end();

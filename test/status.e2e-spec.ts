@@ -174,7 +174,7 @@ describe('the status of the service', () => {
       expect(status.at.getTime() - (oldest?.getTime() ?? 0)).toBeGreaterThanOrEqual(3_600_000);
   });
 
-  it('has the age of the catalogue by kind', async () => {
+  it('has the age of the catalog by kind', async () => {
     await service.dataSource.query('DELETE FROM catalogue_copies');
     await service.dataSource.query(
       `INSERT INTO catalogue_copies (key, value, fetched_at)

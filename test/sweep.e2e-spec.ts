@@ -100,7 +100,7 @@ describe('the full sweep', () => {
     expect(await versions()).toEqual(before);
   });
 
-  describe('of a proxy that the upstream has withdrawn', () => {
+  describe('of a proxy that the provider has withdrawn', () => {
     let user: TestUser;
     let bought: { id: string }[];
 
@@ -166,7 +166,7 @@ describe('the full sweep', () => {
     });
   });
 
-  describe('of a proxy that the upstream lists again', () => {
+  describe('of a proxy that the provider lists again', () => {
     const hide = () =>
       service.dataSource.query(`UPDATE proxies SET provider_proxy_id = 'x' || provider_proxy_id`);
     const unhide = () =>

@@ -5,7 +5,7 @@ import {
   isDatabaseUnavailable,
   TransactionOutcomeUnknown,
 } from '../src/database';
-import { entities } from '../src/entities';
+import { entities } from '../src/globals.module';
 import { User } from '../src/users';
 import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
 import { createTestDatabase, type TestDatabase } from './support/test-database';

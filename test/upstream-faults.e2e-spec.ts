@@ -7,7 +7,7 @@ const CONFIRMING = {
   detail: expect.stringMatching(/^Service temporarily unavailable: order \d+ is being confirmed$/),
 };
 
-describe('an upstream that fails', () => {
+describe('a provider that fails', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -213,7 +213,7 @@ describe('an upstream that fails', () => {
       const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
       const answer = prolong(user, proxy?.id ?? '');
       await service.control.untilGateReached(gate);
-      // Taken back by the period first, so that the upstream's yes comes with the date from before.
+      // Taken back by the period first, so that the provider's yes comes with the date from before.
       const [row] = await service.dataSource.query(
         'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
         [proxy?.id],

@@ -1,6 +1,6 @@
 import { startTestService, type TestService } from './support/test-service';
 
-describe('an upstream that does not listen', () => {
+describe('a provider that does not listen', () => {
   let service: TestService;
 
   beforeAll(async () => {

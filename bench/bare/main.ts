@@ -12,7 +12,7 @@ import { readEnvironment } from '../../src/config/environment';
 
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const LAST_USED_STEP_MS = 60_000;
-const CATALOGUE_AGE_MS = 60_000;
+const CATALOG_AGE_MS = 60_000;
 
 const FIND_CALLER = `
   SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps", daily_limit AS "dailyLimit",
@@ -102,28 +102,28 @@ async function listProxies({ userId }: Caller): Promise<object[]> {
 }
 
 /** The copy that the service keeps, in this process's memory for as long as there. */
-let catalogue: { readonly readAtMs: number; readonly values: ReadonlyMap<string, unknown> } | undefined;
+let catalog: { readonly readAtMs: number; readonly values: ReadonlyMap<string, unknown> } | undefined;
 
-async function readCatalogue(key: string): Promise<unknown> {
-  if (!catalogue?.values.has(key) || performance.now() - catalogue.readAtMs > CATALOGUE_AGE_MS) {
+async function readCatalog(key: string): Promise<unknown> {
+  if (!catalog?.values.has(key) || performance.now() - catalog.readAtMs > CATALOG_AGE_MS) {
     const rows = await query<{ key: string; value: unknown }>(
-      'catalogue',
+      'catalog',
       'SELECT key, value FROM catalogue_copies WHERE value IS NOT NULL',
       [],
     );
-    catalogue = {
+    catalog = {
       readAtMs: performance.now(),
       values: new Map(rows.map(({ key: name, value }) => [name, value])),
     };
   }
-  return catalogue.values.get(key);
+  return catalog.values.get(key);
 }
 
 async function quote({ searchParams }: URL): Promise<object> {
   const version = searchParams.get('version') ?? '6';
   const period = searchParams.get('period') ?? '';
   const count = Number(searchParams.get('count'));
-  const prices = (await readCatalogue('prices')) as Record<string, Record<string, string>>;
+  const prices = (await readCatalog('prices')) as Record<string, Record<string, string>>;
   const total = multiplyDecimal(prices[version]?.[period] ?? '0', count);
   const unit = unitPriceWithMarkup(total, count, environment.markupPercent);
   return {
@@ -151,7 +151,7 @@ const HANDLERS: Readonly<Record<string, readonly [scope: string, handler: Handle
   ],
   '/countries': [
     'countries:read',
-    (url) => readCatalogue(`countries/${url.searchParams.get('version') ?? '6'}`),
+    (url) => readCatalog(`countries/${url.searchParams.get('version') ?? '6'}`),
   ],
   '/price': ['price:read', quote],
   '/proxies': ['proxies:read', (_, caller) => listProxies(caller)],

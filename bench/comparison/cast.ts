@@ -51,7 +51,7 @@ export class Cast {
 
   constructor(private readonly stage: Stage) {}
 
-  /** An upstream that never runs out of anything, and numbers for what stands in for its own. */
+  /** A provider that never runs out of anything, and numbers for what stands in for its own. */
   async prepare(): Promise<void> {
     const { control } = this.stage;
     await control.setRateLimit(null);
@@ -85,7 +85,7 @@ export class Cast {
     });
   }
 
-  /** Some proxies each of many users, that the upstream knows nothing of: for what is done in the database alone. Their numbers follow one another. */
+  /** Some proxies each of many users, that the provider knows nothing of: for what is done in the database alone. Their numbers follow one another. */
   async proxiesToProlong(): Promise<{ readonly first: number; readonly count: number }> {
     const customers = await this.createRich(PROLONGING_USERS);
     const ids = await this.giveProxies(customers, PROXIES_OF_EACH);

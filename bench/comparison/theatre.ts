@@ -15,7 +15,7 @@ const CONNECTIONS = 32;
 const NEVER_SECONDS = '86400';
 const BYTES_PER_GIGABYTE = 2 ** 30;
 
-/** The upstream does not know the proxies that were written for the bench: a sweep would call them withdrawn. */
+/** The provider does not know the proxies that were written for the bench: a sweep would call them withdrawn. */
 export const SERVICE_SETTINGS = { SWEEP_INTERVAL_SECONDS: NEVER_SECONDS };
 /** One order a call, so that what is recorded of one is one order's. */
 const RECORDED_SETTINGS = { ...SERVICE_SETTINGS, ORDERS_PER_CALL: '1' };

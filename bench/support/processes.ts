@@ -65,7 +65,7 @@ export function readNodeOptions(script: string): string[] {
 
 /** The sandbox, which keeps its state and its address in that directory. */
 export function startSandboxProcess(directory: string): Promise<RunningProgram> {
-  return startProgram([SANDBOX, '--directory', directory, '--port', '0'], {}, /^Sandbox upstream at (\S+),/m);
+  return startProgram([SANDBOX, '--directory', directory, '--port', '0'], {}, /^Sandbox provider at (\S+),/m);
 }
 
 /** With nothing of this process's environment. Resolves when it has said that it is ready. */

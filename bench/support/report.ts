@@ -31,7 +31,7 @@ const ORDER_ROWS: readonly (readonly [string, (figures: OrderFigures) => string]
   ['buy or prolong calls', ({ moneyCalls }) => String(moneyCalls)],
   ['delivered orders a call', ({ ordersPerCall }) => ordersPerCall.toFixed(1)],
   ['most calls in any second', ({ mostCallsInAnySecond }) => String(mostCallsInAnySecond)],
-  ['429 from the upstream', ({ answered429 }) => String(answered429)],
+  ['429 from the provider', ({ answered429 }) => String(answered429)],
 ];
 
 export function deliveredPerSecond({ delivered, measuredSeconds }: OrderFigures): number {
@@ -66,7 +66,7 @@ export function readTable(reads: readonly Read[]): string {
   );
 }
 
-/** How long delivered orders waited: what they took beyond the upstream's own time. */
-export function waitsMs(attempts: readonly Attempt[], upstreamMs: number): number[] {
-  return attempts.filter(({ status }) => status === 200).map((attempt) => sinceFirstMs(attempt) - upstreamMs);
+/** How long delivered orders waited: what they took beyond the provider's own time. */
+export function waitsMs(attempts: readonly Attempt[], providerMs: number): number[] {
+  return attempts.filter(({ status }) => status === 200).map((attempt) => sinceFirstMs(attempt) - providerMs);
 }

@@ -44,7 +44,7 @@ export const functions = (seed: number): string => `
     RETURNS timestamptz LANGUAGE sql STABLE AS
     $$ SELECT joined + life * ((place - 0.9 + 0.8 * pg_temp.chance(user_id, place, 1)) / orders) $$;
 
-  -- Of the upstream's call.
+  -- Of the provider's call.
   CREATE FUNCTION pg_temp.duration(user_id bigint, place integer) RETURNS interval LANGUAGE sql IMMUTABLE AS
     $$ SELECT make_interval(secs => 2 + 7 * pg_temp.chance(user_id, place, 26)) $$;
 

@@ -8,11 +8,12 @@ import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { AdministrationModule } from '../../src/administration.module';
-import { AuditService } from '../../src/audit';
+import { IntegrityService } from '../../src/integrity';
 import { ALL_SCOPES, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
 import { readEnvironment } from '../../src/config';
-import { acquireEmbeddedPostgres, migrate } from '../../src/database';
+import { migrate } from '../../src/database';
+import { acquireEmbeddedPostgres } from '../../src/local';
 import { LedgerService } from '../../src/ledger';
 import { SandboxControl, WireClient } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
@@ -42,7 +43,7 @@ export class Stage {
   private constructor(
     readonly control: SandboxControl,
     readonly wire: WireClient,
-    /** Of every replica. Holds the database's password and the upstream's key. */
+    /** Of every replica. Holds the database's password and the provider's key. */
     readonly environment: StageEnvironment,
     private readonly office: INestApplicationContext,
     private readonly running: Set<RunningService>,
@@ -93,7 +94,7 @@ export class Stage {
     }
   }
 
-  /** A stage with an empty database of its own, on the same server and before the same upstream. To be closed before this one. */
+  /** A stage with an empty database of its own, on the same server and before the same provider. To be closed before this one. */
   async beside(name: string): Promise<Stage> {
     await this.query(`CREATE DATABASE ${name}`);
     const url = Object.assign(new URL(this.environment.DATABASE_URL), { pathname: `/${name}` }).href;
@@ -168,9 +169,9 @@ export class Stage {
     }
   }
 
-  /** What is wrong with the books, and, unless it is left out, between them and what the upstream lists. */
+  /** What is wrong with the books, and, unless it is left out, between them and what the provider lists. */
   async audit({ upstream = true } = {}): Promise<string[]> {
-    const { checks } = await this.office.get(AuditService).run({ upstream });
+    const { checks } = await this.office.get(IntegrityService).run({ upstream });
     return checks
       .filter(({ violations }) => violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);

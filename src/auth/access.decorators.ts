@@ -1,7 +1,7 @@
 import { applyDecorators, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrorResponse } from '../common';
+import { ApiErrorResponse } from '../http';
 import { isStaffScope, type Scope } from './scopes';
 import type { Caller } from './tokens.service';
 

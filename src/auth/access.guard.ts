@@ -1,4 +1,4 @@
-import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { setRequestUser } from '../common';
@@ -24,9 +24,9 @@ export type AdmittedRequest = Request & AccessGrant;
 @Injectable()
 export class AccessGuard implements CanActivate {
   constructor(
-    @Inject(Reflector) private readonly reflector: Reflector,
-    @Inject(BearerStrategy) private readonly bearer: BearerStrategy,
-    @Inject(TokensService) private readonly tokens: TokensService,
+    private readonly reflector: Reflector,
+    private readonly bearer: BearerStrategy,
+    private readonly tokens: TokensService,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { AuthModule } from './auth.module';
 import { TokensService } from './tokens.service';
@@ -9,8 +9,8 @@ const FOLLOW_MS = 250;
 @Injectable()
 export class AuthJobs implements OnApplicationBootstrap {
   constructor(
-    @Inject(Jobs) private readonly jobs: Jobs,
-    @Inject(TokensService) private readonly tokens: TokensService,
+    private readonly jobs: Jobs,
+    private readonly tokens: TokensService,
   ) {}
 
   onApplicationBootstrap(): void {

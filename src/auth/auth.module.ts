@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { RequestBodyGuard } from '../common';
+import { RequestBodyGuard } from '../http';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
 import { ApiToken } from './api-token.entity';
-import { ScopeCatalogue } from './scope-catalogue';
+import { ScopeCatalog } from './scope-catalog';
 import { BearerStrategy } from './bearer.strategy';
 import { TokensService } from './tokens.service';
 
@@ -15,11 +15,11 @@ import { TokensService } from './tokens.service';
     TokensService,
     BearerStrategy,
     AccessCheck,
-    ScopeCatalogue,
+    ScopeCatalog,
     AccessGuard,
     { provide: APP_GUARD, useExisting: AccessGuard },
     { provide: APP_GUARD, useClass: RequestBodyGuard },
   ],
-  exports: [TokensService, AccessGuard, ScopeCatalogue],
+  exports: [TokensService, AccessGuard, ScopeCatalog],
 })
 export class AuthModule {}

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import { Strategy, type VerifyFunction } from 'passport-http-bearer';
@@ -14,7 +14,7 @@ class HeaderOnlyStrategy extends Strategy<VerifyFunction> {
 
 @Injectable()
 export class BearerStrategy extends PassportStrategy(HeaderOnlyStrategy, 'bearer') {
-  constructor(@Inject(TokensService) private readonly tokens: TokensService) {
+  constructor(private readonly tokens: TokensService) {
     super();
   }
 

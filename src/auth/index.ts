@@ -15,7 +15,7 @@ export { AuthJobsModule } from './auth.jobs';
 export { AuthModule } from './auth.module';
 export { isNetwork, plainAddress } from './network';
 export { findRoutes } from './routes';
-export { type CataloguedScope, ScopeCatalogue } from './scope-catalogue';
+export { type CatalogedScope, ScopeCatalog } from './scope-catalog';
 export { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, isStaffScope, type Scope, type StaffScope } from './scopes';
 export { TokenSpending } from './token-spending.entity';
 export { type Caller, type NewToken, TokensService } from './tokens.service';

@@ -1,7 +1,7 @@
-import { Controller, Get, Inject, Param, Query, Req } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { type AdmittedRequest, Scopes } from '../auth';
-import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse } from '../http';
 import { CatalogService, type Offer, type Quote } from './catalog.service';
 import { CountryStock } from './dto/country-stock.dto';
 import { PriceQuery } from './dto/price.query';
@@ -25,12 +25,12 @@ const ApiUnavailableResponse = () =>
     'Service temporarily unavailable',
   );
 
-@ApiTags('Catalogue')
+@ApiTags('Catalog')
 @Controller()
 export class CatalogController {
   constructor(
-    @Inject(CatalogService) private readonly catalog: CatalogService,
-    @Inject(RecalledAnswers) private readonly recalled: RecalledAnswers,
+    private readonly catalog: CatalogService,
+    private readonly recalled: RecalledAnswers,
   ) {}
 
   @Get('countries')

@@ -33,7 +33,7 @@ export class NotEnoughProxies extends DomainError {
   }
 }
 
-/** The upstream cannot be asked now, and it is certain that nothing was bought. */
+/** The provider cannot be asked now, and it is certain that nothing was bought. */
 export class ServiceUnavailable extends DomainError {
   readonly kind = 'unavailable';
 

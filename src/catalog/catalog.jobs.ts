@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { CurrentMarkups, PriceRulesService } from '../pricing';
 import { CatalogService } from './catalog.service';
@@ -12,10 +12,10 @@ const FORGET_MS = 60_000;
 @Injectable()
 export class CatalogJobs implements OnApplicationBootstrap {
   constructor(
-    @Inject(Jobs) private readonly jobs: Jobs,
-    @Inject(CatalogService) private readonly catalog: CatalogService,
-    @Inject(CurrentMarkups) private readonly markups: CurrentMarkups,
-    @Inject(PriceRulesService) private readonly rules: PriceRulesService,
+    private readonly jobs: Jobs,
+    private readonly catalog: CatalogService,
+    private readonly markups: CurrentMarkups,
+    private readonly rules: PriceRulesService,
   ) {}
 
   /** The first request is answered from what was known before the start. */
@@ -24,8 +24,8 @@ export class CatalogJobs implements OnApplicationBootstrap {
     await this.markups.follow();
     await this.catalog.followOthers();
     this.jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => this.markups.follow());
-    this.jobs.every('follow-catalogue', FOLLOW_MS, () => this.catalog.followOthers());
-    this.jobs.every('refresh-catalogue', REFRESH_MS, async () => this.catalog.refreshDue());
+    this.jobs.every('follow-catalog', FOLLOW_MS, () => this.catalog.followOthers());
+    this.jobs.every('refresh-catalog', REFRESH_MS, async () => this.catalog.refreshDue());
     this.jobs.every('forget-prices', FORGET_MS, () => this.catalog.forgetOldPrices());
   }
 }

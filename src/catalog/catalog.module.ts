@@ -1,4 +1,4 @@
-import { Inject, type MiddlewareConsumer, Module, type NestModule } from '@nestjs/common';
+import { type MiddlewareConsumer, Module, type NestModule } from '@nestjs/common';
 import { AuthModule } from '../auth';
 import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
@@ -15,7 +15,7 @@ import { RecalledAnswers } from './recalled-answers';
   exports: [CatalogService, PricePreviewModule],
 })
 export class CatalogModule implements NestModule {
-  constructor(@Inject(RecalledAnswers) private readonly recalled: RecalledAnswers) {}
+  constructor(private readonly recalled: RecalledAnswers) {}
 
   configure(consumer: MiddlewareConsumer): void {
     // As a class it would be made a second time.

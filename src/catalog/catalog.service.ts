@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Clock, Money, multiplyDecimal, stackOf, unitPriceWithMarkup } from '../common';
 import { CurrentMarkups, type Markup } from '../pricing';
@@ -8,7 +8,7 @@ import {
   ProviderClosed,
   ProviderError,
   ProviderRefused,
-  UpstreamProvider,
+  ProxyProvider,
 } from '../provider';
 import {
   CountryNotAvailable,
@@ -44,7 +44,7 @@ export interface Buyer {
 }
 
 /** How old what this process answers from is; null: there is nothing of the kind. */
-export type CatalogueAges = Readonly<
+export type CatalogAges = Readonly<
   Record<'countries' | 'stock' | 'prices', ReturnType<LocalCopy<unknown>['ages']>>
 >;
 
@@ -60,8 +60,8 @@ const MAX_UNIT_PRICES = 1000;
 const TABLE_NEEDED_MS = 50_000;
 
 /**
- * Countries, stock and prices, from a copy of the upstream's catalogue that the replicas share: in this process's memory, which
- * follows the database. A minute old at most while the upstream answers, the last known for up to a day while it does not.
+ * Countries, stock and prices, from a copy of the provider's catalog that the replicas share: in this process's memory, which
+ * follows the database. A minute old at most while the provider answers, the last known for up to a day while it does not.
  */
 @Injectable()
 export class CatalogService implements OnModuleDestroy {
@@ -78,10 +78,10 @@ export class CatalogService implements OnModuleDestroy {
   private isStopping = false;
 
   constructor(
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(SharedCopies) private readonly shared: SharedCopies,
-    @Inject(CurrentMarkups) private readonly markups: CurrentMarkups,
-    @Inject(Clock) clock: Clock,
+    private readonly provider: ProxyProvider,
+    private readonly shared: SharedCopies,
+    private readonly markups: CurrentMarkups,
+    clock: Clock,
   ) {
     this.countryLists = new LocalCopy(clock, shared, 10);
     this.stocks = new LocalCopy(clock, shared, 1000);
@@ -166,7 +166,7 @@ export class CatalogService implements OnModuleDestroy {
     return this.priced(offer, buyer, 'getFresh');
   }
 
-  ages(): CatalogueAges {
+  ages(): CatalogAges {
     return { countries: this.countryLists.ages(), stock: this.stocks.ages(), prices: this.tables.ages() };
   }
 

@@ -41,7 +41,7 @@ describe('LocalCopy', () => {
   });
 
   const answers = (value: number) => () => Promise.resolve(value);
-  const fails = () => Promise.reject(new Error('no upstream'));
+  const fails = () => Promise.reject(new Error('no provider'));
   const hangs = () => new Promise<number>(() => undefined);
 
   it('asks once for any number who want it at the same time', async () => {
@@ -60,18 +60,18 @@ describe('LocalCopy', () => {
     expect(await copy.get('k', answers(2))).toBe(2);
   });
 
-  it('serves the last known value while the upstream fails, for a day', async () => {
+  it('serves the last known value while the provider fails, for a day', async () => {
     await copy.get('k', answers(1));
     clock.atMs = DAY_MS - 1;
     expect(await copy.get('k', fails)).toBe(1);
     clock.atMs = DAY_MS;
-    await expect(copy.get('k', fails)).rejects.toThrow('no upstream');
+    await expect(copy.get('k', fails)).rejects.toThrow('no provider');
   });
 
   it('never serves an old value to who needs a fresh one', async () => {
     await copy.getFresh('k', answers(1));
     clock.atMs = MINUTE_MS;
-    await expect(copy.getFresh('k', fails)).rejects.toThrow('no upstream');
+    await expect(copy.getFresh('k', fails)).rejects.toThrow('no provider');
   });
 
   it('makes one customer wait for a refresh that fails, and then nobody until a minute later', async () => {
@@ -113,7 +113,7 @@ describe('LocalCopy', () => {
     copy.apply(shared.stored('k', 7, MINUTE_MS - 1));
     expect(await copy.get('k', fails)).toBe(7);
     clock.atMs += 1;
-    await expect(copy.getFresh('k', fails)).rejects.toThrow('no upstream');
+    await expect(copy.getFresh('k', fails)).rejects.toThrow('no provider');
   });
 
   it('does not become younger by a correction, and takes no older one over', async () => {
@@ -178,7 +178,7 @@ describe('LocalCopy', () => {
       await under;
       await copy.get('k', fails);
       clock.atMs = 90_000;
-      await expect(copy.nextDue()?.refresh()).rejects.toThrow('no upstream');
+      await expect(copy.nextDue()?.refresh()).rejects.toThrow('no provider');
       expect(copy.nextDue()).toBeUndefined();
       clock.atMs += 5000;
       expect(copy.nextDue()?.key).toBe('k');

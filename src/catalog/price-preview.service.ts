@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { unitPriceWithMarkup } from '../common';
 import {
   type Markup,
@@ -45,12 +45,12 @@ export interface PricePreview {
   readonly offers: readonly PreviewedOffer[];
 }
 
-/** What a change of the price rules does to the prices, before it is made. Reads the copies of the catalogue that the replicas share. */
+/** What a change of the price rules does to the prices, before it is made. Reads the copies of the catalog that the replicas share. */
 @Injectable()
 export class PricePreviewService {
   constructor(
-    @Inject(PriceRulesService) private readonly rules: PriceRulesService,
-    @Inject(SharedCopies) private readonly copies: SharedCopies,
+    private readonly rules: PriceRulesService,
+    private readonly copies: SharedCopies,
   ) {}
 
   /**
@@ -61,7 +61,7 @@ export class PricePreviewService {
    */
   async preview(change: PriceChange): Promise<PricePreview> {
     const { at, rules, touched, before, after } = await this.rules.compare(change);
-    const { prices, fetchedAt, sells } = await this.readCatalogue();
+    const { prices, fetchedAt, sells } = await this.readCatalog();
     const offers = candidates(prices, touched, rules)
       .filter(({ version, country }) => country === null || sells(version, country))
       .filter((offer) => touched.some((rule) => matches(rule, offer)))
@@ -84,7 +84,7 @@ export class PricePreviewService {
     };
   }
 
-  private async readCatalogue() {
+  private async readCatalog() {
     const copies = new Map(
       (await this.copies.read([PRICES, ...VERSIONS.map(countriesKey)])).map((copy) => [copy.key, copy]),
     );

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { AccessGuard, type AdmittedRequest } from '../auth';
@@ -22,7 +22,7 @@ export class RecalledAnswers {
     max: MOST_KNOWN,
   });
 
-  constructor(@Inject(AccessGuard) private readonly access: AccessGuard) {}
+  constructor(private readonly access: AccessGuard) {}
 
   /** Of a request that is valid: those for the same are answered by this from now on, whoever makes them. */
   learn({ originalUrl, scope }: AdmittedRequest, recall: Recall): void {

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import { ProviderUnavailable } from '../provider';
 
-/** A piece of the catalogue as the replicas share it. Moments are the database's, in microseconds since 1970: exact numbers. */
+/** A piece of the catalog as the replicas share it. Moments are the database's, in microseconds since 1970: exact numbers. */
 export interface StoredCopy {
   readonly key: string;
   readonly value: unknown;
@@ -43,7 +43,7 @@ const moment = (parameter: string): string =>
 const COPY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('changed_at')} AS "changedAt",
   extract(epoch FROM clock_timestamp() - fetched_at)::float8 * 1000 AS "ageMs"`;
 
-/** The copy of the catalogue in the database: one for all replicas, and there when they start. */
+/** The copy of the catalog in the database: one for all replicas, and there when they start. */
 @Injectable()
 export class SharedCopies {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}

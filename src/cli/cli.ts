@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { failureLine } from '../failure-line';
+import { failureLine } from '../common';
 import { addBalance } from './commands/balance';
 import { addOrders } from './commands/orders';
 import { addOrphans } from './commands/orphans';

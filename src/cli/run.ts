@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { AdministrationModule } from '../administration.module';
 import { type AppConfig, readEnvironment } from '../config';
 import { migrate } from '../database';
-import { acquireResources } from '../resources';
+import { acquireResources } from '../local';
 import { Act, StaffLog, type Target } from '../staff';
 import { parseId } from './options';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -14,12 +14,12 @@ export const complain = (line: string): void => void process.stderr.write(`${lin
 /** Where the database lies and the like is told by the service's start; here the standard error is for refusals. */
 const ignoreNotes = (): void => undefined;
 
-const NO_UPSTREAM = { upstream: false };
+const NO_PROVIDER = { upstream: false };
 
-/** With the database of the environment and, when asked for, its upstream. */
+/** With the database of the environment and, when asked for, its provider. */
 export async function withResources(
   work: (config: AppConfig) => Promise<void>,
-  needs = NO_UPSTREAM,
+  needs = NO_PROVIDER,
 ): Promise<void> {
   const resources = await acquireResources(readEnvironment(undefined, needs), needs, ignoreNotes);
   try {
@@ -32,7 +32,7 @@ export async function withResources(
 /** Runs a use case over the database of the environment: beside a running service, or alone. */
 export const withServices = (
   useCase: (app: INestApplicationContext) => Promise<void>,
-  needs = NO_UPSTREAM,
+  needs = NO_PROVIDER,
 ): Promise<void> =>
   withResources(async (config) => {
     if (config.migrateOnStart) await migrate(config.databaseUrl);
@@ -50,7 +50,7 @@ export const withServices = (
 /** The same, and prints what it comes to. */
 export const answer = (
   useCase: (app: INestApplicationContext) => Promise<unknown>,
-  needs = NO_UPSTREAM,
+  needs = NO_PROVIDER,
 ): Promise<void> => withServices(async (app) => print(await useCase(app)), needs);
 
 /** The same for what only shows: the log has it before it is printed. */

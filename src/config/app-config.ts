@@ -1,7 +1,7 @@
 import type { Environment } from './environment';
 
 /**
- * What the running application is configured with: the environment, with the database and the upstream resolved
+ * What the running application is configured with: the environment, with the database and the provider resolved
  * to addresses (the embedded server and the local sandbox get theirs when they start). Frozen; also the injection token.
  */
 export abstract class AppConfig implements Omit<Environment, 'databaseUrl' | 'provider'> {

@@ -192,7 +192,7 @@ describe('The environment', () => {
 });
 
 describe('The provider', () => {
-  const MISSING = 'PX6_API_KEY is missing (PROVIDER=sandbox runs without a real upstream)';
+  const MISSING = 'PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)';
 
   it('is the real one as soon as there is a key', () => {
     expect(readEnvironment({ PX6_API_KEY: KEY }).provider).toEqual({

@@ -24,7 +24,7 @@ export interface Environment {
   readonly providerTimeoutMs: number;
   /** Calls a second that the provider allows for one key, over all replicas. 0: no limit. */
   readonly providerRatePerSecond: number;
-  /** How long a purchase may wait for its turn at the upstream before it is refunded. */
+  /** How long a purchase may wait for its turn at the provider before it is refunded. */
   readonly purchaseWaitMs: number;
   /** How many orders of the same kind may travel in one call at most. 1: each by itself. */
   readonly ordersPerCall: number;
@@ -36,7 +36,7 @@ export interface Environment {
   readonly providerLowBalance: string;
   readonly reconcileQuietSeconds: number;
   readonly reconcileIntervalMs: number;
-  /** Between two full listings of the upstream. */
+  /** Between two full listings of the provider. */
   readonly sweepIntervalSeconds: number;
   /** Between two refreshes of the stored flags of what has ended. */
   readonly activeFlagsIntervalSeconds: number;
@@ -167,7 +167,7 @@ function readProvider(read: Reader, mayBeMissing: boolean): Environment['provide
     read.refuse('PX6_BASE_URL', 'is of no use without PX6_API_KEY', undefined);
   }
   if (choice === 'px6' || !mayBeMissing) {
-    read.refuse('PX6_API_KEY', 'is missing (PROVIDER=sandbox runs without a real upstream)', undefined);
+    read.refuse('PX6_API_KEY', 'is missing (PROVIDER=sandbox runs without a real provider)', undefined);
   }
   return { kind: 'sandbox' };
 }
@@ -175,7 +175,7 @@ function readProvider(read: Reader, mayBeMissing: boolean): Environment['provide
 /**
  * Reads and checks the environment.
  *
- * @param needs.upstream whether the process is going to ask the upstream; else a missing key is no mistake
+ * @param needs.upstream whether the process is going to ask the provider; else a missing key is no mistake
  * @throws EnvironmentError naming every variable that is wrong, without its value
  */
 export function readEnvironment(

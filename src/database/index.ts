@@ -1,7 +1,6 @@
 export { batchedLookup } from './batched-lookup';
 export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
-export { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';
 export { migrate } from './migrate';
 export { JobLease, REPLICA_ID } from './job-lease';
 export { Notifications } from './notifications';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf } from '../common';
 import { AppConfig } from '../config';
 import { mayHaveCommitted } from '../database';
-import { Deadline, ProviderError, type Turn, UpstreamProvider } from '../provider';
+import { Deadline, ProviderError, type RatePermit, ProxyProvider } from '../provider';
 import { type CallLeave, FulfilmentService } from './fulfilment.service';
 import { idsOf, type OrderGroup } from './order-group';
 import { OrderSettlement } from './order-settlement';
@@ -28,7 +28,7 @@ const UNDO_ATTEMPTS = 20;
 const LONGEST_ABSENCE_MS = 10_000;
 
 /**
- * The line in front of the upstream. It is the table of orders, one line for all replicas: whichever has a turn sends what comes next,
+ * The line in front of the provider. It is the table of orders, one line for all replicas: whichever has a turn sends what comes next,
  * together with what is of the same kind. Each replica takes turns as long as requests at it wait.
  */
 @Injectable()
@@ -40,11 +40,11 @@ export class DispatcherService implements OnModuleDestroy {
   private isWatching = false;
 
   constructor(
-    @Inject(OrderSteps) private readonly steps: OrderSteps,
-    @Inject(OrderSettlement) private readonly settlement: OrderSettlement,
-    @Inject(FulfilmentService) private readonly fulfilment: FulfilmentService,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(AppConfig) private readonly config: AppConfig,
+    private readonly steps: OrderSteps,
+    private readonly settlement: OrderSettlement,
+    private readonly fulfilment: FulfilmentService,
+    private readonly provider: ProxyProvider,
+    private readonly config: AppConfig,
   ) {}
 
   /** Orders of requests at this process that are in line. */
@@ -106,7 +106,7 @@ export class DispatcherService implements OnModuleDestroy {
     this.isDispatching = false;
   }
 
-  private async sendNext(turn: Turn): Promise<void> {
+  private async sendNext(turn: RatePermit): Promise<void> {
     const deadline = Deadline.after(this.config.providerTimeoutMs);
     const claim = randomUUID();
     let group;

@@ -6,7 +6,7 @@ const DAY_MS = 24 * 3_600_000;
 /** Within this a date counts as moved by a period: providers count days, not hours. */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
-/** What one complete listing of the upstream says about purchases whose outcome is unknown. */
+/** What one complete listing of the provider says about purchases whose outcome is unknown. */
 export type PurchaseEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'contradictory'; readonly why: string }
@@ -27,14 +27,14 @@ export function purchaseEvidence(group: OrderGroup, listed: readonly ListedProxy
   return { kind: 'bought', whole: listed.length === size };
 }
 
-/** @param listed the proxy as the upstream has it now, or undefined when it does not list it */
+/** @param listed the proxy as the provider has it now, or undefined when it does not list it */
 export function prolongationEvidence(
   { period, submittedAt }: Pick<OrderGroup, 'period' | 'submittedAt'>,
   { dateEndBefore: before }: Pick<GroupedOrder, 'dateEndBefore'>,
   listed: ListedProxy | undefined,
 ): ProlongationEvidence {
   if (!before) return { kind: 'contradictory', why: 'claimed without the date before' };
-  if (!listed) return { kind: 'inconclusive', why: 'the upstream does not list the proxy' };
+  if (!listed) return { kind: 'inconclusive', why: 'the provider does not list the proxy' };
   const end = listed.dateEnd;
   if (end.getTime() === before.getTime()) return { kind: 'nothing' };
   const movedTo = (from: Date, periods: 1 | 2): boolean =>

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { CatalogService } from '../catalog';
 import { messageOf, stackOf } from '../common';
 import {
@@ -8,39 +8,39 @@ import {
   type ProviderPurchase,
   ProviderRefused,
   ProviderUnavailable,
-  type Turn,
-  UpstreamProvider,
+  type RatePermit,
+  ProxyProvider,
 } from '../provider';
 import { idsOf, nameOf, type OrderGroup, sizeOf } from './order-group';
 import { OrderSettlement } from './order-settlement';
 import { OrderSteps } from './order-steps';
 import { ReconciliationService } from './reconciliation.service';
-import { UpstreamCallLog } from './upstream-call-log';
+import { ProviderCallLog } from './provider-call-log';
 
 /** Leave to make the one call of a group. */
 export interface CallLeave {
-  readonly turn: Turn;
+  readonly turn: RatePermit;
   /** Counted from before the claim: it ends no later than what the database stores. */
   readonly deadline: Deadline;
 }
 
 type OnCall = (record: ProviderCallRecord) => void;
 
-/** How long the callers wait for a look at the upstream after the answer to their orders was lost. */
+/** How long the callers wait for a look at the provider after the answer to their orders was lost. */
 const LOOK_AFTER_LOST_ANSWER_MS = 5000;
 
-/** Calls the upstream for a group that was claimed, once, and settles what it says. */
+/** Calls the provider for a group that was claimed, once, and settles what it says. */
 @Injectable()
 export class FulfilmentService {
   private readonly logger = new Logger(FulfilmentService.name);
 
   constructor(
-    @Inject(OrderSteps) private readonly steps: OrderSteps,
-    @Inject(OrderSettlement) private readonly settlement: OrderSettlement,
-    @Inject(ReconciliationService) private readonly reconciliation: ReconciliationService,
-    @Inject(CatalogService) private readonly catalog: CatalogService,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(UpstreamCallLog) private readonly calls: UpstreamCallLog,
+    private readonly steps: OrderSteps,
+    private readonly settlement: OrderSettlement,
+    private readonly reconciliation: ReconciliationService,
+    private readonly catalog: CatalogService,
+    private readonly provider: ProxyProvider,
+    private readonly calls: ProviderCallLog,
   ) {}
 
   /** Says whether some of the orders may be in line again. Never rejects: what it cannot settle is left to reconciliation. */
@@ -142,7 +142,7 @@ export class FulfilmentService {
     const open = await this.steps.findGroup(groupId);
     if (!open) return;
     const isNothing = await this.reconciliation.look(open, LOOK_AFTER_LOST_ANSWER_MS);
-    // By its documentation the upstream does nothing when it answers 429; a listing that agrees is enough.
+    // By its documentation the provider does nothing when it answers 429; a listing that agrees is enough.
     if (isNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
       await this.refund(open, 'unavailable');
     } else {

@@ -12,4 +12,4 @@ export { Orphan } from './orphan.entity';
 export { ReconciliationService } from './reconciliation.service';
 export { SweepService } from './sweep.service';
 export { TAG_PREFIX_SQL } from './tag';
-export { UpstreamCall } from './upstream-call.entity';
+export { ProviderCall } from './provider-call.entity';

@@ -12,7 +12,7 @@ export interface GroupedOrder {
 }
 
 /**
- * Orders of the same kind that go to the upstream in one call. A group has the number of the order that leads it, and a group of purchases
+ * Orders of the same kind that go to the provider in one call. A group has the number of the order that leads it, and a group of purchases
  * is known there by the leader's tag. Each order keeps its own state, charge and answer.
  */
 export interface OrderGroup {

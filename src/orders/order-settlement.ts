@@ -3,13 +3,13 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../common';
 import { preparedRows, type Queryable, queryRows } from '../database';
-import type { UpstreamProxy } from '../provider';
+import type { ProviderProxy } from '../provider';
 import { POSTED_ENTRY, type PostedEntry } from '../ledger';
 import { ORDER_DAY } from './order-day';
 
 /** What a group of purchases brought. */
 export interface PurchaseOutcome {
-  readonly proxies: readonly UpstreamProxy[];
+  readonly proxies: readonly ProviderProxy[];
   readonly providerOrderId: string | null;
   /** What the provider took for all of them, roubles; null when its answer was lost: the quote stands in. */
   readonly charge: string | null;
@@ -35,7 +35,7 @@ const UNCOUNT_SPENDING = `
           WHERE (counter.token_id, counter.day) = (given_back.token_id, given_back.day)
        )`;
 
-/** States in which the upstream may have been asked. */
+/** States in which the provider may have been asked. */
 const POSSIBLY_BOUGHT = `('submitting', 'confirming', 'review')`;
 
 /**
@@ -197,7 +197,7 @@ export class OrderSettlement {
          RETURNING orders.*, member.date_end
        ),
        prolonged AS (
-         -- The upstream lists it: it was not withdrawn, or is back.
+         -- The provider lists it: it was not withdrawn, or is back.
          UPDATE proxies SET date_end = closed.date_end, active = closed.date_end > now(), absences = 0, withdrawn_at = NULL
            FROM closed WHERE proxies.id = closed.proxy_id
        ),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
 import { AppConfig } from '../config';
@@ -51,7 +51,7 @@ const COUNT_SPENDING = `,
          ON CONFLICT (token_id, day) DO UPDATE SET spent = counter.spent + excluded.spent
        )`;
 
-/** An order of a group, with what identifies it at the upstream. Of `sent`, which has the columns of `orders`. */
+/** An order of a group, with what identifies it at the provider. Of `sent`, which has the columns of `orders`. */
 const GROUP_ROWS = `
   SELECT sent.id, sent.group_id AS "groupId", (SELECT tag FROM orders lead WHERE lead.id = sent.group_id) AS tag,
          sent.kind, sent.country, sent.version, sent.period, sent.proxy_type AS "proxyType", sent.count,
@@ -106,7 +106,7 @@ function toGroups(rows: readonly GroupRow[]): OrderGroup[] {
 }
 
 /**
- * The way of an order from its reservation to the upstream, and the looks after it; `OrderSettlement` has its ends. Each step is one
+ * The way of an order from its reservation to the provider, and the looks after it; `OrderSettlement` has its ends. Each step is one
  * statement, committed by itself, and guarded by the state it starts from, so that running it twice, or at two replicas, changes
  * nothing the second time. Times are the database's, so that the clocks of replicas do not matter.
  */
@@ -115,7 +115,7 @@ export class OrderSteps {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @InjectRepository(Order) private readonly orders: Repository<Order>,
-    @Inject(AppConfig) private readonly config: AppConfig,
+    private readonly config: AppConfig,
   ) {}
 
   /**
@@ -184,7 +184,7 @@ export class OrderSteps {
     return placed.id;
   }
 
-  /** The ends of proxies at the upstream, read right before their prolongation: with it an order joins the line. */
+  /** The ends of proxies at the provider, read right before their prolongation: with it an order joins the line. */
   async noteDateEnds(ends: ReadonlyMap<number, Date>): Promise<void> {
     await preparedRows(
       this.dataSource,
@@ -298,7 +298,7 @@ export class OrderSteps {
   }
 
   /**
-   * Notes what a complete look at the upstream showed, and says how long nothing has been seen by now: null when something was.
+   * Notes what a complete look at the provider showed, and says how long nothing has been seen by now: null when something was.
    *
    * @param startedAt the database's time before the look began
    */
@@ -354,7 +354,7 @@ export class OrderSteps {
   }
 
   /** By which a proxy is found at the upstream: the tag it was bought under, and the provider's number of it. */
-  async getUpstreamIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
+  async getProviderIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
     const [identity] = await preparedRows<{ tag: string; providerProxyId: string }>(
       this.dataSource,
       `SELECT coalesce(p.tag, lead.tag) AS tag, p.provider_proxy_id AS "providerProxyId"
@@ -407,7 +407,7 @@ export class OrderSteps {
     return new Map(rows.map(({ id, state }) => [id, state]));
   }
 
-  /** How many proxies the upstream listed in the last sweep; null before the first. */
+  /** How many proxies the provider listed in the last sweep; null before the first. */
   async lastListedCount(): Promise<number | null> {
     const [run] = await queryRows<{ listed: number | null }>(
       this.dataSource,
@@ -416,7 +416,7 @@ export class OrderSteps {
     return run?.listed ?? null;
   }
 
-  /** An order waits for its turn at the upstream; a prolongation before that for another turn and a listing. */
+  /** An order waits for its turn at the provider; a prolongation before that for another turn and a listing. */
   private longestWaitSeconds(kind: OrderKind): number {
     const { purchaseWaitMs, providerTimeoutMs } = this.config;
     const waitMs = kind === 'purchase' ? purchaseWaitMs : 2 * purchaseWaitMs + providerTimeoutMs;

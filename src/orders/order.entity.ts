@@ -92,12 +92,12 @@ export class Order {
   @Column({ type: 'text', default: 'reserved' })
   state!: OrderState;
 
-  /** What the upstream keeps with a purchase, by which it is found again. Names environment, user and order. */
+  /** What the provider keeps with a purchase, by which it is found again. Names environment, user and order. */
   @Column({ type: 'text' })
   tag!: string;
 
   /**
-   * The order that leads the group in which it went to the upstream; itself when it went alone; null until then. A purchase is found
+   * The order that leads the group in which it went to the provider; itself when it went alone; null until then. A purchase is found
    * again under the tag of the leader.
    */
   @Column({ type: 'bigint', nullable: true })
@@ -167,7 +167,7 @@ export class Order {
   @Column({ type: 'text', nullable: true })
   providerOrderId!: string | null;
 
-  /** Of a prolongation: the proxy's end at the upstream right before the call. */
+  /** Of a prolongation: the proxy's end at the provider right before the call. */
   @Column({ type: 'timestamptz', nullable: true })
   dateEndBefore!: Date | null;
 

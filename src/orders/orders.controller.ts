@@ -1,4 +1,4 @@
-import { Body, Controller, Headers, HttpCode, Inject, Param, Post, Res } from '@nestjs/common';
+import { Body, Controller, Headers, HttpCode, Param, Post, Res } from '@nestjs/common';
 import {
   ApiBody,
   ApiExtraModels,
@@ -10,7 +10,7 @@ import {
 } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller, Scopes } from '../auth';
-import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse } from '../http';
 import { ProxyOut } from '../proxies';
 import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
@@ -51,7 +51,7 @@ const markReplay = (response: Response, { replayed }: Delivery): void => {
 @ApiExtraModels(ProxyOut)
 @Controller('proxies')
 export class OrdersController {
-  constructor(@Inject(OrdersService) private readonly orders: OrdersService) {}
+  constructor(private readonly orders: OrdersService) {}
 
   @Post('buy')
   @HttpCode(200)

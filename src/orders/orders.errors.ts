@@ -1,4 +1,5 @@
-import { DomainError, type Money, RequestInvalid } from '../common';
+import { DomainError, type Money } from '../common';
+import { RequestInvalid } from '../http';
 
 export class UnsupportedProxyType extends DomainError {
   readonly kind = 'bad-request';
@@ -17,7 +18,7 @@ export class DailyLimitExceeded extends DomainError {
   }
 }
 
-/** The upstream no longer has it. */
+/** The provider no longer has it. */
 export class CannotBeProlonged extends DomainError {
   readonly kind = 'bad-request';
 

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { AppConfig } from '../config';
 import { ReconciliationService } from './reconciliation.service';
@@ -11,10 +11,10 @@ const SWEEP_ASKS_PER_INTERVAL = 10;
 @Injectable()
 export class OrderJobs implements OnApplicationBootstrap {
   constructor(
-    @Inject(Jobs) private readonly jobs: Jobs,
-    @Inject(AppConfig) private readonly config: AppConfig,
-    @Inject(ReconciliationService) private readonly reconciliation: ReconciliationService,
-    @Inject(SweepService) private readonly sweep: SweepService,
+    private readonly jobs: Jobs,
+    private readonly config: AppConfig,
+    private readonly reconciliation: ReconciliationService,
+    private readonly sweep: SweepService,
   ) {}
 
   onApplicationBootstrap(): void {

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import {
   CatalogService,
   checkPeriod,
@@ -13,7 +13,7 @@ import type { Caller } from '../auth';
 import { Clock, DomainError, messageOf, requestId, stackOf } from '../common';
 import { violatedConstraint } from '../database';
 import { InsufficientBalance, isInsufficientBalance, LedgerService } from '../ledger';
-import { ProviderClosed, ProviderRefused, type ProxyType, UpstreamProvider } from '../provider';
+import { ProviderClosed, ProviderRefused, type ProxyType, ProxyProvider } from '../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../proxies';
 import { DispatcherService } from './dispatcher.service';
 import type { ProlongRequest } from './dto/prolong-request.dto';
@@ -57,15 +57,15 @@ export class OrdersService {
   private readonly logger = new Logger(OrdersService.name);
 
   constructor(
-    @Inject(OrderSteps) private readonly steps: OrderSteps,
-    @Inject(OrderSettlement) private readonly settlement: OrderSettlement,
-    @Inject(DispatcherService) private readonly dispatcher: DispatcherService,
-    @Inject(ProlongationDates) private readonly dates: ProlongationDates,
-    @Inject(CatalogService) private readonly catalog: CatalogService,
-    @Inject(LedgerService) private readonly ledger: LedgerService,
-    @Inject(ProxiesService) private readonly proxies: ProxiesService,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(Clock) private readonly clock: Clock,
+    private readonly steps: OrderSteps,
+    private readonly settlement: OrderSettlement,
+    private readonly dispatcher: DispatcherService,
+    private readonly dates: ProlongationDates,
+    private readonly catalog: CatalogService,
+    private readonly ledger: LedgerService,
+    private readonly proxies: ProxiesService,
+    private readonly provider: ProxyProvider,
+    private readonly clock: Clock,
   ) {}
 
   async buy(
@@ -185,7 +185,7 @@ export class OrdersService {
   private async readDateEnd(orderId: number, proxyId: number): Promise<boolean> {
     return this.orBeingConfirmed(orderId, async () => {
       try {
-        const identity = await this.steps.getUpstreamIdentity(proxyId);
+        const identity = await this.steps.getProviderIdentity(proxyId);
         if (await this.dates.note({ orderId, ...identity })) return true;
         await this.settlement.refund([orderId], 'not-found', ['reserved']);
       } catch (error) {

@@ -1,10 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../config';
-import { type ListedProxy, type Turn, UpstreamProvider } from '../provider';
+import { type ListedProxy, type RatePermit, ProxyProvider } from '../provider';
 import { OrderSteps } from './order-steps';
-import { UpstreamCallLog } from './upstream-call-log';
+import { ProviderCallLog } from './provider-call-log';
 
-/** The upstream's largest page. */
+/** The provider's largest page. */
 const PAGE_SIZE = 1000;
 /** From so many on, a listing of everything is worth a thought. */
 const TAGS_WORTH_A_FULL_LISTING = 3;
@@ -18,7 +18,7 @@ interface Wanted {
 }
 
 /**
- * Reads when proxies end at the upstream, right before they are prolonged. Those that were bought together are read in one listing, and
+ * Reads when proxies end at the provider, right before they are prolonged. Those that were bought together are read in one listing, and
  * when fewer calls list everything, everything is listed. A listing counts only for those who asked before it was sent: an older
  * one may not have seen what their order follows.
  */
@@ -28,13 +28,13 @@ export class ProlongationDates {
   private isReading = false;
 
   constructor(
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(OrderSteps) private readonly steps: OrderSteps,
-    @Inject(UpstreamCallLog) private readonly calls: UpstreamCallLog,
-    @Inject(AppConfig) private readonly config: AppConfig,
+    private readonly provider: ProxyProvider,
+    private readonly steps: OrderSteps,
+    private readonly calls: ProviderCallLog,
+    private readonly config: AppConfig,
   ) {}
 
-  /** Notes the end with the order. False when the upstream does not list the proxy. @throws ProviderError */
+  /** Notes the end with the order. False when the provider does not list the proxy. @throws ProviderError */
   note(of: Pick<Wanted, 'orderId' | 'tag' | 'providerProxyId'>): Promise<boolean> {
     return new Promise((done, failed) => {
       this.wanted.push({ ...of, done, failed });
@@ -95,7 +95,7 @@ export class ProlongationDates {
   }
 
   /** @param asked all for the same tag */
-  private async listTag(asked: readonly Wanted[], turn: Turn): Promise<Map<string, ListedProxy>> {
+  private async listTag(asked: readonly Wanted[], turn: RatePermit): Promise<Map<string, ListedProxy>> {
     const [first] = asked;
     if (!first) return new Map();
     const listed = await this.calls.keep(first.orderId, (onCall) =>
@@ -105,7 +105,7 @@ export class ProlongationDates {
   }
 
   /** It is no snapshot: what is not in it is asked for by its tag, before it counts as gone. */
-  private async listAll(asked: readonly Wanted[], turn: Turn): Promise<Map<string, ListedProxy>> {
+  private async listAll(asked: readonly Wanted[], turn: RatePermit): Promise<Map<string, ListedProxy>> {
     const found = new Map<string, ListedProxy>();
     const missing = new Map(asked.map((one) => [one.providerProxyId, one]));
     for await (const page of this.provider.allProxies({ turn, priority: 'order' })) {

@@ -1,14 +1,14 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { stackOf } from '../common';
 import { AppConfig } from '../config';
 import { violatedConstraint } from '../database';
-import { Deadline, type ListedProxy, ProviderError, UpstreamProvider } from '../provider';
+import { Deadline, type ListedProxy, ProviderError, ProxyProvider } from '../provider';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 import { LOOKS_END_AFTER_SECONDS, spacingOfEmptyLooksSeconds } from './look-schedule';
 import { type GroupedOrder, idsOf, nameOf, type OrderGroup, ordersByPurchase } from './order-group';
 import { OrderSettlement } from './order-settlement';
 import { OrderSteps } from './order-steps';
-import { UpstreamCallLog } from './upstream-call-log';
+import { ProviderCallLog } from './provider-call-log';
 
 /**
  * Finds out what became of orders whose request did not come to an end: the way out of every crash and of every lost answer. A group is
@@ -19,11 +19,11 @@ export class ReconciliationService {
   private readonly logger = new Logger(ReconciliationService.name);
 
   constructor(
-    @Inject(OrderSteps) private readonly steps: OrderSteps,
-    @Inject(OrderSettlement) private readonly settlement: OrderSettlement,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(UpstreamCallLog) private readonly calls: UpstreamCallLog,
-    @Inject(AppConfig) private readonly config: AppConfig,
+    private readonly steps: OrderSteps,
+    private readonly settlement: OrderSettlement,
+    private readonly provider: ProxyProvider,
+    private readonly calls: ProviderCallLog,
+    private readonly config: AppConfig,
   ) {}
 
   /** Looks at what is due, one group after the other. Gives how many there were. */
@@ -45,7 +45,7 @@ export class ReconciliationService {
   /**
    * One look at what is open of a group. Says whether it is complete and shows nothing of any of its orders.
    *
-   * @param lookTimeoutMs bounds the upstream's answer, for a caller who waits
+   * @param lookTimeoutMs bounds the provider's answer, for a caller who waits
    */
   async look(group: OrderGroup, lookTimeoutMs = this.config.providerTimeoutMs): Promise<boolean> {
     const startedAt = await this.steps.now();
@@ -134,7 +134,7 @@ export class ReconciliationService {
         await this.noteNothing(one, startedAt);
         return true;
       case 'prolonged': {
-        if (evidence.times === 2) this.logger.error(`${nameOf(one)}: the upstream prolonged twice`);
+        if (evidence.times === 2) this.logger.error(`${nameOf(one)}: the provider prolonged twice`);
         const ends = [{ orderId: order.id, dateEnd: evidence.dateEnd }];
         await this.deliverFound(one, () =>
           this.settlement.deliverProlongations({ ends, providerOrderId: null, charge: null }),
@@ -160,12 +160,12 @@ export class ReconciliationService {
       'submitting',
       'confirming',
     ]);
-    if (refunded.length > 0) this.tell(group, 'refunded: the upstream does not have it');
+    if (refunded.length > 0) this.tell(group, 'refunded: the provider does not have it');
   }
 
   private async deliverFound(group: OrderGroup, deliver: () => Promise<number[]>): Promise<void> {
     try {
-      if ((await deliver()).length > 0) this.tell(group, 'delivered: the upstream has it');
+      if ((await deliver()).length > 0) this.tell(group, 'delivered: the provider has it');
     } catch (error) {
       if (violatedConstraint(error) !== 'proxies_provider_proxy_id_key') throw error;
       await this.review(group, 'a proxy under its tag belongs to another order');

@@ -1,14 +1,14 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ServiceUnavailable } from '../catalog';
 import { queryRows, violatedConstraint } from '../database';
-import { type ListedProxy, ProviderError, UpstreamProvider } from '../provider';
+import { type ListedProxy, ProviderError, ProxyProvider } from '../provider';
 import { type OrderGroup, ordersByPurchase } from './order-group';
 import { OrderSettlement } from './order-settlement';
 import { OrderSteps } from './order-steps';
 import { NothingToDeliver, OrderNotFound, OrderNotInReview, ProxyBelongsToAnother } from './orders.errors';
-import { UpstreamCallLog } from './upstream-call-log';
+import { ProviderCallLog } from './provider-call-log';
 
 /** What the provider has of an order in review. */
 export type FoundDelivery =
@@ -26,10 +26,10 @@ export type FoundDelivery =
 export class ReviewService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(OrderSteps) private readonly steps: OrderSteps,
-    @Inject(OrderSettlement) private readonly settlement: OrderSettlement,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(UpstreamCallLog) private readonly calls: UpstreamCallLog,
+    private readonly steps: OrderSteps,
+    private readonly settlement: OrderSettlement,
+    private readonly provider: ProxyProvider,
+    private readonly calls: ProviderCallLog,
   ) {}
 
   /**

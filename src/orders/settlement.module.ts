@@ -7,13 +7,13 @@ import { OrderSteps } from './order-steps';
 import { Orphan } from './orphan.entity';
 import { OrphansService } from './orphans.service';
 import { ReviewService } from './review.service';
-import { UpstreamCallLog } from './upstream-call-log';
-import { UpstreamCall } from './upstream-call.entity';
+import { ProviderCallLog } from './provider-call-log';
+import { ProviderCall } from './provider-call.entity';
 
 /** What ends orders, without the routes and jobs: staff use it in the service and on the command line. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Order, Orphan, UpstreamCall]), ProviderModule],
-  providers: [OrderSteps, OrderSettlement, UpstreamCallLog, ReviewService, OrphansService],
-  exports: [OrderSteps, OrderSettlement, UpstreamCallLog, ReviewService, OrphansService],
+  imports: [TypeOrmModule.forFeature([Order, Orphan, ProviderCall]), ProviderModule],
+  providers: [OrderSteps, OrderSettlement, ProviderCallLog, ReviewService, OrphansService],
+  exports: [OrderSteps, OrderSettlement, ProviderCallLog, ReviewService, OrphansService],
 })
 export class SettlementModule {}

@@ -1,12 +1,12 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { databaseTime, JobLease, queryRows } from '../database';
-import { type ListedProxy, UpstreamProvider } from '../provider';
+import { type ListedProxy, ProxyProvider } from '../provider';
 import { TAG_PREFIX_SQL } from './tag';
 
 export interface SweepReport {
-  /** What the upstream lists, ours and others'. */
+  /** What the provider lists, ours and others'. */
   readonly listed: number;
   /** Whose host, port, login, password or end was taken over, or that are back. */
   readonly changed: number;
@@ -16,7 +16,7 @@ export interface SweepReport {
   readonly withdrawn: number;
 }
 
-/** How long a sweep may be silent, which waits for its turn at the upstream for each page, before another replica begins anew. */
+/** How long a sweep may be silent, which waits for its turn at the provider for each page, before another replica begins anew. */
 const LONGEST_LEASE_SECONDS = 180;
 const SHORTEST_LEASE_SECONDS = 5;
 
@@ -35,7 +35,7 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
   date_start timestamptz, date_end timestamptz)`;
 
 /**
- * Holds everything the upstream lists against everything we have: what changed there is taken over, what only one side has is kept for
+ * Holds everything the provider lists against everything we have: what changed there is taken over, what only one side has is kept for
  * staff. The listing is no snapshot: an absence is believed the second time.
  */
 @Injectable()
@@ -45,7 +45,7 @@ export class SweepService {
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
+    private readonly provider: ProxyProvider,
   ) {
     this.lease = new JobLease(dataSource, 'sweep');
   }
@@ -77,7 +77,7 @@ export class SweepService {
   }
 
   private tell({ listed, changed, orphans, withdrawn }: SweepReport): void {
-    const text = `the upstream lists ${listed} proxies; ${changed} changed, ${orphans} new orphans, ${withdrawn} withdrawn`;
+    const text = `the provider lists ${listed} proxies; ${changed} changed, ${orphans} new orphans, ${withdrawn} withdrawn`;
     if (orphans + withdrawn > 0) this.logger.warn(text);
     else if (changed > 0) this.logger.log(text);
     else this.logger.debug(text);

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../config';
 import { PriceRulesService } from './price-rules.service';
 import { type Markup, type PricedOffer, RuleBook } from './rule-book';
@@ -15,8 +15,8 @@ export class CurrentMarkups {
   private databaseAheadMs = 0;
 
   constructor(
-    @Inject(PriceRulesService) private readonly rules: PriceRulesService,
-    @Inject(AppConfig) private readonly config: AppConfig,
+    private readonly rules: PriceRulesService,
+    private readonly config: AppConfig,
   ) {
     this.book = new RuleBook([], config.markupPercent);
   }

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, LessThan, Repository } from 'typeorm';
 import { AppConfig } from '../config';
@@ -117,7 +117,7 @@ export class PriceRulesService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @InjectRepository(PriceRule) private readonly rules: Repository<PriceRule>,
-    @Inject(AppConfig) private readonly config: AppConfig,
+    private readonly config: AppConfig,
   ) {}
 
   /**

@@ -5,7 +5,7 @@ import { messageOf } from '../common';
 import { queryRows } from '../database';
 import { Deadline } from './deadline';
 import { ProviderUnavailable } from './provider-errors';
-import { CALL_PRIORITIES, type CallPriority, type Turn } from './upstream-provider';
+import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
  * A call leaves within `TURN_MS` of its turn, and the window of turns is so much longer than the provider's. What is left between the
@@ -28,9 +28,9 @@ export class NoTurnInTime extends ProviderUnavailable {
   }
 }
 
-const UNLIMITED: Turn = { until: Deadline.never, giveBack: () => Promise.resolve() };
+const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
 
-type Admit = (turn: Turn) => void;
+type Admit = (turn: RatePermit) => void;
 
 interface Slot {
   /** Null: none yet, ask again after the wait. */
@@ -73,7 +73,7 @@ export class CallRate {
    * @param goesFirst before those of the same priority: had a turn already, and could not use it
    * @throws NoTurnInTime
    */
-  waitForTurn(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<Turn> {
+  waitForTurn(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
     if (this.calls === 0) return Promise.resolve(UNLIMITED);
     return new Promise((resolve, reject) => {
       const queue = this.waiting[priority];
@@ -85,7 +85,7 @@ export class CallRate {
         },
         Math.max(maxWaitMs, SHORTEST_WAIT_MS),
       );
-      const admit = (turn: Turn) => {
+      const admit = (turn: RatePermit) => {
         clearTimeout(timer);
         resolve(turn);
       };

@@ -16,7 +16,7 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-errors';
-import type { BreakerStatus, ProviderBalance } from './upstream-provider';
+import type { BreakerStatus, ProviderBalance } from './proxy-provider';
 
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
 

@@ -1,5 +1,4 @@
 export { Deadline } from './deadline';
-export { acquireLocalSandbox, type LocalSandbox } from './local-sandbox';
 export {
   ProviderClosed,
   ProviderError,
@@ -15,13 +14,13 @@ export {
   type PriceTable,
   type ProviderBalance,
   type ProviderStatus,
-  type Turn,
-  UpstreamProvider,
+  type RatePermit,
+  ProxyProvider,
   type IpVersion,
   type ListedProxy,
   type ProviderCallRecord,
   type ProviderProlongation,
   type ProviderPurchase,
   type ProxyType,
-  type UpstreamProxy,
-} from './upstream-provider';
+  type ProviderProxy,
+} from './proxy-provider';

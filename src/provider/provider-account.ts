@@ -2,7 +2,7 @@ import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common'
 import type { DataSource } from 'typeorm';
 import { type Clock, messageOf } from '../common';
 import { queryRows } from '../database';
-import type { ProviderBalance } from './upstream-provider';
+import type { ProviderBalance } from './proxy-provider';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
 /** A balance that does not change is stored again after this: another replica may have stored an older one. */

@@ -9,7 +9,7 @@ import { ProviderAccount } from './provider-account';
 import { Px6Client } from './px6/px6-client';
 import { PX6, Px6Provider } from './px6/px6.provider';
 import { createReadyAgents } from './px6/ready-agents';
-import { UpstreamProvider } from './upstream-provider';
+import { ProxyProvider } from './proxy-provider';
 
 const CONNECT_TIMEOUT_MS = 3000;
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
@@ -42,8 +42,8 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
       useFactory: (dataSource: DataSource, config: AppConfig, clock: Clock) =>
         new ProviderAccount(dataSource, clock, PX6, config.providerLowBalance),
     },
-    { provide: UpstreamProvider, useClass: Px6Provider },
+    { provide: ProxyProvider, useClass: Px6Provider },
   ],
-  exports: [UpstreamProvider],
+  exports: [ProxyProvider],
 })
 export class ProviderModule {}

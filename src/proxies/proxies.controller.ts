@@ -2,7 +2,6 @@ import {
   applyDecorators,
   Controller,
   Get,
-  Inject,
   Logger,
   Param,
   Query,
@@ -22,7 +21,7 @@ import {
 } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller, CurrentUserId, Scopes } from '../auth';
-import { ApiErrorResponse, ApiValidationErrorResponse, toStream } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse, toStream } from '../http';
 import { ExportProxiesQuery } from './dto/export-proxies.query';
 import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
@@ -69,10 +68,10 @@ export class ProxiesController {
   private readonly logger = new Logger('Proxies');
 
   constructor(
-    @Inject(ProxiesService) private readonly proxies: ProxiesService,
-    @Inject(ProxyStatesService) private readonly states: ProxyStatesService,
-    @Inject(ProxyListsService) private readonly lists: ProxyListsService,
-    @Inject(ProxyFilesService) private readonly files: ProxyFilesService,
+    private readonly proxies: ProxiesService,
+    private readonly states: ProxyStatesService,
+    private readonly lists: ProxyListsService,
+    private readonly files: ProxyFilesService,
   ) {}
 
   @Get()

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { AppConfig } from '../config';
 import { ActiveFlagsService } from './active-flags.service';
@@ -9,9 +9,9 @@ const ASKS_PER_INTERVAL = 10;
 @Injectable()
 export class ProxyJobs implements OnApplicationBootstrap {
   constructor(
-    @Inject(Jobs) private readonly jobs: Jobs,
-    @Inject(AppConfig) private readonly config: AppConfig,
-    @Inject(ActiveFlagsService) private readonly activeFlags: ActiveFlagsService,
+    private readonly jobs: Jobs,
+    private readonly config: AppConfig,
+    private readonly activeFlags: ActiveFlagsService,
   ) {}
 
   onApplicationBootstrap(): void {

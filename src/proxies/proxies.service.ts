@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { Clock } from '../common';
@@ -17,8 +17,8 @@ export class ProxiesService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @InjectRepository(Proxy) private readonly proxies: Repository<Proxy>,
-    @Inject(AppConfig) private readonly config: AppConfig,
-    @Inject(Clock) private readonly clock: Clock,
+    private readonly config: AppConfig,
+    private readonly clock: Clock,
   ) {}
 
   /** @throws ProxyNotFound for an id that is not one of the user's, of whatever form */
@@ -69,7 +69,7 @@ export class ProxiesService {
     return proxy?.id.toString();
   }
 
-  /** Of these, those that the upstream has taken away, and when that was found. */
+  /** Of these, those that the provider has taken away, and when that was found. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
     const withdrawn = await this.proxies.find({
       select: { id: true, withdrawnAt: true },

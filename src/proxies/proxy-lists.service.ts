@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ProxyFilesService } from './proxy-files.service';
 import type { ProxyState } from './proxy-state';
@@ -21,7 +21,7 @@ export class ProxyListsService {
     ignoreFetchAbort: true,
   });
 
-  constructor(@Inject(ProxyFilesService) private readonly files: ProxyFilesService) {}
+  constructor(private readonly files: ProxyFilesService) {}
 
   /** JSON, UTF-8. */
   get(state: ProxyState): Promise<Buffer> {

@@ -30,7 +30,7 @@ export class Proxy {
   @Column({ type: 'text' })
   providerProxyId!: string;
 
-  /** Of one that staff assigned: the tag it is listed under upstream, which need not be that of its order. */
+  /** Of one that staff assigned: the tag it is listed under provider, which need not be that of its order. */
   @Column({ type: 'text', nullable: true })
   tag!: string | null;
 
@@ -72,11 +72,11 @@ export class Proxy {
   @Column({ type: 'boolean', default: true })
   active!: boolean;
 
-  /** In how many full sweeps in a row the upstream did not list it, up to 2: not believed before the second. */
+  /** In how many full sweeps in a row the provider did not list it, up to 2: not believed before the second. */
   @Column({ type: 'smallint', default: 0 })
   absences!: number;
 
-  /** When it was found that the upstream has taken it away: it no longer works, whatever its end. Null again once it is listed. */
+  /** When it was found that the provider has taken it away: it no longer works, whatever its end. Null again once it is listed. */
   @Column({ type: 'timestamptz', nullable: true })
   withdrawnAt!: Date | null;
 

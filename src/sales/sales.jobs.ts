@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { SalesRollupService } from './sales-rollup.service';
 
@@ -10,8 +10,8 @@ const ASK_MS = 60_000;
 @Injectable()
 export class SalesJobs implements OnApplicationBootstrap {
   constructor(
-    @Inject(Jobs) private readonly jobs: Jobs,
-    @Inject(SalesRollupService) private readonly rollup: SalesRollupService,
+    private readonly jobs: Jobs,
+    private readonly rollup: SalesRollupService,
   ) {}
 
   onApplicationBootstrap(): void {

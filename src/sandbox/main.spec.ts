@@ -60,7 +60,7 @@ async function startedSandbox(
 ): Promise<{ child: ChildProcess; address: Address; client: WireClient }> {
   const { child, output } = spawnSandbox('--port', '0', ...args);
   if (child.stdout) await once(child.stdout, 'data');
-  if (!output().startsWith('Sandbox upstream at ')) throw new Error(output());
+  if (!output().startsWith('Sandbox provider at ')) throw new Error(output());
   const address: Address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
   return { child, address, client: new WireClient(address.baseUrl, address.apiKey) };
 }
@@ -82,7 +82,7 @@ test('it says where it listens without the key, keeps its files to itself, and e
   if (child.stdout) await once(child.stdout, 'data');
   const address: Address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
 
-  expect(output()).toMatch(/^Sandbox upstream at http:\/\/127\.0\.0\.1:\d+, .*\n$/);
+  expect(output()).toMatch(/^Sandbox provider at http:\/\/127\.0\.0\.1:\d+, .*\n$/);
   expect(output()).not.toContain('my-key');
   expect(address).toMatchObject({ pid: child.pid, apiKey: 'my-key' });
   for (const file of ['address.json', 'journal.jsonl', 'lock.json']) {

@@ -96,7 +96,7 @@ async function run({ untilUnused, ...options }: Command): Promise<void> {
 /** The key is shown to a person at a terminal only: anything else may be a log. */
 function announce({ baseUrl, controlUrl, apiKey }: RunningSandbox, directory: string): void {
   process.stdout.write(
-    `Sandbox upstream at ${baseUrl}, control interface at ${controlUrl}, state in ${directory}\n`,
+    `Sandbox provider at ${baseUrl}, control interface at ${controlUrl}, state in ${directory}\n`,
   );
   if (!process.stdout.isTTY) return;
   const api = `${baseUrl}/api/${apiKey}`;

@@ -5,7 +5,6 @@ import {
   Get,
   Headers,
   HttpCode,
-  Inject,
   Logger,
   Post,
   Query,
@@ -14,7 +13,7 @@ import {
 } from '@nestjs/common';
 import { ApiBody, ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiErrorResponse, ApiValidationErrorResponse, IdParam, toStream } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse, IdParam, toStream } from '../http';
 import type { PostedEntry } from '../ledger';
 import type { Act } from './act';
 import { ApiIdempotencyKey, REPLAYED_HEADER } from './api-idempotency';
@@ -66,7 +65,7 @@ const ApiPosting = (example: object) =>
 export class StaffBalanceController {
   private readonly logger = new Logger(StaffBalanceController.name);
 
-  constructor(@Inject(StaffBalanceService) private readonly balances: StaffBalanceService) {}
+  constructor(private readonly balances: StaffBalanceService) {}
 
   @Post('credit')
   @HttpCode(200)

@@ -1,7 +1,7 @@
-import { Body, Controller, Get, Headers, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Headers, HttpCode, Post, Query, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
 import type { PostedEntry } from '../ledger';
 import { type OrphanRow, OrphansService } from '../orders';
 import type { Act } from './act';
@@ -33,8 +33,8 @@ const ApiReasonMissing = () =>
 @Controller('staff')
 export class StaffDecisionsController {
   constructor(
-    @Inject(StaffDecisionsService) private readonly decisions: StaffDecisionsService,
-    @Inject(OrphansService) private readonly orphans: OrphansService,
+    private readonly decisions: StaffDecisionsService,
+    private readonly orphans: OrphansService,
   ) {}
 
   @Post('orders/:order_id/decide')

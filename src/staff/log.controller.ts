@@ -1,6 +1,6 @@
-import { Controller, Get, Inject, Query } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
-import { type CataloguedScope, ScopeCatalogue } from '../auth';
+import { type CatalogedScope, ScopeCatalog } from '../auth';
 import { parseTarget } from './act';
 import { type ActionOut, ActionsPage, ActionsQuery, ActionTarget } from './dto/action.dto';
 import { ApiLimitErrorResponse, type Page, toPage } from './dto/fields';
@@ -13,8 +13,8 @@ import { StaffRoute } from './staff-route';
 @Controller('staff')
 export class LogController {
   constructor(
-    @Inject(StaffLog) private readonly log: StaffLog,
-    @Inject(ScopeCatalogue) private readonly scopes: ScopeCatalogue,
+    private readonly log: StaffLog,
+    private readonly scopes: ScopeCatalog,
   ) {}
 
   @Get('scopes')
@@ -26,7 +26,7 @@ export class LogController {
       'For whoever issues tokens: every scope with what it grants and the routes that need it, as the running service has them.',
   })
   @ApiOkResponse({ description: 'All scopes', type: [ScopeOut] })
-  listScopes(): readonly CataloguedScope[] {
+  listScopes(): readonly CatalogedScope[] {
     return this.scopes.list();
   }
 

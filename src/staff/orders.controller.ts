@@ -1,6 +1,6 @@
-import { Controller, Get, Inject, Query } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
 import { CausingAction, CausingOrder } from './dto/balance.dto';
 import { type Page, toPage } from './dto/fields';
 import { OrderDetail, OrderGroupOut, OrdersPage, OrdersQuery } from './dto/order.dto';
@@ -13,7 +13,7 @@ import { type OrderDetailRow, StaffOrdersService } from './staff-orders.service'
 @ApiExtraModels(CausingAction, CausingOrder, OrderGroupOut)
 @Controller('staff/orders')
 export class StaffOrdersController {
-  constructor(@Inject(StaffOrdersService) private readonly orders: StaffOrdersService) {}
+  constructor(private readonly orders: StaffOrdersService) {}
 
   @Get()
   @StaffRoute({

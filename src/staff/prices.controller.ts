@@ -1,4 +1,4 @@
-import { Body, Controller, Get, HttpCode, Inject, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import {
   ApiBody,
   ApiCreatedResponse,
@@ -8,7 +8,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { type PricePreview, PricePreviewService } from '../catalog';
-import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
 import { type NewPriceRule, PriceRulesService } from '../pricing';
 import type { Act } from './act';
 import { type Page, toPage } from './dto/fields';
@@ -66,9 +66,9 @@ const toNewRule = (fields: PriceRuleFields): NewPriceRule => ({
 @Controller('staff/price-rules')
 export class StaffPricesController {
   constructor(
-    @Inject(PriceRulesService) private readonly rules: PriceRulesService,
-    @Inject(PricePreviewService) private readonly previews: PricePreviewService,
-    @Inject(StaffPricesService) private readonly changes: StaffPricesService,
+    private readonly rules: PriceRulesService,
+    private readonly previews: PricePreviewService,
+    private readonly changes: StaffPricesService,
   ) {}
 
   @Get()

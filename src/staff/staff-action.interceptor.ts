@@ -1,15 +1,10 @@
-import {
-  type CallHandler,
-  type ExecutionContext,
-  Inject,
-  Injectable,
-  type NestInterceptor,
-} from '@nestjs/common';
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { mergeMap, type Observable } from 'rxjs';
 import { type Caller, callerOf, plainAddress } from '../auth';
-import { readId, requestId } from '../common';
+import { requestId } from '../common';
+import { readId } from '../http';
 import { Act, loggable } from './act';
 import { StaffLog } from './staff-log';
 import { STAFF_ACTION, type StaffActionOfRoute } from './staff-action';
@@ -23,8 +18,8 @@ type StaffRequest = Request & { user?: Caller; act?: Act };
 @Injectable()
 export class StaffActionInterceptor implements NestInterceptor {
   constructor(
-    @Inject(Reflector) private readonly reflector: Reflector,
-    @Inject(StaffLog) private readonly log: StaffLog,
+    private readonly reflector: Reflector,
+    private readonly log: StaffLog,
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {

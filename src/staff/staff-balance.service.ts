@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
@@ -66,9 +66,9 @@ const BATCH_SIZE = 1000;
 export class StaffBalanceService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(LedgerService) private readonly ledger: LedgerService,
-    @Inject(UsersService) private readonly users: UsersService,
-    @Inject(StaffPostings) private readonly postings: StaffPostings,
+    private readonly ledger: LedgerService,
+    private readonly users: UsersService,
+    private readonly postings: StaffPostings,
   ) {}
 
   /**

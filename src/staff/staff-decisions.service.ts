@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Money } from '../common';
 import {
@@ -30,11 +30,11 @@ export type OrderDecision = 'deliver' | 'refund';
 @Injectable()
 export class StaffDecisionsService {
   constructor(
-    @Inject(ReviewService) private readonly review: ReviewService,
-    @Inject(OrderSettlement) private readonly settlement: OrderSettlement,
-    @Inject(OrphansService) private readonly orphans: OrphansService,
-    @Inject(StaffPostings) private readonly postings: StaffPostings,
-    @Inject(StaffLog) private readonly log: StaffLog,
+    private readonly review: ReviewService,
+    private readonly settlement: OrderSettlement,
+    private readonly orphans: OrphansService,
+    private readonly postings: StaffPostings,
+    private readonly log: StaffLog,
   ) {}
 
   /**

@@ -1,9 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import { type OrderKind, OrderNotFound, type OrderState, type OrderStep } from '../orders';
-import { UpstreamProvider } from '../provider';
+import { ProxyProvider } from '../provider';
 import type { ActionOut } from './dto/action.dto';
 import { ORDER_COLUMNS, type OrderRow } from './order-row';
 import { type LedgerRow, SELECT_LEDGER_ROW } from './staff-balance.service';
@@ -28,7 +28,7 @@ export interface OrderFilter {
 }
 
 /** A call to the provider for an order or the group it travelled in. */
-export interface UpstreamCallRow {
+export interface ProviderCallRow {
   readonly id: number;
   readonly method: string;
   readonly request: object;
@@ -71,7 +71,7 @@ interface OrderInDetail extends OrderRow {
 export interface OrderDetailRow extends OrderInDetail {
   readonly group: { readonly upstream_tag: string | null; readonly order_ids: readonly number[] } | null;
   readonly entries: readonly LedgerRow[];
-  readonly upstream_calls: readonly UpstreamCallRow[];
+  readonly upstream_calls: readonly ProviderCallRow[];
   readonly proxies: readonly OrderedProxyRow[];
   readonly actions: readonly ActionOut[];
 }
@@ -89,8 +89,8 @@ const LONGEST_ANSWER = 20_000;
 export class StaffOrdersService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(StaffLog) private readonly log: StaffLog,
+    private readonly provider: ProxyProvider,
+    private readonly log: StaffLog,
   ) {}
 
   /** A page of orders, the last placed first. @param page.cursor the id of the last order of the page before */
@@ -188,7 +188,7 @@ export class StaffOrdersService {
   }
 
   /** Those of a group are kept under the order that leads it; what was asked before it set off, under one of its orders. */
-  private callsFor(orderIds: readonly number[]): Promise<UpstreamCallRow[]> {
+  private callsFor(orderIds: readonly number[]): Promise<ProviderCallRow[]> {
     return queryRows(
       this.dataSource,
       `SELECT id, method, request, outcome, http_status, duration_ms, created_at,

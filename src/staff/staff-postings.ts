@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryRows, violatedConstraint } from '../database';
@@ -18,7 +18,7 @@ export interface Posting {
 export class StaffPostings {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(StaffLog) private readonly log: StaffLog,
+    private readonly log: StaffLog,
   ) {}
 
   /**

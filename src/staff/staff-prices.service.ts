@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type NewPriceRule, type PriceRule, PriceRulesService } from '../pricing';
 import { UsersService } from '../users';
 import type { Act } from './act';
@@ -45,9 +45,9 @@ export const toPriceRuleRow = (rule: PriceRule): PriceRuleRow => ({
 @Injectable()
 export class StaffPricesService {
   constructor(
-    @Inject(PriceRulesService) private readonly rules: PriceRulesService,
-    @Inject(UsersService) private readonly users: UsersService,
-    @Inject(StaffLog) private readonly log: StaffLog,
+    private readonly rules: PriceRulesService,
+    private readonly users: UsersService,
+    private readonly log: StaffLog,
   ) {}
 
   /**

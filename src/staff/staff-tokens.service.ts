@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { type ApiToken, type NewToken, TokensService } from '../auth';
 import { UserNotFound, UsersService } from '../users';
 import type { Act } from './act';
@@ -36,9 +36,9 @@ const toTokenRow = (token: ApiToken): TokenRow => ({
 @Injectable()
 export class StaffTokensService {
   constructor(
-    @Inject(TokensService) private readonly tokens: TokensService,
-    @Inject(UsersService) private readonly users: UsersService,
-    @Inject(StaffLog) private readonly log: StaffLog,
+    private readonly tokens: TokensService,
+    private readonly users: UsersService,
+    private readonly log: StaffLog,
   ) {}
 
   /**

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { TokensService } from '../auth';
@@ -53,9 +53,9 @@ const toUserRow = (user: User): UserRow => ({
 export class StaffUsersService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(UsersService) private readonly users: UsersService,
-    @Inject(TokensService) private readonly tokens: TokensService,
-    @Inject(StaffLog) private readonly log: StaffLog,
+    private readonly users: UsersService,
+    private readonly tokens: TokensService,
+    private readonly log: StaffLog,
   ) {}
 
   /** @throws UserExists */

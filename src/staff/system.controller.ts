@@ -1,6 +1,6 @@
-import { Controller, Get, Inject, Query } from '@nestjs/common';
+import { Controller, Get, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiQuery, ApiTags } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiValidationErrorResponse } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse } from '../http';
 import { SALES_DIMENSIONS, type SalesFigures, type SalesRow, SalesService } from '../sales';
 import { type Status, StatusService } from '../status';
 import { type Page, toPage } from './dto/fields';
@@ -13,8 +13,8 @@ import { StaffRoute } from './staff-route';
 @Controller('staff')
 export class SystemController {
   constructor(
-    @Inject(StatusService) private readonly status: StatusService,
-    @Inject(SalesService) private readonly sales: SalesService,
+    private readonly status: StatusService,
+    private readonly sales: SalesService,
   ) {}
 
   @Get('status')
@@ -24,7 +24,7 @@ export class SystemController {
     summary: 'State of the service',
     description:
       'For whoever keeps the service running: the balance at the provider and how long it lasts at the present rate, orders under way and for staff ' +
-      'to decide, how old the copies of the catalogue are, the last run of each job, and of each replica its breakers and queues.',
+      'to decide, how old the copies of the catalog are, the last run of each job, and of each replica its breakers and queues.',
   })
   @ApiOkResponse({ description: 'As it is now', type: StatusOut })
   readStatus(): Promise<Status> {

@@ -1,6 +1,6 @@
-import { Body, Controller, Get, HttpCode, Inject, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
 import type { Act } from './act';
 import { ApiLimitErrorResponse, type Page, PageQuery, toPage } from './dto/fields';
 import { IssuedToken, NewTokenRequest, TokenOut, TokensPage } from './dto/token.dto';
@@ -12,7 +12,7 @@ import { StaffTokensService, type TokenRow } from './staff-tokens.service';
 @ApiTags('Tokens')
 @Controller('staff')
 export class StaffTokensController {
-  constructor(@Inject(StaffTokensService) private readonly tokens: StaffTokensService) {}
+  constructor(private readonly tokens: StaffTokensService) {}
 
   @Post('users/:user_id/tokens')
   @StaffRoute({

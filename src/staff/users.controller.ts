@@ -1,6 +1,6 @@
-import { Body, Controller, Get, HttpCode, Inject, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../common';
+import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
 import type { Act } from './act';
 import { ApiLimitErrorResponse, type Page, toPage } from './dto/fields';
 import { NewUserRequest, ReasonRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './dto/user.dto';
@@ -15,7 +15,7 @@ const ApiReasonMissing = () =>
 @ApiTags('Users')
 @Controller('staff/users')
 export class StaffUsersController {
-  constructor(@Inject(StaffUsersService) private readonly users: StaffUsersService) {}
+  constructor(private readonly users: StaffUsersService) {}
 
   @Post()
   @StaffRoute({

@@ -1,9 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows, REPLICA_ID } from '../database';
 import { DispatcherService } from '../orders';
-import { type BreakerStatus, type ProviderStatus, UpstreamProvider } from '../provider';
+import { type BreakerStatus, type ProviderStatus, ProxyProvider } from '../provider';
 
 export const REPORT_INTERVAL_MS = 5000;
 /** A replica that has been silent for longer is not shown. */
@@ -14,7 +14,7 @@ export interface ReplicaReport {
   readonly pid: number;
   readonly started_at: string;
   readonly breakers: readonly (Omit<BreakerStatus, 'since'> & { readonly since: string })[];
-  /** Calls that wait for their turn at the upstream, by priority. */
+  /** Calls that wait for their turn at the provider, by priority. */
   readonly waiting_calls: ProviderStatus['waitingCalls'];
   /** Orders in line of requests at this replica. */
   readonly waiting_orders: number;
@@ -24,8 +24,8 @@ export interface ReplicaReport {
 export class ReplicaReports {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
-    @Inject(DispatcherService) private readonly dispatcher: DispatcherService,
+    private readonly provider: ProxyProvider,
+    private readonly dispatcher: DispatcherService,
   ) {}
 
   /** Replaces this replica's last one, and removes those of replicas that are long gone. */

@@ -1,12 +1,12 @@
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { REPORT_INTERVAL_MS, ReplicaReports } from './replica-reports';
 
 @Injectable()
 export class StatusJobs implements OnApplicationBootstrap {
   constructor(
-    @Inject(Jobs) private readonly jobs: Jobs,
-    @Inject(ReplicaReports) private readonly reports: ReplicaReports,
+    private readonly jobs: Jobs,
+    private readonly reports: ReplicaReports,
   ) {}
 
   onApplicationBootstrap(): void {

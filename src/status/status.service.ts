@@ -1,8 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
-import { UpstreamProvider } from '../provider';
+import { ProxyProvider } from '../provider';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
 
 /** The service as staff see it. */
@@ -33,7 +33,7 @@ export interface Status {
   readonly oldest_in_review_at: Date | null;
   /** Proxies at the provider that no order accounts for, for staff to decide. */
   readonly open_orphans: number;
-  /** The copies of the provider's catalogue. */
+  /** The copies of the provider's catalog. */
   readonly catalogue: readonly {
     readonly kind: string;
     readonly copies: number;
@@ -62,7 +62,7 @@ type OpenState = 'reserved' | 'submitting' | 'confirming' | 'review';
 export class StatusService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(UpstreamProvider) private readonly provider: UpstreamProvider,
+    private readonly provider: ProxyProvider,
   ) {}
 
   async read(): Promise<Status> {

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Scopes } from '../auth';
 import { UserInfo } from './dto/user-info.dto';
@@ -7,7 +7,7 @@ import { UsersService } from './users.service';
 @ApiTags('Profile')
 @Controller()
 export class UsersController {
-  constructor(@Inject(UsersService) private readonly users: UsersService) {}
+  constructor(private readonly users: UsersService) {}
 
   @Get('me')
   @Scopes('profile:read')

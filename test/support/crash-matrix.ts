@@ -25,7 +25,7 @@ const MOMENTS = [
   ['settle', 'after'],
 ] as const;
 
-/** Of a call at the upstream, at which its gates hold it. */
+/** Of a call at the provider, at which its gates hold it. */
 export const STAGES = ['received', 'executed', 'half-answered'] as const;
 
 /** Ends a process at every step of an order and at every stage of its call, and shows that nothing is lost and nothing is twice. */
@@ -57,7 +57,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       return prolongation(customer, proxy?.id ?? '', 'k');
     }
 
-    /** How often the upstream carried out orders of this customer. */
+    /** How often the provider carried out orders of this customer. */
     async function executions({ id }: Customer): Promise<number> {
       const book = await replicas.control.getBook();
       const sales = book.sales.filter(({ descr }) => descr.includes(`.u${id}.`));
@@ -92,7 +92,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       await expectOneOrder(customer, order);
     });
 
-    it.each(STAGES)('when the upstream has %s it: the order is carried out and paid once', async (stage) => {
+    it.each(STAGES)('when the provider has %s it: the order is carried out and paid once', async (stage) => {
       const customer = await replicas.createCustomer();
       const order = await prepare(customer);
       const gate = await replicas.control.orderGate({ method, stage });

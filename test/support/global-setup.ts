@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
 import { constants } from 'node:os';
-import { type Cluster, getCluster, SUPERUSER } from '../../src/database/embedded-cluster';
+import { type Cluster, getCluster, SUPERUSER } from '../../src/local/postgres/embedded-cluster';
 import {
   findServer,
   LOOPBACK,
   type ServerProcess,
   type ServerSettings,
   startServer,
-} from '../../src/database/embedded-server';
+} from '../../src/local/postgres/embedded-server';
 import { createTestDirectory, removeLeftovers, removeTestDirectory } from './test-directory';
 
 /** What the tests write need not outlive a crash of the machine. */

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { migrate } from '../../src/database';
-import { type Cluster, getCluster, SUPERUSER } from '../../src/database/embedded-cluster';
-import { findServer, LOOPBACK, startServer } from '../../src/database/embedded-server';
+import { type Cluster, getCluster, SUPERUSER } from '../../src/local/postgres/embedded-cluster';
+import { findServer, LOOPBACK, startServer } from '../../src/local/postgres/embedded-server';
 import { eventually } from './built-service';
 import { createTestDirectory, removeTestDirectory } from './test-directory';
 

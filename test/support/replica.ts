@@ -11,7 +11,7 @@ export interface Replica {
 }
 
 /**
- * A second application on the database and the upstream of the first, configured differently where told so. It has modules of its
+ * A second application on the database and the provider of the first, configured differently where told so. It has modules of its
  * own, as a second process would: passport keeps its strategies in a variable of its module.
  */
 export async function startReplica(service: TestService, changes: Partial<AppConfig> = {}): Promise<Replica> {

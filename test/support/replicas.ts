@@ -2,7 +2,7 @@ import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { AdministrationModule } from '../../src/administration.module';
-import { AuditService } from '../../src/audit';
+import { IntegrityService } from '../../src/integrity';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
 import { readEnvironment } from '../../src/config';
@@ -30,7 +30,7 @@ const QUICK = {
   LOG_LEVEL: 'error',
   PROVIDER_TIMEOUT_MS: '500',
   PROVIDER_RATE_PER_SECOND: '0',
-  // Tests of single faults follow each other quickly: each is to meet the upstream, not the breaker.
+  // Tests of single faults follow each other quickly: each is to meet the provider, not the breaker.
   BREAKER_FAILURES: '1000000',
   PURCHASE_WAIT_MS: '200',
   RECONCILE_QUIET_SECONDS: '1',
@@ -122,9 +122,9 @@ export class Replicas {
     });
   }
 
-  /** Broken invariants of the books, and between them and the upstream. */
+  /** Broken invariants of the books, and between them and the provider. */
   async findViolations(): Promise<string[]> {
-    const { checks } = await this.office.get(AuditService).run({ upstream: true });
+    const { checks } = await this.office.get(IntegrityService).run({ upstream: true });
     return checks
       .filter((check) => check.violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);

@@ -5,8 +5,8 @@ import type { OwnPostgres } from './own-postgres';
 import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
 import { SeededRandom } from './seeded-random';
 
-/** What goes wrong at the upstream, and how often. */
-const UPSTREAM_FAULTS: readonly FaultOrder[] = (['buy', 'prolong'] as const).flatMap(
+/** What goes wrong at the provider, and how often. */
+const PROVIDER_FAULTS: readonly FaultOrder[] = (['buy', 'prolong'] as const).flatMap(
   (method): FaultOrder[] => [
     { method, kind: 'answer-lost', probability: 0.006 },
     { method, kind: 'answer-lost', hiddenForMs: 700, probability: 0.004 },
@@ -52,7 +52,7 @@ export interface SoakReport {
   readonly requests: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly orphans: number;
-  /** Orders that went to the upstream in one call with others. */
+  /** Orders that went to the provider in one call with others. */
   readonly grouped: number;
   readonly violations: readonly string[];
 }
@@ -68,7 +68,7 @@ class Tally {
 
 /**
  * Many clients that repeat as real ones do, on two replicas, while everything fails at random: processes are killed and stopped, connections
- * cut, the database ended, the upstream faulty. Then quiet, and the books against the sandbox's own.
+ * cut, the database ended, the provider faulty. Then quiet, and the books against the sandbox's own.
  */
 export async function soak(
   replicas: Replicas,
@@ -89,7 +89,7 @@ export async function soak(
     Array.from({ length: CUSTOMERS }, (_, at) => replicas.createCustomer(at === 0 ? '300.00' : '1000000.00')),
   );
   for (const country of ['ru', 'us', 'de', 'nl']) await replicas.control.setStock('6', country, 1_000_000);
-  for (const fault of [...UPSTREAM_FAULTS, ...LISTING_FAULTS]) {
+  for (const fault of [...PROVIDER_FAULTS, ...LISTING_FAULTS]) {
     await replicas.control.orderFault({ ...fault, times: null, seed: random.integer(1, 2 ** 31) });
   }
 

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { getCluster, removeCluster } from '../../src/database/embedded-cluster';
-import { findServer, stopServer } from '../../src/database/embedded-server';
-import { isAlive } from '../../src/database/embedded-staging';
+import { getCluster, removeCluster } from '../../src/local/postgres/embedded-cluster';
+import { findServer, stopServer } from '../../src/local/postgres/embedded-server';
+import { isAlive } from '../../src/local/postgres/embedded-staging';
 
 const PREFIX = 'proxy-rental-tests-';
 

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
 import { createApplication } from '../../src/application';
-import { AuditService } from '../../src/audit';
+import { IntegrityService } from '../../src/integrity';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
 import { readEnvironment } from '../../src/config';
@@ -31,7 +31,7 @@ export interface TestService {
   balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
   /** Waits until no order is open: what reconciliation brings about by itself. */
   untilSettled(): Promise<void>;
-  /** Fails the test when an invariant of the books is broken, or one between them and the upstream. */
+  /** Fails the test when an invariant of the books is broken, or one between them and the provider. */
   audit(scope?: { upstream: boolean }): Promise<void>;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ const QUICK = {
   LOG_FORMAT: 'json',
   PROVIDER_TIMEOUT_MS: '2000',
   PROVIDER_RATE_PER_SECOND: '0',
-  // Tests of single faults follow each other quickly: each is to meet the upstream, not the breaker.
+  // Tests of single faults follow each other quickly: each is to meet the provider, not the breaker.
   BREAKER_FAILURES: '1000000',
   RECONCILE_QUIET_SECONDS: '2',
   RECONCILE_INTERVAL_MS: '50',
@@ -100,7 +100,7 @@ export async function startTestService(
     },
     untilSettled: () => untilSettled(dataSource),
     async audit(scope) {
-      const { checks } = await app.get(AuditService).run(scope);
+      const { checks } = await app.get(IntegrityService).run(scope);
       expect(checks.filter((check) => check.violations > 0)).toEqual([]);
     },
     async close() {

@@ -1,4 +1,4 @@
-import { IntegerField, StringField } from '../../common';
+import { IntegerField, StringField } from '../../http';
 
 export class PriceQuery {
   @IntegerField({ greaterThan: 0, atMost: 1000 })

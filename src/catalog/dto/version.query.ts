@@ -1,4 +1,4 @@
-import { StringField } from '../../common';
+import { StringField } from '../../http';
 
 /** The query of `GET /countries` and `GET /countries/{country}/count`. */
 export class VersionQuery {

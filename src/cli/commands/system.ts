@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { AuditService } from '../../audit';
+import { IntegrityService } from '../../integrity';
 import { migrate } from '../../database';
 import { type SalesQuestion, SalesService } from '../../sales';
 import { type ActionFilter, StaffLog } from '../../staff';
@@ -20,7 +20,7 @@ import {
 export function addSystem(cli: Command): void {
   cli
     .command('status')
-    .description('How the service stands: orders under way, the provider, the catalogue, jobs and replicas')
+    .description('How the service stands: orders under way, the provider, the catalog, jobs and replicas')
     .action(() => show('status.read', null, {}, (app) => app.get(StatusService).read()));
 
   cli
@@ -52,11 +52,11 @@ export function addSystem(cli: Command): void {
   cli
     .command('audit')
     .description('Holds the books against what must always be true; exit code 1 when something is not')
-    .option('--upstream', 'also against everything that the upstream lists')
+    .option('--upstream', 'also against everything that the provider lists')
     .action(({ upstream = false }: { upstream?: boolean }) =>
       answer(
         async (app) => {
-          const report = await app.get(AuditService).run({ upstream });
+          const report = await app.get(IntegrityService).run({ upstream });
           if (!report.ok) {
             process.exitCode = 1;
             const broken = report.checks.filter((check) => check.violations > 0);

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { stackOf } from '../error-text';
 
@@ -11,7 +11,7 @@ export class Jobs implements OnModuleDestroy {
   private readonly logger = new Logger(Jobs.name);
   private readonly running = new Map<string, Promise<void>>();
 
-  constructor(@Inject(SchedulerRegistry) private readonly scheduler: SchedulerRegistry) {}
+  constructor(private readonly scheduler: SchedulerRegistry) {}
 
   every(name: string, intervalMs: number, work: () => Promise<unknown>): void {
     const round = () => {

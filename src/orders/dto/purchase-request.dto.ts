@@ -1,4 +1,4 @@
-import { IntegerField, StringField } from '../../common';
+import { IntegerField, StringField } from '../../http';
 
 export class PurchaseRequest {
   @StringField({ minLength: 2, maxLength: 4 })
@@ -10,7 +10,7 @@ export class PurchaseRequest {
   @IntegerField({ greaterThan: 0, atMost: 1000, default: 1 })
   readonly count!: number;
 
-  /** `3` is the upstream's number for `4s`. */
+  /** `3` is the provider's number for `4s`. */
   @StringField({ pattern: '^(6|4|4s|3)$', default: '6' })
   readonly version!: '6' | '4' | '4s' | '3';
 

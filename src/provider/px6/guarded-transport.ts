@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import type { Deadline } from '../deadline';
-import type { Turn } from '../upstream-provider';
+import type { RatePermit } from '../proxy-provider';
 
 /**
  * A transport for axios that knows whether any byte of the request can have left the machine, and lets none leave late.
@@ -17,8 +17,8 @@ export class GuardedTransport {
   /** @param nextTurn waits for another one when the first has passed */
   constructor(
     private readonly deadline: Deadline,
-    private turn: Turn,
-    private readonly nextTurn: () => Promise<Turn>,
+    private turn: RatePermit,
+    private readonly nextTurn: () => Promise<RatePermit>,
   ) {}
 
   /** False as long as it is certain that no byte of the request was written. */

@@ -1,5 +1,5 @@
 import { HttpService } from '@nestjs/axios';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { firstValueFrom } from 'rxjs';
 import { z } from 'zod';
 import { messageOf } from '../../common';
@@ -8,7 +8,7 @@ import { CallRate, NoTurnInTime } from '../call-rate';
 import { Deadline } from '../deadline';
 import { ProviderAccount } from '../provider-account';
 import { ProviderOutcomeUnknown, ProviderRefused, ProviderUnavailable } from '../provider-errors';
-import type { CallPriority, ProviderCallOptions, ProviderCallRecord, Turn } from '../upstream-provider';
+import type { CallPriority, ProviderCallOptions, ProviderCallRecord, RatePermit } from '../proxy-provider';
 import { GuardedTransport } from './guarded-transport';
 import { answers, envelope, refusals, type Px6Method } from './px6-answers';
 
@@ -19,7 +19,7 @@ interface RawAnswer {
 }
 
 export interface Px6CallOptions extends ProviderCallOptions {
-  readonly turn: Turn;
+  readonly turn: RatePermit;
   /** Of the wait for another turn, when the first has passed before the request could be written. */
   readonly priority: CallPriority;
 }
@@ -56,10 +56,10 @@ function parseJson(text: string): unknown {
 @Injectable()
 export class Px6Client {
   constructor(
-    @Inject(HttpService) private readonly http: HttpService,
-    @Inject(AppConfig) private readonly config: AppConfig,
-    @Inject(CallRate) private readonly rate: CallRate,
-    @Inject(ProviderAccount) private readonly account: ProviderAccount,
+    private readonly http: HttpService,
+    private readonly config: AppConfig,
+    private readonly rate: CallRate,
+    private readonly account: ProviderAccount,
   ) {}
 
   async call<Method extends Px6Method>(

@@ -16,7 +16,7 @@ import {
   ProviderUnavailable,
 } from '../provider-errors';
 import { ProviderModule } from '../provider.module';
-import { type ProviderCallRecord, UpstreamProvider } from '../upstream-provider';
+import { type ProviderCallRecord, ProxyProvider } from '../proxy-provider';
 
 const API_KEY = 'secret-key-0123456789';
 const ENVELOPE = { status: 'yes', user_id: '1', balance: '48.80', currency: 'RUB' };
@@ -63,7 +63,7 @@ describe('the PROXY6 adapter', () => {
   let database: TestDatabase;
   let upstream: http.Server;
   const modules: TestingModule[] = [];
-  let provider: UpstreamProvider;
+  let provider: ProxyProvider;
   let answer: Answer;
   let urls: string[];
   const calls: ProviderCallRecord[] = [];
@@ -88,7 +88,7 @@ describe('the PROXY6 adapter', () => {
     await database.drop();
   });
 
-  async function createProvider(port: number): Promise<UpstreamProvider> {
+  async function createProvider(port: number): Promise<ProxyProvider> {
     const config = {
       databaseUrl: database.url,
       databasePoolSize: 2,
@@ -113,7 +113,7 @@ describe('the PROXY6 adapter', () => {
     const imports = [GlobalsModule, DatabaseModule.with([]), ProviderModule];
     const module = await Test.createTestingModule({ imports }).compile();
     modules.push(await module.init());
-    return module.get(UpstreamProvider);
+    return module.get(ProxyProvider);
   }
 
   const inTurn = async (from = provider) => ({ turn: await from.waitForTurn('order', 0), quoted: '28.00' });
@@ -200,7 +200,7 @@ describe('the PROXY6 adapter', () => {
     expect(provider.balance()).toMatchObject({ amount: '7.00' });
   });
 
-  it('asks the catalogue once more when calls were too many, and reconciliation not', async () => {
+  it('asks the catalog once more when calls were too many, and reconciliation not', async () => {
     for (const status of [429, 503]) {
       urls = [];
       answer = (request, response) =>

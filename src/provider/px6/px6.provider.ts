@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { z } from 'zod';
 import { Clock, compareDecimals } from '../../common';
 import { AppConfig } from '../../config';
@@ -19,10 +19,10 @@ import {
   type ProviderProlongation,
   type ProviderPurchase,
   type PurchaseRequestToProvider,
-  type Turn,
-  type UpstreamProxy,
-  UpstreamProvider,
-} from '../upstream-provider';
+  type RatePermit,
+  type ProviderProxy,
+  ProxyProvider,
+} from '../proxy-provider';
 import type { answers, Px6ListedProxy, Px6Method, Px6Proxy } from './px6-answers';
 import { Px6Client, TooManyCalls } from './px6-client';
 
@@ -47,7 +47,7 @@ const PAGE_WAIT_MS = 60_000;
 /** By then the balance has been read again. */
 const SHORT_OF_FUNDS_RETRY_SECONDS = 5;
 
-const toUpstreamProxy = (proxy: Px6Proxy): UpstreamProxy => ({
+const toProviderProxy = (proxy: Px6Proxy): ProviderProxy => ({
   id: proxy.id,
   host: proxy.host,
   port: proxy.port,
@@ -62,7 +62,7 @@ const toIpVersion = (wireVersion: string | null | undefined): IpVersion | null =
   IP_VERSIONS.find((version) => WIRE_VERSION[version] === wireVersion) ?? null;
 
 const toListedProxy = (proxy: Px6ListedProxy): ListedProxy => ({
-  ...toUpstreamProxy(proxy),
+  ...toProviderProxy(proxy),
   tag: proxy.descr,
   country: proxy.country?.toLowerCase() ?? null,
   version: toIpVersion(proxy.version),
@@ -76,7 +76,7 @@ type Answer<Method extends Px6Method> = z.output<(typeof answers)[Method]>;
 
 /** The adapter to PROXY6 (px6.link, formerly proxy6.net and px6.me). */
 @Injectable()
-export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
+export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   readonly name = PX6;
 
   private readonly breakers: CircuitBreakers;
@@ -84,11 +84,11 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
   private balanceRead: Promise<void> | undefined;
 
   constructor(
-    @Inject(Px6Client) private readonly client: Px6Client,
-    @Inject(CallRate) private readonly rate: CallRate,
-    @Inject(ProviderAccount) private readonly account: ProviderAccount,
-    @Inject(AppConfig) config: AppConfig,
-    @Inject(Clock) clock: Clock,
+    private readonly client: Px6Client,
+    private readonly rate: CallRate,
+    private readonly account: ProviderAccount,
+    config: AppConfig,
+    clock: Clock,
   ) {
     super();
     this.readWaitMs = Math.min(LONGEST_READ_WAIT_MS, config.purchaseWaitMs);
@@ -203,7 +203,7 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
     maxWaitMs: number,
   ): Promise<Answer<Method>> {
     const call = () => this.callInTurn(method, parameters, options, maxWaitMs);
-    // A catalogue that fails must not stop what finds out about orders.
+    // A catalog that fails must not stop what finds out about orders.
     if (reconciles(method, options)) return call();
     try {
       return await this.breakers.look(call);
@@ -249,7 +249,7 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
     return { breakers: this.breakers.status(), waitingCalls: this.rate.waitingCalls() };
   }
 
-  waitForTurn(priority: CallPriority, maxWaitMs: number): Promise<Turn> {
+  waitForTurn(priority: CallPriority, maxWaitMs: number): Promise<RatePermit> {
     return this.rate.waitForTurn(priority, maxWaitMs);
   }
 
@@ -278,7 +278,7 @@ export class Px6Provider extends UpstreamProvider implements OnModuleDestroy {
       return {
         providerOrderId: answer.order_id ?? null,
         charge: answer.price,
-        proxies: answer.list.map(toUpstreamProxy),
+        proxies: answer.list.map(toProviderProxy),
       };
     });
   }

@@ -1,4 +1,4 @@
-import { BooleanField, OptionalStringField, StringField } from '../../common';
+import { BooleanField, OptionalStringField, StringField } from '../../http';
 
 export class ExportProxiesQuery {
   @StringField({ pattern: '^(json|txt)$', default: 'json' })

@@ -1,4 +1,4 @@
-import type { Version } from '../catalogue/catalogue';
+import type { Version } from '../catalog/catalog';
 
 export type ProxyType = 'http' | 'socks';
 

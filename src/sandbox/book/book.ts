@@ -1,4 +1,4 @@
-import { CATALOGUE, VERSIONS, type Version } from '../catalogue/catalogue';
+import { CATALOG, VERSIONS, type Version } from '../catalog/catalog';
 import type { BookEvent, ProlongationEvent, SaleEvent } from './book-event';
 import { isKnown, listPage, type ListingQuery } from './listing';
 import { SoldBatch, type ProxyChange, type SoldProxy } from './sold-batch';
@@ -21,8 +21,8 @@ export class Book {
   balanceKopecks = INITIAL_BALANCE_KOPECKS;
   clockOffsetMs = 0;
   readonly prolongations: ProlongationEvent[] = [];
-  readonly stock = new Map(VERSIONS.map((version) => [version, CATALOGUE.initialStockOf(version)]));
-  readonly prices = new Map(VERSIONS.map((version) => [version, CATALOGUE.pricesOf(version)]));
+  readonly stock = new Map(VERSIONS.map((version) => [version, CATALOG.initialStockOf(version)]));
+  readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
   /** By ascending ids. */
   private readonly batches: SoldBatch[] = [];
   /** Batches that have, or had, proxies with a comment. */

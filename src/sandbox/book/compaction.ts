@@ -1,4 +1,4 @@
-import { CATALOGUE, VERSIONS } from '../catalogue/catalogue';
+import { CATALOG, VERSIONS } from '../catalog/catalog';
 import type { Book } from './book';
 import type { BookEvent } from './book-event';
 import type { SoldProxy } from './sold-batch';
@@ -16,7 +16,7 @@ export function* eventsOf(book: Book): Generator<BookEvent> {
       yield { kind: 'stock', version, country, available };
     }
     const prices = book.prices.get(version) ?? new Map<number, number>();
-    for (const periodDays of CATALOGUE.pricesOf(version).keys()) {
+    for (const periodDays of CATALOG.pricesOf(version).keys()) {
       if (!prices.has(periodDays)) yield { kind: 'price', version, periodDays, kopecks: null };
     }
     for (const [periodDays, kopecks] of prices) yield { kind: 'price', version, periodDays, kopecks };

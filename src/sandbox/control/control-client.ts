@@ -1,4 +1,4 @@
-import type { Version } from '../catalogue/catalogue';
+import type { Version } from '../catalog/catalog';
 import type { Fault, FaultOrder } from '../faults/fault';
 import type { GateOrder, GateVerdict } from '../faults/gates';
 import type { ProfileName } from '../profiles';

@@ -1,4 +1,4 @@
-import { CATALOGUE, VERSIONS } from '../catalogue/catalogue';
+import { CATALOG, VERSIONS } from '../catalog/catalog';
 import { PROFILE_NAMES, PROFILES } from '../profiles';
 import type { WireServerParts } from '../wire/wire-server';
 import { BadOrder, Fields } from './fields';
@@ -88,7 +88,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     'POST /stock': ({ body }) => {
       const fields = new Fields(body, ['version', 'country', 'available']);
       const version = fields.getOneOf('version', VERSIONS);
-      const country = fields.getOneOf('country', CATALOGUE.countriesOf(version));
+      const country = fields.getOneOf('country', CATALOG.countriesOf(version));
       ledger.record({ kind: 'stock', version, country, available: fields.getInteger('available') });
       return kept();
     },

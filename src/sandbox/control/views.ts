@@ -1,6 +1,6 @@
 import type { Book } from '../book/book';
 import type { ProxyType } from '../book/book-event';
-import type { Version } from '../catalogue/catalogue';
+import type { Version } from '../catalog/catalog';
 
 /** What was sold, when, and for how much. Amounts are in kopecks, times in milliseconds or seconds as named. */
 export interface SaleView {

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { Version } from '../catalogue/catalogue';
+import type { Version } from '../catalog/catalog';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const LENGTH = 6;

@@ -1,4 +1,4 @@
-import { seededRandom } from '../catalogue/seeded-random';
+import { seededRandom } from '../catalog/seeded-random';
 import type { WireMethodName } from '../wire/wire-methods';
 import { completeFault, type Fault, type FaultOrder } from './fault';
 import { appliesTo } from './request-filter';

@@ -1,4 +1,4 @@
-import { CATALOGUE } from '../catalogue/catalogue';
+import { CATALOG } from '../catalog/catalog';
 import { boughtProxy } from './listed-proxy';
 import { getKnown } from './proxy-methods';
 import { WireError } from './wire-error';
@@ -19,7 +19,7 @@ export const buy: WireMethod = (provider, query, terms) => {
   const descr = query.findDescr('descr') ?? '';
   const unitKopecks = book.findPrice(version, periodDays);
   if (unitKopecks === null) throw new WireError(210);
-  if (!CATALOGUE.sells(version, country)) throw new WireError(220);
+  if (!CATALOG.sells(version, country)) throw new WireError(220);
   if (unitKopecks === 0) throw new WireError(410);
   if (book.available(version, country) < count) throw new WireError(300);
   if (book.balanceKopecks < unitKopecks * count) throw new WireError(400);

@@ -1,4 +1,4 @@
-import { CATALOGUE, isVersion, type Version } from '../catalogue/catalogue';
+import { CATALOG, isVersion, type Version } from '../catalog/catalog';
 import type { ProxyType } from '../book/book-event';
 import { WireError, type WireErrorId } from './wire-error';
 
@@ -47,7 +47,7 @@ export class Query {
 
   getCountry(): string {
     const country = this.find('country');
-    if (country === null || !CATALOGUE.knows(country)) throw new WireError(220);
+    if (country === null || !CATALOG.knows(country)) throw new WireError(220);
     return country;
   }
 

@@ -1,4 +1,4 @@
-import { getcount, getcountry, getprice } from './catalogue-methods';
+import { getcount, getcountry, getprice } from './catalog-methods';
 import { buy, prolong } from './money-methods';
 import { check, deleteProxies, getproxy, setdescr, settype } from './proxy-methods';
 import type { WireMethod } from './wire-method';

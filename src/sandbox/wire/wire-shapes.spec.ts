@@ -46,7 +46,7 @@ describe('the account', () => {
   );
 });
 
-describe('the catalogue', () => {
+describe('the catalog', () => {
   test.each(['getprice?count=100&period=30', 'getprice/?count=100&period=30&version=6'])(
     '%s answers the total, linear in the count',
     async (call) => {

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { DateTimeField, StringField } from '../../common';
+import { DateTimeField, StringField } from '../../http';
 import { type Target, TARGET_PATTERN } from '../act';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, PRINTABLE } from './fields';
 

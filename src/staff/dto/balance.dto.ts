@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { AmountField, DateTimeField, type Money } from '../../common';
+import { type Money } from '../../common';
+import { AmountField, DateTimeField } from '../../http';
 import { ApiItems, ApiNextCursor, ApiNullable, TextField } from './fields';
 
 export class PostingRequest {

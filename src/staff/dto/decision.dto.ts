@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { AmountField, type Money, StringField } from '../../common';
+import { type Money } from '../../common';
+import { AmountField, StringField } from '../../http';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, TextField } from './fields';
 import type { OrphanState } from '../../orders';
 import type { OrderDecision } from '../staff-decisions.service';

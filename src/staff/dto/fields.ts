@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiValidationErrorResponse, IntegerField, StringField } from '../../common';
+import { ApiValidationErrorResponse, IntegerField, StringField } from '../../http';
 
 /** Text that a person reads: not blank, without control characters. */
 export const PRINTABLE = '^(?=.*\\S)\\P{Cc}+$';

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { DateTimeField, StringField } from '../../common';
+import { DateTimeField, StringField } from '../../http';
 import type { OrderKind, OrderState } from '../../orders';
 import { ActionOut } from './action.dto';
 import { LedgerEntryOut } from './balance.dto';

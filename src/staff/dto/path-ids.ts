@@ -1,5 +1,5 @@
 import { ApiParam } from '@nestjs/swagger';
-import { ApiErrorResponse } from '../../common';
+import { ApiErrorResponse } from '../../http';
 
 /** Without an example, which Swagger UI would fill in: nobody is to block user 42 by haste. */
 const ApiId = (of: string) =>

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { BooleanField, DateTimeField, IntegerField, ObjectField, StringField } from '../../common';
+import { BooleanField, DateTimeField, IntegerField, ObjectField, StringField } from '../../http';
 import type { IpVersion } from '../../provider';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, TextField } from './fields';
 

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { DateField, StringField } from '../../common';
+import { DateField, StringField } from '../../http';
 import { ApiItems, ApiNullable, LimitField } from './fields';
 
 export class SalesQuery {

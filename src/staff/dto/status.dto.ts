@@ -182,7 +182,7 @@ export class StatusOut {
   @ApiProperty({
     type: () => CatalogueStatusOut,
     isArray: true,
-    description: 'The copies of the provider’s catalogue, by kind',
+    description: 'The copies of the provider’s catalog, by kind',
   })
   catalogue!: readonly CatalogueStatusOut[];
 

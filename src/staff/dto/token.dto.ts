@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../../auth';
-import { AmountField, DateTimeField, type Money, StringListField } from '../../common';
+import { type Money } from '../../common';
+import { AmountField, DateTimeField, StringListField } from '../../http';
 import { ApiItems, ApiNextCursor, ApiNullable, TextField } from './fields';
 
 const EVERY_SCOPE = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { BooleanField, StringField } from '../../common';
+import { BooleanField, StringField } from '../../http';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, PRINTABLE, TextField } from './fields';
 
 export class NewUserRequest {

@@ -1,2 +1,0 @@
-export { AuditModule } from './audit.module';
-export { AuditService, type AuditReport } from './audit.service';

@@ -1,0 +1,44 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { ACCESS, type Access } from './access.decorators';
+import { findRoutes } from './routes';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, isStaffScope, type Scope, whatIsGranted } from './scopes';
+
+export interface CatalogedScope {
+  readonly scope: Scope;
+  readonly grants: string;
+  readonly for: 'customers' | 'staff';
+  /** `GET /me`, in the order in which the application has them. */
+  readonly routes: readonly string[];
+}
+
+/** What each scope is good for, read off the routes themselves when the application starts. */
+@Injectable()
+export class ScopeCatalog implements OnModuleInit {
+  private catalogue: readonly CatalogedScope[] = [];
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly reflector: Reflector,
+  ) {}
+
+  onModuleInit(): void {
+    const routes = findRoutes(this.discovery, this.scanner).map(({ method, path, handler, controller }) => ({
+      route: `${method} ${path}`,
+      access: this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [handler, controller]),
+    }));
+    this.catalogue = [...ALL_SCOPES, ...ALL_STAFF_SCOPES].map((scope) => ({
+      scope,
+      grants: whatIsGranted(scope),
+      for: isStaffScope(scope) ? 'staff' : 'customers',
+      routes: routes
+        .filter(({ access }) => access?.public === false && access.scope === scope)
+        .map(({ route }) => route),
+    }));
+  }
+
+  list(): readonly CatalogedScope[] {
+    return this.catalogue;
+  }
+}

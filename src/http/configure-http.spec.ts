@@ -1,0 +1,480 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import {
+  Body,
+  Controller,
+  Get,
+  Header,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+  Res,
+  type CanActivate,
+  type ExecutionContext,
+  type LoggerService,
+} from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Test } from '@nestjs/testing';
+import type { Request, Response } from 'express';
+
+import { DomainError, type DomainErrorOptions, type ErrorKind } from '../common';
+import { requestId, setRequestUser } from '../common';
+import { IntegerField, StringField } from './validation/fields';
+import { Refusal } from './validation/refusal';
+import { RequestInvalid } from './validation/request-invalid';
+import { configureHttp } from './configure-http';
+import { RequestBodyGuard } from './request-body.guard';
+
+class Failure extends DomainError {
+  constructor(
+    readonly kind: ErrorKind,
+    options?: DomainErrorOptions,
+  ) {
+    super(`it is ${kind}`, options);
+  }
+}
+
+class PageQuery {
+  @StringField({ pattern: '^[a-z]+$', default: 'home' })
+  readonly name!: string;
+}
+
+class Parcel {
+  @IntegerField({ greaterThan: 0 })
+  readonly weight!: number;
+}
+
+@Controller()
+class TestController {
+  @Get('pages/:id')
+  page(@Param('id') id: string, @Query() query: PageQuery): object {
+    return { id, name: query.name };
+  }
+
+  @Get('files')
+  @Header('Content-Disposition', 'attachment; filename="file.txt"')
+  @Header('Content-Type', 'text/plain')
+  file(@Query() query: PageQuery): string {
+    return query.name;
+  }
+
+  @Post('parcels')
+  @HttpCode(200)
+  send(@Body() parcel: Parcel): Parcel {
+    return parcel;
+  }
+
+  @Get('failures/:kind')
+  fail(@Param('kind') kind: ErrorKind): never {
+    throw new Failure(
+      kind,
+      kind === 'unavailable' ? { retryAfterSeconds: 1.2 } : { headers: { 'X-Kind': kind } },
+    );
+  }
+
+  @Get('invalid-header')
+  invalidHeader(): never {
+    throw new RequestInvalid([new Refusal('made_up', 'Made up', 10n ** 20n).at('header', 'X-Made-Up')]);
+  }
+
+  @Get('crash')
+  crash(): never {
+    throw Object.assign(new Error('out of cheese'), { parameters: ['a password'] });
+  }
+
+  @Get('broken-stream')
+  breakOff(@Res() response: Response): never {
+    response.write('half of ');
+    throw new Error('the rest is lost');
+  }
+
+  @Get('download')
+  async download(@Res() response: Response): Promise<void> {
+    await pipeline(Readable.from(endlessLines()), response);
+  }
+
+  @Get('id')
+  async id(): Promise<object> {
+    await delay(1);
+    setRequestUser(7);
+    return { id: requestId() };
+  }
+}
+
+function* endlessLines(): Generator<string> {
+  for (;;) yield 'one more line\n';
+}
+
+/** Refuses as an authentication guard would, and must do so before a body is read. */
+class DoorGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<Request>();
+    if (headers.authorization === 'none') throw new Failure('not-authenticated');
+    if (headers.authorization === 'weak') throw new Failure('forbidden');
+    return true;
+  }
+}
+
+class MemoryLogger implements LoggerService {
+  readonly lines: unknown[][] = [];
+
+  log(...line: unknown[]): void {
+    this.lines.push(['log', ...line]);
+  }
+
+  warn(...line: unknown[]): void {
+    this.lines.push(['warn', ...line]);
+  }
+
+  error(...line: unknown[]): void {
+    this.lines.push(['error', ...line]);
+  }
+
+  at(level: string): unknown[][] {
+    return this.lines.filter(([lineLevel]) => lineLevel === level);
+  }
+}
+
+let app: NestExpressApplication;
+let logger: MemoryLogger;
+let origin: string;
+let port: number;
+
+beforeAll(async () => {
+  const moduleRef = await Test.createTestingModule({ controllers: [TestController] }).compile();
+  logger = new MemoryLogger();
+  app = moduleRef.createNestApplication<NestExpressApplication>({ bodyParser: false, logger });
+  configureHttp(app);
+  app.useGlobalGuards(new DoorGuard(), new RequestBodyGuard());
+  await app.listen(0, '127.0.0.1');
+  origin = await app.getUrl();
+  port = Number(new URL(origin).port);
+});
+
+afterAll(async () => {
+  await app.close();
+});
+
+beforeEach(() => {
+  logger.lines.length = 0;
+});
+
+function post(body: string, headers: Record<string, string> = {}): Promise<globalThis.Response> {
+  return fetch(`${origin}/parcels`, {
+    method: 'POST',
+    body,
+    headers: { 'Content-Type': 'application/json', ...headers },
+  });
+}
+
+/** Sends bytes that no HTTP client would, and gives all that comes back until the connection is closed. */
+async function exchange(text: string, { halfClose = false } = {}): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (part: string) => (answer += part));
+  if (halfClose) socket.end(text);
+  else socket.write(text);
+  await once(socket, 'close');
+  return answer;
+}
+
+function bodyOf(rawAnswer: string): unknown {
+  return JSON.parse(rawAnswer.slice(rawAnswer.lastIndexOf('\r\n\r\n')));
+}
+
+/** The line is written once the connection is done with the answer, which the caller can be ahead of. */
+async function accessLines(): Promise<unknown[][]> {
+  while (logger.at('log').length === 0) await delay(1);
+  return logger.at('log');
+}
+
+describe('the order of the checks', () => {
+  const tooLarge = 'x'.repeat(200_000);
+
+  it('puts the unknown path first', async () => {
+    const answer = await fetch(`${origin}/nowhere`, { headers: { authorization: 'none' } });
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toEqual({ detail: 'Not Found' });
+  });
+
+  it('then the method, and says which are allowed', async () => {
+    const answer = await fetch(`${origin}/parcels`, { method: 'DELETE', headers: { authorization: 'none' } });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('POST');
+    expect(await answer.json()).toEqual({ detail: 'Method Not Allowed' });
+  });
+
+  it('then the token, then its scopes, before the body is looked at', async () => {
+    expect((await post(tooLarge, { authorization: 'none' })).status).toBe(401);
+    expect((await post('{bad', { authorization: 'weak' })).status).toBe(403);
+  });
+
+  it('then the size of the body, then what it says', async () => {
+    const answer = await post(tooLarge);
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toEqual({ detail: 'Request Entity Too Large' });
+    expect((await post('{}')).status).toBe(422);
+    expect((await post('{"weight": 1}')).status).toBe(200);
+  });
+});
+
+describe('routing', () => {
+  it.each(['HEAD', 'GET'])('serves %s where GET is', async (method) => {
+    expect((await fetch(`${origin}/pages/1`, { method })).status).toBe(200);
+  });
+
+  it.each(['POST', 'PUT', 'OPTIONS'])('does not serve %s where only GET is', async (method) => {
+    const answer = await fetch(`${origin}/pages/1`, { method });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('GET, HEAD');
+  });
+
+  it('tells upper from lower case in paths', async () => {
+    expect((await fetch(`${origin}/Pages/1`)).status).toBe(404);
+  });
+
+  it.each([
+    ['%zz', '%zz'],
+    ['%', '%'],
+    ['%FF', '\ufffd'],
+    ['%00', '\u0000'],
+    ['a+b', 'a+b'],
+    ['a'.repeat(5000), 'a'.repeat(5000)],
+  ])('takes %s in a path leniently', async (segment, id) => {
+    const answer = await fetch(`${origin}/pages/${segment}?name=%66`);
+    expect(await answer.json()).toEqual({ id, name: 'f' });
+  });
+});
+
+describe('errors', () => {
+  it.each<[ErrorKind, number]>([
+    ['bad-request', 400],
+    ['not-authenticated', 401],
+    ['invalid-token', 401],
+    ['forbidden', 403],
+    ['not-found', 404],
+    ['conflict', 409],
+    ['body-too-large', 413],
+    ['rate-limited', 429],
+    ['unavailable', 503],
+  ])('of the kind %s are answered with %i', async (kind, status) => {
+    const answer = await fetch(`${origin}/failures/${kind}`);
+    expect(answer.status).toBe(status);
+    expect(await answer.json()).toEqual({ detail: `it is ${kind}` });
+    expect(answer.headers.get('x-kind') ?? answer.headers.get('retry-after')).toBe(
+      kind === 'unavailable' ? '2' : kind,
+    );
+    expect(logger.at('error')).toEqual([]);
+  });
+
+  it('list the items of an invalid request, numbers in full', async () => {
+    const answer = await fetch(`${origin}/invalid-header`);
+    expect(answer.status).toBe(422);
+    expect(await answer.text()).toBe(
+      '{"detail":[{"type":"made_up","loc":["header","X-Made-Up"],"msg":"Made up","input":100000000000000000000}]}',
+    );
+  });
+
+  it('that nobody foresaw tell the caller nothing and are logged once, with their stack alone', async () => {
+    const answer = await fetch(`${origin}/crash?token=secret`, {
+      headers: { authorization: 'Bearer secret' },
+    });
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toEqual({ detail: 'Internal Server Error' });
+    expect(logger.at('error')).toEqual([
+      ['error', 'unforeseen error', expect.stringMatching(/^Error: out of cheese\n +at /), 'Errors'],
+    ]);
+    expect(JSON.stringify(logger.lines)).not.toMatch(/password|secret/);
+  });
+
+  it('take back the headers of the answer that did not come about', async () => {
+    const answer = await fetch(`${origin}/files?name=7`);
+    expect(answer.status).toBe(422);
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(answer.headers.get('content-disposition')).toBeNull();
+  });
+
+  it('in the middle of an answer cut the connection', async () => {
+    await expect(fetch(`${origin}/broken-stream`).then((answer) => answer.text())).rejects.toThrow(
+      /terminated|fetch failed/,
+    );
+    expect(logger.at('error')).toHaveLength(1);
+  });
+});
+
+describe('a caller who hangs up in the middle of an answer', () => {
+  it('is nobody’s failure', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET /download HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'data');
+    socket.destroy();
+    expect(await accessLines()).toMatchObject([['log', 'request', { status: 'aborted' }, 'Http']]);
+    await delay(1);
+    expect(logger.at('error')).toEqual([]);
+  });
+});
+
+describe('bodies', () => {
+  it.each([
+    ['NaN', 'NaN', 'finite_number'],
+    ['1e400', '1e400', 'finite_number'],
+    ['half a surrogate pair', '"\\ud800"', 'string_unicode'],
+    ['deep nesting', '['.repeat(500) + ']'.repeat(500), 'int_type'],
+  ])('with %s can be echoed', async (_, weight, type) => {
+    const answer = await post(`{"weight": ${weight}}`);
+    expect(answer.status).toBe(422);
+    expect(await answer.json()).toMatchObject({ detail: [{ type, loc: ['body', 'weight'] }] });
+  });
+
+  it.each([
+    ['too deeply nested', '['.repeat(50_000)],
+    ['not UTF-8', new Uint8Array([0x22, 0xff, 0x22])],
+  ])('that are %s can not be read', async (_, body) => {
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await fetch(`${origin}/parcels`, { method: 'POST', body, headers });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toEqual({ detail: 'There was an error parsing the body' });
+  });
+
+  it('that are not JSON by their content type are text', async () => {
+    const answer = await post('{"weight": 1}', { 'Content-Type': 'text/plain' });
+    expect(await answer.json()).toMatchObject({
+      detail: [{ type: 'model_attributes_type', input: '{"weight": 1}' }],
+    });
+  });
+
+  it('in chunks are measured too', async () => {
+    const chunk = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
+    const answer = await exchange(
+      `POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}0\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(bodyOf(answer)).toEqual({ detail: 'Request Entity Too Large' });
+  });
+
+  it('that are announced too large are refused without waiting for them', async () => {
+    const answer = await exchange(
+      'POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9999999\r\n\r\n{',
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+  });
+
+  it('that break off are nobody’s failure', async () => {
+    const start = 'POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{';
+    expect(await exchange(start, { halfClose: true })).toMatch(/^HTTP\/1.1 400 /);
+    const socket = connect(port, '127.0.0.1');
+    socket.write(start, () => socket.resetAndDestroy());
+    await once(socket, 'close');
+    expect((await post('{"weight": 1}')).status).toBe(200);
+    expect(logger.at('error')).toEqual([]);
+  });
+
+  it('leave the connection usable after a refusal', async () => {
+    const body = 'x'.repeat(150_000);
+    const answers = await exchange(
+      `POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
+        'GET /pages/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
+  });
+});
+
+describe('what is not HTTP', () => {
+  it.each([
+    ['a word', 'NONSENSE\r\n\r\n', 400],
+    ['an unknown method', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    [
+      'two lengths',
+      'POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+    ],
+    ['endless headers', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+  ])('is answered in the form of every other answer: %s', async (_, text, status) => {
+    const answer = await exchange(text);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nX-Request-Id: \\S{36}\r\n`, 's'));
+    expect(bodyOf(answer)).toEqual({ detail: expect.any(String) });
+  });
+
+  it('is answered under the request’s own id when it comes in its body', async () => {
+    const answer = await exchange(
+      'POST /parcels HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 400 .*X-Request-Id: mine\r\n/s);
+  });
+
+  it('is not answered twice', async () => {
+    const chunk = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
+    const answer = await exchange(
+      `POST /parcels HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}zz\r\n`,
+    );
+    expect(answer.match(/HTTP\/1.1/g) ?? []).not.toHaveLength(2);
+  });
+
+  it('does not include an expectation that nobody knows', async () => {
+    const answer = await exchange(
+      'GET /pages/1 HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n',
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
+describe('the id of a request', () => {
+  it.each([
+    ['pages/1', 200],
+    ['nowhere', 404],
+    ['pages/1?name=7', 422],
+    ['crash', 500],
+  ])('is on the answer of /%s', async (path, status) => {
+    const answer = await fetch(`${origin}/${path}`, { headers: { 'X-Request-Id': 'from the caller' } });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('x-request-id')).toBe('from the caller');
+  });
+
+  it('is on the answers 405 and 413', async () => {
+    expect((await fetch(`${origin}/id`, { method: 'PUT' })).headers.get('x-request-id')).toMatch(/^\S{36}$/);
+    expect((await post('x'.repeat(200_000))).headers.get('x-request-id')).toMatch(/^\S{36}$/);
+  });
+
+  it('is known to the code that serves the request', async () => {
+    const answer = await fetch(`${origin}/id`);
+    expect(await answer.json()).toEqual({ id: answer.headers.get('x-request-id') });
+  });
+});
+
+describe('the access log', () => {
+  it('has one line per request, without the query, with the user when known', async () => {
+    await fetch(`${origin}/id?access_token=secret`);
+    expect(await accessLines()).toEqual([
+      [
+        'log',
+        'request',
+        { method: 'GET', path: '/id', status: 200, durationMs: expect.any(Number), userId: '7' },
+        'Http',
+      ],
+    ]);
+  });
+
+  it('has a line for what is not found too', async () => {
+    await fetch(`${origin}/%6eowhere`, { method: 'PUT' });
+    expect(await accessLines()).toEqual([
+      [
+        'log',
+        'request',
+        { method: 'PUT', path: '/nowhere', status: 404, durationMs: expect.any(Number) },
+        'Http',
+      ],
+    ]);
+  });
+});
+
+it('neither names the framework nor hashes its answers', async () => {
+  const { headers } = await fetch(`${origin}/pages/1`);
+  expect(headers.get('x-powered-by')).toBeNull();
+  expect(headers.get('etag')).toBeNull();
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+});

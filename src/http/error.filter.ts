@@ -1,0 +1,111 @@
+import { types } from 'node:util';
+
+import {
+  Catch,
+  HttpException,
+  Logger,
+  NotFoundException,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
+import type { Request, Response } from 'express';
+
+import { DomainError, type ErrorKind } from '../common';
+import { messageOf, stackOf } from '../common';
+import type { JsonValue } from './json/json-value';
+import { writeJson } from './json/write-json';
+import { RequestInvalid } from './validation/request-invalid';
+import { allowedMethods } from './allowed-methods';
+import { statusText } from './status-text';
+
+const STATUS = {
+  'bad-request': 400,
+  'not-authenticated': 401,
+  'invalid-token': 401,
+  forbidden: 403,
+  'not-found': 404,
+  conflict: 409,
+  'body-too-large': 413,
+  validation: 422,
+  'rate-limited': 429,
+  unavailable: 503,
+} satisfies Record<ErrorKind, number>;
+
+/** Headers that an endpoint may have set for the answer it did not get to give. */
+const HEADERS_OF_THE_OTHER_ANSWER = [
+  'Content-Type',
+  'Content-Disposition',
+  'Content-Encoding',
+  'Content-Length',
+  'ETag',
+  'Cache-Control',
+];
+
+interface ErrorAnswer {
+  readonly status: number;
+  readonly detail: JsonValue;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const UNAVAILABLE: ErrorAnswer = { status: STATUS.unavailable, detail: 'Service temporarily unavailable' };
+
+/** Turns whatever was thrown into `{"detail": …}`. What nobody foresaw is logged here, once, and tells the caller nothing. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter<unknown> {
+  private readonly logger = new Logger('Errors');
+
+  /** @param isUnavailable tells the failures of what the service stands on, which are nobody's mistake: 503 */
+  constructor(private readonly isUnavailable: (error: unknown) => boolean) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request>();
+    const response = http.getResponse<Response>();
+    if (isHangUp(error, response)) return;
+    const answer = this.isUnavailable(error) ? UNAVAILABLE : answerTo(error, request);
+    if (answer.status === 500) this.logger.error('unforeseen error', stackOf(error));
+    if (answer === UNAVAILABLE) this.logger.error(messageOf(error));
+    if (response.headersSent) {
+      // Too late for another answer: a cut connection tells the caller that this one is not whole.
+      response.destroy();
+      return;
+    }
+    for (const name of HEADERS_OF_THE_OTHER_ANSWER) response.removeHeader(name);
+    response
+      .status(answer.status)
+      .set({ ...answer.headers })
+      .type('json')
+      .send(writeJson({ detail: answer.detail }));
+  }
+}
+
+function answerTo(error: unknown, request: Request): ErrorAnswer {
+  if (error instanceof RequestInvalid) return { status: STATUS.validation, detail: error.items };
+  if (error instanceof DomainError) {
+    return { status: STATUS[error.kind], detail: error.detail, headers: error.headers };
+  }
+  if (error instanceof NotFoundException) return notServed(request);
+  const status = clientErrorStatus(error) ?? 500;
+  return { status, detail: statusText(status) };
+}
+
+/** Only the router throws Nest's own exception: nothing is served under this method and path. */
+function notServed(request: Request): ErrorAnswer {
+  const allowed = allowedMethods(request.app, request.path);
+  if (allowed.length === 0) return { status: 404, detail: statusText(404) };
+  return { status: 405, detail: statusText(405), headers: { Allow: allowed.join(', ') } };
+}
+
+/** The status of an error that the framework blames on the caller: Nest's exceptions, and the http-errors of Express. */
+function clientErrorStatus(error: unknown): number | undefined {
+  if (!types.isNativeError(error)) return undefined;
+  const status =
+    error instanceof HttpException ? error.getStatus() : 'status' in error ? error.status : undefined;
+  return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
+}
+
+/** The caller left in the middle of a download: nobody's failure, and nobody to answer. */
+function isHangUp(error: unknown, response: Response): boolean {
+  const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
+  return isCut && response.headersSent && response.destroyed;
+}

@@ -1,0 +1,21 @@
+export { ApiErrorResponse, ApiValidationErrorResponse, ErrorResponse } from './api-error-response';
+export { configureHttp } from './configure-http';
+export { HttpAdapter } from './http-adapter';
+export { RequestBodyGuard } from './request-body.guard';
+export { toStream } from './to-stream';
+export {
+  AmountField,
+  BooleanField,
+  DateField,
+  DateTimeField,
+  IntegerField,
+  ObjectField,
+  OptionalStringField,
+  StringField,
+  StringListField,
+} from './validation/fields';
+export { HTTPValidationError, ValidationError } from './validation/http-validation-error';
+export { IdParam, readId } from './validation/id-param';
+export { Refusal, type ValidationItem } from './validation/refusal';
+export { RequestInvalid } from './validation/request-invalid';
+export { type ApiInterface, serveDescription } from './swagger';

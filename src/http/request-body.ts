@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+
+import { DomainError } from '../common';
+import type { JsonValue } from './json/json-value';
+import { JsonSyntaxError, parseJson } from './json/parse-json';
+import { Refusal } from './validation/refusal';
+import { RequestInvalid } from './validation/request-invalid';
+
+const MAX_BODY_BYTES = 100 * 1024;
+
+export class BodyTooLarge extends DomainError {
+  readonly kind = 'body-too-large';
+
+  constructor() {
+    super('Request Entity Too Large');
+  }
+}
+
+export class BodyUnreadable extends DomainError {
+  readonly kind = 'bad-request';
+
+  constructor(cause?: unknown) {
+    super('There was an error parsing the body', { cause });
+  }
+}
+
+/**
+ * Reads the body as it was sent; a Content-Encoding is not undone. Over the limit it throws at once and lets the rest run
+ * off unread, so that a caller who is still sending gets the answer.
+ *
+ * @throws BodyTooLarge
+ * @throws BodyUnreadable when the caller breaks off
+ */
+export async function receiveBody(request: IncomingMessage): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw new BodyTooLarge();
+  const chunks: Buffer[] = [];
+  let byteCount = 0;
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      byteCount += chunk.length;
+      if (byteCount > MAX_BODY_BYTES) {
+        request.resume();
+        throw new BodyTooLarge();
+      }
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof BodyTooLarge ? error : new BodyUnreadable(error);
+  }
+  return Buffer.concat(chunks);
+}
+
+/**
+ * Makes the received bytes what an endpoint validates: the JSON document, the plain text when the content type says that
+ * it is something else, null when there is no body.
+ *
+ * @throws RequestInvalid when it is not JSON
+ * @throws BodyUnreadable when it is not UTF-8, or too much for a JSON parser
+ */
+export function parseBody(bytes: Buffer, contentType: string | undefined): JsonValue {
+  if (bytes.length === 0) return null;
+  if (!isJson(contentType)) return bytes.toString('utf8');
+  if (!isUtf8(bytes)) throw new BodyUnreadable();
+  try {
+    return parseJson(new TextDecoder().decode(bytes));
+  } catch (error) {
+    throw error instanceof JsonSyntaxError ? jsonInvalid(error) : new BodyUnreadable(error);
+  }
+}
+
+function isJson(contentType: string | undefined): boolean {
+  if (!contentType) return true;
+  const [mediaType = ''] = contentType.split(';', 1);
+  return /^application\/(?:json|[^/]*\+json)$/i.test(mediaType.trim());
+}
+
+function jsonInvalid({ message, position }: JsonSyntaxError): RequestInvalid {
+  const refusal = new Refusal('json_invalid', 'JSON decode error', {}, { error: message });
+  return new RequestInvalid([refusal.at('body', position)]);
+}

@@ -1,0 +1,71 @@
+import type { Type } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { contentSecurityPolicy } from 'helmet';
+
+/** An interface that has a description of its own. */
+export interface ApiInterface {
+  readonly title: string;
+  readonly description: string;
+  readonly scheme: string;
+  readonly modules: readonly Type[];
+}
+
+function describe(
+  app: NestExpressApplication,
+  { title, description, scheme, modules }: ApiInterface,
+): OpenAPIObject {
+  const builder = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle(title)
+    .setVersion('0.1.0')
+    .setDescription(description)
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
+      scheme,
+    );
+  const document = SwaggerModule.createDocument(app, builder.build(), { include: [...modules] });
+  for (const [name, schema] of Object.entries(document.components?.schemas ?? {}))
+    Object.assign(schema, { title: name });
+  return document;
+}
+
+/**
+ * What Swagger UI loads, all of it from here. `@nestjs/swagger` writes three styles into its page, which its options leave as they are: these alone are
+ * let in, by their hashes, that of an attribute through 'unsafe-hashes'. What scripts set afterwards is not an attribute and needs no permission.
+ */
+const PAGE_POLICY = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: [
+      "'self'",
+      "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
+      "'sha256-eaPyLWVdqMc60xuz5bTp2yBRgVpQSoUggte1+40ONPU='",
+    ],
+    styleSrcAttr: ["'unsafe-hashes'", "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='"],
+    imgSrc: ["'self'", 'data:'],
+    connectSrc: ["'self'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
+/** Serves a description at `/<prefix>openapi.json` and Swagger UI for it at `/<prefix>docs`. */
+export function serveDescription(app: NestExpressApplication, described: ApiInterface, prefix: string): void {
+  app.use(`/${prefix}docs`, contentSecurityPolicy(PAGE_POLICY));
+  SwaggerModule.setup(`${prefix}docs`, app, () => describe(app, described), {
+    jsonDocumentUrl: `${prefix}openapi.json`,
+    yamlDocumentUrl: `${prefix}openapi.yaml`,
+    customSiteTitle: described.title,
+    swaggerOptions: {
+      persistAuthorization: true,
+      displayRequestDuration: true,
+      // Without the bar at the top, which brings a style along, and the badge at the bottom, which has descriptions judged by a service elsewhere.
+      layout: 'BaseLayout',
+      tryItOutEnabled: true,
+    },
+  });
+}

@@ -1,0 +1,247 @@
+import { applyDecorators, type Type } from '@nestjs/common';
+import { ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
+import { Expose, Transform } from 'class-transformer';
+import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
+
+import { isJsonObject, type JsonValue } from '../json/json-value';
+import type { Money } from '../../common';
+import { readAmount } from './read-amount';
+import { readBoolean } from './read-boolean';
+import { readDate } from './read-date';
+import { readDateTime } from './read-date-time';
+import { readInstance } from './read-instance';
+import { readInteger } from './read-integer';
+import { readString } from './read-string';
+import { Refusal, RefusedItems } from './refusal';
+import { RequestFields } from './request-fields';
+
+interface Optional {
+  /** The field may be left out, or null, and is null then. */
+  readonly optional?: true;
+}
+
+export interface IntegerFieldOptions extends Optional {
+  readonly greaterThan?: number;
+  readonly atMost?: number;
+  readonly default?: number;
+}
+
+export interface StringFieldOptions extends Optional {
+  /** In code points, as is `maxLength`. */
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly default?: string;
+}
+
+export interface BooleanFieldOptions {
+  readonly default?: boolean;
+}
+
+export interface StringListFieldOptions extends Optional {
+  readonly atLeast?: number;
+  readonly atMost: number;
+  /** What each item is, in the words of a refusal. */
+  readonly of: { readonly isValid: (item: string) => boolean; readonly type: string; readonly msg: string };
+}
+
+type FieldValue = string | number | boolean | null | Money | Date | readonly string[] | object;
+type Outcome = FieldValue | Refusal | RefusedItems;
+
+interface Field {
+  /** The field as OpenAPI 3.1 describes it. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** What the field is when the request leaves it out. A field without it is required. */
+  readonly fallback: FieldValue | undefined;
+  readonly read: (input: JsonValue) => Outcome;
+}
+
+interface FieldSource {
+  readonly obj: RequestFields;
+  readonly key: string;
+}
+
+/** An integer of a request DTO. Without a default it is required. */
+export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorator {
+  const { greaterThan, atMost, optional, default: fallback = absent(optional) } = options;
+  return requestField({
+    schema: defined({
+      type: 'integer',
+      maximum: atMost,
+      exclusiveMinimum: greaterThan,
+      default: options.default,
+    }),
+    fallback,
+    read: (input) => readInteger(input, options),
+  });
+}
+
+/** Text of a request DTO. Without a default it is required. */
+export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
+  const { minLength, maxLength, pattern, optional, default: fallback = absent(optional) } = options;
+  return requestField({
+    schema: defined({ type: 'string', minLength, maxLength, pattern, default: options.default }),
+    fallback,
+    read: (input) => readString(input, options),
+  });
+}
+
+/** Text of a query that may be left out, and is null then. */
+export function OptionalStringField(options: Omit<StringFieldOptions, 'default'> = {}): PropertyDecorator {
+  return requestField({
+    schema: { anyOf: [defined({ type: 'string', ...options }), { type: 'null' }] },
+    fallback: null,
+    read: (input) => readString(input, options),
+  });
+}
+
+/** A boolean of a request DTO. Without a default it is required. */
+export function BooleanField({ default: fallback }: BooleanFieldOptions = {}): PropertyDecorator {
+  return requestField({
+    schema: defined({ type: 'boolean', default: fallback }),
+    fallback,
+    read: readBoolean,
+  });
+}
+
+/** Roubles, above 0, with at most two decimals: a Money. Written as text, as everywhere; a number is taken too. */
+export function AmountField({ optional }: Optional = {}): PropertyDecorator {
+  return requestField({
+    schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,2})?$' },
+    fallback: absent(optional),
+    read: readAmount,
+  });
+}
+
+/** A moment with its offset from UTC, ISO 8601: a Date. */
+export function DateTimeField({ optional }: Optional = {}): PropertyDecorator {
+  return requestField({
+    schema: { type: 'string', format: 'date-time' },
+    fallback: absent(optional),
+    read: readDateTime,
+  });
+}
+
+/** A day, `2026-11-21`, as it is written. */
+export function DateField({ optional }: Optional = {}): PropertyDecorator {
+  return requestField({
+    schema: { type: 'string', format: 'date' },
+    fallback: absent(optional),
+    read: readDate,
+  });
+}
+
+/** An object of a request DTO, which is a DTO itself. Its controller names that in `@ApiExtraModels`. */
+export function ObjectField(of: Type<object>, { optional }: Optional = {}): PropertyDecorator {
+  return requestField({
+    schema: { allOf: [{ $ref: getSchemaPath(of) }] },
+    fallback: absent(optional),
+    read: (input) => readObject(input, of),
+  });
+}
+
+/** Texts of a request DTO, each of them checked. */
+export function StringListField(options: StringListFieldOptions): PropertyDecorator {
+  const { atLeast, atMost, optional } = options;
+  return requestField({
+    schema: defined({ type: 'array', items: { type: 'string' }, minItems: atLeast, maxItems: atMost }),
+    fallback: absent(optional),
+    read: (input) => readStringList(input, options),
+  });
+}
+
+const absent = (optional: true | undefined): null | undefined => (optional ? null : undefined);
+
+function readObject(input: JsonValue, of: Type<object>): object {
+  if (isJsonObject(input)) return readInstance(of, new RequestFields(input, input));
+  return notAnObject(input);
+}
+
+function readStringList(
+  input: JsonValue,
+  { atLeast = 0, atMost, of }: StringListFieldOptions,
+): readonly string[] | Refusal | RefusedItems {
+  if (!Array.isArray(input)) return new Refusal('list_type', 'Input should be a valid list', input);
+  const items: readonly JsonValue[] = input;
+  const size = `item${atLeast === 1 ? '' : 's'} after validation, not ${items.length}`;
+  if (items.length < atLeast) {
+    const ctx = { field_type: 'List', min_length: atLeast, actual_length: items.length };
+    return new Refusal('too_short', `List should have at least ${atLeast} ${size}`, input, ctx);
+  }
+  if (items.length > atMost) {
+    const ctx = { field_type: 'List', max_length: atMost, actual_length: items.length };
+    return new Refusal('too_long', `List should have at most ${atMost} ${size}`, input, ctx);
+  }
+  const read = items.map((item) => {
+    const text = readString(item, { maxLength: 1000 });
+    return text instanceof Refusal || of.isValid(text) ? text : new Refusal(of.type, of.msg, item);
+  });
+  const refused = read.flatMap((item, n): [number, Refusal][] =>
+    item instanceof Refusal ? [[n, item]] : [],
+  );
+  return refused.length > 0 ? new RefusedItems(refused) : read.filter((item) => typeof item === 'string');
+}
+
+/**
+ * One declaration for the three libraries that have to know of a field: class-transformer reads it (to its value or to a
+ * Refusal), class-validator collects the refusals in the order of declaration, Swagger describes it.
+ */
+function requestField({ schema, fallback, read }: Field): PropertyDecorator {
+  return (target, key) => {
+    applyDecorators(
+      ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, fallback === undefined)),
+      Expose(),
+      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, fallback, read), {
+        toClassOnly: true,
+      }),
+      Validate(NotRefused),
+    )(target, key);
+  };
+}
+
+function describe(schema: Readonly<Record<string, unknown>>, required: boolean): ApiPropertyOptions {
+  // A parameter's `anyOf` is given as a whole: Nest would put a type beside it.
+  const description = 'anyOf' in schema ? { type: 'string', required, schema } : { ...schema, required };
+  // Nest's types know the `exclusiveMinimum` of OpenAPI 3.0 alone, which is a boolean.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return description as ApiPropertyOptions;
+}
+
+function readField(
+  fields: RequestFields,
+  name: string,
+  fallback: FieldValue | undefined,
+  read: Field['read'],
+): Outcome {
+  const input = fields.find(name);
+  if (input !== undefined && !(input === null && fallback === null)) return read(input);
+  return fallback === undefined ? missing(fields.inputWhenMissing) : fallback;
+}
+
+export function missing(input: JsonValue): Refusal {
+  return new Refusal('missing', 'Field required', input);
+}
+
+export function notAnObject(input: JsonValue): Refusal {
+  const msg = 'Input should be a valid dictionary or object to extract fields from';
+  return new Refusal('model_attributes_type', msg, input);
+}
+
+@ValidatorConstraint()
+class NotRefused implements ValidatorConstraintInterface {
+  validate(value: unknown): boolean {
+    return !(value instanceof Refusal || value instanceof RefusedItems);
+  }
+}
+
+/** `proxy_type` → `Proxy Type`, as FastAPI titles it. */
+function titleOf(name: string): string {
+  return name.replace(
+    /(^|_)([a-z])/g,
+    (_, gap: string, letter: string) => (gap && ' ') + letter.toUpperCase(),
+  );
+}
+
+function defined(schema: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));
+}

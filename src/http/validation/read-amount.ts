@@ -1,0 +1,28 @@
+import type { JsonValue } from '../json/json-value';
+import { Money } from '../../common';
+import { Refusal } from './refusal';
+import { hasLoneSurrogate, notUnicode } from './unicode';
+
+const DECIMAL = /^\d{1,12}(?:\.\d{1,6})?$/;
+
+/** Reads roubles above 0 with at most two decimals, from text as everywhere, or from a number. */
+export function readAmount(input: JsonValue): Money | Refusal {
+  if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'bigint') {
+    const msg = 'Decimal input should be an integer, float, string or Decimal object';
+    return new Refusal('decimal_type', msg, input);
+  }
+  if (typeof input === 'string' && hasLoneSurrogate(input)) return notUnicode(input);
+  const text = String(input);
+  if (text.startsWith('-') && DECIMAL.test(text.slice(1))) return notPositive(input);
+  if (!DECIMAL.test(text)) return new Refusal('decimal_parsing', 'Input should be a valid decimal', input);
+  try {
+    const amount = Money.parse(text);
+    return amount.isPositive() ? amount : notPositive(input);
+  } catch {
+    const msg = 'Decimal input should have no more than 2 decimal places';
+    return new Refusal('decimal_max_places', msg, input, { decimal_places: 2 });
+  }
+}
+
+const notPositive = (input: JsonValue): Refusal =>
+  new Refusal('greater_than', 'Input should be greater than 0', input, { gt: 0 });

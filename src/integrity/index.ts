@@ -1,0 +1,2 @@
+export { IntegrityModule } from './integrity.module';
+export { IntegrityService, type IntegrityReport } from './integrity.service';

@@ -1,0 +1,277 @@
+import { spawn } from 'node:child_process';
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Environment } from '../config';
+
+const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
+/** The sandbox's exit code when another process serves the directory already. */
+const EXIT_ALREADY_RUNNING = 3;
+
+const JOIN_TIMEOUT_MS = 30_000;
+const LEASE_TIMEOUT_MS = 5000;
+const POLL_MS = 50;
+const REJOIN_RETRY_MS = 1000;
+/** A sandbox whose last user left takes its address away at once, and ends soon after. */
+const END_NOTICE_MS = 300;
+const END_TIMEOUT_MS = 2000;
+
+/** The stand-in provider on this machine, in a process of its own. */
+export interface LocalSandbox {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** Ends the use. The last user's ends the sandbox, too. */
+  release(): Promise<void>;
+}
+
+export interface LocalSandboxOptions {
+  /** Where the sandbox keeps its state. One sandbox a directory, shared by all who use it. */
+  directory: string;
+  /** Set also at a sandbox that runs already. Undefined: it stays as it is. */
+  profile?: Environment['sandboxProfile'];
+  /** Takes lines for the user, when there is trouble. */
+  onNote: (line: string) => void;
+  /** The compiled sandbox. */
+  program?: string;
+}
+
+/** What a running sandbox writes into its directory. */
+interface Address {
+  readonly pid: number;
+  readonly baseUrl: string;
+  readonly controlUrl: string;
+  readonly apiKey: string;
+}
+
+/** The answer that stays open keeps the sandbox running. */
+interface Lease {
+  readonly address: Address;
+  readonly answer: IncomingMessage;
+}
+
+/**
+ * Joins the sandbox of a directory, or starts it. Should it die in between it is started again, on the same port.
+ * @throws Error with one line for the user, without the key.
+ */
+export async function acquireLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {
+  const lease = await takeLease(options);
+  const use = new SandboxUse(options, lease);
+  const { baseUrl, apiKey } = lease.address;
+  return { baseUrl, apiKey, release: () => use.release() };
+}
+
+/** The lease, taken again whenever it is lost. */
+class SandboxUse {
+  private isReleased = false;
+  private restoring = Promise.resolve();
+
+  constructor(
+    private readonly options: LocalSandboxOptions,
+    private lease: Lease,
+  ) {
+    this.hold(lease);
+  }
+
+  async release(): Promise<void> {
+    this.isReleased = true;
+    await this.restoring;
+    this.lease.answer.destroy();
+    await untilEnded(this.options.directory, this.lease.address);
+  }
+
+  private hold(lease: Lease): void {
+    this.lease = lease;
+    lease.answer.once('close', () => {
+      if (!this.isReleased) {
+        this.restoring = this.restore(lease.address);
+      }
+    });
+  }
+
+  private async restore(lost: Address): Promise<void> {
+    const { onNote } = this.options;
+    onNote('The sandbox provider has ended unexpectedly; starting it again.');
+    let trouble = '';
+    while (!this.isReleased) {
+      try {
+        const lease = await takeLease(this.options, new URL(lost.baseUrl).port);
+        if (lease.address.baseUrl !== lost.baseUrl) {
+          onNote('The sandbox provider could not get its port back: start this process again.');
+        }
+        this.hold(lease);
+        return;
+      } catch (error) {
+        if (trouble !== messageOf(error)) {
+          trouble = messageOf(error);
+          onNote(trouble);
+        }
+        await pause(REJOIN_RETRY_MS);
+      }
+    }
+  }
+}
+
+async function takeLease(options: LocalSandboxOptions, preferredPort?: string): Promise<Lease> {
+  const deadline = Date.now() + JOIN_TIMEOUT_MS;
+  let port = preferredPort;
+  while (Date.now() < deadline) {
+    const lease = await findLease(options);
+    if (lease !== null) {
+      return lease;
+    }
+    // There is none, or it is ending: then the new one finds the directory in use until that is over.
+    const failure = await startSandbox(options, port);
+    if (failure !== null) {
+      if (port === undefined) {
+        throw new Error(failure);
+      }
+      port = undefined;
+    }
+    await pause(POLL_MS);
+  }
+  throw new Error(`The sandbox provider did not become ready. See ${logFileIn(options.directory)}`);
+}
+
+async function findLease({ directory, profile }: LocalSandboxOptions): Promise<Lease | null> {
+  const address = await findAddress(directory);
+  const answer = address === null ? null : await askForLease(address);
+  if (address === null || answer === null) {
+    return null;
+  }
+  if ((await findAddress(directory))?.pid !== address.pid) {
+    // It was ending already when it granted the lease.
+    answer.destroy();
+    return null;
+  }
+  const status = profile === undefined ? 200 : await setProfile(address, profile);
+  if (status === 200) {
+    return { address, answer };
+  }
+  answer.destroy();
+  if (status === null) {
+    return null;
+  }
+  throw new Error(`The sandbox provider that is running does not know the profile ${profile}: end it first.`);
+}
+
+/** Answers the HTTP status; null when nobody answers there any more. */
+async function setProfile({ controlUrl }: Address, name: string): Promise<number | null> {
+  const request = { method: 'POST', body: JSON.stringify({ name }) };
+  return fetch(`${controlUrl}/profile`, request).then(
+    ({ status }) => status,
+    () => null,
+  );
+}
+
+/** Null when there is none; one that was killed leaves its address behind. */
+async function findAddress(directory: string): Promise<Address | null> {
+  try {
+    const address: unknown = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
+    return isAddress(address) && isAlive(address.pid) ? address : null;
+  } catch {
+    return null;
+  }
+}
+
+function isAddress(value: unknown): value is Address {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'pid' in value &&
+    typeof value.pid === 'number' &&
+    'baseUrl' in value &&
+    typeof value.baseUrl === 'string' &&
+    'controlUrl' in value &&
+    typeof value.controlUrl === 'string' &&
+    'apiKey' in value &&
+    typeof value.apiKey === 'string'
+  );
+}
+
+/** Null when nobody answers there. */
+async function askForLease({ controlUrl }: Address): Promise<IncomingMessage | null> {
+  return new Promise((resolve) => {
+    const request = get(`${controlUrl}/lease`, { agent: false }, (answer) => {
+      request.setTimeout(0);
+      // A broken connection is seen by its close.
+      answer.on('error', () => undefined).resume();
+      if (answer.statusCode === 200) {
+        resolve(answer);
+      } else {
+        answer.destroy();
+        resolve(null);
+      }
+    });
+    request.setTimeout(LEASE_TIMEOUT_MS, () => request.destroy());
+    request.once('error', () => resolve(null));
+  });
+}
+
+/**
+ * Starts it in a session of its own, so that no terminal's Ctrl-C reaches it: it ends with its last lease. Returns when it
+ * listens, or when another process was quicker; otherwise the answer says what went wrong.
+ */
+async function startSandbox(
+  { directory, program = SANDBOX_PROGRAM }: LocalSandboxOptions,
+  port: string | undefined,
+): Promise<string | null> {
+  // The parent is not the sandbox's alone: it must not get the sandbox's mode.
+  await mkdir(dirname(directory), { recursive: true });
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const log = await open(logFileIn(directory), 'a', 0o600);
+  try {
+    const options = [
+      '--directory',
+      directory,
+      '--until-unused',
+      ...(port === undefined ? [] : ['--port', port]),
+    ];
+    const sandbox = spawn(process.execPath, [program, ...options], {
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    sandbox.unref();
+    const end = new AbortController();
+    sandbox.once('error', (error) => end.abort(error.message));
+    sandbox.once('exit', (code, signal) => end.abort(code ?? signal));
+    while (!end.signal.aborted) {
+      if ((await findAddress(directory))?.pid === sandbox.pid) {
+        return null;
+      }
+      await pause(POLL_MS);
+    }
+    return end.signal.reason === EXIT_ALREADY_RUNNING
+      ? null
+      : `The sandbox provider did not start (${String(end.signal.reason)}). See ${logFileIn(directory)}`;
+  } finally {
+    await log.close();
+  }
+}
+
+async function untilEnded(directory: string, { pid }: Address): Promise<void> {
+  const start = Date.now();
+  while (isAlive(pid) && Date.now() < start + END_TIMEOUT_MS) {
+    const isStaying = (await findAddress(directory))?.pid === pid && Date.now() > start + END_NOTICE_MS;
+    if (isStaying) {
+      return;
+    }
+    await pause(POLL_MS);
+  }
+}
+
+function logFileIn(directory: string): string {
+  return join(directory, 'sandbox.log');
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,220 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { createTestDirectory, removeTestDirectory } from '../../../test/support/test-directory';
+import { runAs } from './embedded-account';
+import { type Cluster, getCluster } from './embedded-cluster';
+import { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';
+import { findServer, startServer } from './embedded-server';
+
+const notes: string[] = [];
+const onNote = (line: string): void => {
+  notes.push(line);
+};
+
+async function query(postgres: EmbeddedPostgres, sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: postgres.url });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+describe('the embedded PostgreSQL of a data directory', () => {
+  let dataDir: string;
+  let cluster: Cluster;
+  const acquire = (): Promise<EmbeddedPostgres> => acquireEmbeddedPostgres({ dataDir, onNote });
+  const isRunning = async (): Promise<boolean> => (await findServer(cluster)) !== null;
+
+  beforeAll(async () => {
+    dataDir = await createTestDirectory();
+    cluster = await getCluster(dataDir, onNote);
+  });
+
+  afterAll(async () => {
+    await removeTestDirectory(dataDir);
+  });
+
+  it('has a UTF-8 database that loses nothing it has committed', async () => {
+    const postgres = await acquire();
+    const rows = await query(
+      postgres,
+      `SELECT current_database() AS name, getdatabaseencoding() AS encoding, current_setting('fsync') AS fsync,
+         current_setting('synchronous_commit') AS commit, lower('ЁÄ') AS lower`,
+    );
+    await postgres.release();
+
+    expect(rows).toEqual([
+      { name: 'proxy_rental', encoding: 'UTF8', fsync: 'on', commit: 'on', lower: 'ёä' },
+    ]);
+  });
+
+  it('keeps its data between starts', async () => {
+    const first = await acquire();
+    await query(first, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.release();
+    const second = await acquire();
+    const rows = await query(second, 'SELECT * FROM kept');
+    await second.release();
+
+    expect(rows).toEqual([{ answer: 42 }]);
+  });
+
+  it('is shared by all who use it, and stopped by the last', async () => {
+    const first = await acquire();
+    const second = await acquire();
+    expect(second.url).toBe(first.url);
+
+    await first.release();
+    expect(await query(second, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await second.release();
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('is stopped when all leave at once, and released twice without harm', async () => {
+    const users = await Promise.all([acquire(), acquire(), acquire()]);
+    expect(new Set(users.map(({ url }) => url)).size).toBe(1);
+
+    await Promise.all(users.flatMap((user) => [user.release(), user.release()]));
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('starts again for one who comes while the last is leaving', async () => {
+    const leaving = await acquire();
+    const [, coming] = await Promise.all([leaving.release(), acquire()]);
+
+    expect(await query(coming, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await coming.release();
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('takes over a server that its user left running', async () => {
+    await startServer(cluster);
+    const abandoned = await findServer(cluster);
+    const postgres = await acquire();
+
+    expect(new URL(postgres.url).port).toBe(String(abandoned?.port));
+    await postgres.release();
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('recovers when the server itself was killed', async () => {
+    await startServer(cluster);
+    await killServer(cluster);
+    const postgres = await acquire();
+
+    expect(await query(postgres, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await postgres.release();
+  });
+
+  it('comes back on the same port when the server is killed while in use', async () => {
+    const postgres = await acquire();
+    await killServer(cluster);
+
+    await eventually(async () => {
+      expect(await query(postgres, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    });
+    await postgres.release();
+    expect(notes).toContain('The connection to the embedded PostgreSQL was lost; connecting again.');
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('can be released just after the server was killed', async () => {
+    const postgres = await acquire();
+    await killServer(cluster);
+
+    await postgres.release();
+    expect(await isRunning()).toBe(false);
+  });
+
+  it('is not mistaken for another program that has its old process number', async () => {
+    await startServer(cluster);
+    const pidFile = join(cluster.dataDirectory, 'postmaster.pid');
+    const recorded = await readFile(pidFile, 'utf8');
+    await killServer(cluster);
+    const other: ChildProcess = spawn('sleep', ['60'], {
+      ...runAs(cluster.account),
+      cwd: '/',
+      stdio: 'ignore',
+    });
+    await once(other, 'spawn');
+    await writeFile(pidFile, recorded.replace(/^\d+/, String(other.pid)));
+
+    const postgres = await acquire();
+    await postgres.release();
+    expect(other.exitCode ?? other.signalCode).toBeNull();
+    other.kill('SIGKILL');
+    await once(other, 'exit');
+  });
+
+  it('says its password in no log', async () => {
+    const postgres = await acquire();
+    await expect(query(postgres, 'SELECT nonsense')).rejects.toThrow('nonsense');
+    await postgres.release();
+
+    expect(await readFile(cluster.logFile, 'utf8')).not.toContain(new URL(postgres.url).password);
+  });
+
+  it('gives one clear line when the server cannot start', async () => {
+    const configuration = join(cluster.dataDirectory, 'postgresql.conf');
+    const good = await readFile(configuration, 'utf8');
+    await writeFile(configuration, 'shared_buffers = much');
+    try {
+      await expect(acquire()).rejects.toThrow(/^The embedded PostgreSQL did not start .*shared_buffers.*$/);
+    } finally {
+      await writeFile(configuration, good);
+    }
+  });
+});
+
+describe('a data directory without a database', () => {
+  it('gets one from several who start at once', async () => {
+    const dataDir = await createTestDirectory(`"it's" $HOME`);
+    const users = await Promise.all([1, 2].map(() => acquireEmbeddedPostgres({ dataDir, onNote })));
+    expect(users[0]?.url).toBe(users[1]?.url);
+    await Promise.all(users.map((user) => user.release()));
+
+    expect(await readdir(dataDir)).toEqual(['postgres']);
+    await removeTestDirectory(dataDir);
+  });
+
+  it('is not given a new one in place of one that has gone missing', async () => {
+    const dataDir = await createTestDirectory();
+    await symlink(join(dataDir, 'gone'), join(dataDir, 'postgres'));
+
+    await expect(acquireEmbeddedPostgres({ dataDir, onNote })).rejects.toThrow(
+      /points to a database that is gone/,
+    );
+    await rm(dataDir, { recursive: true });
+  });
+});
+
+async function killServer(cluster: Cluster): Promise<void> {
+  const server = await findServer(cluster);
+  if (server === null) {
+    throw new Error('There is no server to kill');
+  }
+  process.kill(server.pid, 'SIGKILL');
+  await eventually(async () => {
+    expect((await findServer(cluster))?.pid).not.toBe(server.pid);
+  });
+}
+
+async function eventually(check: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    try {
+      await check();
+      return;
+    } catch (error) {
+      if (Date.now() > deadline) {
+        throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { messageOf } from '../common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import type { ProviderCallRecord } from '../provider';
+import { ProviderCall } from './provider-call.entity';
+
+/** Keeps what was said to the provider for an order, so that staff can see what happened. */
+@Injectable()
+export class ProviderCallLog {
+  private readonly logger = new Logger(ProviderCallLog.name);
+
+  constructor(@InjectRepository(ProviderCall) private readonly calls: Repository<ProviderCall>) {}
+
+  /** Makes a call and keeps its record. The call's outcome comes through unchanged, also when the record cannot be kept. */
+  async keep<Answer>(
+    orderId: number,
+    call: (onCall: (record: ProviderCallRecord) => void) => Promise<Answer>,
+  ): Promise<Answer> {
+    const records: ProviderCallRecord[] = [];
+    try {
+      return await call((record) => records.push(record));
+    } finally {
+      await this.store(orderId, records);
+    }
+  }
+
+  private async store(orderId: number, records: readonly ProviderCallRecord[]): Promise<void> {
+    try {
+      await this.calls.insert(
+        records.map((record) => ({ orderId, ...record, answer: record.answer as object })),
+      );
+    } catch (error) {
+      this.logger.error(`order ${orderId}: a record of a provider call was not kept: ${messageOf(error)}`);
+    }
+  }
+}

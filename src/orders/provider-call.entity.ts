@@ -1,0 +1,35 @@
+import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
+import type { ProviderCallRecord } from '../provider';
+
+/** What was asked and answered for an order, without keys and passwords. */
+@Entity('upstream_calls')
+@Index('upstream_calls_order_id_idx', ['orderId'])
+export class ProviderCall {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id!: number;
+
+  @Column({ type: 'bigint' })
+  @ForeignKey('Order')
+  orderId!: number;
+
+  @Column({ type: 'text' })
+  method!: string;
+
+  @Column({ type: 'jsonb' })
+  request!: Readonly<Record<string, string>>;
+
+  @Column({ type: 'text' })
+  outcome!: ProviderCallRecord['outcome'];
+
+  @Column({ type: 'integer', nullable: true })
+  httpStatus!: number | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  answer!: unknown;
+
+  @Column({ type: 'integer' })
+  durationMs!: number;
+
+  @CreateDateColumn({ type: 'timestamptz' })
+  createdAt!: Date;
+}

@@ -1,0 +1,41 @@
+import { CATALOG, VERSIONS } from '../catalog/catalog';
+import type { WireMethod } from './wire-method';
+import { WireError } from './wire-error';
+import { roubles } from './wire-formats';
+
+export const getprice: WireMethod = ({ ledger: { book } }, query) => {
+  const version = query.getVersion();
+  if (!query.has('count') && !query.has('period')) {
+    return {
+      data: Object.fromEntries(
+        VERSIONS.map((each) => [
+          each,
+          Object.fromEntries(
+            [...(book.prices.get(each) ?? [])].map(([days, kopecks]) => [days, roubles(kopecks)]),
+          ),
+        ]),
+      ),
+    };
+  }
+  const count = query.getCount();
+  const period = query.getPeriodDays();
+  const unitKopecks = book.findPrice(version, period);
+  if (unitKopecks === null) throw new WireError(210);
+  if (unitKopecks === 0) throw new WireError(410);
+  return {
+    price: roubles(unitKopecks * count),
+    // Per proxy and day, as in the documented sample.
+    price_single: roubles(Math.round(unitKopecks / period)),
+    period,
+    count,
+  };
+};
+
+export const getcount: WireMethod = ({ ledger: { book } }, query) => {
+  const country = query.getCountry();
+  return { count: book.available(query.getVersion(), country) };
+};
+
+export const getcountry: WireMethod = (_provider, query) => ({
+  list: CATALOG.countriesOf(query.getVersion()),
+});
