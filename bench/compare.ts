@@ -52,16 +52,18 @@ function readOptions(): Options {
   });
   const number = (name: 'seconds' | 'rounds' | 'minutes'): number => {
     const value = Number(values[name]);
-    if (!(value > 0) || (name === 'rounds' && !Number.isInteger(value)))
+    if (!(value > 0) || (name === 'rounds' && !Number.isInteger(value))) {
       throw new Error(`--${name} must be a number above 0`);
+    }
     return value;
   };
   const names = values.only?.split(',') ?? [...Object.keys(PATHS), ...LONE];
   const unknown = names.filter((name) => !isPathName(name) && !isLoneName(name));
-  if (unknown.length > 0)
+  if (unknown.length > 0) {
     throw new Error(
       `--only has no ${unknown.join(', ')}; there are ${[...Object.keys(PATHS), ...LONE].join(', ')}`,
     );
+  }
   return {
     seconds: number('seconds'),
     rounds: number('rounds'),
@@ -161,8 +163,9 @@ async function main(): Promise<void> {
     const open = await theatre.stage.untilSettled(SETTLE_TIMEOUT_MS);
     const problems = await theatre.stage.audit({ upstream: false });
     // A pgbench that broke off leaves orders that nobody goes on with.
-    if (open > 0 && paths.every(({ notes }) => notes.length === 0))
+    if (open > 0 && paths.every(({ notes }) => notes.length === 0)) {
       problems.push(`${open} orders did not come to an end`);
+    }
 
     const reached = verdicts(paths, lone);
     const report = compareMarkdown({
@@ -180,8 +183,9 @@ async function main(): Promise<void> {
     await writeFile(join(options.results, 'compare.md'), report);
     await writeFile(join(options.results, 'compare.svg'), comparePlot(paths));
     process.stdout.write(`${report}\n`);
-    for (const verdict of reached.filter(({ isReached }) => isReached === false))
+    for (const verdict of reached.filter(({ isReached }) => isReached === false)) {
       progress(`${reachedText(verdict)}: ${verdict.what}: ${verdict.measured}, to be ${verdict.goal}`);
+    }
     for (const problem of problems) progress(`BROKEN: ${problem}`);
     if (problems.length > 0) process.exitCode = 1;
   } finally {

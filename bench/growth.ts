@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type GrowthSize, growthMarkdown } from './comparison/growth-report';
+import { growthMarkdown, type GrowthSize } from './comparison/growth-report';
 import { isPathName, type Kit, type PathName, PATHS } from './comparison/paths';
 import { measureInRounds, type PathResult } from './comparison/rounds';
 import { Theatre } from './comparison/theatre';
@@ -48,8 +48,9 @@ function readOptions(): Options {
   });
   const sizes = values.sizes.split(',').map((size) => {
     const [users = Number.NaN, proxies = Number.NaN] = size.split(':').map(Number);
-    if (!Number.isInteger(users) || users < 1 || !Number.isInteger(proxies) || proxies < 0)
+    if (!Number.isInteger(users) || users < 1 || !Number.isInteger(proxies) || proxies < 0) {
       throw new Error(`--sizes must be users:proxies, and others behind commas, not ${size}`);
+    }
     return { users, proxies };
   });
   if (sizes.length < 2) throw new Error('--sizes must be at least two, the smallest first');
@@ -58,8 +59,9 @@ function readOptions(): Options {
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1');
   const names = values.only?.split(',') ?? Object.keys(PATHS).filter((name) => name !== MIX);
   const unknown = names.filter((name) => !isPathName(name));
-  if (unknown.length > 0)
+  if (unknown.length > 0) {
     throw new Error(`--only has no ${unknown.join(', ')}; there are ${Object.keys(PATHS).join(', ')}`);
+  }
   return { sizes, seconds, rounds, paths: names.filter(isPathName), results: values.results };
 }
 

@@ -147,8 +147,9 @@ async function main(): Promise<void> {
     rows.push(await measure(stage, 'sweep', `sweep: ${CHANGED} moved, ${CHANGED} withdrawn`));
     rows.push(await measure(stage, 'sweep', `sweep: the ${CHANGED} are believed`));
     const ended = Math.floor(Date.now() / 1000) - 60;
-    for (const id of await ids(proxies - CHANGED))
+    for (const id of await ids(proxies - CHANGED)) {
       await stage.control.changeProxy(id, { unixtimeEnd: ended });
+    }
     rows.push(await measure(stage, 'sweep', `sweep: ${CHANGED} ended early`));
     const problems = await stage.audit();
 

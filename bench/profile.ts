@@ -68,8 +68,9 @@ async function main(): Promise<void> {
   if (!(seconds > 0)) throw new Error('--seconds must be a number above 0');
   const names = values.only?.split(',') ?? Object.keys(PATHS);
   const unknown = names.filter((name) => !isPathName(name));
-  if (unknown.length > 0)
+  if (unknown.length > 0) {
     throw new Error(`--only has no ${unknown.join(', ')}; there are ${Object.keys(PATHS).join(', ')}`);
+  }
   await mkdir(values.results, { recursive: true });
   const theatre = await Theatre.open();
   try {

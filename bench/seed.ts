@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { parseArgs } from 'node:util';
+import { failureLine } from '../src/common/failure-line';
 import { readEnvironment } from '../src/config';
 import { migrate } from '../src/database';
-import { failureLine } from '../src/common/failure-line';
 import { acquireResources } from '../src/local';
 import { showProgress } from './support/progress';
-import { type SeedOptions, seedDatabase } from './support/seeding';
+import { seedDatabase, type SeedOptions } from './support/seeding';
 
 /**
  * Fills the service's database, or another, with believable users, orders, proxies and books:
@@ -41,8 +41,9 @@ function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOpt
     return value;
   };
   const users = number('users', 100_000_000);
-  if (values.proxies !== undefined && values['proxies-per-user'] !== undefined)
+  if (values.proxies !== undefined && values['proxies-per-user'] !== undefined) {
     throw new Error('--proxies and --proxies-per-user say the same');
+  }
   values['proxies-per-user'] ??= '10';
   return {
     databaseUrl: values['database-url'],

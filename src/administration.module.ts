@@ -1,9 +1,9 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { IntegrityModule } from './integrity';
 import { AuthModule } from './auth';
 import { PricePreviewModule } from './catalog';
 import type { AppConfig } from './config';
 import { GlobalsModule } from './globals.module';
+import { IntegrityModule } from './integrity';
 import { LedgerModule } from './ledger';
 import { PricingModule } from './pricing';
 import { SalesModule } from './sales';

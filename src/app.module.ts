@@ -1,11 +1,11 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { IntegrityModule } from './integrity';
 import { AuthJobsModule, AuthModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, JobsModule } from './common';
 import type { AppConfig } from './config';
 import { GlobalsModule } from './globals.module';
 import { HealthModule } from './health';
+import { IntegrityModule } from './integrity';
 import { LedgerModule } from './ledger';
 import { OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';

@@ -1,17 +1,17 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { AppModule } from './app.module';
-import { AppLogger, type Clock } from './common';
-import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { CUSTOMERS_SCHEME, STAFF_SCHEME } from './auth';
 import { CatalogModule } from './catalog';
+import { AppLogger, type Clock } from './common';
+import type { AppConfig } from './config';
+import { isDatabaseUnavailable } from './database';
 import { HealthModule } from './health';
+import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
 import { StaffModule } from './staff';
 import { UsersModule } from './users';
-import type { AppConfig } from './config';
-import { isDatabaseUnavailable } from './database';
 
 const CUSTOMERS: ApiInterface = {
   title: 'Proxy Rental Service',

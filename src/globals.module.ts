@@ -1,8 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { ApiToken, TokenSpending } from './auth';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule } from './database';
-import { ApiToken, TokenSpending } from './auth';
 import { Account, LedgerEntry } from './ledger';
 import { Order, Orphan, ProviderCall } from './orders';
 import { DefaultMarkup, PriceRule } from './pricing';

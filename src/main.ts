@@ -2,9 +2,9 @@ import 'reflect-metadata';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application';
+import { failureLine } from './common';
 import { EnvironmentError, readEnvironment } from './config';
 import { migrate } from './database';
-import { failureLine } from './common';
 import { acquireResources, provideDemo, tour } from './local';
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);

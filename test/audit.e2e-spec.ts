@@ -220,8 +220,9 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   'one-order-a-key': async (books) => {
     const userId = await books.user();
     await books.query('DROP INDEX orders_idempotency_key');
-    for (const _ of ['once', 'twice'])
+    for (const _ of ['once', 'twice']) {
       await books.order(userId, { state: 'reserved', idempotencyKey: 'key' });
+    }
     return [{ user_id: userId, idempotency_key: 'key', orders: 2 }];
   },
 
@@ -293,8 +294,9 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       [right, 10],
       [wrong, 11],
       [invented, 10],
-    ])
+    ]) {
       await books.query(`INSERT INTO sales_days VALUES ($1, 'ru', '6', 1, 0, 1, $2, 0, 0)`, day, sales);
+    }
     await books.query(`INSERT INTO sales_rollup (rolled_to) VALUES ('2001-01-05')`);
     const row = (day: string, summed: object | null, orders: object | null) => {
       const of = (figures: object | null, prefix: string) =>

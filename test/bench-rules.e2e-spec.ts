@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { assertAlike } from '../bench/comparison/alike';
-import { BARE, type Sample, SERVICE, readPgbench } from '../bench/comparison/contestants';
+import { BARE, readPgbench, type Sample, SERVICE } from '../bench/comparison/contestants';
 import { growthMarkdown } from '../bench/comparison/growth-report';
 import { readStoringTimes } from '../bench/comparison/lone-figures';
 import { toPgbenchScript } from '../bench/comparison/pgbench-script';

@@ -109,8 +109,9 @@ describe('Two replicas', () => {
     expect(statusesOf(await fromBoth(countries))).toEqual([200]);
     expect(statusesOf(await fromBoth((api) => stock(api, 'it')))).toEqual([200]);
     expect(statusesOf(await fromBoth((api) => price(api, 1, 30)))).toEqual([200]);
-    for (const method of ['getcountry', 'getcount', 'getprice'])
+    for (const method of ['getcountry', 'getcount', 'getprice']) {
       expect(await callsTo(method)).toHaveLength(1);
+    }
   });
 
   it('ask once for 50 customers when the answer is a failure, too', async () => {
@@ -153,8 +154,9 @@ describe('Two replicas', () => {
     for (const api of [user.api, there]) await stock(api, 'pl');
     const purchases = await fromBoth((api) => buy(api, { country: 'pl', period: 30 }));
     expect(statusesOf(purchases)).toEqual([200]);
-    for (const api of [user.api, there])
+    for (const api of [user.api, there]) {
       await eventually(async () => (await stock(api, 'pl')).data?.available === 50);
+    }
     expect(await callsTo('getcount')).toHaveLength(1);
   });
 
@@ -217,8 +219,9 @@ describe('In the background', () => {
     for (const calls of [2, 3]) {
       service.clock.advanceSeconds(41);
       await eventually(() => Object.values(ages()).every((age) => age !== null && age.newestSeconds < 20));
-      for (const method of ['getcountry', 'getcount', 'getprice'])
+      for (const method of ['getcountry', 'getcount', 'getprice']) {
         expect(await callsTo(method)).toHaveLength(calls);
+      }
     }
   });
 

@@ -1,8 +1,8 @@
 import type { AppConfig } from '../src/config';
 import { type FaultOrder, WireClient } from '../src/sandbox';
+import { createApiClient } from './support/api-client';
 import { startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
-import { createApiClient } from './support/api-client';
 
 type Version = '6' | '4' | '4s';
 const VERSIONS = ['6', '4', '4s'] as const satisfies Version[];
@@ -215,8 +215,9 @@ describe('The local copy', () => {
     );
     await service.control.setLatencies({});
     expect(new Set(answers.map(({ response }) => response.status))).toEqual(new Set([200]));
-    for (const method of ['getcountry', 'getcount', 'getprice'])
+    for (const method of ['getcountry', 'getcount', 'getprice']) {
       expect(await callsTo(method)).toHaveLength(1);
+    }
   });
 
   it('asks for the exact price of what the table does not have, and for no other', async () => {

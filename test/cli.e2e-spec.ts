@@ -313,8 +313,9 @@ describe('the command line', () => {
         ),
         `balance debit --user ${userId} --amount -5 --reason test`,
       ]);
-      for (const refusal of refusals)
+      for (const refusal of refusals) {
         expect(refusal).toMatch(/amount must be above 0|must be an amount in roubles/);
+      }
       expect(await balanceOf(userId)).toEqual([{ available: '0.00', entries: 0 }]);
     });
 

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Pool } from 'pg';
+import { eventually } from './support/built-service';
 import { captureLog, type LogCapture } from './support/log-capture';
 import { insertProxies } from './support/proxy-rows';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
-import { eventually } from './support/built-service';
 
 const PROXY_COUNT = 40_000;
 /** Makes either file longer than the memory may grow. */
@@ -122,8 +122,9 @@ describe('An export of 40,000 proxies', () => {
         length += piece.length;
         let inspected = 0;
         for (const [found] of text.matchAll(item)) {
-          if (!text.startsWith(found, inspected) || !isItem(found, count))
+          if (!text.startsWith(found, inspected) || !isItem(found, count)) {
             throw new Error(`unexpected: ${found}`);
+          }
           inspected += found.length;
           count += 1;
         }

@@ -1,5 +1,6 @@
 import { DataSource } from 'typeorm';
-import { type Seeded, seedDatabase } from '../bench/support/seeding';
+import { seedDatabase, type Seeded } from '../bench/support/seeding';
+import { findWholeReads, recordStatements, type SentStatement } from '../bench/support/statement-plans';
 import { dataSourceOptions } from '../src/database';
 import { SweepService } from '../src/orders';
 import { ProxyProvider } from '../src/provider';
@@ -8,7 +9,6 @@ import { SalesRollupService, SalesService } from '../src/sales';
 import { StatusService } from '../src/status';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
-import { findWholeReads, recordStatements, type SentStatement } from '../bench/support/statement-plans';
 import { createStaff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -111,8 +111,9 @@ describe('with many users, orders and proxies', () => {
       });
     await user.api.GET('/me');
     await user.api.GET('/proxies');
-    for (const query of [{}, { proxy_type: 'socks', active_only: true }] as const)
+    for (const query of [{}, { proxy_type: 'socks', active_only: true }] as const) {
       await user.api.GET('/proxies/export', { params: { query: { format: 'json', ...query } } });
+    }
     await buy('once');
     await buy('once');
     const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });

@@ -26,8 +26,9 @@ beforeEach(async () => {
 
 /** A rule that names no user concerns the next tests' as well. */
 afterEach(async () => {
-  for (const { id, userId, validTo } of await rules.list({ limit: 1000 }))
+  for (const { id, userId, validTo } of await rules.list({ limit: 1000 })) {
     if (userId === null && !validTo) await inForce((await rules.end(id, BY)).validTo);
+  }
 });
 
 /** Until this process knows that a moment of the database's has passed, and what has changed by then. */
@@ -216,16 +217,18 @@ describe('The history of the rules', () => {
       `markup_percent = 1, valid_to = now() + interval '1 s', ${ending}`,
       `valid_to = now() - interval '100 ms', ${ending}`,
       `reason = 'another', valid_to = now() + interval '1 s', ${ending}`,
-    ])
+    ]) {
       await expect(update(change)).rejects.toThrow('a price rule is ended once');
+    }
     await rules.end(id, BY);
     await expect(update(`valid_to = now() + interval '1 day', ${ending}`)).rejects.toThrow('is ended once');
     for (const statement of [
       'DELETE FROM price_rules',
       'TRUNCATE price_rules',
       'DELETE FROM default_markups',
-    ])
+    ]) {
       await expect(service.dataSource.query(statement)).rejects.toThrow('is not allowed');
+    }
   });
 });
 
@@ -268,8 +271,9 @@ describe('A change of the rules', () => {
       { markupPercent: '1', minPeriod: 31, maxPeriod: 30 },
       { markupPercent: '1', minPeriod: 0 },
       { markupPercent: '1', maxPeriod: 3651 },
-    ])
+    ]) {
       expect(await refusal(rules.add(wrong, BY))).toBe('InvalidPriceRule');
+    }
     expect(await refusal(rules.add({ markupPercent: '1' }, { by: 'anna', reason: ' ' }))).toBe(
       'InvalidPriceRule',
     );

@@ -1,9 +1,7 @@
 import { request } from 'node:http';
-
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
-
 import { PriceQuery } from '../src/catalog/dto/price.query';
 import { VersionQuery } from '../src/catalog/dto/version.query';
 import { configureHttp, RequestBodyGuard } from '../src/http';

@@ -370,10 +370,11 @@ describe('The database', () => {
     await expect(insertProxy({ orderId })).rejects.toMatchObject({
       driverError: { code: '23503', constraint: 'proxies_order_id_fkey' },
     });
-    for (const column of ['user_id', 'order_id', 'assigned_action_id'])
+    for (const column of ['user_id', 'order_id', 'assigned_action_id']) {
       await expect(dataSource.query(`UPDATE proxies SET ${column} = 1 WHERE id = $1`, [id])).rejects.toThrow(
         'a proxy stays with its order',
       );
+    }
   });
 
   it('makes every commit durable and bounds every statement, lock and idle transaction', async () => {

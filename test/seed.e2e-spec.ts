@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm';
 import { seedDatabase } from '../bench/support/seeding';
-import { INVARIANTS } from '../src/integrity/invariants';
 import { dataSourceOptions } from '../src/database';
+import { INVARIANTS } from '../src/integrity/invariants';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 const SEED = { users: 300, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };

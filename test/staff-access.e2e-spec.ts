@@ -116,8 +116,9 @@ describe('A token', () => {
 
     it('is logged with the address of the client', async () => {
       const everywhere = await createStaff(service);
-      for (const forwarded of ['203.0.113.7', '10.0.0.1, 2001:db8::7', '1.1.1.1, unknown', undefined])
+      for (const forwarded of ['203.0.113.7', '10.0.0.1, 2001:db8::7', '1.1.1.1, unknown', undefined]) {
         expect(await getThrough(forwarded, everywhere.token)).toBe(200);
+      }
       const rows = await service.dataSource.query<{ ip: string | null }[]>(
         'SELECT host(ip) AS ip FROM staff_actions WHERE user_id = $1 ORDER BY id',
         [everywhere.id],
@@ -230,8 +231,9 @@ describe('A blocked user', () => {
       }
       expect((await sendRaw(replica.baseUrl, { path: '/me', token: user.token })).json()).toEqual(BLOCKED);
       await block(null);
-      for (const { baseUrl } of [service, replica])
+      for (const { baseUrl } of [service, replica]) {
         expect((await sendRaw(baseUrl, { path: '/me', token: user.token })).status).toBe(200);
+      }
     } finally {
       await replica.close();
     }

@@ -99,8 +99,9 @@ it('answers with the fields that the description names, all of them and no other
     } else if (typeof answer === 'object' && answer !== null && properties) {
       expect([path, Object.keys(answer).sort()]).toEqual([path, Object.keys(properties).sort()]);
       compared.add(path);
-      for (const [name, value] of Object.entries(answer))
+      for (const [name, value] of Object.entries(answer)) {
         compare(value, properties[name] ?? {}, `${path}.${name}`);
+      }
     }
   };
   await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
@@ -138,17 +139,19 @@ it('answers with the fields that the description names, all of them and no other
     '/staff/price-rules.items[]',
     '/staff/price-rules/which.rule',
     '/staff/price-rules/preview.offers[].before',
-  ])
+  ]) {
     expect([...compared]).toContain(path);
+  }
 });
 
 it('shows a breaker that is open, and since when', async () => {
   const before = new Date().toISOString();
   await service.control.orderFault({ method: 'buy', kind: 'http-status', status: 500, times: null });
-  for (let times = 0; times < 3; times += 1)
+  for (let times = 0; times < 3; times += 1) {
     await user.api.POST('/proxies/buy', {
       body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: 'http' },
     });
+  }
   const breaker = await eventually(async () => {
     const [replica] = (await readStatus()).replicas;
     return replica?.breakers.find(({ name, state }) => name === 'money' && state === 'open');
@@ -158,6 +161,7 @@ it('shows a breaker that is open, and since when', async () => {
 
 it('is for staff of the system alone', async () => {
   const other = await createStaff(service, ['staff:users', 'staff:orders', 'staff:balance']);
-  for (const path of ['/staff/status', '/staff/sales?from=2026-01-01&to=2026-01-02', '/staff/price-rules'])
+  for (const path of ['/staff/status', '/staff/sales?from=2026-01-01&to=2026-01-02', '/staff/price-rules']) {
     expect((await other.get(path)).status).toBe(403);
+  }
 });

@@ -170,8 +170,9 @@ describe('the status of the service', () => {
       orders_confirming: 3,
       orders_in_review: 2,
     });
-    for (const oldest of [status.oldest_waiting_at, status.oldest_in_review_at])
+    for (const oldest of [status.oldest_waiting_at, status.oldest_in_review_at]) {
       expect(status.at.getTime() - (oldest?.getTime() ?? 0)).toBeGreaterThanOrEqual(3_600_000);
+    }
   });
 
   it('has the age of the catalog by kind', async () => {

@@ -80,8 +80,9 @@ async function findCaller(request: IncomingMessage): Promise<Caller | undefined>
   const now = new Date();
   const hash = createHash('sha256').update(token).digest();
   const [caller] = await query<Caller>('caller', FIND_CALLER, [hash, now]);
-  if (caller && now.getTime() - (caller.lastUsedAt?.getTime() ?? 0) >= LAST_USED_STEP_MS)
+  if (caller && now.getTime() - (caller.lastUsedAt?.getTime() ?? 0) >= LAST_USED_STEP_MS) {
     await query('used', 'UPDATE api_tokens SET last_used_at = $2 WHERE id = $1', [caller.tokenId, now]);
+  }
   return caller?.isBlocked ? undefined : caller;
 }
 

@@ -58,11 +58,12 @@ export class Cast {
     await control.setBalance('1000000000.00');
     await control.setStock('6', 'ru', PLENTY);
     await this.stage.query('CREATE SEQUENCE bench_numbers');
-    for (const [at, table] of ['users', 'orders', 'proxies', 'api_tokens'].entries())
+    for (const [at, table] of ['users', 'orders', 'proxies', 'api_tokens'].entries()) {
       await this.stage.query(
         `SELECT setval(seq, greatest($2, nextval(seq))) FROM (SELECT pg_get_serial_sequence($1, 'id')::regclass AS seq) AS its`,
         [table, (at + 1) * FIRST_ID],
       );
+    }
   }
 
   buyers(): Promise<readonly Customer[]> {
@@ -112,8 +113,9 @@ export class Cast {
         customers.map(({ id }) => id),
         proxies,
       ]);
-      for (const table of ['proxies', 'orders', 'ledger_entries'])
+      for (const table of ['proxies', 'orders', 'ledger_entries']) {
         await client.query(`VACUUM (ANALYZE) ${table}`);
+      }
       return rows.map(({ id }) => Number(id));
     } finally {
       await client.end();

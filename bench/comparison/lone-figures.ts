@@ -5,7 +5,7 @@ import type { Customer } from '../support/load';
 import { startService } from '../support/processes';
 import type { Stage } from '../support/stage';
 import { slope, spread, type Spread } from '../support/statistics';
-import { peakMb, residentMb, resetPeak, watchMemory } from '../support/usage';
+import { peakMb, resetPeak, residentMb, watchMemory } from '../support/usage';
 import { ask, order, purchase } from './ask';
 import type { Contestant, Server } from './contestants';
 

@@ -92,12 +92,14 @@ function arrayExpression(values: readonly unknown[], recorded: Replaced): string
 function textExpression(text: string, { providerProxyIds, orderId, order, settles }: Replaced): string {
   if (!settles) return literal(text);
   let made = text;
-  for (const [place, id] of [...providerProxyIds.entries()].toReversed())
+  for (const [place, id] of [...providerProxyIds.entries()].toReversed()) {
     made = made.replaceAll(`"${id}"`, `"${NUMBERS}-${place}"`);
+  }
   made = made.replaceAll(new RegExp(`"order_?id": ?"?${orderId}\\b"?`, 'gi'), `"order_id": "${ORDER}"`);
   let expression = literal(made);
-  if (made.includes(`"${NUMBERS}-`))
+  if (made.includes(`"${NUMBERS}-`)) {
     expression = `replace(${expression}, '${NUMBERS}', nextval('bench_numbers')::text)`;
+  }
   if (made.includes(`"${ORDER}"`)) expression = `replace(${expression}, '${ORDER}', ${order}::text)`;
   return expression;
 }

@@ -1,6 +1,6 @@
+import { BARE, COPY, HEALTH, ORDINARY, SERVICE, STATEMENTS } from './contestants';
 import { rounded } from './report';
 import { type PathResult, valuesOf } from './rounds';
-import { BARE, COPY, HEALTH, ORDINARY, SERVICE, STATEMENTS } from './contestants';
 
 const WIDTH = 960;
 const LABELS = 300;

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createApplication } from '../../src/application';
 import { readEnvironment } from '../../src/config';
-import type { SentStatement } from '../support/statement-plans';
 import type { StageEnvironment } from '../support/stage';
+import type { SentStatement } from '../support/statement-plans';
 
 /** Long enough for what the service does by itself to come by once. */
 const IDLE_MS = 3000;

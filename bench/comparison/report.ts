@@ -107,15 +107,17 @@ function latencyTable(paths: readonly PathResult[]): string {
 
 function memoryLines({ memory, storing, startMs }: LoneFigures): string[] {
   const lines: string[] = [];
-  if (memory)
+  if (memory) {
     lines.push(
       `Under a day's mix for ${memory.minutes} minutes, ${memory.requests} requests, at most ${megabytes(memory.peakMb)} were resident; ` +
         `over the second half that changed by ${memory.growthMbPerMinute.toFixed(2)} MB a minute.`,
     );
-  if (storing)
+  }
+  if (storing) {
     lines.push(
       `1,000 proxies of a purchase were stored ${storing.idle.length} times while idle, ${storing.loaded.length} times under load.`,
     );
+  }
   if (startMs) lines.push(`Starts took ${startMs.min.toFixed(0)} to ${startMs.max.toFixed(0)} ms.`);
   return lines.length === 0
     ? []

@@ -51,8 +51,9 @@ export async function measureInRounds(
   const samples = new Map<Contestant, Sample[]>(contestants.map((contestant) => [contestant, []]));
   const notes: string[] = [];
   // What is compiled, planned or read for the first time is in no round.
-  for (const contestant of contestants)
+  for (const contestant of contestants) {
     await contestant.measure(Math.min(seconds / 2, WARMUP_SECONDS)).catch(() => undefined);
+  }
   for (let round = 0; round < rounds; round += 1) {
     for (const contestant of inTurn([...samples.keys()], round)) {
       try {

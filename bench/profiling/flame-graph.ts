@@ -55,8 +55,9 @@ function colour(where: string): string {
   let hash = 0;
   for (const character of where) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 360;
   if (where.startsWith('src/')) return `hsl(${hash % 30} 85% 65%)`;
-  if (where.startsWith('node:') || where === 'engine' || where === '')
+  if (where.startsWith('node:') || where === 'engine' || where === '') {
     return `hsl(${200 + (hash % 30)} 45% 75%)`;
+  }
   return `hsl(${45 + (hash % 100)} 60% 68%)`;
 }
 

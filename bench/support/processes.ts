@@ -58,8 +58,9 @@ export async function productionOptions(): Promise<string[]> {
 export function readNodeOptions(script: string): string[] {
   const words = script.split(/\s+/);
   const options = words.slice(words.indexOf('node') + 1, -1);
-  if (!words.includes('node') || options.some((option) => !option.startsWith('-')))
+  if (!words.includes('node') || options.some((option) => !option.startsWith('-'))) {
     throw new Error(`start:prod is not "node [options] program": ${script}`);
+  }
   return options;
 }
 

@@ -1,5 +1,5 @@
-import { markdownTable, milliseconds, seconds } from './markdown';
 import type { Attempt } from './load';
+import { markdownTable, milliseconds, seconds } from './markdown';
 import type { Read } from './reads';
 import { median, percentile } from './statistics';
 

@@ -106,8 +106,9 @@ async function beginAlone(client: Client, append: boolean): Promise<boolean> {
       return !rowCount;
     } catch (error) {
       await client.query('ROLLBACK');
-      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || performance.now() > deadlineMs)
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || performance.now() > deadlineMs) {
         throw error;
+      }
       await pause(LOCK_RETRY_MS);
     }
   }
@@ -138,8 +139,9 @@ async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Pro
   await client.query(writeOrphans, [ORPHANS]);
   // What was sold on days that are summed up already: the job does them again.
   await client.query('DELETE FROM sales_days; DELETE FROM sales_rollup');
-  for (const table of ['users', 'orders', 'proxies'])
+  for (const table of ['users', 'orders', 'proxies']) {
     await client.query(`SELECT setval(pg_get_serial_sequence($1, 'id'), max(id)) FROM ${table}`, [table]);
+  }
   return plan;
 }
 

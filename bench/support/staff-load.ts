@@ -68,8 +68,9 @@ export async function fillForStaff(databaseUrl: string, lines: number, busyOrder
       'api_tokens',
       'staff_actions',
       'accounts',
-    ])
+    ]) {
       await run(`VACUUM ANALYZE ${table}`);
+    }
   } finally {
     await client.end();
   }

@@ -16,7 +16,8 @@ export class AccessCheck implements OnModuleInit {
     const open = findRoutes(this.discovery, this.scanner).filter(
       ({ handler, controller }) => !this.reflector.getAllAndOverride<Access>(ACCESS, [handler, controller]),
     );
-    if (open.length > 0)
+    if (open.length > 0) {
       throw new Error(`neither @Scopes nor @Public: ${open.map(({ name }) => name).join(', ')}`);
+    }
   }
 }

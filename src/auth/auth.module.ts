@@ -5,8 +5,8 @@ import { RequestBodyGuard } from '../http';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
 import { ApiToken } from './api-token.entity';
-import { ScopeCatalog } from './scope-catalog';
 import { BearerStrategy } from './bearer.strategy';
+import { ScopeCatalog } from './scope-catalog';
 import { TokensService } from './tokens.service';
 
 @Module({

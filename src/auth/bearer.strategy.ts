@@ -3,7 +3,7 @@ import { PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import { Strategy, type VerifyFunction } from 'passport-http-bearer';
 import { InvalidToken, NotAuthenticated } from './auth.errors';
-import { TokensService, type Caller } from './tokens.service';
+import { type Caller, TokensService } from './tokens.service';
 
 /** passport-http-bearer, kept to the header: a token in a query string or a body would end up in logs. */
 class HeaderOnlyStrategy extends Strategy<VerifyFunction> {

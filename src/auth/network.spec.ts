@@ -24,10 +24,12 @@ describe('a network', () => {
 
   it('has the addresses within it', () => {
     const networks = ['10.0.0.0/8', '2001:db8::/32', '203.0.113.7/32'];
-    for (const address of ['10.255.0.1', '2001:db8:1::1', '203.0.113.7'])
+    for (const address of ['10.255.0.1', '2001:db8:1::1', '203.0.113.7']) {
       expect([address, isWithin(networks, address)]).toEqual([address, true]);
-    for (const address of ['11.0.0.1', '2001:db9::1', '203.0.113.8', '::1', null])
+    }
+    for (const address of ['11.0.0.1', '2001:db9::1', '203.0.113.8', '::1', null]) {
       expect([address, isWithin(networks, address)]).toEqual([address, false]);
+    }
     expect(isWithin([], '10.0.0.1')).toBe(false);
   });
 

@@ -166,8 +166,9 @@ export class LocalCopy<Value> {
     const failedAgoMs = now - entry.failedAtMs;
     if (failedAgoMs < RETRY_MS) return;
     const refresh = this.refresh(key, ask);
-    if (failedAgoMs >= FRESH_MS && underWayMs < PATIENCE_MS)
+    if (failedAgoMs >= FRESH_MS && underWayMs < PATIENCE_MS) {
       await settledWithin(refresh, PATIENCE_MS - underWayMs);
+    }
   }
 
   private refresh(key: string, ask: Ask<Value>): Promise<Entry<Value>> {

@@ -90,16 +90,18 @@ describe('an amount on the command line', () => {
 describe('a limit or a refund on the command line', () => {
   it('is an amount above 0', () => {
     expect(parseAmountAboveZero('0.01').toString()).toBe('0.01');
-    for (const text of ['0', '-1', '1000000000000', 'much'])
+    for (const text of ['0', '-1', '1000000000000', 'much']) {
       expect(() => parseAmountAboveZero(text)).toThrow('roubles');
+    }
   });
 });
 
 describe('networks on the command line', () => {
   it('are addresses or CIDR notation, separated by commas', () => {
     expect(parseNetworks('203.0.113.7, 2001:db8::/32')).toEqual(['203.0.113.7', '2001:db8::/32']);
-    for (const text of ['', '203.0.113.7,', '10.0.0.0/33', 'host'])
+    for (const text of ['', '203.0.113.7,', '10.0.0.0/33', 'host']) {
       expect(() => parseNetworks(text)).toThrow('must be networks in CIDR notation');
+    }
   });
 });
 
@@ -137,23 +139,26 @@ describe('a moment on the command line', () => {
 describe('a day on the command line', () => {
   it('is one of the calendar', () => {
     expect(parseDay('2024-02-29')).toBe('2024-02-29');
-    for (const text of ['', '2026-02-29', '2026-1-1', '0001-01-01', '2026-01-01T00:00:00Z', 'today'])
+    for (const text of ['', '2026-02-29', '2026-1-1', '0001-01-01', '2026-01-01T00:00:00Z', 'today']) {
       expect(() => parseDay(text)).toThrow('must be a day, e.g. 2026-11-21.');
+    }
   });
 });
 
 describe('what sales are summed up by on the command line', () => {
   it('is any of three, each counted once', () => {
     expect(parseDimensions('version, day,version')).toEqual(['day', 'version']);
-    for (const text of ['', 'day,', 'month', 'day,user'])
+    for (const text of ['', 'day,', 'month', 'day,user']) {
       expect(() => parseDimensions(text)).toThrow('must be any of day, country, version');
+    }
   });
 });
 
 describe('a target on the command line', () => {
   it('is what the log names', () => {
     expect(parseTarget('price-rule:7')).toEqual({ type: 'price-rule', id: '7' });
-    for (const text of ['', '42', 'user:', 'user:anna', 'server:1', 'user:42 '])
+    for (const text of ['', '42', 'user:', 'user:anna', 'server:1', 'user:42 ']) {
       expect(() => parseTarget(text)).toThrow('must be what the log names, e.g. user:42, order:815.');
+    }
   });
 });

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../auth';
 import { Money } from '../common';
 import { SALES_DIMENSIONS, type SalesDimension } from '../sales';
-import { parseTarget as toTarget, type Target } from '../staff';
+import { type Target, parseTarget as toTarget } from '../staff';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -29,16 +29,18 @@ export function parseScopes(text: string): Scope[] {
 /** Addresses and networks in CIDR notation, separated by commas. */
 export function parseNetworks(text: string): string[] {
   const networks = text.split(',').map((network) => network.trim());
-  if (!networks.every(isNetwork))
+  if (!networks.every(isNetwork)) {
     throw new InvalidArgumentError('must be networks in CIDR notation, e.g. 203.0.113.0/24,2001:db8::/32.');
+  }
   return networks;
 }
 
 /** `90m`, `12h` or `30d`, in milliseconds. */
 export function parseDurationMs(text: string): number {
   const [, amount, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
-  if (!amount || !unit)
+  if (!amount || !unit) {
     throw new InvalidArgumentError('must be a number of minutes, hours or days, e.g. 90m, 12h, 30d.');
+  }
   return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
@@ -55,16 +57,18 @@ export function parseAmount(text: string): Money {
 export function parseMoment(text: string): Date {
   const isComplete = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text);
   const moment = new Date(isComplete ? text : Number.NaN);
-  if (Number.isNaN(moment.getTime()))
+  if (Number.isNaN(moment.getTime())) {
     throw new InvalidArgumentError('must be a moment with its offset, e.g. 2027-01-31T09:00:00Z.');
+  }
   return moment;
 }
 
 /** What the database can keep, and above 0. */
 export function parseAmountAboveZero(text: string): Money {
   const amount = parseAmount(text);
-  if (!amount.isPositive() || amount.kopecks >= 10n ** 14n)
+  if (!amount.isPositive() || amount.kopecks >= 10n ** 14n) {
     throw new InvalidArgumentError('must be an amount in roubles above 0, e.g. 500.00.');
+  }
   return amount;
 }
 
@@ -86,8 +90,9 @@ export function parseDay(text: string): string {
 export function parseDimensions(text: string): SalesDimension[] {
   const names = text.split(',').map((name) => name.trim());
   const known = SALES_DIMENSIONS.filter((dimension) => names.includes(dimension));
-  if (known.length < new Set(names).size)
+  if (known.length < new Set(names).size) {
     throw new InvalidArgumentError(`must be any of ${SALES_DIMENSIONS.join(', ')}, separated by commas.`);
+  }
   return known;
 }
 

@@ -1,3 +1,4 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Command } from 'commander';
 import { AdministrationModule } from '../administration.module';
@@ -6,7 +7,6 @@ import { migrate } from '../database';
 import { acquireResources } from '../local';
 import { Act, StaffLog, type Target } from '../staff';
 import { parseId } from './options';
-import type { INestApplicationContext } from '@nestjs/common';
 
 export const print = (value: unknown): void =>
   void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);

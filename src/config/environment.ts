@@ -159,8 +159,9 @@ function readProvider(read: Reader, mayBeMissing: boolean): Environment['provide
     return { kind: 'sandbox' };
   }
   if (apiKey) {
-    if (!/^[A-Za-z0-9_-]+$/.test(apiKey))
+    if (!/^[A-Za-z0-9_-]+$/.test(apiKey)) {
       read.refuse('PX6_API_KEY', 'must be letters, digits, - and _', undefined);
+    }
     return { kind: 'px6', apiKey, baseUrl: baseUrl.href.replace(/\/+$/, '') };
   }
   if (read.text('PX6_BASE_URL') !== undefined) {

@@ -45,6 +45,7 @@ async function commit(client: Client): Promise<void> {
       : // oxlint-disable-next-line typescript/no-unsafe-type-assertion
         new QueryFailedError('COMMIT', [], error as Error);
   });
-  if (command !== 'COMMIT')
+  if (command !== 'COMMIT') {
     throw new Error('a transaction was rolled back: an error inside it was swallowed');
+  }
 }

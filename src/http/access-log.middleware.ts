@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-
-import { chooseRequestId, runInRequest, type RequestContext } from '../common';
+import { chooseRequestId, type RequestContext, runInRequest } from '../common';
 
 const logger = new Logger('Http');
 

@@ -1,5 +1,5 @@
-import { ApiExtraModels, ApiProperty, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { applyDecorators } from '@nestjs/common';
+import { ApiExtraModels, ApiProperty, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { HTTPValidationError } from './validation/http-validation-error';
 
 /** The body of every error that is not about the request's fields. */

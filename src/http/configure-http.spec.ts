@@ -3,32 +3,30 @@ import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-
 import {
   Body,
+  type CanActivate,
   Controller,
+  type ExecutionContext,
   Get,
   Header,
   HttpCode,
+  type LoggerService,
   Param,
   Post,
   Query,
   Res,
-  type CanActivate,
-  type ExecutionContext,
-  type LoggerService,
 } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import type { Request, Response } from 'express';
-
 import { DomainError, type DomainErrorOptions, type ErrorKind } from '../common';
 import { requestId, setRequestUser } from '../common';
+import { configureHttp } from './configure-http';
+import { RequestBodyGuard } from './request-body.guard';
 import { IntegerField, StringField } from './validation/fields';
 import { Refusal } from './validation/refusal';
 import { RequestInvalid } from './validation/request-invalid';
-import { configureHttp } from './configure-http';
-import { RequestBodyGuard } from './request-body.guard';
 
 class Failure extends DomainError {
   constructor(

@@ -1,14 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application } from 'express';
 import helmet from 'helmet';
-
-import { RequestValidationPipe } from './validation/request-validation.pipe';
 import { identifyRequest } from './access-log.middleware';
 import { ErrorFilter } from './error.filter';
 import { answerMalformedRequests } from './malformed-requests';
 import { normaliseUrl, parseQuery } from './request-url';
+import { RequestValidationPipe } from './validation/request-validation.pipe';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;

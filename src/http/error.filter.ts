@@ -1,22 +1,20 @@
 import { types } from 'node:util';
-
 import {
+  type ArgumentsHost,
   Catch,
+  type ExceptionFilter,
   HttpException,
   Logger,
   NotFoundException,
-  type ArgumentsHost,
-  type ExceptionFilter,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
-
 import { DomainError, type ErrorKind } from '../common';
 import { messageOf, stackOf } from '../common';
+import { allowedMethods } from './allowed-methods';
 import type { JsonValue } from './json/json-value';
 import { writeJson } from './json/write-json';
-import { RequestInvalid } from './validation/request-invalid';
-import { allowedMethods } from './allowed-methods';
 import { statusText } from './status-text';
+import { RequestInvalid } from './validation/request-invalid';
 
 const STATUS = {
   'bad-request': 400,

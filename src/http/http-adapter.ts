@@ -1,5 +1,4 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
-
 import { ExpressAdapter } from '@nestjs/platform-express';
 
 /** The prototypes that Express gives to requests and answers, which it publishes no types for. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-
 import { chooseRequestId } from '../common';
 import { statusText } from './status-text';
 

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-
 import { DomainError } from '../common';
 import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';

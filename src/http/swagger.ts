@@ -25,8 +25,9 @@ function describe(
       scheme,
     );
   const document = SwaggerModule.createDocument(app, builder.build(), { include: [...modules] });
-  for (const [name, schema] of Object.entries(document.components?.schemas ?? {}))
+  for (const [name, schema] of Object.entries(document.components?.schemas ?? {})) {
     Object.assign(schema, { title: name });
+  }
   return document;
 }
 

@@ -1,6 +1,6 @@
-import { transformFile } from '@swc/core';
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { transformFile } from '@swc/core';
 import { createTestDirectory, removeTestDirectory } from '../../test/support/test-directory';
 import { acquireLocalSandbox, type LocalSandbox } from './local-sandbox';
 

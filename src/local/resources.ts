@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { AppConfig, Environment } from '../config';
-import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 import { acquireLocalSandbox } from './local-sandbox';
+import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 
 export interface Resources {
   readonly config: AppConfig;
@@ -48,8 +48,9 @@ async function acquireDatabase(
   environment: Environment,
   onNote: (line: string) => void,
 ): Promise<Acquired<string>> {
-  if (environment.databaseUrl !== undefined)
+  if (environment.databaseUrl !== undefined) {
     return { value: environment.databaseUrl, release: nothingToRelease };
+  }
   const postgres = await acquireEmbeddedPostgres({ dataDir: environment.dataDir, onNote });
   return { value: postgres.url, release: () => postgres.release() };
 }

@@ -4,7 +4,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf } from '../common';
 import { AppConfig } from '../config';
 import { mayHaveCommitted } from '../database';
-import { Deadline, ProviderError, type RatePermit, ProxyProvider } from '../provider';
+import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../provider';
 import { type CallLeave, FulfilmentService } from './fulfilment.service';
 import { idsOf, type OrderGroup } from './order-group';
 import { OrderSettlement } from './order-settlement';

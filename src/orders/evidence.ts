@@ -22,8 +22,9 @@ export type ProlongationEvidence =
 export function purchaseEvidence(group: OrderGroup, listed: readonly ListedProxy[]): PurchaseEvidence {
   const size = sizeOf(group);
   if (listed.length === 0) return { kind: 'nothing' };
-  if (listed.length > size)
+  if (listed.length > size) {
     return { kind: 'contradictory', why: `${listed.length} proxies under the tag of orders for ${size}` };
+  }
   return { kind: 'bought', whole: listed.length === size };
 }
 

@@ -8,14 +8,14 @@ import {
   type ProviderPurchase,
   ProviderRefused,
   ProviderUnavailable,
-  type RatePermit,
   ProxyProvider,
+  type RatePermit,
 } from '../provider';
 import { idsOf, nameOf, type OrderGroup, sizeOf } from './order-group';
 import { OrderSettlement } from './order-settlement';
 import { OrderSteps } from './order-steps';
-import { ReconciliationService } from './reconciliation.service';
 import { ProviderCallLog } from './provider-call-log';
+import { ReconciliationService } from './reconciliation.service';
 
 /** Leave to make the one call of a group. */
 export interface CallLeave {

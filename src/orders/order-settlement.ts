@@ -3,8 +3,8 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../common';
 import { preparedRows, type Queryable, queryRows } from '../database';
-import type { ProviderProxy } from '../provider';
 import { POSTED_ENTRY, type PostedEntry } from '../ledger';
+import type { ProviderProxy } from '../provider';
 import { ORDER_DAY } from './order-day';
 
 /** What a group of purchases brought. */

@@ -8,9 +8,9 @@ import type { Markup } from '../pricing';
 import type { IpVersion, ProxyType } from '../provider';
 import type { Idempotency } from './idempotency';
 import { lookOffsetsSeconds } from './look-schedule';
+import { ORDER_DAY } from './order-day';
 import type { OrderGroup } from './order-group';
 import { Order, type OrderKind, type OrderState } from './order.entity';
-import { ORDER_DAY } from './order-day';
 import { TAG_PREFIX_SQL } from './tag';
 
 export interface NewOrder {

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import type { Caller } from '../auth';
 import {
   CatalogService,
   checkPeriod,
@@ -9,19 +10,18 @@ import {
   toIpVersion,
   UnsupportedPeriod,
 } from '../catalog';
-import type { Caller } from '../auth';
 import { Clock, DomainError, messageOf, requestId, stackOf } from '../common';
 import { violatedConstraint } from '../database';
 import { InsufficientBalance, isInsufficientBalance, LedgerService } from '../ledger';
-import { ProviderClosed, ProviderRefused, type ProxyType, ProxyProvider } from '../provider';
+import { ProviderClosed, ProviderRefused, ProxyProvider, type ProxyType } from '../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../proxies';
 import { DispatcherService } from './dispatcher.service';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
 import { type Idempotency, readIdempotency } from './idempotency';
 import { OrderSettlement } from './order-settlement';
-import type { Order, OrderKind } from './order.entity';
 import { type NewOrder, type OrderOutcome, OrderSteps } from './order-steps';
+import type { Order, OrderKind } from './order.entity';
 import {
   CannotBeProlonged,
   DailyLimitExceeded,
@@ -234,8 +234,9 @@ export class OrdersService {
   private async findEarlier(userId: number, idempotency: Idempotency | null): Promise<Order | null> {
     if (!idempotency) return null;
     const earlier = await this.steps.findByKey(userId, idempotency.key);
-    if (earlier && !earlier.requestHash?.equals(idempotency.requestHash))
+    if (earlier && !earlier.requestHash?.equals(idempotency.requestHash)) {
       throw new IdempotencyKeyReused(idempotency.key);
+    }
     return earlier;
   }
 

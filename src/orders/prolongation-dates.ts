@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../config';
-import { type ListedProxy, type RatePermit, ProxyProvider } from '../provider';
+import { type ListedProxy, ProxyProvider, type RatePermit } from '../provider';
 import { OrderSteps } from './order-steps';
 import { ProviderCallLog } from './provider-call-log';
 

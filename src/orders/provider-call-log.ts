@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { messageOf } from '../common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { messageOf } from '../common';
 import type { ProviderCallRecord } from '../provider';
 import { ProviderCall } from './provider-call.entity';
 

@@ -183,8 +183,9 @@ export class ReconciliationService {
   }
 
   private async giveUpAfterADay(group: OrderGroup, at: Date, why: string): Promise<void> {
-    if (at.getTime() - group.deadline.getTime() >= LOOKS_END_AFTER_SECONDS * 1000)
+    if (at.getTime() - group.deadline.getTime() >= LOOKS_END_AFTER_SECONDS * 1000) {
       await this.review(group, why);
+    }
   }
 
   private async review(group: OrderGroup, why: string): Promise<void> {

@@ -86,8 +86,9 @@ export class ReviewService {
     for (const [tag, [order]] of ordersByPurchase(group)) {
       const listed = await this.list(group, tag);
       const proxy = listed.find(({ id }) => id === order?.providerProxyId);
-      if (proxy && order?.dateEndBefore && proxy.dateEnd > order.dateEndBefore)
+      if (proxy && order?.dateEndBefore && proxy.dateEnd > order.dateEndBefore) {
         return { kind: 'prolongation', orderId, dateEnd: proxy.dateEnd };
+      }
     }
     throw new NothingToDeliver();
   }

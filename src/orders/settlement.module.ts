@@ -1,14 +1,14 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ProviderModule } from '../provider';
-import { Order } from './order.entity';
 import { OrderSettlement } from './order-settlement';
 import { OrderSteps } from './order-steps';
+import { Order } from './order.entity';
 import { Orphan } from './orphan.entity';
 import { OrphansService } from './orphans.service';
-import { ReviewService } from './review.service';
 import { ProviderCallLog } from './provider-call-log';
 import { ProviderCall } from './provider-call.entity';
+import { ReviewService } from './review.service';
 
 /** What ends orders, without the routes and jobs: staff use it in the service and on the command line. */
 @Module({

@@ -351,25 +351,29 @@ function asStored(percent: string): string {
 function toChecked(rule: NewPriceRule): RuleScope & { readonly markupPercent: string } {
   const { userId = null, version = null, minPeriod = null, maxPeriod = null, markupPercent } = rule;
   const country = rule.country?.toLowerCase() ?? null;
-  if (!/^\d{1,4}(\.\d{1,4})?$/.test(markupPercent))
+  if (!/^\d{1,4}(\.\d{1,4})?$/.test(markupPercent)) {
     throw new InvalidPriceRule('The markup must be a decimal number from 0 to 9999, e.g. 12.5');
-  if (country !== null && !/^[a-z]{2,4}$/.test(country))
+  }
+  if (country !== null && !/^[a-z]{2,4}$/.test(country)) {
     throw new InvalidPriceRule('The country must be a code of 2 to 4 letters');
+  }
   const [from, to] = [minPeriod ?? SHORTEST_PERIOD_DAYS, maxPeriod ?? LONGEST_PERIOD_DAYS];
   if (
     ![from, to].every(Number.isInteger) ||
     from < SHORTEST_PERIOD_DAYS ||
     to < from ||
     to > LONGEST_PERIOD_DAYS
-  )
+  ) {
     throw new InvalidPriceRule(
       `The periods must be whole numbers from ${SHORTEST_PERIOD_DAYS} to ${LONGEST_PERIOD_DAYS}, the first not above the last`,
     );
+  }
   return { userId, country, version, minPeriod, maxPeriod, markupPercent: asStored(markupPercent) };
 }
 
 /** @throws InvalidPriceRule */
 function checkSignature({ by, reason }: Signature): void {
-  if (by.trim() === '' || reason.trim() === '')
+  if (by.trim() === '' || reason.trim() === '') {
     throw new InvalidPriceRule('A change of prices names who makes it and why');
+  }
 }

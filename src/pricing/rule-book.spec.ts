@@ -1,5 +1,5 @@
 import type { IpVersion } from '../provider';
-import { matches, type MarkupRule, periodsOf, type PricedOffer, RuleBook } from './rule-book';
+import { type MarkupRule, matches, periodsOf, type PricedOffer, RuleBook } from './rule-book';
 
 const DEFAULT = '20';
 const NOW_MS = Date.parse('2027-01-01T00:00:00Z');

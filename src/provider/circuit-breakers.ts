@@ -194,8 +194,9 @@ export class CircuitBreakers {
       this.funds.probe(async () => {
         await answer;
         const balance = this.balance();
-        if (balance && compareDecimals(balance.amount, this.needed) < 0)
+        if (balance && compareDecimals(balance.amount, this.needed) < 0) {
           throw new Error('the balance is too low');
+        }
       }),
     ]);
     this.isProbing = false;

@@ -6,10 +6,10 @@ import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { CallRate } from './call-rate';
 import { ProviderAccount } from './provider-account';
+import { ProxyProvider } from './proxy-provider';
 import { Px6Client } from './px6/px6-client';
 import { PX6, Px6Provider } from './px6/px6.provider';
 import { createReadyAgents } from './px6/ready-agents';
-import { ProxyProvider } from './proxy-provider';
 
 const CONNECT_TIMEOUT_MS = 3000;
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;

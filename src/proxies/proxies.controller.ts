@@ -136,8 +136,9 @@ export class ProxiesController {
     const proxyType = type === 'all' || type === null ? undefined : type;
     const state = await this.states.of(caller);
     // Nothing with a tag that is known is sent by Express as 304.
-    if (isKnown(request, response, entityTag(state, `${format} ${proxyType} ${activeOnly}`)))
+    if (isKnown(request, response, entityTag(state, `${format} ${proxyType} ${activeOnly}`))) {
       return undefined;
+    }
     const now = new Date(state.fromMs);
     const file = await toStream(
       this.files.pieces({ userId: caller.userId, format, proxyType, activeOnly, now }),

@@ -5,8 +5,8 @@ import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { batchedLookup, preparedRows } from '../database';
 import { PROXY_FACTS, type ProxyFacts, type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
-import { Proxy } from './proxy.entity';
 import { ProxyNotFound } from './proxies.errors';
+import { Proxy } from './proxy.entity';
 import { tcpPing } from './tcp-ping';
 
 /** Our own ids: digits, small enough for a bigint column. */

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { SalesJobs } from './sales.jobs';
 import { SalesRollupService } from './sales-rollup.service';
+import { SalesJobs } from './sales.jobs';
 
 /** What a replica does for all. */
 @Module({ providers: [SalesRollupService, SalesJobs] })

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
-import { InvalidSalesCursor, InvalidSalesPeriod, LONGEST_PERIOD_DAYS } from './sales.errors';
 import { SUMS, sumsByDay } from './sales-sums';
+import { InvalidSalesCursor, InvalidSalesPeriod, LONGEST_PERIOD_DAYS } from './sales.errors';
 
 export const SALES_DIMENSIONS = ['day', 'country', 'version'] as const;
 export type SalesDimension = (typeof SALES_DIMENSIONS)[number];

@@ -26,8 +26,9 @@ export async function listenOnFirstFree(
 
 function portOf(server: Server): number {
   const address = server.address();
-  if (address === null || typeof address === 'string')
+  if (address === null || typeof address === 'string') {
     throw new Error('The server does not listen on a port');
+  }
   return address.port;
 }
 

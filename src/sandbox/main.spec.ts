@@ -50,8 +50,9 @@ function spawnSandbox(...args: string[]): { child: ChildProcess; output: () => s
   );
   started.push(child);
   let output = '';
-  for (const stream of [child.stdout, child.stderr])
+  for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  }
   return { child, output: () => output };
 }
 

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { DirectoryInUseError } from './directory-lock';
 import { writePrivateFile } from './private-file';
 import { isProfileName, PROFILE_NAMES, type ProfileName } from './profiles';
-import { startSandbox, type RunningSandbox, type SandboxOptions } from './sandbox';
+import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbox';
 
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;

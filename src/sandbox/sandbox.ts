@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Ledger } from './book/ledger';
 import type { Account } from './book/book';
+import { Ledger } from './book/ledger';
 import { controlRoutes } from './control/control-routes';
 import { ControlServer } from './control/control-server';
 import { Leases } from './control/leases';
@@ -12,7 +12,7 @@ import { ProxyExits } from './exits/proxy-exits';
 import { FaultPlan } from './faults/fault-plan';
 import { Gates } from './faults/gates';
 import { listenOnFirstFree } from './listen';
-import { PROFILES, type ProfileName } from './profiles';
+import { type ProfileName, PROFILES } from './profiles';
 import { SandboxClock } from './sandbox-clock';
 import { CallLog } from './wire/call-log';
 import type { Latencies } from './wire/latency';

@@ -26,8 +26,8 @@ import {
   StatementQuery,
 } from './dto/balance.dto';
 import { ApiLimitErrorResponse, type Page, PageQuery, toPage } from './dto/fields';
-import { type LedgerRow, StaffBalanceService } from './staff-balance.service';
 import { ApiUserId, ApiUserNotFound } from './dto/path-ids';
+import { type LedgerRow, StaffBalanceService } from './staff-balance.service';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { asCsv } from './statement-csv';
 

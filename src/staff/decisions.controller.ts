@@ -17,10 +17,10 @@ import {
   RefundRequest,
 } from './dto/decision.dto';
 import { type Page, toPage } from './dto/fields';
-import { ApiOrderId, ApiOrphanId } from './dto/path-ids';
 import { OrderOut } from './dto/order.dto';
-import { StaffDecisionsService } from './staff-decisions.service';
+import { ApiOrderId, ApiOrphanId } from './dto/path-ids';
 import type { OrderRow } from './order-row';
+import { StaffDecisionsService } from './staff-decisions.service';
 import { CurrentAct, StaffRoute } from './staff-route';
 
 const ON_ORDER = ['order', 'order_id'] as const;

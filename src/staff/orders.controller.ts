@@ -6,8 +6,8 @@ import { type Page, toPage } from './dto/fields';
 import { OrderDetail, OrderGroupOut, OrdersPage, OrdersQuery } from './dto/order.dto';
 import { ApiOrderId } from './dto/path-ids';
 import type { OrderRow } from './order-row';
-import { StaffRoute } from './staff-route';
 import { type OrderDetailRow, StaffOrdersService } from './staff-orders.service';
+import { StaffRoute } from './staff-route';
 
 @ApiTags('Orders')
 @ApiExtraModels(CausingAction, CausingOrder, OrderGroupOut)

@@ -12,6 +12,7 @@ import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
 import { type NewPriceRule, PriceRulesService } from '../pricing';
 import type { Act } from './act';
 import { type Page, toPage } from './dto/fields';
+import { ApiRuleId } from './dto/path-ids';
 import {
   EndPriceRuleRequest,
   HeldMarkupOut,
@@ -25,7 +26,6 @@ import {
   WhichQuery,
 } from './dto/price-rule.dto';
 import { type PriceRuleRow, StaffPricesService, toPriceRuleRow } from './staff-prices.service';
-import { ApiRuleId } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 
 const ON_RULE = ['price-rule', 'rule_id'] as const;

@@ -6,8 +6,8 @@ import { type Caller, callerOf, plainAddress } from '../auth';
 import { requestId } from '../common';
 import { readId } from '../http';
 import { Act, loggable } from './act';
-import { StaffLog } from './staff-log';
 import { STAFF_ACTION, type StaffActionOfRoute } from './staff-action';
+import { StaffLog } from './staff-log';
 
 type StaffRequest = Request & { user?: Caller; act?: Act };
 

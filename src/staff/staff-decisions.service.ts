@@ -11,8 +11,8 @@ import {
   ReviewService,
 } from '../orders';
 import type { Act } from './act';
-import { StaffLog } from './staff-log';
 import { findOrder, type OrderRow } from './order-row';
+import { StaffLog } from './staff-log';
 import { type Posting, StaffPostings } from './staff-postings';
 
 /** Roubles to give back of what an order has paid. */

@@ -102,10 +102,11 @@ export class StaffOrdersService {
     if (userId) conditions.push(`orders.user_id = ${given(userId)}`);
     // In the text, so that a partial index is seen to fit.
     if (state) conditions.push(`orders.state = '${state}'`);
-    if (kind)
+    if (kind) {
       conditions.push(
         `orders.kind = '${kind}' AND orders.proxy_id IS ${kind === 'purchase' ? '' : 'NOT '}NULL`,
       );
+    }
     if (from) conditions.push(`orders.created_at >= ${given(from)}`);
     if (to) conditions.push(`orders.created_at < ${given(to)}`);
     // What few orders have is found first, whatever the planner thinks of reading all by their time.
@@ -124,10 +125,11 @@ export class StaffOrdersService {
     }
     if (providerOrderId) among(`SELECT id FROM orders WHERE provider_order_id = ${given(providerOrderId)}`);
     if (requestId) among(`SELECT id FROM orders WHERE request_id = ${given(requestId)}`);
-    if (providerProxyId)
+    if (providerProxyId) {
       amongThoseOf(
         `proxies.provider = ${given(this.provider.name)} AND proxies.provider_proxy_id = ${given(providerProxyId)}`,
       );
+    }
     if (host) amongThoseOf(`proxies.host = ${given(host)}`);
     if (page.cursor !== null) {
       const last = given(page.cursor);

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { type ApiToken, type NewToken, TokensService } from '../auth';
 import { UserNotFound, UsersService } from '../users';
 import type { Act } from './act';
-import { ScopeNotGrantable } from './staff.errors';
 import { StaffLog } from './staff-log';
+import { ScopeNotGrantable } from './staff.errors';
 
 /** A token as staff see it: without its text. */
 export interface TokenRow {

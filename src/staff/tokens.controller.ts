@@ -3,9 +3,9 @@ import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swa
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
 import type { Act } from './act';
 import { ApiLimitErrorResponse, type Page, PageQuery, toPage } from './dto/fields';
+import { ApiTokenId, ApiUserId, ApiUserNotFound } from './dto/path-ids';
 import { IssuedToken, NewTokenRequest, TokenOut, TokensPage } from './dto/token.dto';
 import { ReasonRequest } from './dto/user.dto';
-import { ApiTokenId, ApiUserId, ApiUserNotFound } from './dto/path-ids';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffTokensService, type TokenRow } from './staff-tokens.service';
 

@@ -3,8 +3,8 @@ import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiTags } from '@nestjs/swa
 import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
 import type { Act } from './act';
 import { ApiLimitErrorResponse, type Page, toPage } from './dto/fields';
-import { NewUserRequest, ReasonRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './dto/user.dto';
 import { ApiUserId, ApiUserNotFound } from './dto/path-ids';
+import { NewUserRequest, ReasonRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './dto/user.dto';
 import { CurrentAct, StaffRoute } from './staff-route';
 import { StaffUsersService, type UserProfileRow, type UserRow } from './staff-users.service';
 

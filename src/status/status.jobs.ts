@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
-import { REPORT_INTERVAL_MS, ReplicaReports } from './replica-reports';
+import { ReplicaReports, REPORT_INTERVAL_MS } from './replica-reports';
 
 @Injectable()
 export class StatusJobs implements OnApplicationBootstrap {

@@ -3,8 +3,8 @@ import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, Repository } from 'typeorm';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows, violatedConstraint } from '../database';
-import { UserExists, UserNotFound } from './users.errors';
 import { User } from './user.entity';
+import { UserExists, UserNotFound } from './users.errors';
 
 export interface NewUser {
   readonly username: string;

@@ -138,10 +138,12 @@ export class DocsBrowser {
     const operation = this.page.locator(`.opblock-${method.toLowerCase()}`, {
       has: this.page.locator(`[data-path="${path}"]`),
     });
-    if ((await operation.locator('.execute').count()) === 0)
+    if ((await operation.locator('.execute').count()) === 0) {
       await operation.locator('.opblock-summary-control').click();
-    for (const [name, value] of Object.entries(parameters))
+    }
+    for (const [name, value] of Object.entries(parameters)) {
       await operation.locator(`[data-param-name="${name}"] input`).fill(String(value));
+    }
     if (body) await operation.locator('textarea').fill(JSON.stringify(body, null, 2));
     await operation.locator('.execute').click();
     return operation;

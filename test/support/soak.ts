@@ -258,8 +258,9 @@ async function compareAnswers(
   );
   const wrong = answers.flatMap(({ order, answer }) => {
     const found = kept.get(`${order.customer.id}/${order.key}`);
-    if (answer.status !== 200)
+    if (answer.status !== 200) {
       return found ? [`order ${found.id} was refused with ${answer.status}, and is ${found.state}`] : [];
+    }
     if (!found) return [`an order answered 200 is gone: ${JSON.stringify(answer.body['order_id'])}`];
     return found.id === answer.body['order_id'] && found.captured === answer.body['price_charged']
       ? []

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { IntegrityService } from '../../integrity';
 import { migrate } from '../../database';
+import { IntegrityService } from '../../integrity';
 import { type SalesQuestion, SalesService } from '../../sales';
 import { type ActionFilter, StaffLog } from '../../staff';
 import { StatusService } from '../../status';

@@ -63,8 +63,9 @@ describe('AppLogger', () => {
     'tells how the application is put together at debug alone: %s',
     (format) => {
       const tell = (logger: AppLogger) => {
-        for (const context of ['InstanceLoader', 'RoutesResolver', 'RouterExplorer'])
+        for (const context of ['InstanceLoader', 'RoutesResolver', 'RouterExplorer']) {
           logger.log('wired', context);
+        }
         logger.log('started', 'NestApplication');
       };
       expect(linesOf({ level: 'info', format }, tell)).toEqual([expect.stringContaining('started')]);

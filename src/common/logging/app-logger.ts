@@ -1,5 +1,4 @@
 import { ConsoleLogger, type LogLevel } from '@nestjs/common';
-
 import { requestId } from './request-context';
 
 export interface AppLoggerOptions {

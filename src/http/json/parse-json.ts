@@ -118,8 +118,9 @@ class JsonReader {
     if (this.text[comma] !== ',') this.fail("Expecting ',' delimiter");
     this.index++;
     this.match(WHITESPACE);
-    if (this.text[this.index] === closing)
+    if (this.text[this.index] === closing) {
       this.fail(`Illegal trailing comma before end of ${container}`, comma);
+    }
     return false;
   }
 

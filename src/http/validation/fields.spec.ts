@@ -1,7 +1,6 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
-
 import { BooleanField, IntegerField, OptionalStringField, StringField } from './fields';
 
 class Shelf {

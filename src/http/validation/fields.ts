@@ -2,9 +2,8 @@ import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
 import { Expose, Transform } from 'class-transformer';
 import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
-
-import { isJsonObject, type JsonValue } from '../json/json-value';
 import type { Money } from '../../common';
+import { isJsonObject, type JsonValue } from '../json/json-value';
 import { readAmount } from './read-amount';
 import { readBoolean } from './read-boolean';
 import { readDate } from './read-date';

@@ -1,5 +1,5 @@
-import type { JsonValue } from '../json/json-value';
 import { Money } from '../../common';
+import type { JsonValue } from '../json/json-value';
 import { Refusal } from './refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 

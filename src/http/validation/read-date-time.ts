@@ -5,8 +5,9 @@ const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-
 
 /** Reads a moment with its offset from UTC, ISO 8601. Without one nobody knows which moment is meant. */
 export function readDateTime(input: JsonValue): Date | Refusal {
-  if (typeof input !== 'string')
+  if (typeof input !== 'string') {
     return new Refusal('datetime_type', 'Input should be a valid datetime', input);
+  }
   // The `+` of an offset in a query that was not escaped.
   const text = input.replace(/ (?=\d\d:\d\d$)/, (blank, place: number) => (place > 10 ? '+' : blank));
   const [, day = '', offset] = DATE_TIME.exec(text) ?? [];

@@ -1,7 +1,5 @@
-import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
-
+import { type ArgumentMetadata, Injectable, type PipeTransform, type Type } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-
 import { isJsonObject, type JsonValue } from '../json/json-value';
 import { missing, notAnObject } from './fields';
 import { readInstance } from './read-instance';

@@ -10,7 +10,7 @@ import { ProviderAccount } from '../provider-account';
 import { ProviderOutcomeUnknown, ProviderRefused, ProviderUnavailable } from '../provider-errors';
 import type { CallPriority, ProviderCallOptions, ProviderCallRecord, RatePermit } from '../proxy-provider';
 import { GuardedTransport } from './guarded-transport';
-import { answers, envelope, refusals, type Px6Method } from './px6-answers';
+import { answers, envelope, type Px6Method, refusals } from './px6-answers';
 
 interface RawAnswer {
   readonly status: number;
@@ -36,8 +36,9 @@ function withoutSecrets(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(withoutSecrets);
   if (typeof json !== 'object' || json === null) return json;
   const rest: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(json))
+  for (const [name, value] of Object.entries(json)) {
     if (!SECRET_FIELDS.has(name)) rest[name] = withoutSecrets(value);
+  }
   return rest;
 }
 
@@ -139,19 +140,22 @@ export class Px6Client {
     }
     if (status >= 500) throw new ProviderOutcomeUnknown(`${method} was answered ${status}`);
     const said = envelope.safeParse(json);
-    if (!said.success)
+    if (!said.success) {
       throw new ProviderOutcomeUnknown(`${method} was answered ${status} without the expected JSON`);
+    }
     if (said.data.status === 'no') {
       const reason = refusals.get(said.data.error_id);
       if (reason) throw new ProviderRefused(reason);
       throw new ProviderOutcomeUnknown(`${method} was answered with error ${said.data.error_id}`);
     }
-    if (said.data.currency !== 'RUB')
+    if (said.data.currency !== 'RUB') {
       throw new ProviderOutcomeUnknown(`${method} was answered in another currency`);
+    }
     if (said.data.balance !== undefined) this.account.note(said.data.balance);
     const answer = answers[method].safeParse(json);
-    if (!answer.success)
+    if (!answer.success) {
       throw new ProviderOutcomeUnknown(`${method} was answered with fields that are not as described`);
+    }
     return answer.data as z.output<(typeof answers)[Method]>;
   }
 }

@@ -14,14 +14,14 @@ import {
   type MoneyCallOptions,
   type PriceTable,
   type ProviderBalance,
+  type ProviderProlongation,
+  type ProviderProxy,
+  type ProviderPurchase,
   type ProviderReadOptions,
   type ProviderStatus,
-  type ProviderProlongation,
-  type ProviderPurchase,
+  ProxyProvider,
   type PurchaseRequestToProvider,
   type RatePermit,
-  type ProviderProxy,
-  ProxyProvider,
 } from '../proxy-provider';
 import type { answers, Px6ListedProxy, Px6Method, Px6Proxy } from './px6-answers';
 import { Px6Client, TooManyCalls } from './px6-client';
@@ -147,8 +147,9 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       options,
     );
     // A purchase holds at most a page. More under its tag is none of ours to guess about.
-    if (list.length > PAGE_SIZE)
+    if (list.length > PAGE_SIZE) {
       throw new ProviderOutcomeUnknown('getproxy was answered with more than a page');
+    }
     return list.filter((proxy) => proxy.descr === tag).map(toListedProxy);
   }
 

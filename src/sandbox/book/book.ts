@@ -1,7 +1,7 @@
-import { CATALOG, VERSIONS, type Version } from '../catalog/catalog';
+import { CATALOG, type Version, VERSIONS } from '../catalog/catalog';
 import type { BookEvent, ProlongationEvent, SaleEvent } from './book-event';
-import { isKnown, listPage, type ListingQuery } from './listing';
-import { SoldBatch, type ProxyChange, type SoldProxy } from './sold-batch';
+import { isKnown, type ListingQuery, listPage } from './listing';
+import { type ProxyChange, SoldBatch, type SoldProxy } from './sold-batch';
 
 const INITIAL_BALANCE_KOPECKS = 1_000_000_00;
 const FIRST_ORDER_ID = 7_400_001;

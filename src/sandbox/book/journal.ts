@@ -1,4 +1,4 @@
-import { open, readFile, rename, truncate, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hasErrorCode } from '../system-error';
 

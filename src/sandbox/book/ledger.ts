@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Book } from './book';
 import type { BookEvent } from './book-event';
 import { eventsOf } from './compaction';
-import { FileJournal, MEMORY_ONLY, readJournal, replaceJournal, type Journal } from './journal';
+import { FileJournal, type Journal, MEMORY_ONLY, readJournal, replaceJournal } from './journal';
 
 const JOURNAL_FILE = 'journal.jsonl';
 /** Below this a journal is read in no time, whatever it holds. */

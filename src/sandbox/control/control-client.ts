@@ -95,8 +95,9 @@ export class SandboxControl {
       method,
       ...(body && { body: JSON.stringify(body) }),
     });
-    if (!response.ok)
+    if (!response.ok) {
       throw new Error(`${method} ${path} was answered ${response.status}: ${await response.text()}`);
+    }
     // The two sides of this interface are built together.
     const answer: T = JSON.parse(await response.text());
     return answer;

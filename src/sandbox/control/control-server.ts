@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { stopListening } from '../listen';
-import { UnknownThing, type ControlAnswer, type controlRoutes } from './control-routes';
+import { type ControlAnswer, type controlRoutes, UnknownThing } from './control-routes';
 import { BadOrder } from './fields';
 import type { Leases } from './leases';
 

@@ -24,8 +24,9 @@ export class Fields {
 
   getInteger(name: string, min = 0, max = Number.MAX_SAFE_INTEGER): number {
     const value = this.values[name];
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max)
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) {
       return value;
+    }
     throw new BadOrder(`${name} must be an integer from ${min} to ${max}`);
   }
 

@@ -1,4 +1,4 @@
-import { startSandbox, type RunningSandbox } from '..';
+import { type RunningSandbox, startSandbox } from '..';
 
 /** A sandbox, and a promise of its having become unused. */
 async function startWatched(

@@ -1,9 +1,9 @@
 import {
   ALWAYS_WITH_EFFECT,
   FAULT_KINDS,
-  isFaultKind,
   type FaultKind,
   type FaultOrder,
+  isFaultKind,
   type RequestFilter,
 } from '../faults/fault';
 import { GATE_STAGES, type GateOrder } from '../faults/gates';

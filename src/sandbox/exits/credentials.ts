@@ -49,8 +49,9 @@ export class Credentials {
   /** From the ranges set aside for documentation and benchmarks, so that it is nobody's address. */
   exitAddressOf(proxyId: number, version: Version): string {
     const digest = this.digest('exit', proxyId);
-    if (version !== '6')
+    if (version !== '6') {
       return `198.${18 + (digest.readUInt8(0) % 2)}.${digest.readUInt8(1)}.${digest.readUInt8(2)}`;
+    }
     const groups = Array.from({ length: 6 }, (_, index) => digest.readUInt16BE(2 * index).toString(16));
     return `2001:db8:${groups.join(':')}`;
   }

@@ -1,10 +1,10 @@
-import { Agent } from 'node:http';
 import type { lookup } from 'node:dns';
+import { Agent } from 'node:http';
 import type { Server as NetServer } from 'node:net';
 import { RequestError, Server } from 'proxy-chain';
 import { stopListening } from '../listen';
-import { isLoopback, LOOPBACK_ONLY, lookupLoopback } from './loopback';
 import type { Endpoint, FindRefusal } from './endpoint';
+import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 
 /** An HTTP proxy, CONNECT and plain requests, for every login that `findRefusal` lets in. */
 export function createHttpEndpoint(findRefusal: FindRefusal): Endpoint {

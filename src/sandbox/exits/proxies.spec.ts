@@ -1,10 +1,10 @@
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import { connect, createServer as createNetServer, type Socket } from 'node:net';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
+import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
 import { listenOnFirstFree, stopListening } from '../listen';
 
 interface BoughtProxy {

@@ -1,7 +1,7 @@
-import { isActive } from '../book/listing';
-import type { SoldProxy } from '../book/sold-batch';
 import type { ProxyType } from '../book/book-event';
 import type { Ledger } from '../book/ledger';
+import { isActive } from '../book/listing';
+import type { SoldProxy } from '../book/sold-batch';
 import { listenOnFirstFree } from '../listen';
 import type { SandboxClock } from '../sandbox-clock';
 import type { Credentials } from './credentials';

@@ -1,4 +1,4 @@
-import { SandboxControl, startSandbox, WireClient, type FaultOrder, type RunningSandbox } from '..';
+import { type FaultOrder, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
 
 let sandbox: RunningSandbox;
 let client: WireClient;

@@ -1,6 +1,6 @@
-import { get } from 'node:http';
 import { once } from 'node:events';
-import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
+import { get } from 'node:http';
+import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
 
 let sandbox: RunningSandbox;
 let client: WireClient;

@@ -1,7 +1,7 @@
 import { CATALOG, VERSIONS } from '../catalog/catalog';
-import type { WireMethod } from './wire-method';
 import { WireError } from './wire-error';
 import { roubles } from './wire-formats';
+import type { WireMethod } from './wire-method';
 
 export const getprice: WireMethod = ({ ledger: { book } }, query) => {
   const version = query.getVersion();

@@ -1,6 +1,6 @@
 import { LISTING_STATES } from '../book/listing';
 import type { SoldProxy } from '../book/sold-batch';
-import { tryProxy, type ProxyToTry } from '../exits/proxy-check';
+import { type ProxyToTry, tryProxy } from '../exits/proxy-check';
 import { listedProxy } from './listed-proxy';
 import type { Query } from './query';
 import { WireError } from './wire-error';

@@ -1,4 +1,4 @@
-import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
+import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
 import { SlidingRateLimit } from './rate-limit';
 
 test('any second admits three, wherever it begins', () => {

@@ -1,5 +1,5 @@
-import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
-import { WIRE_ERRORS, isWireErrorId } from './wire-error';
+import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
+import { isWireErrorId, WIRE_ERRORS } from './wire-error';
 
 let sandbox: RunningSandbox;
 let client: WireClient;

@@ -7,7 +7,7 @@ import type { Gates, GateStage } from '../faults/gates';
 import { stopListening } from '../listen';
 import { sendDripping, sendHtml, sendJson, sendJsonInHalves, sendText, sendTruncated } from './answer';
 import type { Call, CallLog } from './call-log';
-import { pickLatencyMs, type Latencies } from './latency';
+import { type Latencies, pickLatencyMs } from './latency';
 import type { Query } from './query';
 import type { SlidingRateLimit } from './rate-limit';
 import { findWireAddress } from './wire-address';

@@ -1,4 +1,4 @@
-import { SandboxControl, startSandbox, WireClient, type RunningSandbox } from '..';
+import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
 
 interface Listing {
   list_count: number;
@@ -191,8 +191,9 @@ describe('getproxy', () => {
     expect(pages.map((page) => page.length)).toEqual([2, 2, 0]);
     const all = await listed('limit=1000');
     const byTwos: unknown[] = [];
-    for (let page = 1; page <= Math.ceil(all.length / 2); page += 1)
+    for (let page = 1; page <= Math.ceil(all.length / 2); page += 1) {
       byTwos.push(...(await listed(`limit=2&page=${page}`)));
+    }
     expect(byTwos).toEqual(all);
   });
 

@@ -1,9 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { type Money } from '../../common';
 import { AmountField, StringField } from '../../http';
-import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, TextField } from './fields';
 import type { OrphanState } from '../../orders';
 import type { OrderDecision } from '../staff-decisions.service';
+import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, TextField } from './fields';
 
 export const ORDER_DECISIONS = ['deliver', 'refund'] as const satisfies readonly OrderDecision[];
 export const ORPHAN_MARKS = ['open', 'written-off'] as const;
