@@ -266,7 +266,7 @@ describe('orders that wait at the same moment', () => {
   }, 30_000);
 });
 
-describe('an order whose turn does not come', () => {
+describe('an order whose permit does not come', () => {
   let service: TestService;
 
   beforeAll(async () => {

@@ -58,9 +58,9 @@ describe('one rate for three replicas', () => {
   /** A purchase, and reads that differ in the log. */
   const calls: Record<CallPriority, (provider: ProxyProvider) => Promise<unknown>> = {
     order: async (provider) => {
-      const turn = await provider.waitForTurn('order', WAIT_MS);
+      const permit = await provider.waitForPermit('order', WAIT_MS);
       const order = { country: 'ru', version: '6', period: 30, count: 1, proxyType: 'http' } as const;
-      await provider.buy({ ...order, tag: `rate.${(orders += 1)}` }, { turn, quoted: '1.00' });
+      await provider.buy({ ...order, tag: `rate.${(orders += 1)}` }, { permit, quoted: '1.00' });
     },
     confirmation: (provider) => provider.proxiesByTag('rate.0', { priority: 'confirmation' }),
     price: (provider) => provider.totalPrice({ count: 1, period: 30, version: '6' }, { priority: 'price' }),
@@ -150,20 +150,20 @@ describe('one rate for three replicas', () => {
     );
     const [provider] = providers;
     if (!provider) throw new Error('no provider');
-    const turn = await provider.waitForTurn('rest', 5000);
-    await turn.giveBack();
+    const permit = await provider.waitForPermit('rest', 5000);
+    await permit.giveBack();
   });
 
-  it('takes another turn when the first has passed, and sends the call once', async () => {
+  it('takes another permit when the first has passed, and sends the call once', async () => {
     const [provider] = providers;
     if (!provider) throw new Error('no replica');
-    const turn = await provider.waitForTurn('order', WAIT_MS);
+    const permit = await provider.waitForPermit('order', WAIT_MS);
     // Until the place that it stands for is another's.
     await pause(1200);
     await Promise.all(providers.map((other) => calls.rest(other)));
-    expect(turn.until.hasPassed()).toBe(true);
+    expect(permit.until.hasPassed()).toBe(true);
     const order = { country: 'ru', version: '6', period: 30, count: 1, proxyType: 'http' } as const;
-    await provider.buy({ ...order, tag: 'rate.late' }, { turn, quoted: '1.00' });
+    await provider.buy({ ...order, tag: 'rate.late' }, { permit, quoted: '1.00' });
     const log = await received();
     expectWithinRate(log);
     expect(log.map(({ method }) => method)).toEqual(['getcount', 'getcount', 'getcount', 'buy']);

@@ -184,7 +184,7 @@ export class CatalogService implements OnModuleDestroy {
     }
   }
 
-  /** Begins to refresh what customers of this process ask for, before it is too old: a few at once, for each waits for its turn. */
+  /** Begins to refresh what customers of this process ask for, before it is too old: a few at once, for each waits for its permit. */
   refreshDue(): void {
     this.refreshSome([this.tables], 1);
     this.refreshSome([this.exactPrices], 1);

@@ -28,7 +28,7 @@ const isFetched = (row: SharedRow | undefined): row is SharedRow & StoredCopy =>
   row !== undefined && row.fetchedAt !== null;
 
 /**
- * Longer than a read waits for its turn and an ordinary answer takes. The others do not wait for a refresh that takes longer: they
+ * Longer than a read waits for its permit and an ordinary answer takes. The others do not wait for a refresh that takes longer: they
  * ask too, in case the one that held the lease is gone.
  */
 const LEASE_MS = 15_000;

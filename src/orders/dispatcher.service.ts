@@ -28,8 +28,8 @@ const UNDO_ATTEMPTS = 20;
 const LONGEST_ABSENCE_MS = 10_000;
 
 /**
- * The line in front of the provider. It is the table of orders, one line for all replicas: whichever has a turn sends what comes next,
- * together with what is of the same kind. Each replica takes turns as long as requests at it wait.
+ * The line in front of the provider. It is the table of orders, one line for all replicas: whichever has a permit sends what comes next,
+ * together with what is of the same kind. Each replica takes permits as long as requests at it wait.
  */
 @Injectable()
 export class DispatcherService implements OnModuleDestroy {
@@ -91,11 +91,11 @@ export class DispatcherService implements OnModuleDestroy {
     while (this.countWaiting() > 0) {
       try {
         this.provider.assertTakesOrders();
-        const turn = await this.provider.waitForTurn('order', this.config.purchaseWaitMs);
-        await this.sendNext(turn);
+        const permit = await this.provider.waitForPermit('order', this.config.purchaseWaitMs);
+        await this.sendNext(permit);
       } catch (error) {
         if (error instanceof ProviderError) {
-          // No turn came, or none is to come: who has waited long enough has been given up by its own timer.
+          // No permit came, or none is to come: who has waited long enough has been given up by its own timer.
           await this.giveUpAllIfClosed();
         } else {
           this.logger.error(`the next orders were not sent: ${messageOf(error)}`);
@@ -106,19 +106,19 @@ export class DispatcherService implements OnModuleDestroy {
     this.isDispatching = false;
   }
 
-  private async sendNext(turn: RatePermit): Promise<void> {
+  private async sendNext(permit: RatePermit): Promise<void> {
     const deadline = Deadline.after(this.config.providerTimeoutMs);
     const claim = randomUUID();
     let group;
     try {
       group = await this.steps.claimNext(claim, this.provider.balance()?.amount ?? null);
     } catch (error) {
-      await turn.giveBack();
+      await permit.giveBack();
       if (mayHaveCommitted(error)) this.keep(this.undo(claim));
       throw error;
     }
     if (!group) {
-      await turn.giveBack();
+      await permit.giveBack();
       await this.lookElsewhere();
       // What is left is in another replica's hands at this very moment.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
@@ -126,7 +126,7 @@ export class DispatcherService implements OnModuleDestroy {
     }
     const ids = idsOf(group);
     for (const id of ids) this.place(id, 'sent');
-    this.keep(this.send(group, { turn, deadline }));
+    this.keep(this.send(group, { permit, deadline }));
   }
 
   private async send(group: OrderGroup, leave: CallLeave): Promise<void> {

@@ -19,7 +19,7 @@ import { ReconciliationService } from './reconciliation.service';
 
 /** Leave to make the one call of a group. */
 export interface CallLeave {
-  readonly turn: RatePermit;
+  readonly permit: RatePermit;
   /** Counted from before the claim: it ends no later than what the database stores. */
   readonly deadline: Deadline;
 }

@@ -416,7 +416,7 @@ export class OrderSteps {
     return run?.listed ?? null;
   }
 
-  /** An order waits for its turn at the provider; a prolongation before that for another turn and a listing. */
+  /** An order waits for its permit at the provider; a prolongation before that for another permit and a listing. */
   private longestWaitSeconds(kind: OrderKind): number {
     const { purchaseWaitMs, providerTimeoutMs } = this.config;
     const waitMs = kind === 'purchase' ? purchaseWaitMs : 2 * purchaseWaitMs + providerTimeoutMs;

@@ -46,15 +46,15 @@ export class ProlongationDates {
     this.isReading = true;
     while (this.wanted.length > 0) {
       try {
-        const turn = await this.provider.waitForTurn('order', this.config.purchaseWaitMs);
+        const permit = await this.provider.waitForPermit('order', this.config.purchaseWaitMs);
         const isAll = await this.isFullListingShorter().catch(async (error: unknown) => {
-          await turn.giveBack();
+          await permit.giveBack();
           throw error;
         });
         const tag = this.wanted[0]?.tag;
         const asked = this.take((one) => isAll || one.tag === tag);
-        // The next turn is not kept waiting by this answer.
-        void this.answer(asked, () => (isAll ? this.listAll(asked, turn) : this.listTag(asked, turn)));
+        // The next permit is not kept waiting by this answer.
+        void this.answer(asked, () => (isAll ? this.listAll(asked, permit) : this.listTag(asked, permit)));
       } catch (error) {
         for (const one of this.take(() => true)) one.failed(error);
       }
@@ -95,27 +95,27 @@ export class ProlongationDates {
   }
 
   /** @param asked all for the same tag */
-  private async listTag(asked: readonly Wanted[], turn: RatePermit): Promise<Map<string, ListedProxy>> {
+  private async listTag(asked: readonly Wanted[], permit: RatePermit): Promise<Map<string, ListedProxy>> {
     const [first] = asked;
     if (!first) return new Map();
     const listed = await this.calls.keep(first.orderId, (onCall) =>
-      this.provider.proxiesByTag(first.tag, { turn, onCall, priority: 'order' }),
+      this.provider.proxiesByTag(first.tag, { permit, onCall, priority: 'order' }),
     );
     return new Map(listed.map((proxy) => [proxy.id, proxy]));
   }
 
   /** It is no snapshot: what is not in it is asked for by its tag, before it counts as gone. */
-  private async listAll(asked: readonly Wanted[], turn: RatePermit): Promise<Map<string, ListedProxy>> {
+  private async listAll(asked: readonly Wanted[], permit: RatePermit): Promise<Map<string, ListedProxy>> {
     const found = new Map<string, ListedProxy>();
     const missing = new Map(asked.map((one) => [one.providerProxyId, one]));
-    for await (const page of this.provider.allProxies({ turn, priority: 'order' })) {
+    for await (const page of this.provider.allProxies({ permit, priority: 'order' })) {
       for (const proxy of page) if (missing.delete(proxy.id)) found.set(proxy.id, proxy);
       if (missing.size === 0) return found;
     }
     for (const one of missing.values()) {
       const byTag = await this.listTag(
         [one],
-        await this.provider.waitForTurn('order', this.config.purchaseWaitMs),
+        await this.provider.waitForPermit('order', this.config.purchaseWaitMs),
       );
       for (const [id, proxy] of byTag) found.set(id, proxy);
     }

@@ -16,7 +16,7 @@ export interface SweepReport {
   readonly withdrawn: number;
 }
 
-/** How long a sweep may be silent, which waits for its turn at the provider for each page, before another replica begins anew. */
+/** How long a sweep may be silent, which waits for its permit at the provider for each page, before another replica begins anew. */
 const LONGEST_LEASE_SECONDS = 180;
 const SHORTEST_LEASE_SECONDS = 5;
 

@@ -35,7 +35,7 @@ describe('CallRate', () => {
     const starts: number[] = [];
     await Promise.all(
       Array.from({ length: 10 }, async () => {
-        await rate.waitForTurn('order', 10_000);
+        await rate.waitForPermit('order', 10_000);
         starts.push(performance.now());
       }),
     );
@@ -47,27 +47,27 @@ describe('CallRate', () => {
   it('lets the first calls pass at once', async () => {
     const rate = createRate(3, 60_000);
     await Promise.all([
-      rate.waitForTurn('order', 0),
-      rate.waitForTurn('order', 0),
-      rate.waitForTurn('order', 0),
+      rate.waitForPermit('order', 0),
+      rate.waitForPermit('order', 0),
+      rate.waitForPermit('order', 0),
     ]);
   });
 
-  it('turns away who would have to wait too long, and serves the next in line', async () => {
+  it('permits away who would have to wait too long, and serves the next in line', async () => {
     const rate = createRate(1, 500);
-    await rate.waitForTurn('order', 0);
-    const impatient = rate.waitForTurn('order', 1);
-    const patient = rate.waitForTurn('order', 10_000);
+    await rate.waitForPermit('order', 0);
+    const impatient = rate.waitForPermit('order', 1);
+    const patient = rate.waitForPermit('order', 10_000);
     await expect(impatient).rejects.toBeInstanceOf(ProviderUnavailable);
     await patient;
   });
 
   it('gives confirmations one call in three while orders wait, and all there is when none do', async () => {
     const rate = createRate(1, 1);
-    await rate.waitForTurn('rest', 0);
+    await rate.waitForPermit('rest', 0);
     const served: string[] = [];
     const call = async (priority: 'order' | 'confirmation' | 'price' | 'rest') => {
-      await rate.waitForTurn(priority, 60_000);
+      await rate.waitForPermit(priority, 60_000);
       served.push(priority.slice(0, 1));
     };
     await Promise.all([
@@ -81,10 +81,10 @@ describe('CallRate', () => {
 
   it('lets orders of one process go before the rest of another', async () => {
     const [one, other] = createRates(1, 100);
-    await one.waitForTurn('rest', 0);
+    await one.waitForPermit('rest', 0);
     const served: string[] = [];
     const call = async (rate: CallRate, priority: 'order' | 'rest') => {
-      await rate.waitForTurn(priority, 60_000);
+      await rate.waitForPermit(priority, 60_000);
       served.push(priority.slice(0, 1));
     };
     await Promise.all([
@@ -96,17 +96,17 @@ describe('CallRate', () => {
 
   it('gives a place that was given back to who waits', async () => {
     const rate = createRate(1, 60_000);
-    const turn = await rate.waitForTurn('order', 0);
-    const waiting = rate.waitForTurn('order', 10_000);
-    await turn.giveBack();
-    await turn.giveBack();
+    const permit = await rate.waitForPermit('order', 0);
+    const waiting = rate.waitForPermit('order', 10_000);
+    await permit.giveBack();
+    await permit.giveBack();
     await waiting;
-    await expect(rate.waitForTurn('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(rate.waitForPermit('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
   it('hears of a place that comes back between the database’s answer and the wait that it told of', async () => {
     const rate = createRate(1, 60_000);
-    const turn = await rate.waitForTurn('order', 0);
+    const permit = await rate.waitForPermit('order', 0);
     const createQueryRunner = dataSource.createQueryRunner.bind(dataSource);
     const asking = jest.spyOn(dataSource, 'createQueryRunner').mockImplementationOnce(() => {
       const runner = createQueryRunner();
@@ -114,34 +114,34 @@ describe('CallRate', () => {
       return Object.assign(runner, {
         query: async (statement: string, parameters?: unknown[]) => {
           const answer: unknown = await query(statement, parameters);
-          await turn.giveBack();
+          await permit.giveBack();
           return answer;
         },
       });
     });
-    await rate.waitForTurn('order', 5000);
+    await rate.waitForPermit('order', 5000);
     asking.mockRestore();
   });
 
   it('forgets who gave up, so that they stand in nobody’s way', async () => {
     const [one, other] = createRates(1, 400);
-    await one.waitForTurn('rest', 0);
-    await expect(one.waitForTurn('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await one.waitForPermit('rest', 0);
+    await expect(one.waitForPermit('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
     const demand = 'SELECT FROM call_demand WHERE provider = $1 AND cardinality(priorities) > 0';
     await eventually(async () => (await dataSource.query(demand, [`provider ${providers}`])).length === 0);
-    await other.waitForTurn('rest', 600);
+    await other.waitForPermit('rest', 600);
   });
 
-  it('gives every call its turn at once, and asks no database, where there is no limit', async () => {
+  it('gives every call its permit at once, and asks no database, where there is no limit', async () => {
     const rate = new CallRate(new DataSource({ type: 'postgres' }), 'none', 0);
-    const turns = await Promise.all(Array.from({ length: 100 }, () => rate.waitForTurn('rest', 0)));
-    expect(turns.filter(({ until }) => until.hasPassed())).toEqual([]);
+    const permits = await Promise.all(Array.from({ length: 100 }, () => rate.waitForPermit('rest', 0)));
+    expect(permits.filter(({ until }) => until.hasPassed())).toEqual([]);
   });
 
   it('lets nothing pass that the database cannot be asked about', async () => {
     const rate = new CallRate(new DataSource({ type: 'postgres' }), 'unknown', 3);
     const startedAtMs = performance.now();
-    await expect(rate.waitForTurn('order', 300)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(rate.waitForPermit('order', 300)).rejects.toBeInstanceOf(ProviderUnavailable);
     expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(295);
     expect(rate.waitingCalls()).toEqual({ order: 0, confirmation: 0, price: 0, rest: 0 });
   });

@@ -8,10 +8,10 @@ import { ProviderUnavailable } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
- * A call leaves within `TURN_MS` of its turn, and the window of turns is so much longer than the provider's. What is left between the
+ * A call leaves within `PERMIT_MS` of its permit, and the window of permits is so much longer than the provider's. What is left between the
  * two is for calls that are on their way for different times: too little of it, and a fourth call arrives within a second.
  */
-const TURN_MS = 60;
+const PERMIT_MS = 60;
 const MARGIN_MS = 150;
 
 /** Nobody is turned away before the database can have been asked once. */
@@ -19,9 +19,9 @@ const SHORTEST_WAIT_MS = 100;
 
 const ASK_AGAIN_AFTER_FAILURE_MS = 100;
 
-/** No turn came free in time. Says nothing about the provider. */
-export class NoTurnInTime extends ProviderUnavailable {
-  override readonly name: string = 'NoTurnInTime';
+/** No permit came free in time. Says nothing about the provider. */
+export class NoPermitInTime extends ProviderUnavailable {
+  override readonly name: string = 'NoPermitInTime';
 
   constructor() {
     super('no place in the rate of calls came free in time');
@@ -30,7 +30,7 @@ export class NoTurnInTime extends ProviderUnavailable {
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
 
-type Admit = (turn: RatePermit) => void;
+type Admit = (permit: RatePermit) => void;
 
 interface Slot {
   /** Null: none yet, ask again after the wait. */
@@ -70,10 +70,10 @@ export class CallRate {
   ) {}
 
   /**
-   * @param goesFirst before those of the same priority: had a turn already, and could not use it
-   * @throws NoTurnInTime
+   * @param goesFirst before those of the same priority: had a permit already, and could not use it
+   * @throws NoPermitInTime
    */
-  waitForTurn(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
+  waitForPermit(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
     if (this.calls === 0) return Promise.resolve(UNLIMITED);
     return new Promise((resolve, reject) => {
       const queue = this.waiting[priority];
@@ -81,13 +81,13 @@ export class CallRate {
         () => {
           queue.splice(queue.indexOf(admit), 1);
           if (this.highest() === Infinity) this.wake();
-          reject(new NoTurnInTime());
+          reject(new NoPermitInTime());
         },
         Math.max(maxWaitMs, SHORTEST_WAIT_MS),
       );
-      const admit = (turn: RatePermit) => {
+      const admit = (permit: RatePermit) => {
         clearTimeout(timer);
-        resolve(turn);
+        resolve(permit);
       };
       if (goesFirst) queue.unshift(admit);
       else queue.push(admit);
@@ -138,7 +138,7 @@ export class CallRate {
       await this.give(slot, until);
       return 0;
     } catch (error) {
-      if (!this.hasFailed) this.logger.warn(`the database gives no turns: ${messageOf(error)}`);
+      if (!this.hasFailed) this.logger.warn(`the database gives no permits: ${messageOf(error)}`);
       this.hasFailed = true;
       return ASK_AGAIN_AFTER_FAILURE_MS;
     }
@@ -149,12 +149,12 @@ export class CallRate {
     this.askedFor = this.highest();
     const runner = this.dataSource.createQueryRunner();
     try {
-      // A connection may be long in coming. The turn counts from when the database can have given it.
+      // A connection may be long in coming. The permit counts from when the database can have given it.
       await runner.connect();
       const wanted = this.wanted();
       if (wanted.length === 0) return undefined;
       this.askedFor = this.highest();
-      const until = Deadline.after(TURN_MS);
+      const until = Deadline.after(PERMIT_MS);
       const slots: Slot[] = await runner.query('SELECT * FROM take_call_slot($1, $2, $3, $4, $5)', [
         this.provider,
         this.holder,
@@ -207,7 +207,7 @@ export class CallRate {
     return (queue ?? queues.find(({ length }) => length > 0))?.shift();
   }
 
-  /** Two of a priority stand for any number: after a turn for one of them, others are known to wait still. */
+  /** Two of a priority stand for any number: after a permit for one of them, others are known to wait still. */
   private wanted(): number[] {
     return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
   }
@@ -234,7 +234,7 @@ export class CallRate {
   /** What only spares others a wait, when it can be said. */
   private async tell(statement: string, parameters: readonly unknown[]): Promise<void> {
     await queryRows(this.dataSource, statement, parameters).catch((error: unknown) =>
-      this.logger.debug(`the database was not told about turns: ${messageOf(error)}`),
+      this.logger.debug(`the database was not told about permits: ${messageOf(error)}`),
     );
   }
 }

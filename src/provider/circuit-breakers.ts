@@ -7,7 +7,7 @@ import {
   handleAll,
 } from 'cockatiel';
 import { type Clock, compareDecimals, messageOf } from '../common';
-import { NoTurnInTime } from './call-rate';
+import { NoPermitInTime } from './call-rate';
 import { Deadline } from './deadline';
 import {
   ProviderClosed,
@@ -29,7 +29,7 @@ const STATE_NAMES = {
 
 /** What says nothing about the provider is counted neither as a failure nor as a success. */
 const saysNothing = (error: unknown): boolean =>
-  error instanceof NoTurnInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
+  error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
 /** A refusal is the provider at work, unless it refuses all of us. */
 const isFailure = (error: unknown): error is ProviderError =>
@@ -37,7 +37,7 @@ const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderOutcomeUnknown ||
   (error instanceof ProviderRefused && error.reason === 'misconfigured');
 
-/** Opens after so many failures in a row. How calls that are under way then turn out changes nothing: a probe closes it. */
+/** Opens after so many failures in a row. How calls that are under way then permit out changes nothing: a probe closes it. */
 class CircuitBreaker {
   private readonly logger = new Logger(CircuitBreaker.name);
   private readonly policy: CircuitBreakerPolicy;

@@ -80,17 +80,17 @@ export interface ProviderCallOptions {
   readonly onCall?: (call: ProviderCallRecord) => void;
 }
 
-/** Reads wait for their turn by themselves. */
+/** Reads wait for their permit by themselves. */
 export interface ProviderReadOptions extends ProviderCallOptions {
   /** Default `rest`. */
   readonly priority?: CallPriority;
-  /** A turn that was waited for already. */
-  readonly turn?: RatePermit;
+  /** A permit that was waited for already. */
+  readonly permit?: RatePermit;
 }
 
 export interface MoneyCallOptions extends ProviderCallOptions {
-  /** A turn that was waited for. Should it have passed before anything was sent, another one is waited for. */
-  readonly turn: RatePermit;
+  /** A permit that was waited for. Should it have passed before anything was sent, another one is waited for. */
+  readonly permit: RatePermit;
   /** What the call is expected to cost, roubles, a decimal string: what has to be there again after a refusal for lack of funds. */
   readonly quoted: string;
 }
@@ -111,7 +111,7 @@ export interface BreakerStatus {
 /** How this process stands with the provider, for staff. */
 export interface ProviderStatus {
   readonly breakers: readonly BreakerStatus[];
-  /** Calls of this process that wait for their turn. */
+  /** Calls of this process that wait for their permit. */
   readonly waitingCalls: Readonly<Record<CallPriority, number>>;
 }
 
@@ -145,7 +145,7 @@ export abstract class ProxyProvider {
    * or not at all.
    */
   abstract allProxies(
-    options?: Pick<ProviderReadOptions, 'priority' | 'turn'>,
+    options?: Pick<ProviderReadOptions, 'priority' | 'permit'>,
   ): AsyncIterable<readonly ListedProxy[]>;
 
   /**
@@ -168,7 +168,7 @@ export abstract class ProxyProvider {
    *
    * @throws ProviderUnavailable when there is none in time
    */
-  abstract waitForTurn(priority: CallPriority, maxWaitMs: number): Promise<RatePermit>;
+  abstract waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit>;
 
   /** Buys. Costs money each time it is called. */
   abstract buy(purchase: PurchaseRequestToProvider, options: MoneyCallOptions): Promise<ProviderPurchase>;

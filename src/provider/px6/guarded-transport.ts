@@ -6,19 +6,19 @@ import type { RatePermit } from '../proxy-provider';
 /**
  * A transport for axios that knows whether any byte of the request can have left the machine, and lets none leave late.
  *
- * Deadline and turn are looked at in the last moment before the request is written: a process that was stopped between its decision
- * to buy and its socket must not buy when it goes on, and a turn is not for calls that had to connect first for longer than it lasts.
+ * Deadline and permit are looked at in the last moment before the request is written: a process that was stopped between its decision
+ * to buy and its socket must not buy when it goes on, and a permit is not for calls that had to connect first for longer than it lasts.
  * For requests without a body, and agents that hand over connected sockets only.
  */
 export class GuardedTransport {
   private written = false;
   private waitsForTurn = false;
 
-  /** @param nextTurn waits for another one when the first has passed */
+  /** @param nextPermit waits for another one when the first has passed */
   constructor(
     private readonly deadline: Deadline,
-    private turn: RatePermit,
-    private readonly nextTurn: () => Promise<RatePermit>,
+    private permit: RatePermit,
+    private readonly nextPermit: () => Promise<RatePermit>,
   ) {}
 
   /** False as long as it is certain that no byte of the request was written. */
@@ -26,7 +26,7 @@ export class GuardedTransport {
     return this.written;
   }
 
-  /** Whether the call came to nothing for want of a turn. */
+  /** Whether the call came to nothing for want of a permit. */
   lacksTurn(): boolean {
     return this.waitsForTurn;
   }
@@ -36,7 +36,7 @@ export class GuardedTransport {
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     const call = (options.protocol === 'https:' ? https : http).request(options, onResponse);
-    // Nothing of a request without a body is written before its end: that is left until socket and turn are there.
+    // Nothing of a request without a body is written before its end: that is left until socket and permit are there.
     const write = call.end.bind(call);
     call.end = () => call;
     call.once('socket', () => void this.writeInTurn(call, write));
@@ -45,16 +45,16 @@ export class GuardedTransport {
 
   /** When nothing was written: the place in the rate is free for another call. */
   async giveTurnBack(): Promise<void> {
-    await this.turn.giveBack();
+    await this.permit.giveBack();
   }
 
-  /** Between the last look at deadline and turn and the first byte no other code runs. */
+  /** Between the last look at deadline and permit and the first byte no other code runs. */
   private async writeInTurn(call: http.ClientRequest, write: () => void): Promise<void> {
     try {
-      while (this.turn.until.hasPassed() && !this.deadline.hasPassed()) {
+      while (this.permit.until.hasPassed() && !this.deadline.hasPassed()) {
         this.waitsForTurn = true;
-        await this.turn.giveBack();
-        this.turn = await this.nextTurn();
+        await this.permit.giveBack();
+        this.permit = await this.nextPermit();
         this.waitsForTurn = false;
       }
       if (this.deadline.hasPassed()) throw new Error('the deadline passed before the request was written');

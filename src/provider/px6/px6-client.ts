@@ -4,7 +4,7 @@ import { firstValueFrom } from 'rxjs';
 import { z } from 'zod';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
-import { CallRate, NoTurnInTime } from '../call-rate';
+import { CallRate, NoPermitInTime } from '../call-rate';
 import { Deadline } from '../deadline';
 import { ProviderAccount } from '../provider-account';
 import { ProviderOutcomeUnknown, ProviderRefused, ProviderUnavailable } from '../provider-errors';
@@ -19,8 +19,8 @@ interface RawAnswer {
 }
 
 export interface Px6CallOptions extends ProviderCallOptions {
-  readonly turn: RatePermit;
-  /** Of the wait for another turn, when the first has passed before the request could be written. */
+  readonly permit: RatePermit;
+  /** Of the wait for another permit, when the first has passed before the request could be written. */
   readonly priority: CallPriority;
 }
 
@@ -104,10 +104,10 @@ export class Px6Client {
     method: Px6Method,
     parameters: Readonly<Record<string, string>>,
     deadline: Deadline,
-    { turn, priority }: Px6CallOptions,
+    { permit, priority }: Px6CallOptions,
   ): Promise<RawAnswer> {
-    const transport = new GuardedTransport(deadline, turn, () =>
-      this.rate.waitForTurn(priority, deadline.remainingMs(), true),
+    const transport = new GuardedTransport(deadline, permit, () =>
+      this.rate.waitForPermit(priority, deadline.remainingMs(), true),
     );
     const { baseUrl, apiKey } = this.config.upstream;
     const query = new URLSearchParams(parameters).toString();
@@ -125,7 +125,7 @@ export class Px6Client {
       const reason = typeof code === 'string' ? code : 'no answer';
       if (transport.mayHaveSent()) throw new ProviderOutcomeUnknown(`${method} was sent, then: ${reason}`);
       void transport.giveTurnBack();
-      if (transport.lacksTurn()) throw new NoTurnInTime();
+      if (transport.lacksTurn()) throw new NoPermitInTime();
       throw new ProviderUnavailable(`${method} was not sent: ${reason}`);
     }
   }

@@ -116,7 +116,10 @@ describe('the PROXY6 adapter', () => {
     return module.get(ProxyProvider);
   }
 
-  const inTurn = async (from = provider) => ({ turn: await from.waitForTurn('order', 0), quoted: '28.00' });
+  const inTurn = async (from = provider) => ({
+    permit: await from.waitForPermit('order', 0),
+    quoted: '28.00',
+  });
 
   const buy = async (deadline = Deadline.after(500)) =>
     provider.buy(ORDER, { ...(await inTurn()), deadline, onCall: (call) => void calls.push(call) });

@@ -153,13 +153,14 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return list.filter((proxy) => proxy.descr === tag).map(toListedProxy);
   }
 
-  async *allProxies({ priority, turn }: Pick<ProviderReadOptions, 'priority' | 'turn'> = {}): AsyncGenerator<
-    readonly ListedProxy[]
-  > {
+  async *allProxies({
+    priority,
+    permit,
+  }: Pick<ProviderReadOptions, 'priority' | 'permit'> = {}): AsyncGenerator<readonly ListedProxy[]> {
     for (let page = 1; ; page += 1) {
       const list = await this.readPage(page, {
         ...(priority && { priority }),
-        ...(page === 1 && turn && { turn }),
+        ...(page === 1 && permit && { permit }),
       });
       yield list.map(toListedProxy);
       if (list.length < PAGE_SIZE) return;
@@ -168,12 +169,12 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   private async readPage(
     page: number,
-    { turn, ...options }: ProviderReadOptions,
+    { permit, ...options }: ProviderReadOptions,
   ): Promise<readonly Px6ListedProxy[]> {
     const query = { state: 'all', page: String(page), limit: String(PAGE_SIZE) };
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const asked = attempt === 1 && turn ? { ...options, turn } : options;
+        const asked = attempt === 1 && permit ? { ...options, permit } : options;
         return (await this.look('getproxy', query, asked, PAGE_WAIT_MS)).list;
       } catch (error) {
         const passing = error instanceof ProviderError && !(error instanceof ProviderRefused);
@@ -187,10 +188,10 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
-    { turn, ...options }: ProviderReadOptions = {},
+    { permit, ...options }: ProviderReadOptions = {},
   ): Promise<Answer<Method>> {
     try {
-      return await this.look(method, parameters, turn ? { ...options, turn } : options, this.readWaitMs);
+      return await this.look(method, parameters, permit ? { ...options, permit } : options, this.readWaitMs);
     } catch (error) {
       if (!(error instanceof TooManyCalls) || reconciles(method, options)) throw error;
       return this.look(method, parameters, options, this.readWaitMs);
@@ -209,7 +210,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     try {
       return await this.breakers.look(call);
     } catch (error) {
-      if (error instanceof ProviderClosed) void options.turn?.giveBack();
+      if (error instanceof ProviderClosed) void options.permit?.giveBack();
       throw error;
     }
   }
@@ -221,8 +222,8 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     maxWaitMs: number,
   ): Promise<Answer<Method>> {
     const { priority = 'rest' } = options;
-    const turn = options.turn ?? (await this.waitForTurn(priority, maxWaitMs));
-    return this.client.call(method, parameters, { ...options, priority, turn });
+    const permit = options.permit ?? (await this.waitForPermit(priority, maxWaitMs));
+    return this.client.call(method, parameters, { ...options, priority, permit });
   }
 
   assertTakesOrders(quoted?: string): void {
@@ -250,8 +251,8 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return { breakers: this.breakers.status(), waitingCalls: this.rate.waitingCalls() };
   }
 
-  waitForTurn(priority: CallPriority, maxWaitMs: number): Promise<RatePermit> {
-    return this.rate.waitForTurn(priority, maxWaitMs);
+  waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit> {
+    return this.rate.waitForPermit(priority, maxWaitMs);
   }
 
   buy(purchase: PurchaseRequestToProvider, options: MoneyCallOptions): Promise<ProviderPurchase> {
