@@ -23,6 +23,4 @@ module.exports = {
     '/node_modules/(?!(@nestjs|file-type|strtok3|token-types|uint8array-extras|@tokenizer|@borewit|proxy-chain|simple-socks|socks-proxy-agent|agent-base)/)',
   ],
   testTimeout: 20_000,
-  // Most of a test's time is waiting for other processes: Jest's default would leave a core idle.
-  maxWorkers: '100%',
 };

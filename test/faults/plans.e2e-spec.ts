@@ -1,16 +1,16 @@
 import { DataSource } from 'typeorm';
-import { seedDatabase, type Seeded } from '../bench/support/seeding';
-import { findWholeReads, recordStatements, type SentStatement } from '../bench/support/statement-plans';
-import { dataSourceOptions } from '../src/database';
-import { SweepService } from '../src/orders';
-import { ProxyProvider } from '../src/provider';
-import { ActiveFlagsService } from '../src/proxies';
-import { SalesRollupService, SalesService } from '../src/sales';
-import { StatusService } from '../src/status';
-import { createApiClient } from './support/api-client';
-import { eventually } from './support/built-service';
-import { createStaff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { seedDatabase, type Seeded } from '../../bench/support/seeding';
+import { findWholeReads, recordStatements, type SentStatement } from '../../bench/support/statement-plans';
+import { dataSourceOptions } from '../../src/database';
+import { SweepService } from '../../src/orders';
+import { ProxyProvider } from '../../src/provider';
+import { ActiveFlagsService } from '../../src/proxies';
+import { SalesRollupService, SalesService } from '../../src/sales';
+import { StatusService } from '../../src/status';
+import { createApiClient } from '../support/api-client';
+import { eventually } from '../support/built-service';
+import { createStaff } from '../support/staff';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
 
 /** Tables that grow with the business: no statement of the service may read one of them from end to end. */
 const LARGE = [

@@ -1,8 +1,8 @@
-import { ALL_STAFF_SCOPES } from '../src/auth';
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from './support/built-service';
-import type { Caught } from './support/database-relay';
-import { sendRaw } from './support/raw-http';
-import { type Customer, purchase, Replicas, send, sendUntilAnswered } from './support/replicas';
+import { ALL_STAFF_SCOPES } from '../../src/auth';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import type { Caught } from '../support/database-relay';
+import { sendRaw } from '../support/raw-http';
+import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
 
 describe('two replicas on one database', () => {
   let replicas: Replicas;

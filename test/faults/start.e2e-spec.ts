@@ -4,8 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { SandboxControl } from '../src/sandbox';
-import { createApiClient } from './support/api-client';
+import { SandboxControl } from '../../src/sandbox';
+import { createApiClient } from '../support/api-client';
 import {
   BUILD_TIMEOUT_MS,
   type BuiltService,
@@ -18,9 +18,9 @@ import {
   runCli,
   runService,
   startBuiltService,
-} from './support/built-service';
-import { createTestDatabase } from './support/test-database';
-import { createTestDirectory, removeTestDirectory } from './support/test-directory';
+} from '../support/built-service';
+import { createTestDatabase } from '../support/test-database';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
 const runProgram = promisify(execFile);
 

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { BUILD_TIMEOUT_MS, ensureBuild } from './support/built-service';
-import { createTestDirectory, removeTestDirectory } from './support/test-directory';
+import { BUILD_TIMEOUT_MS, ensureBuild } from '../support/built-service';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
-const BENCH = join(__dirname, '..', 'dist', 'bench', 'compare.js');
+const BENCH = join(__dirname, '..', '..', 'dist', 'bench', 'compare.js');
 const TIMEOUT_MS = 120_000;
 
 describe('npm run bench', () => {

@@ -1,6 +1,6 @@
-import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from './support/built-service';
-import { STAGES } from './support/crash-matrix';
-import { type Customer, purchase, Replicas, send, sendUntilAnswered } from './support/replicas';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { STAGES } from '../support/crash-matrix';
+import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
 
 const STEPS = { claim: `SET state = 'submitting'`, settle: 'INSERT INTO proxies' };
 const MOMENTS = [

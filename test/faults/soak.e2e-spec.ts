@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { BUILD_TIMEOUT_MS, killLeftovers } from './support/built-service';
-import { type OwnPostgres, startOwnPostgres } from './support/own-postgres';
-import { Replicas } from './support/replicas';
-import { soak } from './support/soak';
+import { BUILD_TIMEOUT_MS, killLeftovers } from '../support/built-service';
+import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
+import { Replicas } from '../support/replicas';
+import { soak } from '../support/soak';
 
-/** `npm run test:faults` makes it longer; SOAK_SEED repeats a run. */
+/** `npm run test:soak` places many more orders. SOAK_SEED repeats a run. */
 const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 300);
 const SEED = Number(process.env['SOAK_SEED'] ?? randomInt(2 ** 31));
 const TIMEOUT_MS = 120_000 + ORDERS * 100;

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Pool } from 'pg';
-import { eventually } from './support/built-service';
-import { captureLog, type LogCapture } from './support/log-capture';
-import { insertProxies } from './support/proxy-rows';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { eventually } from '../support/built-service';
+import { captureLog, type LogCapture } from '../support/log-capture';
+import { insertProxies } from '../support/proxy-rows';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
 
 const PROXY_COUNT = 40_000;
 /** Makes either file longer than the memory may grow. */

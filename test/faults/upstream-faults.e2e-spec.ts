@@ -1,6 +1,6 @@
-import type { FaultOrder } from '../src/sandbox';
-import { eventually } from './support/built-service';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import type { FaultOrder } from '../../src/sandbox';
+import { eventually } from '../support/built-service';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
 
 const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 const CONFIRMING = {

@@ -1,0 +1,3 @@
+import { describeCrashes } from '../support/crash-matrix';
+
+describeCrashes('prolong');
