@@ -11,7 +11,7 @@ const allowed = {
   users: ['http', 'common', 'database', 'auth'],
   ledger: ['common', 'database', 'users'],
   provider: ['common', 'config', 'database'],
-  pricing: ['common', 'config', 'database', 'provider', 'users'],
+  pricing: ['common', 'config', 'database', 'users'],
   catalog: ['http', 'common', 'config', 'database', 'provider', 'auth', 'pricing'],
   proxies: ['http', 'common', 'config', 'database', 'auth'],
   orders: [

@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Query, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { type AdmittedRequest, Scopes } from '../auth';
+import { IP_VERSION_PATTERN } from '../common';
 import { ApiErrorResponse, ApiValidationErrorResponse } from '../http';
 import { CatalogService, type Offer, type Quote } from './catalog.service';
 import { CountryStock } from './dto/country-stock.dto';
@@ -13,9 +14,9 @@ const ApiVersionErrorResponse = () =>
   ApiValidationErrorResponse({
     type: 'string_pattern_mismatch',
     loc: ['query', 'version'],
-    msg: "String should match pattern '^(6|4|4s)$'",
+    msg: `String should match pattern '${IP_VERSION_PATTERN}'`,
     input: '5',
-    ctx: { pattern: '^(6|4|4s)$' },
+    ctx: { pattern: IP_VERSION_PATTERN },
   });
 
 const ApiUnavailableResponse = () =>

@@ -1,10 +1,9 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Clock, Money, multiplyDecimal, stackOf, unitPriceWithMarkup } from '../common';
+import { Clock, type IpVersion, Money, multiplyDecimal, stackOf, unitPriceWithMarkup } from '../common';
 import { CurrentMarkups, type Markup } from '../pricing';
 import {
   type CallPriority,
-  type IpVersion,
   ProviderClosed,
   ProviderError,
   ProviderRefused,

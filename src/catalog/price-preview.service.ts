@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { unitPriceWithMarkup } from '../common';
+import { IP_VERSIONS, type IpVersion, unitPriceWithMarkup } from '../common';
 import {
   type Markup,
   type MarkupRule,
@@ -9,7 +9,6 @@ import {
   type PricedOffer,
   PriceRulesService,
 } from '../pricing';
-import type { IpVersion } from '../provider';
 import { NothingToPreview } from './catalog.errors';
 import { countriesKey, PRICES, type Prices } from './catalog.service';
 import { SharedCopies } from './shared-copies';
@@ -86,7 +85,7 @@ export class PricePreviewService {
 
   private async readCatalog() {
     const copies = new Map(
-      (await this.copies.read([PRICES, ...VERSIONS.map(countriesKey)])).map((copy) => [copy.key, copy]),
+      (await this.copies.read([PRICES, ...IP_VERSIONS.map(countriesKey)])).map((copy) => [copy.key, copy]),
     );
     const table = copies.get(PRICES);
     if (!table) throw new NothingToPreview();
@@ -102,8 +101,6 @@ export class PricePreviewService {
   }
 }
 
-const VERSIONS: readonly IpVersion[] = ['6', '4', '4s'];
-
 function candidates(
   prices: Prices,
   touched: readonly MarkupRule[],
@@ -114,7 +111,7 @@ function candidates(
   const felt = rules.filter(({ userId }) => userId === null || users.has(userId));
   const countries = new Set([null, ...[...touched, ...felt].map(({ country }) => country)]);
   return [...users].flatMap((userId) =>
-    VERSIONS.flatMap((version) =>
+    IP_VERSIONS.flatMap((version) =>
       Object.keys(prices[version] ?? {}).flatMap((days) =>
         [...countries].map((country) => ({ userId, version, period: Number(days), country })),
       ),

@@ -1,4 +1,4 @@
-import type { IpVersion } from '../provider';
+import type { IpVersion } from '../common';
 import { PeriodTooShort, UnsupportedPeriod } from './catalog.errors';
 
 /** How customers read a version, and for how many days it is rented at least. */

@@ -2,6 +2,7 @@ export { Clock, SystemClock } from './clock';
 export { DomainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';
+export { IP_VERSION_PATTERN, IP_VERSIONS, type IpVersion } from './ip-version';
 export { Jobs } from './jobs/jobs';
 export { JobsModule } from './jobs/jobs.module';
 export { AppLogger, type AppLoggerOptions } from './logging/app-logger';
@@ -13,3 +14,4 @@ export {
   setRequestUser,
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, unitPriceWithMarkup } from './money';
+export { PROXY_TYPES, type ProxyType } from './proxy-type';

@@ -11,6 +11,7 @@ export {
   mayHaveCommitted,
   type Queryable,
   queryRows,
+  sqlList,
   TransactionOutcomeUnknown,
   violatedConstraint,
 } from './sql';

@@ -16,6 +16,10 @@ export async function queryRows<Row>(
   return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
 }
 
+/** Words of the code as a list in SQL, for a check constraint: `('http', 'socks')`. Not for anything that a caller sent. */
+export const sqlList = (words: readonly string[]): string =>
+  `(${words.map((word) => `'${word}'`).join(', ')})`;
+
 /** The database's time: what is compared between replicas is not their own. */
 export async function databaseTime(dataSource: Queryable): Promise<Date> {
   const [row] = await queryRows<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');

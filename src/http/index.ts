@@ -1,6 +1,7 @@
 export { ApiErrorResponse, ApiValidationErrorResponse, ErrorResponse } from './api-error-response';
 export { configureHttp } from './configure-http';
 export { HttpAdapter } from './http-adapter';
+export { ApiIdempotencyKey, markReplay, REPLAYED_HEADER } from './idempotency-key';
 export { RequestBodyGuard } from './request-body.guard';
 export { toStream } from './to-stream';
 export {

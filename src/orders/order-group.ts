@@ -1,4 +1,4 @@
-import type { IpVersion, ProxyType } from '../provider';
+import type { IpVersion, ProxyType } from '../common';
 import type { OrderKind } from './order.entity';
 
 /** An order in a group. */

@@ -8,7 +8,7 @@ import {
   PrimaryGeneratedColumn,
   Unique,
 } from 'typeorm';
-import type { IpVersion, ProxyType } from '../provider';
+import type { IpVersion, ProxyType } from '../common';
 
 export type OrderKind = 'purchase' | 'prolongation';
 

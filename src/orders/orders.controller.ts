@@ -1,39 +1,29 @@
 import { Body, Controller, Headers, HttpCode, Param, Post, Res } from '@nestjs/common';
-import {
-  ApiBody,
-  ApiExtraModels,
-  ApiHeader,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiBody, ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller, Scopes } from '../auth';
-import { ApiErrorResponse, ApiValidationErrorResponse } from '../http';
+import {
+  ApiErrorResponse,
+  ApiIdempotencyKey,
+  ApiValidationErrorResponse,
+  markReplay,
+  REPLAYED_HEADER,
+} from '../http';
 import { ProxyOut } from '../proxies';
 import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
 import { PurchaseRequest } from './dto/purchase-request.dto';
 import { PurchaseResponse } from './dto/purchase-response.dto';
-import { type Delivery, OrdersService } from './orders.service';
+import { OrdersService } from './orders.service';
 
-const ApiIdempotencyKey = () =>
-  ApiHeader({
-    name: 'Idempotency-Key',
+const ApiOrderKey = () =>
+  ApiIdempotencyKey({
     required: false,
     description:
-      'Makes it safe to repeat the request: with the same key it is carried out once, and answered with the same body and ' +
-      '`Idempotency-Replayed: true` from then on. Repeat on 409, 429, 5xx and lost connections until there is a 200 or another 4xx.',
-    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+      'Makes it safe to repeat the request: with the same key it is carried out once, and answered with the same ' +
+      'body and `Idempotency-Replayed: true` from then on. Repeat on 409, 429, 5xx and lost connections until there ' +
+      'is a 200 or another 4xx.',
   });
-
-const REPLAYED_HEADER = {
-  'Idempotency-Replayed': {
-    description: 'Present when the answer is that of an earlier request with the same Idempotency-Key',
-    schema: { type: 'string' as const, enum: ['true'] },
-  },
-};
 
 const ApiUnavailableResponse = () =>
   ApiErrorResponse(
@@ -42,10 +32,6 @@ const ApiUnavailableResponse = () =>
     'Service temporarily unavailable',
     'Service temporarily unavailable: order 42 is being confirmed',
   );
-
-const markReplay = (response: Response, { replayed }: Delivery): void => {
-  if (replayed) response.setHeader('Idempotency-Replayed', 'true');
-};
 
 @ApiTags('Orders')
 @ApiExtraModels(ProxyOut)
@@ -62,7 +48,7 @@ export class OrdersController {
     description:
       'Rents proxies and takes their price from the balance: what `GET /price` says at that moment, or less in a country that is cheaper.',
   })
-  @ApiIdempotencyKey()
+  @ApiOrderKey()
   @ApiBody({
     type: PurchaseRequest,
     required: true,
@@ -99,7 +85,7 @@ export class OrdersController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<PurchaseResponse> {
     const delivery = await this.orders.buy(caller, request, idempotencyKey);
-    markReplay(response, delivery);
+    markReplay(response, delivery.replayed);
     return {
       order_id: delivery.orderId,
       price_charged: delivery.charged,
@@ -119,7 +105,7 @@ export class OrdersController {
       'that moment, or less in a country that is cheaper.',
   })
   @ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' })
-  @ApiIdempotencyKey()
+  @ApiOrderKey()
   @ApiBody({
     type: ProlongRequest,
     required: true,
@@ -158,7 +144,7 @@ export class OrdersController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<ProlongResponse> {
     const delivery = await this.orders.prolong(caller, proxyId, request, idempotencyKey);
-    markReplay(response, delivery);
+    markReplay(response, delivery.replayed);
     const [proxy] = delivery.proxies;
     if (!proxy) throw new Error(`order ${delivery.orderId} prolonged no proxy`);
     return { order_id: delivery.orderId, price_charged: delivery.charged, currency: 'RUB', proxy };

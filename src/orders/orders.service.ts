@@ -10,10 +10,10 @@ import {
   toIpVersion,
   UnsupportedPeriod,
 } from '../catalog';
-import { Clock, DomainError, messageOf, requestId, stackOf } from '../common';
+import { Clock, DomainError, messageOf, PROXY_TYPES, type ProxyType, requestId, stackOf } from '../common';
 import { violatedConstraint } from '../database';
 import { InsufficientBalance, isInsufficientBalance, LedgerService } from '../ledger';
-import { ProviderClosed, ProviderRefused, ProxyProvider, type ProxyType } from '../provider';
+import { ProviderClosed, ProviderRefused, ProxyProvider } from '../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../proxies';
 import { DispatcherService } from './dispatcher.service';
 import type { ProlongRequest } from './dto/prolong-request.dto';
@@ -46,7 +46,7 @@ export interface Delivery {
 /** After this a line that was too long may have become shorter. */
 const BUSY_RETRY_AFTER_SECONDS = 5;
 
-const isProxyType = (text: string): text is ProxyType => text === 'http' || text === 'socks';
+const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
 /**
  * Buying and prolonging: reserve the money, wait in line, and tell what became of the order. No transaction is open and no

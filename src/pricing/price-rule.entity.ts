@@ -1,5 +1,6 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
-import type { IpVersion } from '../provider';
+import { IP_VERSIONS, type IpVersion } from '../common';
+import { sqlList } from '../database';
 
 /**
  * A markup for some offers, for a time. Never edited: its end is all that is written later (`docs/decisions/0016-price-rules.md`).
@@ -8,7 +9,7 @@ import type { IpVersion } from '../provider';
 @Entity('price_rules')
 @Index('price_rules_user_id_idx', ['userId'], { where: 'user_id IS NOT NULL' })
 @Index('price_rules_valid_to_idx', ['validTo'])
-@Check('price_rules_version_check', `version IN ('6', '4', '4s')`)
+@Check('price_rules_version_check', `version IN ${sqlList(IP_VERSIONS)}`)
 @Check('price_rules_country_check', `country ~ '^[a-z]{2,4}$'`)
 @Check(
   'price_rules_period_check',

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, LessThan, Repository } from 'typeorm';
+import type { IpVersion } from '../common';
 import { AppConfig } from '../config';
 import { databaseTime, queryRows, violatedConstraint } from '../database';
-import type { IpVersion } from '../provider';
 import { UserNotFound } from '../users';
 import { PriceRule } from './price-rule.entity';
 import {

@@ -1,4 +1,4 @@
-import type { IpVersion } from '../provider';
+import type { IpVersion } from '../common';
 import { type MarkupRule, matches, periodsOf, type PricedOffer, RuleBook } from './rule-book';
 
 const DEFAULT = '20';

@@ -1,5 +1,4 @@
-import { compareDecimals } from '../common';
-import type { IpVersion } from '../provider';
+import { compareDecimals, type IpVersion } from '../common';
 import type { PriceRule } from './price-rule.entity';
 
 /** To which offers a rule applies. What is null stands for all. */

@@ -16,11 +16,9 @@ export {
   type ProviderStatus,
   type RatePermit,
   ProxyProvider,
-  type IpVersion,
   type ListedProxy,
   type ProviderCallRecord,
   type ProviderProlongation,
   type ProviderPurchase,
-  type ProxyType,
   type ProviderProxy,
 } from './proxy-provider';

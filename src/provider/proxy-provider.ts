@@ -1,8 +1,5 @@
+import type { IpVersion, ProxyType } from '../common';
 import type { Deadline } from './deadline';
-
-/** `4s` is IPv4 shared. */
-export type IpVersion = '6' | '4' | '4s';
-export type ProxyType = 'http' | 'socks';
 
 /** Who goes first when calls wait: customers' orders, then finding out what became of orders, then prices, then the rest. */
 export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest'] as const;

@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import type { ProxyType } from '../common';
 import { preparedRows } from '../database';
 import { PROXY_FACTS, type ProxyFacts, toProxyOut } from './dto/proxy-out.dto';
 import { idOf, rewriteRows, ROW_SEPARATOR, ROW_TEXT, writeJson } from './proxy-rows';
 
 export interface ProxyFilter {
-  readonly proxyType: 'http' | 'socks' | undefined;
+  readonly proxyType: ProxyType | undefined;
   readonly activeOnly: boolean;
 }
 

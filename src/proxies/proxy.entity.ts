@@ -1,4 +1,6 @@
 import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { IP_VERSIONS, PROXY_TYPES } from '../common';
+import { sqlList } from '../database';
 
 /** A proxy that a user has rented. */
 @Entity('proxies')
@@ -9,8 +11,8 @@ import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn,
 @Index('proxies_inactive_idx', ['dateEnd'], { where: 'NOT active AND withdrawn_at IS NULL' })
 @Index('proxies_host_idx', ['host', 'orderId'])
 @Check('proxies_assigned_check', '(tag IS NULL) = (assigned_action_id IS NULL)')
-@Check('proxies_proxy_type_check', `proxy_type IN ('http', 'socks')`)
-@Check('proxies_version_check', `version IN ('6', '4', '4s')`)
+@Check('proxies_proxy_type_check', `proxy_type IN ${sqlList(PROXY_TYPES)}`)
+@Check('proxies_version_check', `version IN ${sqlList(IP_VERSIONS)}`)
 export class Proxy {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;

@@ -13,10 +13,17 @@ import {
 } from '@nestjs/common';
 import { ApiBody, ApiExtraModels, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiErrorResponse, ApiValidationErrorResponse, IdParam, toStream } from '../http';
+import {
+  ApiErrorResponse,
+  ApiValidationErrorResponse,
+  IdParam,
+  markReplay,
+  REPLAYED_HEADER,
+  toStream,
+} from '../http';
 import type { PostedEntry } from '../ledger';
 import type { Act } from './act';
-import { ApiIdempotencyKey, REPLAYED_HEADER } from './api-idempotency';
+import { ApiPostingKey } from './api-idempotency';
 import {
   CausingAction,
   CausingOrder,
@@ -36,7 +43,7 @@ const ON_USER = ['user', 'user_id'] as const;
 const ApiPosting = (example: object) =>
   applyDecorators(
     ApiUserId(),
-    ApiIdempotencyKey({ required: false }),
+    ApiPostingKey({ required: false }),
     ApiBody({ type: PostingRequest, examples: { usual: { value: example } } }),
     ApiOkResponse({
       description: 'The entry, with the balance after it',
@@ -119,7 +126,7 @@ export class StaffBalanceController {
   ): Promise<PostedEntry> {
     const posting = { userId, amount, reason, reference };
     const { entry, replayed } = await this.balances.post(act, direction, posting, key);
-    if (replayed) response.setHeader('Idempotency-Replayed', 'true');
+    markReplay(response, replayed);
     return entry;
   }
 

@@ -1,11 +1,11 @@
 import { Body, Controller, Get, Headers, HttpCode, Post, Query, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiErrorResponse, ApiValidationErrorResponse, IdParam } from '../http';
+import { ApiErrorResponse, ApiValidationErrorResponse, IdParam, markReplay, REPLAYED_HEADER } from '../http';
 import type { PostedEntry } from '../ledger';
 import { type OrphanRow, OrphansService } from '../orders';
 import type { Act } from './act';
-import { ApiIdempotencyKey, REPLAYED_HEADER } from './api-idempotency';
+import { ApiPostingKey } from './api-idempotency';
 import { PostedEntryOut } from './dto/balance.dto';
 import {
   AssignmentRequest,
@@ -92,7 +92,7 @@ export class StaffDecisionsController {
       'than was paid, also in several parts. The proxies stay with the user.',
   })
   @ApiOrderId()
-  @ApiIdempotencyKey({ required: true })
+  @ApiPostingKey({ required: true })
   @ApiBody({
     type: RefundRequest,
     examples: {
@@ -126,7 +126,7 @@ export class StaffDecisionsController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<PostedEntry> {
     const { entry, replayed } = await this.decisions.refund(act, { orderId, amount, reason, reference }, key);
-    if (replayed) response.setHeader('Idempotency-Replayed', 'true');
+    markReplay(response, replayed);
     return entry;
   }
 

@@ -1,3 +1,4 @@
+import { IP_VERSION_PATTERN, type IpVersion } from '../../common';
 import { IntegerField, StringField } from '../../http';
 
 export class PriceQuery {
@@ -7,6 +8,6 @@ export class PriceQuery {
   @IntegerField({ greaterThan: 0 })
   readonly period!: number;
 
-  @StringField({ pattern: '^(6|4|4s)$', default: '6' })
-  readonly version!: '6' | '4' | '4s';
+  @StringField({ pattern: IP_VERSION_PATTERN, default: '6' })
+  readonly version!: IpVersion;
 }

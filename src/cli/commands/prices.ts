@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { PricePreviewService } from '../../catalog';
+import { IP_VERSIONS, type IpVersion } from '../../common';
 import { type NewPriceRule, PriceRulesService } from '../../pricing';
-import type { IpVersion } from '../../provider';
 import { Act, StaffPricesService, toPriceRuleRow } from '../../staff';
 import { parseId, parseMoment, parseText } from '../options';
 import { answer, LONGEST_LIST, show } from '../run';
@@ -24,8 +24,7 @@ const toRule = ({ user, markup = '', from, to, ...scope }: RuleOptions): NewPric
   validTo: to,
 });
 
-const versionOption = () =>
-  new Option('--version <version>', 'IPv6, IPv4, IPv4 shared').choices(['6', '4', '4s']);
+const versionOption = () => new Option('--version <version>', 'IPv6, IPv4, IPv4 shared').choices(IP_VERSIONS);
 
 const withRuleOptions = (command: Command): Command =>
   command

@@ -2,8 +2,8 @@ import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDirectory } from '../../../test/support/test-directory';
+import { messageOf } from '../../common';
 import { canEnter, ENTER, getServerAccount, isPermitted, READ, type ServerAccount } from './embedded-account';
-import { messageOf } from './embedded-errors';
 
 const stranger: ServerAccount = { uid: 54_321, gid: 54_321, isSelf: false };
 

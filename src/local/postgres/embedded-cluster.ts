@@ -15,9 +15,10 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { messageOf } from '../../common';
 import { canEnter, getServerAccount, runAs, type ServerAccount } from './embedded-account';
 import { getBinaries, makeSharedDirectory, SHARED_DIRECTORY, withInitdb } from './embedded-binaries';
-import { isErrorWithCode, messageOf } from './embedded-errors';
+import { isErrorWithCode } from './embedded-errors';
 import { createStagingDirectory, publish, unlessTaken } from './embedded-staging';
 
 const run = promisify(execFile);

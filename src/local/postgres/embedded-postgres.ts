@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
+import { messageOf } from '../../common';
 import { type Cluster, getCluster, SUPERUSER } from './embedded-cluster';
-import { isErrorWithCode, messageOf } from './embedded-errors';
+import { isErrorWithCode } from './embedded-errors';
 import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
 
 const DATABASE = 'proxy_rental';

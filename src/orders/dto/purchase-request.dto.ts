@@ -1,3 +1,4 @@
+import { IP_VERSIONS, type IpVersion } from '../../common';
 import { IntegerField, StringField } from '../../http';
 
 export class PurchaseRequest {
@@ -11,8 +12,8 @@ export class PurchaseRequest {
   readonly count!: number;
 
   /** `3` is the provider's number for `4s`. */
-  @StringField({ pattern: '^(6|4|4s|3)$', default: '6' })
-  readonly version!: '6' | '4' | '4s' | '3';
+  @StringField({ pattern: `^(${IP_VERSIONS.join('|')}|3)$`, default: '6' })
+  readonly version!: IpVersion | '3';
 
   /** Any text: what is neither `http` nor `socks` is refused by a rule of its own, not by validation. */
   @StringField({ default: 'http' })

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PROXY_TYPES } from '../../common';
 import type { RefusalReason } from '../provider-errors';
 
 /*
@@ -36,7 +37,7 @@ const proxy = z.object({
   port: z.union([z.int(), z.string().regex(/^\d{1,5}$/)]).transform(String),
   user: z.string(),
   pass: z.string(),
-  type: z.enum(['http', 'socks', 'auto']),
+  type: z.enum([...PROXY_TYPES, 'auto']),
   unixtime: unixSeconds,
   unixtime_end: unixSeconds,
 });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { z } from 'zod';
-import { Clock, compareDecimals } from '../../common';
+import { Clock, compareDecimals, IP_VERSIONS, type IpVersion } from '../../common';
 import { AppConfig } from '../../config';
 import { CallRate } from '../call-rate';
 import { CircuitBreakers } from '../circuit-breakers';
@@ -9,7 +9,6 @@ import { ProviderAccount } from '../provider-account';
 import { ProviderClosed, ProviderError, ProviderOutcomeUnknown, ProviderRefused } from '../provider-errors';
 import {
   type CallPriority,
-  type IpVersion,
   type ListedProxy,
   type MoneyCallOptions,
   type PriceTable,
@@ -31,8 +30,6 @@ export const PX6 = 'px6';
 
 /** The provider's numbers of the versions. */
 const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record<IpVersion, string>;
-
-const IP_VERSIONS: readonly IpVersion[] = ['6', '4', '4s'];
 
 /** The largest page of a listing, and the most that one purchase can hold. */
 const PAGE_SIZE = 1000;

@@ -1,3 +1,4 @@
+import { PROXY_TYPES, type ProxyType } from '../../common';
 import { BooleanField, OptionalStringField, StringField } from '../../http';
 
 export class ExportProxiesQuery {
@@ -5,8 +6,8 @@ export class ExportProxiesQuery {
   readonly format!: 'json' | 'txt';
 
   /** Null, as `all`, means proxies of either type. */
-  @OptionalStringField({ pattern: '^(http|socks|all)$' })
-  readonly proxy_type!: 'http' | 'socks' | 'all' | null;
+  @OptionalStringField({ pattern: `^(${PROXY_TYPES.join('|')}|all)$` })
+  readonly proxy_type!: ProxyType | 'all' | null;
 
   @BooleanField({ default: false })
   readonly active_only!: boolean;

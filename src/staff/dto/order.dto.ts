@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSIONS, PROXY_TYPES } from '../../common';
 import { DateTimeField, StringField } from '../../http';
 import type { OrderKind, OrderState } from '../../orders';
 import { ActionOut } from './action.dto';
@@ -86,7 +87,7 @@ export class OrderOut {
   @ApiProperty({ type: 'string', example: 'ru' })
   country!: string;
 
-  @ApiProperty({ type: 'string', enum: ['6', '4', '4s'], example: '6' })
+  @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
   version!: string;
 
   @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
@@ -95,7 +96,7 @@ export class OrderOut {
   @ApiProperty({ type: 'integer', example: 3 })
   count!: number;
 
-  @ApiProperty({ type: 'string', enum: ['http', 'socks'], example: 'http' })
+  @ApiProperty({ type: 'string', enum: PROXY_TYPES, example: 'http' })
   proxy_type!: string;
 
   @ApiNullable('integer', { description: 'Of a prolongation: what is prolonged', example: null })

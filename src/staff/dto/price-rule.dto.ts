@@ -1,10 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSION_PATTERN, IP_VERSIONS, type IpVersion } from '../../common';
 import { BooleanField, DateTimeField, IntegerField, ObjectField, StringField } from '../../http';
-import type { IpVersion } from '../../provider';
 import { ApiItems, ApiNextCursor, ApiNullable, IdField, PageQuery, TextField } from './fields';
 
 const CountryField = () => StringField({ optional: true, pattern: '^[A-Za-z]{2,4}$' });
-const VERSION = '^(6|4|4s)$';
 const PeriodField = () => IntegerField({ optional: true, greaterThan: 0, atMost: 3650 });
 
 /** To which offers a rule applies, and how. What is left out stands for all. */
@@ -15,7 +14,7 @@ export class PriceRuleFields {
   @CountryField()
   country!: string | null;
 
-  @StringField({ optional: true, pattern: VERSION })
+  @StringField({ optional: true, pattern: IP_VERSION_PATTERN })
   version!: IpVersion | null;
 
   @PeriodField()
@@ -78,7 +77,7 @@ export class WhichQuery {
   country!: string | null;
 
   @ApiProperty({ description: '6, 4 or 4s (IPv4 shared)' })
-  @StringField({ pattern: VERSION, default: '6' })
+  @StringField({ pattern: IP_VERSION_PATTERN, default: '6' })
   version!: IpVersion;
 
   @ApiProperty({ description: 'Days' })
@@ -193,7 +192,7 @@ export class PreviewedOfferOut {
   @ApiNullable('integer', { description: 'null: everyone without rules of their own', example: 42 })
   user_id!: number | null;
 
-  @ApiProperty({ type: 'string', enum: ['6', '4', '4s'], example: '6' })
+  @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
   version!: string;
 
   @ApiProperty({ type: 'integer', description: 'Days', example: 30 })

@@ -1,0 +1,6 @@
+/** `6` is IPv6, `4` is IPv4, `4s` is IPv4 shared by several customers. */
+export const IP_VERSIONS = ['6', '4', '4s'] as const;
+export type IpVersion = (typeof IP_VERSIONS)[number];
+
+/** Matches exactly one version, for the rules of request fields. */
+export const IP_VERSION_PATTERN = `^(${IP_VERSIONS.join('|')})$`;
