@@ -161,7 +161,7 @@ async function main(): Promise<void> {
     const paths = await comparePaths(kit, options);
     const lone = await measureLone(theatre, kit, options);
     const open = await theatre.stage.untilSettled(SETTLE_TIMEOUT_MS);
-    const problems = await theatre.stage.audit({ upstream: false });
+    const problems = await theatre.stage.audit({ withProvider: false });
     // A pgbench that broke off leaves orders that nobody goes on with.
     if (open > 0 && paths.every(({ notes }) => notes.length === 0)) {
       problems.push(`${open} orders did not come to an end`);

@@ -11,11 +11,11 @@ interface OrderRow {
   readonly proxyId?: number;
   readonly idempotencyKey?: string;
   readonly ageHours?: number;
-  /** Whose account pays; null: nobody's. */
+  /** The user whose account pays; null: no ledger entries are written. */
   readonly payer?: number | null;
 }
 
-/** Writes books as the service keeps them: users with 100 roubles, who order proxies for 10 roubles each. */
+/** Writes rows as the service does: for users with 100 roubles, who order proxies for 10 roubles each. */
 class Books {
   constructor(private readonly client: Client) {}
 
@@ -23,7 +23,7 @@ class Books {
     await this.client.query(sql, parameters);
   }
 
-  /** What a person with the superuser's rights can do to the books: no trigger holds them back. */
+  /** Changes rows as a superuser can, past all triggers. */
   async tamper(sql: string, ...parameters: unknown[]): Promise<void> {
     await this.query('SET session_replication_role = replica');
     await this.query(sql, ...parameters);
@@ -44,7 +44,8 @@ class Books {
     orderId: number | null = null,
   ): Promise<number> {
     return this.insert(
-      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, order_id) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, order_id)
+       VALUES ($1, $2, $3, $4, $5) RETURNING id`,
       userId,
       kind,
       available,
@@ -53,17 +54,19 @@ class Books {
     );
   }
 
-  /** With its entries, and without the proxies. */
+  /** Writes an order and its ledger entries, but no proxies. */
   async order(userId: number, row: OrderRow): Promise<number> {
     const { kind = 'purchase', state, count = 1, delivered = count, payer = userId } = row;
     const held = count * 10;
     const captured = { reserved: 0, completed: held, partial: delivered * 10, refunded: 0 }[state];
     const released = state === 'reserved' ? 0 : held - captured;
     const orderId = await this.insert(
-      `INSERT INTO orders (user_id, kind, state, count, held, captured, released, proxy_id, idempotency_key, request_hash, created_at,
-                           closed_at, unit_price, tag, country, version, period, proxy_type, provider, provider_price, deadline, next_look_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text, CASE WHEN $9 IS NOT NULL THEN ''::bytea END, now() - make_interval(hours => $10),
-               CASE WHEN $3 <> 'reserved' THEN now() END, 10, gen_random_uuid(), 'ru', '6', 30, 'http', 'test', 5, now(), now())
+      `INSERT INTO orders (user_id, kind, state, count, held, captured, released, proxy_id, idempotency_key,
+                           request_hash, created_at, closed_at, unit_price, tag, country, version, period,
+                           proxy_type, provider, provider_price, deadline, next_look_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text, CASE WHEN $9 IS NOT NULL THEN ''::bytea END,
+               now() - make_interval(hours => $10), CASE WHEN $3 <> 'reserved' THEN now() END, 10,
+               gen_random_uuid(), 'ru', '6', 30, 'http', 'test', 5, now(), now())
        RETURNING id`,
       userId,
       kind,
@@ -87,8 +90,10 @@ class Books {
 
   proxy(userId: number, orderId: number, providerId: string | null = null): Promise<number> {
     return this.insert(
-      `INSERT INTO proxies (user_id, order_id, provider_proxy_id, provider, host, port, login, password, proxy_type, country, version)
-       VALUES ($1, $2, coalesce($3, gen_random_uuid()::text), 'test', '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6')
+      `INSERT INTO proxies (user_id, order_id, provider_proxy_id, provider, host, port, login, password,
+                            proxy_type, country, version)
+       VALUES ($1, $2, coalesce($3, gen_random_uuid()::text), 'test', '127.0.0.1', '1', 'login', 'password',
+               'http', 'ru', '6')
        RETURNING id`,
       userId,
       orderId,
@@ -111,7 +116,10 @@ class Books {
   }
 }
 
-/** For each invariant what breaks it and none of the others. Each answers the rows that the audit has to show. */
+/**
+ * For each invariant, something that breaks it and no other. Each function returns the rows that the audit
+ * must show.
+ */
 const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
   'balances-equal-sums-of-entries': async (books) => {
     const userId = await books.user();
@@ -217,7 +225,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     return [{ provider: 'test', provider_proxy_id: 'sold twice', owners: 2 }];
   },
 
-  'one-order-a-key': async (books) => {
+  'one-order-per-key': async (books) => {
     const userId = await books.user();
     await books.query('DROP INDEX orders_idempotency_key');
     for (const _ of ['once', 'twice']) {
@@ -238,7 +246,8 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     await books.query('ALTER TABLE orders DROP CONSTRAINT orders_refunded_check');
     await books.query('UPDATE orders SET refunded = 5 WHERE id = $1', orderId);
     await books.query(
-      `WITH action AS (INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id)
+      `WITH action AS (
+         INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id)
        INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id)
        SELECT $1, 'refund', $2, 5, 0, id FROM action`,
       userId,
@@ -314,7 +323,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     ];
   },
 
-  'groups-are-of-one-kind': async (books) => {
+  'batches-are-of-one-kind': async (books) => {
     const userId = await books.user();
     const lead = await books.order(userId, { state: 'refunded' });
     const other = await books.order(userId, { state: 'refunded' });
@@ -376,8 +385,8 @@ describe('the audit', () => {
     await database.drop();
   });
 
-  describe('of books that are in order', () => {
-    it('finds nothing, whatever state the orders are in', async () => {
+  describe('of a database that is intact', () => {
+    it('finds nothing, whatever the states of the orders', async () => {
       const books = new Books(client);
       const userId = await books.user();
       await books.user();
@@ -398,7 +407,7 @@ describe('the audit', () => {
     });
   });
 
-  describe('of broken books', () => {
+  describe('of a database that is broken', () => {
     const expected: Record<string, object[]> = {};
     let outcome: Outcome;
     let report: IntegrityReport;
@@ -410,7 +419,7 @@ describe('the audit', () => {
       report = JSON.parse(outcome.stdout);
     });
 
-    it('fails, and names in one line what is broken', () => {
+    it('fails, and names the broken invariants in one line', () => {
       const broken = Object.entries(expected).map(([name, rows]) => `${name} (${rows.length})`);
       expect(outcome).toMatchObject({ code: 1, stderr: `Broken: ${broken.join(', ')}\n` });
       expect(report.ok).toBe(false);

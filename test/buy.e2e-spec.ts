@@ -13,7 +13,7 @@ describe('POST /proxies/buy', () => {
   afterAll(() => service.close());
   afterEach(async () => {
     await service.control.resetFaults();
-    await service.audit({ upstream: true });
+    await service.audit({ withProvider: true });
   });
 
   const buy = (user: TestUser, body: PurchaseRequest) => user.api.POST('/proxies/buy', { body: body });

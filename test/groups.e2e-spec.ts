@@ -30,7 +30,7 @@ describe('orders that wait at the same moment', () => {
   afterEach(async () => {
     await service.control.resetFaults();
     await eventually(async () => (await openOrders()) === 0);
-    await service.audit({ upstream: true });
+    await service.audit({ withProvider: true });
   });
 
   const openOrders = async (): Promise<number> => {
@@ -290,6 +290,6 @@ describe('an order whose permit does not come', () => {
     ]);
     expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
     expect(await service.control.getCalls('buy')).toEqual([]);
-    await service.audit({ upstream: true });
+    await service.audit({ withProvider: true });
   });
 });

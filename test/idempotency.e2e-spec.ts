@@ -11,7 +11,7 @@ describe('Idempotency-Key', () => {
   afterAll(() => service.close());
   afterEach(async () => {
     await service.control.resetFaults();
-    await service.audit({ upstream: true });
+    await service.audit({ withProvider: true });
   });
 
   const buy = (user: TestUser, key: string, order = ORDER) =>

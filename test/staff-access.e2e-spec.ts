@@ -176,7 +176,7 @@ describe('A token', () => {
       }
       expect(await spentBy(token)).toBe(Money.parse(price).times(3).toString());
       expect((await buy(customer.token)).status).toBe(200);
-      await service.audit({ upstream: true });
+      await service.audit({ withProvider: true });
     });
 
     it('takes a repeated order for one', async () => {
@@ -195,7 +195,7 @@ describe('A token', () => {
       expect([refused.status, await spentBy(token)]).toEqual([400, '0.00']);
       expect((await buy(token)).status).toBe(200);
       expect(await spentBy(token)).toBe(price);
-      await service.audit({ upstream: true });
+      await service.audit({ withProvider: true });
     });
 
     it('has back what a short delivery did not bring', async () => {
@@ -205,7 +205,7 @@ describe('A token', () => {
       expect(await spentBy(token)).toBe(price);
       expect((await buy(token, {}, 2)).status).toBe(200);
       expect((await buy(token)).json()).toEqual(EXCEEDED);
-      await service.audit({ upstream: true });
+      await service.audit({ withProvider: true });
     });
   });
 });

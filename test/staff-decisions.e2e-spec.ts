@@ -50,7 +50,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await service.control.resetFaults();
-  await service.audit({ upstream: true });
+  await service.audit({ withProvider: true });
 });
 afterAll(() => service.close());
 

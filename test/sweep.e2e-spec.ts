@@ -162,7 +162,7 @@ describe('the full sweep', () => {
     it('says to the audit that it is known', async () => {
       await run();
       await run();
-      await service.audit({ upstream: true });
+      await service.audit({ withProvider: true });
     });
   });
 

@@ -170,8 +170,8 @@ export class Stage {
   }
 
   /** What is wrong with the books, and, unless it is left out, between them and what the provider lists. */
-  async audit({ upstream = true } = {}): Promise<string[]> {
-    const { checks } = await this.office.get(IntegrityService).run({ upstream });
+  async audit({ withProvider = true } = {}): Promise<string[]> {
+    const { checks } = await this.office.get(IntegrityService).run({ withProvider });
     return checks
       .filter(({ violations }) => violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);

@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { databaseTime } from '../database';
-import { type ListedProxy, ProxyProvider } from '../provider';
-import { INVARIANTS, PROVIDER_INVARIANTS } from './invariants';
+import { ProxyProvider } from '../provider';
+import { type Invariant, INVARIANTS, PROVIDER_INVARIANTS } from './invariants';
 
-export interface AuditCheck {
+export interface InvariantResult {
   readonly name: string;
-  /** How many rows break it. */
+  /** The number of rows that break it. */
   readonly violations: number;
   /** The first of them. */
   readonly rows: readonly unknown[];
@@ -15,12 +15,12 @@ export interface AuditCheck {
 
 export interface IntegrityReport {
   readonly ok: boolean;
-  readonly checks: readonly AuditCheck[];
+  readonly checks: readonly InvariantResult[];
 }
 
 const SHOWN_ROWS = 20;
 
-/** Holds the books against the invariants, all in one consistent snapshot. */
+/** Checks the invariants, all of them in one consistent snapshot of the database. */
 @Injectable()
 export class IntegrityService {
   constructor(
@@ -29,61 +29,65 @@ export class IntegrityService {
   ) {}
 
   /**
-   * @param options.upstream also against everything that the provider lists
-   * @throws ProviderError when the provider cannot be read to the end
+   * @param options.withProvider also checks the database against all that the provider lists
+   * @throws ProviderError when the provider's listing could not be read completely
    */
-  async run({ upstream = false } = {}): Promise<IntegrityReport> {
+  async run({ withProvider = false } = {}): Promise<IntegrityReport> {
     const session = this.dataSource.createQueryRunner();
     try {
-      // A large history takes its time, and nobody waits for these reads.
+      // A long history takes long to check, and no request waits for it.
       await session.query(
         `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET work_mem = '64MB'`,
       );
-      const listedAt = upstream ? await this.listProvider(session) : undefined;
+      const listedAt = withProvider ? await this.storeListing(session) : undefined;
       await session.startTransaction('REPEATABLE READ');
       await session.query('SET TRANSACTION READ ONLY');
-      const checks: AuditCheck[] = [];
+      const checks: InvariantResult[] = [];
       for (const invariant of INVARIANTS) checks.push(await check(session, invariant));
       if (listedAt) {
         for (const invariant of PROVIDER_INVARIANTS) checks.push(await check(session, invariant, [listedAt]));
       }
       await session.commitTransaction();
-      return { ok: checks.every((one) => one.violations === 0), checks };
+      return { ok: checks.every(({ violations }) => violations === 0), checks };
     } finally {
       await session.query('RESET ALL; DROP TABLE IF EXISTS provider_listing').catch(() => undefined);
       await session.release();
     }
   }
 
-  /** Reads everything the provider lists into a table of this session. Gives the database's time before the first page. */
-  private async listProvider(session: QueryRunner): Promise<Date> {
+  /**
+   * Reads all that the provider lists into a temporary table.
+   *
+   * @returns the database's time before the first page was read
+   */
+  private async storeListing(session: QueryRunner): Promise<Date> {
     await session.query(
-      'CREATE TEMPORARY TABLE provider_listing (provider_proxy_id text PRIMARY KEY, tag text, date_end timestamptz)',
+      `CREATE TEMPORARY TABLE provider_listing
+         (provider_proxy_id text PRIMARY KEY, tag text, date_end timestamptz)`,
     );
     const listedAt = await databaseTime(this.dataSource);
-    for await (const page of this.provider.allProxies()) await store(session, page);
+    for await (const page of this.provider.allProxies()) {
+      await session.query(
+        `INSERT INTO provider_listing
+         SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) ON CONFLICT DO NOTHING`,
+        [page.map(({ id }) => id), page.map(({ tag }) => tag), page.map(({ dateEnd }) => dateEnd)],
+      );
+    }
     await session.query('ANALYZE provider_listing');
     return listedAt;
   }
 }
 
-async function store(session: QueryRunner, page: readonly ListedProxy[]): Promise<void> {
-  await session.query(
-    `INSERT INTO provider_listing SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) ON CONFLICT DO NOTHING`,
-    [page.map(({ id }) => id), page.map(({ tag }) => tag), page.map(({ dateEnd }) => dateEnd)],
-  );
-}
-
 async function check(
   session: QueryRunner,
-  { name, violations }: { readonly name: string; readonly violations: string },
-  parameters: readonly unknown[] = [],
-): Promise<AuditCheck> {
+  { name, violations }: Invariant,
+  parameters: unknown[] = [],
+): Promise<InvariantResult> {
   const [found] = (await session.query(
     `WITH violations AS (${violations})
      SELECT (SELECT count(*) FROM violations) AS violations,
             (SELECT json_agg(shown) FROM (SELECT * FROM violations LIMIT ${SHOWN_ROWS}) AS shown) AS rows`,
-    [...parameters],
+    parameters,
   )) as [{ violations: number; rows: unknown[] | null }];
   return { name, violations: found.violations, rows: found.rows ?? [] };
 }

@@ -1,65 +1,80 @@
-/**
- * What must always hold of the money, each as a query for the rows that break it. Told from the database alone.
- * The names are the ones that `audit` prints.
- */
-export const INVARIANTS = [
+export interface Invariant {
+  /** What `audit` prints. */
+  readonly name: string;
+  /** A query for the rows that break it. */
+  readonly violations: string;
+}
+
+/** What must always hold of users, money, orders and proxies, told from the database alone. */
+export const INVARIANTS: readonly Invariant[] = [
   {
+    // An account is the sum of its ledger entries.
     name: 'balances-equal-sums-of-entries',
     violations: `
-      SELECT a.user_id, a.available, a.held, a.spent, a.seq, s.available AS entries_available, s.held AS entries_held,
-             s.spent AS entries_spent, s.last_seq
+      SELECT a.user_id, a.available, a.held, a.spent, a.seq, s.available AS entries_available,
+             s.held AS entries_held, s.spent AS entries_spent, s.last_seq
         FROM accounts a
         LEFT JOIN (SELECT user_id, sum(available_delta) AS available, sum(held_delta) AS held,
-                          sum(CASE kind WHEN 'capture' THEN -held_delta WHEN 'refund' THEN -available_delta END) AS spent,
+                          sum(CASE kind WHEN 'capture' THEN -held_delta
+                                        WHEN 'refund' THEN -available_delta END) AS spent,
                           max(seq) AS last_seq
                      FROM ledger_entries GROUP BY user_id) s USING (user_id)
-       WHERE (a.available, a.held, a.spent, a.seq)
-             IS DISTINCT FROM (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.spent, 0), coalesce(s.last_seq, 0))`,
+       WHERE (a.available, a.held, a.spent, a.seq) IS DISTINCT FROM
+             (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.spent, 0), coalesce(s.last_seq, 0))`,
   },
   {
+    // The entries of a user are numbered from 1 without gaps, and each states the balance that it led to.
     name: 'entries-gapless-and-chained',
     violations: `
       SELECT user_id, seq, available_after, held_after
         FROM (SELECT e.*,
-                     row_number() OVER numbered AS place,
+                     row_number() OVER numbered AS expected_seq,
                      sum(available_delta) OVER numbered AS available_sum,
                      sum(held_delta) OVER numbered AS held_sum
                 FROM ledger_entries e WINDOW numbered AS (PARTITION BY user_id ORDER BY seq)) chain
-       WHERE seq <> place OR available_after <> available_sum OR held_after <> held_sum`,
+       WHERE seq <> expected_seq OR available_after <> available_sum OR held_after <> held_sum`,
   },
   {
     name: 'nothing-negative',
     violations: `
       SELECT user_id, available, held, NULL AS seq FROM accounts WHERE available < 0 OR held < 0
       UNION ALL
-      SELECT user_id, available_after, held_after, seq FROM ledger_entries WHERE available_after < 0 OR held_after < 0`,
+      SELECT user_id, available_after, held_after, seq FROM ledger_entries
+       WHERE available_after < 0 OR held_after < 0`,
   },
   {
     name: 'every-user-has-an-account',
-    violations: `SELECT id AS user_id FROM users WHERE NOT EXISTS (SELECT FROM accounts WHERE user_id = users.id)`,
+    violations: `
+      SELECT id AS user_id FROM users WHERE NOT EXISTS (SELECT FROM accounts WHERE user_id = users.id)`,
   },
   {
+    // The money held on an account is what its open orders hold.
     name: 'held-equals-open-orders',
     violations: `
       SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders
         FROM accounts a
         LEFT JOIN (SELECT user_id, sum(held) AS held FROM orders
-                    WHERE state IN ('reserved', 'submitting', 'confirming', 'review') GROUP BY user_id) o USING (user_id)
+                    WHERE state IN ('reserved', 'submitting', 'confirming', 'review')
+                    GROUP BY user_id) o USING (user_id)
        WHERE a.held <> coalesce(o.held, 0)`,
   },
   {
+    // The amounts on an order are the sums of its ledger entries.
     name: 'orders-agree-with-entries',
     violations: `
-      SELECT o.id AS order_id, o.state, o.held, o.captured, o.released, e.held AS entry_held, e.captured AS entry_captured,
-             e.released AS entry_released, o.refunded, e.refunded AS entry_refunded
+      SELECT o.id AS order_id, o.state, o.held, o.captured, o.released, e.held AS entry_held,
+             e.captured AS entry_captured, e.released AS entry_released, o.refunded,
+             e.refunded AS entry_refunded
         FROM orders o
         LEFT JOIN (SELECT order_id,
                           coalesce(sum(held_delta) FILTER (WHERE kind = 'hold'), 0) AS held,
                           coalesce(-sum(held_delta) FILTER (WHERE kind = 'capture'), 0) AS captured,
                           coalesce(sum(available_delta) FILTER (WHERE kind = 'release'), 0) AS released,
                           coalesce(sum(available_delta) FILTER (WHERE kind = 'refund'), 0) AS refunded
-                     FROM ledger_entries WHERE order_id IS NOT NULL GROUP BY order_id) e ON e.order_id = o.id
-       WHERE (o.held, o.captured, o.released, o.refunded) IS DISTINCT FROM (e.held, e.captured, e.released, e.refunded)`,
+                     FROM ledger_entries WHERE order_id IS NOT NULL GROUP BY order_id) e
+          ON e.order_id = o.id
+       WHERE (o.held, o.captured, o.released, o.refunded) IS DISTINCT FROM
+             (e.held, e.captured, e.released, e.refunded)`,
   },
   {
     name: 'entries-belong-to-the-orders-user',
@@ -68,17 +83,22 @@ export const INVARIANTS = [
         FROM ledger_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
+    // A purchase has captured its unit price for each proxy that it delivered. Proxies that staff assigned
+    // later do not count.
     name: 'charged-equals-delivered',
     violations: `
-      SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured, coalesce(p.delivered, 0) AS delivered
+      SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,
+             coalesce(p.delivered, 0) AS delivered
         FROM orders o
-        LEFT JOIN (SELECT order_id, count(*) AS delivered FROM proxies WHERE assigned_action_id IS NULL GROUP BY order_id) p ON p.order_id = o.id
+        LEFT JOIN (SELECT order_id, count(*) AS delivered FROM proxies
+                    WHERE assigned_action_id IS NULL GROUP BY order_id) p ON p.order_id = o.id
        WHERE o.kind = 'purchase'
          AND (o.captured <> o.unit_price * coalesce(p.delivered, 0)
               OR (o.state = 'completed' AND p.delivered IS DISTINCT FROM o.count)
               OR (o.state NOT IN ('completed', 'partial') AND p.delivered IS NOT NULL))`,
   },
   {
+    // A proxy belongs to the user who bought it, and only that user prolongs it.
     name: 'proxies-belong-to-the-orders-user',
     violations: `
       SELECT p.id AS proxy_id, p.user_id, o.user_id AS orders_user, p.order_id
@@ -91,10 +111,12 @@ export const INVARIANTS = [
   {
     name: 'provider-proxies-have-one-owner',
     violations: `
-      SELECT provider, provider_proxy_id, count(*) AS owners FROM proxies GROUP BY 1, 2 HAVING count(*) > 1`,
+      SELECT provider, provider_proxy_id, count(*) AS owners
+        FROM proxies GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
-    name: 'one-order-a-key',
+    // An idempotency key has one order at most that was not refunded.
+    name: 'one-order-per-key',
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
        WHERE idempotency_key IS NOT NULL AND state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
@@ -102,7 +124,8 @@ export const INVARIANTS = [
   {
     name: 'histories-end-with-the-state',
     violations: `
-      SELECT id AS order_id, state, history FROM orders WHERE history->-1->>'state' IS DISTINCT FROM state`,
+      SELECT id AS order_id, state, history FROM orders
+       WHERE history->-1->>'state' IS DISTINCT FROM state`,
   },
   {
     name: 'no-more-refunded-than-captured',
@@ -110,82 +133,101 @@ export const INVARIANTS = [
       SELECT id AS order_id, captured, refunded FROM orders WHERE refunded < 0 OR refunded > captured`,
   },
   {
+    // What counts against the daily limit of a token is what its orders of that day hold or have captured.
     name: 'token-spending-equals-orders',
     violations: `
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
         FROM token_spending s
-        LEFT JOIN (SELECT token_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(held - released) AS taken
-                     FROM orders WHERE token_id IN (SELECT token_id FROM token_spending) GROUP BY 1, 2) o USING (token_id, day)
+        LEFT JOIN (SELECT token_id, (created_at AT TIME ZONE 'UTC')::date AS day,
+                          sum(held - released) AS taken
+                     FROM orders WHERE token_id IN (SELECT token_id FROM token_spending) GROUP BY 1, 2) o
+            USING (token_id, day)
        WHERE s.spent <> coalesce(o.taken, 0)`,
   },
   {
+    // The daily sums are those of the orders and refunds. The sums are written out a second time here, so
+    // that an error in the roll-up's own statement shows.
     name: 'sales-days-equal-orders',
     violations: `
       SELECT day::text, country, version, d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost,
-             s.purchases AS orders_purchases, s.prolongations AS orders_prolongations, s.proxies AS orders_proxies,
-             s.sales AS orders_sales, s.refunds AS orders_refunds, s.cost AS orders_cost
+             s.purchases AS orders_purchases, s.prolongations AS orders_prolongations,
+             s.proxies AS orders_proxies, s.sales AS orders_sales, s.refunds AS orders_refunds,
+             s.cost AS orders_cost
         FROM sales_days d
-        FULL JOIN (SELECT (at AT TIME ZONE 'UTC')::date AS day, country, version, sum(purchases) AS purchases,
-                          sum(prolongations) AS prolongations, sum(proxies) AS proxies, sum(sales) AS sales, sum(refunds) AS refunds,
+        FULL JOIN (SELECT (at AT TIME ZONE 'UTC')::date AS day, country, version,
+                          sum(purchases) AS purchases, sum(prolongations) AS prolongations,
+                          sum(proxies) AS proxies, sum(sales) AS sales, sum(refunds) AS refunds,
                           sum(cost) AS cost
                      FROM (SELECT closed_at AS at, country, version, (kind = 'purchase')::int AS purchases,
                                   (kind = 'prolongation')::int AS prolongations,
-                                  CASE kind WHEN 'purchase' THEN captured / unit_price ELSE 0 END AS proxies, captured AS sales,
-                                  0 AS refunds, coalesce(provider_charge, 0) AS cost
+                                  CASE kind WHEN 'purchase' THEN captured / unit_price ELSE 0 END AS proxies,
+                                  captured AS sales, 0 AS refunds, coalesce(provider_charge, 0) AS cost
                              FROM orders WHERE captured > 0
                            UNION ALL
                            SELECT e.created_at, o.country, o.version, 0, 0, 0, 0, e.available_delta, 0
-                             FROM ledger_entries e JOIN orders o ON o.id = e.order_id WHERE e.kind = 'refund') sold
+                             FROM ledger_entries e JOIN orders o ON o.id = e.order_id
+                            WHERE e.kind = 'refund') sold
                     WHERE at < (SELECT rolled_to::timestamp AT TIME ZONE 'UTC' FROM sales_rollup)
                     GROUP BY 1, 2, 3) s USING (day, country, version)
-       WHERE (d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost)
-             IS DISTINCT FROM (s.purchases, s.prolongations, s.proxies, s.sales, s.refunds, s.cost)`,
+       WHERE (d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost) IS DISTINCT FROM
+             (s.purchases, s.prolongations, s.proxies, s.sales, s.refunds, s.cost)`,
   },
   {
-    name: 'groups-are-of-one-kind',
+    // The orders that were sent in one call ask for the same thing; an order that waits is in no batch.
+    name: 'batches-are-of-one-kind',
     violations: `
       SELECT o.id AS order_id, o.group_id, o.state
         FROM orders o LEFT JOIN orders lead ON lead.id = o.group_id
        WHERE (o.group_id IS NULL AND o.state NOT IN ('reserved', 'refunded'))
           OR (o.group_id IS NOT NULL AND o.state = 'reserved')
-          OR (o.kind, o.version, o.period) IS DISTINCT FROM (coalesce(lead.kind, o.kind), coalesce(lead.version, o.version), coalesce(lead.period, o.period))
+          OR o.kind <> lead.kind OR o.version <> lead.version OR o.period <> lead.period
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
   },
   {
+    // A price rule that an order names applies to the order, and gave it its markup.
     name: 'orders-have-the-markup-of-their-rule',
     violations: `
       SELECT o.id AS order_id, o.markup_percent, o.price_rule_id
         FROM orders o LEFT JOIN price_rules r ON r.id = o.price_rule_id
        WHERE o.price_rule_id IS NOT NULL
-         AND (r.id IS NULL OR o.markup_percent <> r.markup_percent OR o.user_id <> r.user_id OR o.country <> r.country
-              OR o.version <> r.version OR o.period < r.min_period OR o.period > r.max_period)`,
+         AND (r.id IS NULL OR o.markup_percent <> r.markup_percent OR o.user_id <> r.user_id
+              OR o.country <> r.country OR o.version <> r.version
+              OR o.period < r.min_period OR o.period > r.max_period)`,
   },
   {
+    // Reconciliation settles an order within a day, or leaves it to staff for review.
     name: 'no-order-open-for-a-day',
     violations: `
       SELECT id AS order_id, state, created_at FROM orders
-       WHERE state IN ('reserved', 'submitting', 'confirming') AND created_at < now() - interval '24 hours 15 minutes'`,
+       WHERE state IN ('reserved', 'submitting', 'confirming')
+         AND created_at < now() - interval '24 hours 15 minutes'`,
   },
-] as const;
+];
 
 /**
- * What must hold between the books and the provider, over a listing of everything there in `provider_listing`, made before the snapshot
- * of the books was taken (`$1`). What an order may still account for, or was settled since, is left out.
+ * What must hold between the database and the provider. The table `provider_listing` has all that the
+ * provider lists; it was read from the moment `$1` on, before the snapshot of the database was taken. What an
+ * order that is open, or was closed since that moment, may account for is left out.
  */
-export const PROVIDER_INVARIANTS = [
+export const PROVIDER_INVARIANTS: readonly Invariant[] = [
   {
+    // What was bought under a tag of this installation was delivered to an order, or is a known orphan.
     name: 'provider-proxies-have-an-order-or-are-known-orphans',
     violations: `
       SELECT l.provider_proxy_id, l.tag
         FROM provider_listing l
        WHERE starts_with(l.tag, (SELECT format('prs.%s.', environment) FROM installation))
-         AND NOT EXISTS (SELECT FROM proxies p JOIN orders o ON o.id = p.order_id JOIN orders lead ON lead.id = o.group_id
-                          WHERE p.provider_proxy_id = l.provider_proxy_id AND coalesce(p.tag, lead.tag) = l.tag)
+         AND NOT EXISTS (SELECT FROM proxies p
+                           JOIN orders o ON o.id = p.order_id JOIN orders lead ON lead.id = o.group_id
+                          WHERE p.provider_proxy_id = l.provider_proxy_id
+                            AND coalesce(p.tag, lead.tag) = l.tag)
          AND NOT EXISTS (SELECT FROM orphans WHERE orphans.provider_proxy_id = l.provider_proxy_id)
-         AND NOT EXISTS (SELECT FROM orders o WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
+         AND NOT EXISTS (SELECT FROM orders o
+                          WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },
   {
-    name: 'rented-proxies-are-provider-or-known-missing',
+    // The provider still has what is rented out, unless it is known to have been withdrawn.
+    name: 'rented-proxies-are-at-the-provider-or-withdrawn',
     violations: `
       SELECT p.id AS proxy_id, p.provider_proxy_id, p.order_id
         FROM proxies p
@@ -193,11 +235,12 @@ export const PROVIDER_INVARIANTS = [
          AND NOT EXISTS (SELECT FROM provider_listing l WHERE l.provider_proxy_id = p.provider_proxy_id)`,
   },
   {
-    name: 'ends-agree-with-provider',
+    name: 'end-dates-agree-with-the-provider',
     violations: `
       SELECT p.id AS proxy_id, p.provider_proxy_id, p.date_end, l.date_end AS provider_date_end
         FROM proxies p JOIN provider_listing l USING (provider_proxy_id)
        WHERE p.date_end IS DISTINCT FROM l.date_end
-         AND NOT EXISTS (SELECT FROM orders o WHERE o.proxy_id = p.id AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
+         AND NOT EXISTS (SELECT FROM orders o
+                          WHERE o.proxy_id = p.id AND (o.closed_at IS NULL OR o.closed_at >= $1))`,
   },
-] as const;
+];

@@ -124,7 +124,7 @@ export class Replicas {
 
   /** Broken invariants of the books, and between them and the provider. */
   async findViolations(): Promise<string[]> {
-    const { checks } = await this.office.get(IntegrityService).run({ upstream: true });
+    const { checks } = await this.office.get(IntegrityService).run({ withProvider: true });
     return checks
       .filter((check) => check.violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);

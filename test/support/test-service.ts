@@ -32,7 +32,7 @@ export interface TestService {
   /** Waits until no order is open: what reconciliation brings about by itself. */
   untilSettled(): Promise<void>;
   /** Fails the test when an invariant of the books is broken, or one between them and the provider. */
-  audit(scope?: { upstream: boolean }): Promise<void>;
+  audit(scope?: { withProvider: boolean }): Promise<void>;
   close(): Promise<void>;
 }
 

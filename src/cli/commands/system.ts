@@ -56,7 +56,7 @@ export function addSystem(cli: Command): void {
     .action(({ upstream = false }: { upstream?: boolean }) =>
       answer(
         async (app) => {
-          const report = await app.get(IntegrityService).run({ upstream });
+          const report = await app.get(IntegrityService).run({ withProvider: upstream });
           if (!report.ok) {
             process.exitCode = 1;
             const broken = report.checks.filter((check) => check.violations > 0);

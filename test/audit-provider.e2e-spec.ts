@@ -8,7 +8,7 @@ describe('an audit against the provider', () => {
   let user: TestUser;
 
   beforeEach(async () => {
-    // Nothing is mended by a sweep meanwhile.
+    // No sweep must repair anything meanwhile.
     service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
     user = await service.createUser();
     await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
@@ -16,7 +16,7 @@ describe('an audit against the provider', () => {
   afterEach(() => service.close());
 
   async function broken(): Promise<Record<string, readonly unknown[]>> {
-    const { ok, checks } = await service.app.get(IntegrityService).run({ upstream: true });
+    const { ok, checks } = await service.app.get(IntegrityService).run({ withProvider: true });
     const found = checks.filter(({ violations }) => violations > 0);
     expect(ok).toBe(found.length === 0);
     return Object.fromEntries(found.map(({ name, rows }) => [name, rows]));
@@ -31,7 +31,7 @@ describe('an audit against the provider', () => {
     expect(await broken()).toEqual({});
   });
 
-  it('finds what is under our tags and of no order', async () => {
+  it('finds a proxy under one of our tags that no order accounts for', async () => {
     const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders');
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     await stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
@@ -40,19 +40,19 @@ describe('an audit against the provider', () => {
     });
   });
 
-  it('finds a rented proxy that is no longer there', async () => {
+  it('finds a rented proxy that the provider no longer has', async () => {
     const id = await providerId();
     await service.control.withdrawProxy(Number(id));
     expect(await broken()).toEqual({
-      'rented-proxies-are-provider-or-known-missing': [expect.objectContaining({ provider_proxy_id: id })],
+      'rented-proxies-are-at-the-provider-or-withdrawn': [expect.objectContaining({ provider_proxy_id: id })],
     });
   });
 
-  it('finds a proxy that ends at another time than we say', async () => {
+  it('finds a proxy whose end differs at the provider', async () => {
     const id = await providerId();
     await service.control.changeProxy(Number(id), { unixtimeEnd: Math.floor(Date.now() / 1000) + 86_400 });
     expect(await broken()).toEqual({
-      'ends-agree-with-provider': [expect.objectContaining({ provider_proxy_id: id })],
+      'end-dates-agree-with-the-provider': [expect.objectContaining({ provider_proxy_id: id })],
     });
   });
 
