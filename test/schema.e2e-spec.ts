@@ -1,4 +1,6 @@
-import { DataSource, MigrationExecutor } from 'typeorm';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { DataSource, type EntityManager, MigrationExecutor } from 'typeorm';
 import { dataSourceOptions, migrate, migrations } from '../src/database';
 import { entities } from '../src/globals.module';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
@@ -25,8 +27,10 @@ async function findObjects(dataSource: DataSource): Promise<string[]> {
       WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'migrations%'
      UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
         AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e')
-     UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname !~ 'migrations'
-        AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = ANY (ARRAY[pg_type.oid, pg_type.typelem]) AND deptype = 'e')
+     UNION ALL SELECT 'type ' || typname FROM pg_type
+      WHERE typnamespace = 'public'::regnamespace AND typname !~ 'migrations'
+        AND NOT EXISTS (
+          SELECT FROM pg_depend WHERE objid = ANY (ARRAY[pg_type.oid, pg_type.typelem]) AND deptype = 'e')
      ORDER BY 1`,
   );
   return rows.map(({ name }) => name);
@@ -81,6 +85,76 @@ describe('The migrations', () => {
     expect(await findObjects(dataSource)).toEqual([]);
     expect(await migrate(database.url)).toEqual(MIGRATION_NAMES);
     consoleLog.mockRestore();
+  });
+});
+
+describe('The files of src/database/functions', () => {
+  const FOLDER = join(__dirname, '../src/database/functions');
+  const files = readdirSync(FOLDER);
+
+  let database: TestDatabase;
+  let dataSource: DataSource;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataSource = await connect(database);
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  /** Every function and trigger of the service by its name, without comments and layout. */
+  async function findDefinitions(manager: EntityManager): Promise<Record<string, string>> {
+    const rows = await manager.query<{ name: string; definition: string }[]>(
+      `SELECT proname || '()' AS name, pg_get_functiondef(pg_proc.oid) AS definition FROM pg_proc
+        WHERE pronamespace = 'public'::regnamespace
+          AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e')
+       UNION ALL
+       SELECT tgrelid::regclass || '.' || tgname, pg_get_triggerdef(oid) FROM pg_trigger
+        WHERE NOT tgisinternal
+       ORDER BY 1`,
+    );
+    return Object.fromEntries(
+      rows.map(({ name, definition }) => [
+        name,
+        definition.replace(/--.*$/gm, '').replace(/\s+/g, ' ').trim(),
+      ]),
+    );
+  }
+
+  /** What the files alone define; the database stays as it was. */
+  async function defineByFiles(): Promise<{ migrated: object; written: object; namesByFile: object }> {
+    const runner = dataSource.createQueryRunner();
+    await runner.startTransaction();
+    try {
+      const migrated = await findDefinitions(runner.manager);
+      for (const name of Object.keys(migrated).filter((key) => key.endsWith('()'))) {
+        await runner.query(`DROP FUNCTION ${name.slice(0, -'()'.length)} CASCADE`);
+      }
+      const namesByFile: Record<string, string[]> = {};
+      let written = await findDefinitions(runner.manager);
+      for (const file of files) {
+        const before = Object.keys(written);
+        await runner.query(readFileSync(join(FOLDER, file), 'utf8'));
+        written = await findDefinitions(runner.manager);
+        namesByFile[file] = Object.keys(written).filter(
+          (name) => !before.includes(name) && name.endsWith('()'),
+        );
+      }
+      return { migrated, written, namesByFile };
+    } finally {
+      await runner.rollbackTransaction();
+      await runner.release();
+    }
+  }
+
+  it('define the functions and triggers that the migrations leave, one function in each', async () => {
+    const { migrated, written, namesByFile } = await defineByFiles();
+    expect(written).toEqual(migrated);
+    expect(namesByFile).toEqual(
+      Object.fromEntries(files.map((file) => [file, [`${basename(file, '.sql')}()`]])),
+    );
   });
 });
 
@@ -142,10 +216,10 @@ describe('The database', () => {
     actionId,
   }: { orderId?: number; actionId?: number } = {}): Promise<number> {
     const [row] = await dataSource.query<{ id: number }[]>(
-      `INSERT INTO proxies (user_id, order_id, assigned_action_id, tag, provider, provider_proxy_id, host, port, login, password,
-                            proxy_type, country, version)
-       VALUES ($1, $2, $3::bigint, CASE WHEN $3 IS NOT NULL THEN 'tag' END, 'test', gen_random_uuid(), 'host', '1', 'login', 'password',
-               'http', 'ru', '6') RETURNING id`,
+      `INSERT INTO proxies (user_id, order_id, assigned_action_id, tag, provider, provider_proxy_id,
+                            host, port, login, password, proxy_type, country, version)
+       VALUES ($1, $2, $3::bigint, CASE WHEN $3 IS NOT NULL THEN 'tag' END, 'test', gen_random_uuid(),
+               'host', '1', 'login', 'password', 'http', 'ru', '6') RETURNING id`,
       [userId, orderId ?? (await insertOrder()), actionId ?? null],
     );
     return row?.id ?? 0;
@@ -198,7 +272,8 @@ describe('The database', () => {
 
     it('has the last word on numbers and balances, whatever an entry says of them', async () => {
       await dataSource.query(
-        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, seq, available_after, held_after)
+        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, seq, available_after,
+                                     held_after)
          VALUES ($1, 'topup', 5, 0, 77, 1000000, 1000000)`,
         [userId],
       );
@@ -353,8 +428,10 @@ describe('The database', () => {
   it('has one owner to a proxy of the provider', async () => {
     const id = await insertProxy();
     const copy = dataSource.query(
-      `INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version)
-       SELECT user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version
+      `INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+                            proxy_type, country, version)
+       SELECT user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+              proxy_type, country, version
          FROM proxies WHERE id = $1`,
       [id],
     );
@@ -379,8 +456,10 @@ describe('The database', () => {
 
   it('makes every commit durable and bounds every statement, lock and idle transaction', async () => {
     const [settings] = await dataSource.query(
-      `SELECT current_setting('synchronous_commit') AS commit, current_setting('statement_timeout') AS statement,
-              current_setting('lock_timeout') AS lock, current_setting('idle_in_transaction_session_timeout') AS idle`,
+      `SELECT current_setting('synchronous_commit') AS commit,
+              current_setting('statement_timeout') AS statement,
+              current_setting('lock_timeout') AS lock,
+              current_setting('idle_in_transaction_session_timeout') AS idle`,
     );
     expect(settings).toEqual({ commit: 'on', statement: '30s', lock: '10s', idle: '30s' });
   });

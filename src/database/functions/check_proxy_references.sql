@@ -1,0 +1,32 @@
+-- Refuses proxies that refer to nothing: to an order that is missing or another user's, or to an action of
+-- staff that is missing. It stands in for two foreign keys, which are checked row by row and took a third of
+-- the time of storing a purchase; this check runs once per statement. Neither target can be deleted: ledger
+-- entries hold orders, and the audit log is append-only.
+--
+-- The loops look up one row at a time, so that no plan ever reads a table from end to end.
+CREATE OR REPLACE FUNCTION check_proxy_references() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  named record;
+BEGIN
+  FOR named IN SELECT DISTINCT order_id, user_id FROM arrived ORDER BY order_id LOOP
+    PERFORM FROM orders WHERE id = named.order_id AND user_id = named.user_id FOR KEY SHARE;
+    IF NOT FOUND THEN
+      RAISE foreign_key_violation
+        USING MESSAGE = 'a proxy of an order that does not exist or is not of its user',
+              CONSTRAINT = 'proxies_order_id_fkey';
+    END IF;
+  END LOOP;
+  FOR named IN SELECT DISTINCT assigned_action_id FROM arrived WHERE assigned_action_id IS NOT NULL LOOP
+    PERFORM FROM staff_actions WHERE id = named.assigned_action_id;
+    IF NOT FOUND THEN
+      RAISE foreign_key_violation
+        USING MESSAGE = 'a proxy that was assigned by nothing that staff did',
+              CONSTRAINT = 'proxies_assigned_action_id_fkey';
+    END IF;
+  END LOOP;
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER proxies_check_references AFTER INSERT ON proxies
+  REFERENCING NEW TABLE AS arrived
+  FOR EACH STATEMENT EXECUTE FUNCTION check_proxy_references();

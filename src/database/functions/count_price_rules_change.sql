@@ -1,0 +1,11 @@
+-- Counts the changes of price rules, so that every replica sees with one cheap read whether its copy of the
+-- rules is the present one. The counter's row lock numbers the changes in the order of their commits: a
+-- replica that has read a number has read every change before it.
+CREATE OR REPLACE FUNCTION count_price_rules_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE installation SET price_rules_version = price_rules_version + 1;
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER price_rules_count_change AFTER INSERT OR UPDATE ON price_rules
+  FOR EACH STATEMENT EXECUTE FUNCTION count_price_rules_change();

@@ -1,0 +1,47 @@
+-- Counts the changes of what a user sees of their proxies in `users.proxies_revision`. While that number is
+-- the same, lists made earlier and their entity tags stay valid. It also stands in for the foreign key to
+-- `users`, which would be checked once per row instead of once per statement.
+--
+-- Columns that the user does not see, such as the `active` flag for staff, do not count. The rows of users
+-- are locked in the order of their ids, so that two statements never deadlock.
+CREATE OR REPLACE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  concerned bigint[];
+  changed bigint;
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    SELECT array_agg(DISTINCT user_id) INTO concerned FROM (
+      (SELECT id, user_id, host, port, login, password, proxy_type, country, version, date_start, date_end,
+              withdrawn_at, descr FROM is_now
+       EXCEPT
+       SELECT id, user_id, host, port, login, password, proxy_type, country, version, date_start, date_end,
+              withdrawn_at, descr FROM was)
+      UNION ALL
+      (SELECT id, user_id, host, port, login, password, proxy_type, country, version, date_start, date_end,
+              withdrawn_at, descr FROM was
+       EXCEPT
+       SELECT id, user_id, host, port, login, password, proxy_type, country, version, date_start, date_end,
+              withdrawn_at, descr FROM is_now)
+    ) AS changed;
+  ELSE
+    SELECT array_agg(DISTINCT user_id) INTO concerned FROM is_now;
+  END IF;
+  UPDATE users SET proxies_revision = proxies_revision + 1
+   WHERE id IN (SELECT id FROM users WHERE id = ANY (concerned) ORDER BY id FOR NO KEY UPDATE);
+  GET DIAGNOSTICS changed = ROW_COUNT;
+  IF changed <> coalesce(cardinality(concerned), 0) THEN
+    RAISE foreign_key_violation
+      USING MESSAGE = 'a proxy of a user who does not exist', CONSTRAINT = 'proxies_user_id_fkey';
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER proxies_count_arrivals AFTER INSERT ON proxies
+  REFERENCING NEW TABLE AS is_now
+  FOR EACH STATEMENT EXECUTE FUNCTION count_proxies_change();
+CREATE OR REPLACE TRIGGER proxies_count_departures AFTER DELETE ON proxies
+  REFERENCING OLD TABLE AS is_now
+  FOR EACH STATEMENT EXECUTE FUNCTION count_proxies_change();
+CREATE OR REPLACE TRIGGER proxies_count_changes AFTER UPDATE ON proxies
+  REFERENCING OLD TABLE AS was NEW TABLE AS is_now
+  FOR EACH STATEMENT EXECUTE FUNCTION count_proxies_change();

@@ -1,0 +1,19 @@
+-- Writes the history of an order: each state with the moment it began. No statement can forget or forge it,
+-- because the column is refused to everyone but this trigger.
+CREATE OR REPLACE FUNCTION note_order_state() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    NEW.history := '[]';
+  ELSIF NEW.history <> OLD.history THEN
+    RAISE EXCEPTION 'the history of an order is written by its trigger';
+  END IF;
+  NEW.history := NEW.history || jsonb_build_object('state', NEW.state,
+    'at', to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'));
+  RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER orders_note_first_state BEFORE INSERT ON orders
+  FOR EACH ROW EXECUTE FUNCTION note_order_state();
+CREATE OR REPLACE TRIGGER orders_note_state BEFORE UPDATE ON orders
+  FOR EACH ROW WHEN (NEW.state <> OLD.state OR NEW.history <> OLD.history)
+  EXECUTE FUNCTION note_order_state();

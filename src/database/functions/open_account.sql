@@ -1,0 +1,9 @@
+-- Gives every new user an empty account, so that no code that posts to the ledger has to ask for one first.
+CREATE OR REPLACE FUNCTION open_account() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO accounts (user_id) VALUES (NEW.id);
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER users_open_account AFTER INSERT ON users
+  FOR EACH ROW EXECUTE FUNCTION open_account();

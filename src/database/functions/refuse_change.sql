@@ -1,0 +1,47 @@
+-- Refuses a statement that would rewrite what must stay as it is. The reason is the argument of the trigger.
+CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% of % is not allowed: %', TG_OP, TG_TABLE_NAME, TG_ARGV[0];
+END $$;
+
+-- An entry of the ledger is corrected by another entry, never edited.
+CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
+
+-- Only apply_ledger_entry() may change a balance: its statement runs inside a trigger, at depth 1, while any
+-- other statement comes at depth 0.
+CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
+  FOR EACH ROW WHEN (pg_trigger_depth() = 0)
+  EXECUTE FUNCTION refuse_change('a balance changes through ledger_entries only');
+CREATE OR REPLACE TRIGGER accounts_start_empty BEFORE INSERT ON accounts
+  FOR EACH ROW WHEN (NEW.available <> 0 OR NEW.held <> 0 OR NEW.seq <> 0)
+  EXECUTE FUNCTION refuse_change('an account starts empty');
+CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('an account stays with its ledger');
+
+-- The audit log cannot be rewritten by the people it records.
+CREATE OR REPLACE TRIGGER staff_actions_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON staff_actions
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
+
+-- A price rule changes once, when its end is set, and never for a moment that has passed: customers have
+-- been quoted by it, and orders name it.
+CREATE OR REPLACE TRIGGER price_rules_end_once BEFORE UPDATE ON price_rules
+  FOR EACH ROW WHEN (
+    OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.valid_to <= now()
+    OR NEW.valid_to IS NULL OR NEW.valid_to < now() OR NEW.valid_to > OLD.valid_to
+    OR (NEW.id, NEW.user_id, NEW.country, NEW.version, NEW.min_period, NEW.max_period, NEW.markup_percent,
+        NEW.valid_from, NEW.created_at, NEW.created_by, NEW.reason)
+       IS DISTINCT FROM
+       (OLD.id, OLD.user_id, OLD.country, OLD.version, OLD.min_period, OLD.max_period, OLD.markup_percent,
+        OLD.valid_from, OLD.created_at, OLD.created_by, OLD.reason))
+  EXECUTE FUNCTION refuse_change('a price rule is ended once, and else stays as it is');
+CREATE OR REPLACE TRIGGER price_rules_stay BEFORE DELETE OR TRUNCATE ON price_rules
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('orders keep the rule they were priced with');
+CREATE OR REPLACE TRIGGER default_markups_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON default_markups
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');
+
+-- check_proxy_references() checks what a proxy refers to when the proxy arrives. These columns never change
+-- afterwards, so nothing has to check them again.
+CREATE OR REPLACE TRIGGER proxies_keep_references
+  BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
+  FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
