@@ -14,7 +14,7 @@ import { seedDatabase, type SeedOptions } from './support/seeding';
  */
 
 const MEGABYTE = 1024 * 1024;
-const NO_PROVIDER = { upstream: false };
+const NO_PROVIDER = { provider: false };
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
@@ -63,17 +63,14 @@ function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOpt
 async function main(): Promise<void> {
   const { databaseUrl, seeding } = readOptions();
   const environment = readEnvironment(undefined, NO_PROVIDER);
-  const resources = await acquireResources(
-    { ...environment, databaseUrl: databaseUrl ?? environment.databaseUrl },
-    NO_PROVIDER,
-    progress,
-  );
+  const database = { ...environment.database, ...(databaseUrl !== undefined && { url: databaseUrl }) };
+  const resources = await acquireResources({ ...environment, database }, NO_PROVIDER, progress);
   try {
-    await migrate(resources.config.databaseUrl);
+    await migrate(resources.config.database.url);
     const startedAtMs = performance.now();
     const { rows, databaseBytes, sample } = await seedDatabase({
       ...seeding,
-      databaseUrl: resources.config.databaseUrl,
+      databaseUrl: resources.config.database.url,
       onProgress: showProgress(process.stderr),
     });
     const result = {

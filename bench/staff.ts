@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { createApplication } from '../src/application';
 import { ALL_STAFF_SCOPES, TokensService } from '../src/auth';
 import { failureLine } from '../src/common/failure-line';
-import { readEnvironment } from '../src/config';
+import { readEnvironment, resolveConfig } from '../src/config';
 import { migrate, queryRows } from '../src/database';
 import { UsersService } from '../src/users';
 import { markdownTable, milliseconds } from './support/markdown';
@@ -135,11 +135,8 @@ async function main(): Promise<void> {
   await migrate(databaseUrl);
   if (values.fill) await fillForStaff(databaseUrl, LOG_LINES, BUSY_ORDERS);
   const environment = readEnvironment({ ...QUIET, DATABASE_URL: databaseUrl });
-  const app = await createApplication({
-    ...environment,
-    databaseUrl,
-    upstream: { apiKey: QUIET.PX6_API_KEY, baseUrl: QUIET.PX6_BASE_URL },
-  });
+  const provider = { apiKey: QUIET.PX6_API_KEY, baseUrl: QUIET.PX6_BASE_URL };
+  const app = await createApplication(resolveConfig(environment, databaseUrl, provider));
   try {
     await app.listen(0, '127.0.0.1');
     const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}/staff`;

@@ -39,11 +39,11 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
     {
       bodyParser: false,
       abortOnError: false,
-      logger: new AppLogger({ level: config.logLevel, format: config.logFormat }),
+      logger: new AppLogger(config.log),
     },
   );
   // Whose X-Forwarded-For says who asks. Nobody's, unless the environment says so.
-  app.set('trust proxy', config.trustedProxies);
+  app.set('trust proxy', config.server.trustedProxies);
   configureHttp(app, isDatabaseUnavailable);
   serveDescription(app, CUSTOMERS, '');
   serveDescription(app, STAFF, 'staff/');

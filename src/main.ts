@@ -35,22 +35,22 @@ async function close(app: NestExpressApplication, graceMs: number): Promise<void
 async function main(): Promise<void> {
   const stopping = stopWish();
   const environment = readEnvironment();
-  const resources = await acquireResources(environment, { upstream: true }, tell);
+  const resources = await acquireResources(environment, { provider: true }, tell);
   try {
-    if (environment.migrateOnStart) await migrate(resources.config.databaseUrl);
+    if (environment.database.migrateOnStart) await migrate(resources.config.database.url);
     const app = await createApplication(resources.config);
     try {
-      await app.listen(environment.port, environment.host);
+      await app.listen(environment.server.port, environment.server.host);
       const { address, port, family } = app.getHttpServer().address() as AddressInfo;
       const baseUrl = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
-      if (environment.databaseUrl === undefined) {
-        tell(tour(baseUrl, await provideDemo(app, environment.dataDir)));
+      if (environment.database.url === undefined) {
+        tell(tour(baseUrl, await provideDemo(app, environment.local.dataDir)));
       } else {
         tell(`Listening on ${baseUrl}`);
       }
       await stopping;
     } finally {
-      await close(app, 2 * environment.purchaseWaitMs + environment.providerTimeoutMs);
+      await close(app, 2 * environment.purchases.waitMs + environment.provider.timeoutMs);
     }
   } finally {
     await resources.release();

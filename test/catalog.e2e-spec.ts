@@ -1,4 +1,3 @@
-import type { AppConfig } from '../src/config';
 import { type FaultOrder, WireClient } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
 import { startReplica } from './support/replica';
@@ -147,8 +146,7 @@ describe('GET /price', () => {
     ['0.0001', '5.52', '16.56'],
     ['250', '19.29', '57.87'],
   ])('adds a MARKUP_PERCENT of %s', async (markupPercent, single, final) => {
-    const changes: Partial<AppConfig> = { markupPercent };
-    const replica = await startReplica(service, changes);
+    const replica = await startReplica(service, { pricing: { markupPercent } });
     try {
       const api = createApiClient(replica.baseUrl, user.token);
       const { data } = await api.GET('/price', { params: { query: { count: 3, period: 7 } } });

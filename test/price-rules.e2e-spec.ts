@@ -197,7 +197,7 @@ describe('The history of the rules', () => {
 
   it('has the default too, which replicas note when they start with another one', async () => {
     const before = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 });
-    const replica = await startReplica(service, { markupPercent: '35' });
+    const replica = await startReplica(service, { pricing: { markupPercent: '35' } });
     const after = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 });
     expect([before.percent, after.percent]).toEqual(['20.0000', '35.0000']);
     await replica.close();

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DataSource } from 'typeorm';
-import { readEnvironment } from '../src/config';
+import { readEnvironment, resolveConfig } from '../src/config';
 import { DatabaseModule } from '../src/database';
 import { GlobalsModule } from '../src/globals.module';
 import { type CallPriority, ProviderModule, ProxyProvider } from '../src/provider';
@@ -30,7 +30,7 @@ describe('one rate for three replicas', () => {
       PROVIDER: 'sandbox',
       DB_POOL_SIZE: '4',
     });
-    const config = { ...environment, databaseUrl: database.url, upstream: sandbox };
+    const config = resolveConfig(environment, database.url, sandbox);
     replicas = await Promise.all(
       Array.from({ length: 3 }, async () => {
         const imports = [GlobalsModule.with(config), DatabaseModule.with([]), ProviderModule];

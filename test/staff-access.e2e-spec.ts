@@ -86,7 +86,9 @@ describe('A token', () => {
     let token: string;
 
     beforeAll(async () => {
-      balanced = await startReplica(service, { trustedProxies: ['127.0.0.0/8', '10.9.0.0/16'] });
+      balanced = await startReplica(service, {
+        server: { trustedProxies: ['127.0.0.0/8', '10.9.0.0/16'] },
+      });
       token = await issue({ allowedIps: [NETWORK], scopes: [...ALL_SCOPES, ...ALL_STAFF_SCOPES] });
     });
     afterAll(() => balanced.close());
@@ -127,7 +129,7 @@ describe('A token', () => {
     });
 
     it('is held to the address of the connection where its peer is not trusted', async () => {
-      const elsewhere = await startReplica(service, { trustedProxies: ['10.9.0.0/16'] });
+      const elsewhere = await startReplica(service, { server: { trustedProxies: ['10.9.0.0/16'] } });
       try {
         for (const { baseUrl } of [service, elsewhere]) {
           const headers = { 'x-forwarded-for': '203.0.113.7' };

@@ -10,7 +10,7 @@ describe('When the database goes away at COMMIT', () => {
 
   beforeAll(async () => {
     service = await startTestService();
-    relay = await startDatabaseRelay(service.app.get(AppConfig).databaseUrl);
+    relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
   });
   afterAll(async () => {
     await relay.close();
@@ -18,7 +18,7 @@ describe('When the database goes away at COMMIT', () => {
   });
 
   it('is 503, and repeating with the key does it once', async () => {
-    const replica = await startReplica(service, { databaseUrl: relay.url });
+    const replica = await startReplica(service, { database: { url: relay.url } });
     try {
       const clerk = await createStaff(service);
       const customer = await service.createUser({ balance: '0.00' });

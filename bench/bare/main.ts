@@ -62,10 +62,10 @@ interface ProxyRow {
 
 type Handler = (url: URL, caller: Caller) => Promise<unknown>;
 
-const environment = readEnvironment(undefined, { upstream: false });
+const environment = readEnvironment(undefined, { provider: false });
 const pool = new Pool({
-  connectionString: environment.databaseUrl,
-  max: environment.databasePoolSize,
+  connectionString: environment.database.url,
+  max: environment.database.poolSize,
   application_name: 'proxy-rental bare bench',
 });
 
@@ -126,7 +126,7 @@ async function quote({ searchParams }: URL): Promise<object> {
   const count = Number(searchParams.get('count'));
   const prices = (await readCatalog('prices')) as Record<string, Record<string, string>>;
   const total = multiplyDecimal(prices[version]?.[period] ?? '0', count);
-  const unit = unitPriceWithMarkup(total, count, environment.markupPercent);
+  const unit = unitPriceWithMarkup(total, count, environment.pricing.markupPercent);
   return {
     price_final: unit.times(count).toString(),
     price_single: unit.toString(),
@@ -200,9 +200,9 @@ const server = createServer((request, response) => {
   answer(request, response).catch((error: unknown) => send(response, 500, { detail: String(error) }));
 });
 server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
-server.listen(environment.port, environment.host, () => {
+server.listen(environment.server.port, environment.server.host, () => {
   const { port } = server.address() as AddressInfo;
-  process.stdout.write(`Listening on http://${environment.host}:${port}\n`);
+  process.stdout.write(`Listening on http://${environment.server.host}:${port}\n`);
 });
 process.once('SIGTERM', () => {
   server.close();

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createApplication } from '../../src/application';
-import { readEnvironment } from '../../src/config';
+import { readEnvironment, resolveConfig } from '../../src/config';
 import type { StageEnvironment } from '../support/stage';
 import type { SentStatement } from '../support/statement-plans';
 
@@ -41,11 +41,11 @@ export async function withRecordedService<Result>(
     return Reflect.apply(original, this, parameters);
   });
   try {
-    const app = await createApplication({
-      ...readEnvironment(environment),
-      databaseUrl: environment.DATABASE_URL,
-      upstream: { apiKey: environment.PX6_API_KEY, baseUrl: environment.PX6_BASE_URL },
+    const config = resolveConfig(readEnvironment(environment), environment.DATABASE_URL, {
+      apiKey: environment.PX6_API_KEY,
+      baseUrl: environment.PX6_BASE_URL,
     });
+    const app = await createApplication(config);
     try {
       await app.listen(0, '127.0.0.1');
       await pause(IDLE_MS);

@@ -10,7 +10,7 @@ import { DataSource } from 'typeorm';
 import { AdministrationModule } from '../../src/administration.module';
 import { ALL_SCOPES, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
-import { readEnvironment } from '../../src/config';
+import { readEnvironment, resolveConfig } from '../../src/config';
 import { migrate } from '../../src/database';
 import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
@@ -194,14 +194,11 @@ export class Stage {
 }
 
 function openOffice(environment: StageEnvironment): Promise<INestApplicationContext> {
-  return NestFactory.createApplicationContext(
-    AdministrationModule.with({
-      ...readEnvironment(environment),
-      databaseUrl: environment.DATABASE_URL,
-      upstream: { baseUrl: environment.PX6_BASE_URL, apiKey: environment.PX6_API_KEY },
-    }),
-    { logger: false },
-  );
+  const config = resolveConfig(readEnvironment(environment), environment.DATABASE_URL, {
+    baseUrl: environment.PX6_BASE_URL,
+    apiKey: environment.PX6_API_KEY,
+  });
+  return NestFactory.createApplicationContext(AdministrationModule.with(config), { logger: false });
 }
 
 async function readAddress(

@@ -14,7 +14,7 @@ export const complain = (line: string): void => void process.stderr.write(`${lin
 /** Where the database lies and the like is told by the service's start; here the standard error is for refusals. */
 const ignoreNotes = (): void => undefined;
 
-const NO_PROVIDER = { upstream: false };
+const NO_PROVIDER = { provider: false };
 
 /** With the database of the environment and, when asked for, its provider. */
 export async function withResources(
@@ -35,7 +35,7 @@ export const withServices = (
   needs = NO_PROVIDER,
 ): Promise<void> =>
   withResources(async (config) => {
-    if (config.migrateOnStart) await migrate(config.databaseUrl);
+    if (config.database.migrateOnStart) await migrate(config.database.url);
     const app = await NestFactory.createApplicationContext(AdministrationModule.with(config), {
       logger: false,
       abortOnError: false,

@@ -1,5 +1,6 @@
 import { type Environment, EnvironmentError, readEnvironment } from './environment';
 
+type Changes = { readonly [Group in keyof Environment]?: Partial<Environment[Group]> };
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** What is wrong with the variables; none when they are accepted. */
@@ -19,83 +20,81 @@ const DATABASE = 'postgres://user:hunter2@db.internal:5432/proxies';
 describe('The environment', () => {
   it('may be empty, and is then what a fresh checkout runs with', () => {
     expect(readEnvironment({ LOG_FORMAT: 'json' })).toEqual({
-      host: '127.0.0.1',
-      port: 3000,
-      trustedProxies: [],
-      databaseUrl: undefined,
-      databasePoolSize: 16,
-      databasePoolWaitMs: 5000,
-      dataDir: '.data',
-      migrateOnStart: true,
-      provider: { kind: 'sandbox' },
-      providerTimeoutMs: 30_000,
-      providerRatePerSecond: 3,
-      purchaseWaitMs: 20_000,
-      ordersPerCall: 100,
-      breakerFailures: 5,
-      breakerProbeMs: 5000,
-      providerLowBalance: '1000.00',
-      reconcileQuietSeconds: 600,
-      reconcileIntervalMs: 1000,
-      sweepIntervalSeconds: 900,
-      activeFlagsIntervalSeconds: 60,
-      sandboxProfile: undefined,
-      markupPercent: '20',
-      pingTimeoutMs: 3000,
-      logLevel: 'info',
-      logFormat: 'json',
+      server: { host: '127.0.0.1', port: 3000, trustedProxies: [] },
+      database: { url: undefined, migrateOnStart: true, poolSize: 16, poolWaitMs: 5000 },
+      provider: {
+        kind: 'sandbox',
+        apiKey: undefined,
+        baseUrl: 'https://px6.link',
+        timeoutMs: 30_000,
+        ratePerSecond: 3,
+        ordersPerCall: 100,
+        lowBalance: '1000.00',
+      },
+      purchases: { waitMs: 20_000 },
+      breaker: { failures: 5, probeMs: 5000 },
+      reconciliation: { quietSeconds: 600, intervalMs: 1000 },
+      sweep: { intervalSeconds: 900 },
+      pricing: { markupPercent: '20' },
+      proxies: { pingTimeoutMs: 3000, activeFlagsIntervalSeconds: 60 },
+      local: { dataDir: '.data', sandboxProfile: undefined },
+      log: { level: 'info', format: 'json' },
     } satisfies Environment);
   });
 
-  it.each<[name: string, value: string, read: Partial<Environment>]>([
-    ['HOST', '0.0.0.0', { host: '0.0.0.0' }],
-    ['PORT', '0', { port: 0 }],
-    ['PORT', '65535', { port: 65_535 }],
-    ['TRUSTED_PROXIES', '10.0.0.7', { trustedProxies: ['10.0.0.7'] }],
-    ['TRUSTED_PROXIES', '10.0.0.0/8, fd00::/8', { trustedProxies: ['10.0.0.0/8', 'fd00::/8'] }],
-    ['DB_POOL_SIZE', '2', { databasePoolSize: 2 }],
-    ['DB_POOL_WAIT_MS', '100', { databasePoolWaitMs: 100 }],
-    ['DATA_DIR', '/var/lib/with spaces', { dataDir: '/var/lib/with spaces' }],
-    ['MIGRATE_ON_START', 'false', { migrateOnStart: false }],
-    ['MIGRATE_ON_START', 'true', { migrateOnStart: true }],
+  it.each<[name: string, value: string, read: Changes]>([
+    ['HOST', '0.0.0.0', { server: { host: '0.0.0.0' } }],
+    ['PORT', '0', { server: { port: 0 } }],
+    ['PORT', '65535', { server: { port: 65_535 } }],
+    ['TRUSTED_PROXIES', '10.0.0.7', { server: { trustedProxies: ['10.0.0.7'] } }],
+    ['TRUSTED_PROXIES', '10.0.0.0/8, fd00::/8', { server: { trustedProxies: ['10.0.0.0/8', 'fd00::/8'] } }],
+    ['DB_POOL_SIZE', '2', { database: { poolSize: 2 } }],
+    ['DB_POOL_WAIT_MS', '100', { database: { poolWaitMs: 100 } }],
+    ['DATA_DIR', '/var/lib/with spaces', { local: { dataDir: '/var/lib/with spaces' } }],
+    ['MIGRATE_ON_START', 'false', { database: { migrateOnStart: false } }],
+    ['MIGRATE_ON_START', 'true', { database: { migrateOnStart: true } }],
     ['PROVIDER', 'sandbox', { provider: { kind: 'sandbox' } }],
-    ['PROVIDER_TIMEOUT_MS', '100', { providerTimeoutMs: 100 }],
-    ['PROVIDER_RATE_PER_SECOND', '10', { providerRatePerSecond: 10 }],
-    ['PROVIDER_RATE_PER_SECOND', '0', { providerRatePerSecond: 0 }],
-    ['ORDERS_PER_CALL', '1', { ordersPerCall: 1 }],
-    ['BREAKER_FAILURES', '3', { breakerFailures: 3 }],
-    ['BREAKER_PROBE_MS', '100', { breakerProbeMs: 100 }],
-    ['PROVIDER_LOW_BALANCE', '0', { providerLowBalance: '0' }],
-    ['PROVIDER_LOW_BALANCE', '5000.50', { providerLowBalance: '5000.50' }],
-    ['ACTIVE_FLAGS_INTERVAL_SECONDS', '1', { activeFlagsIntervalSeconds: 1 }],
-    ['SANDBOX_PROFILE', 'realistic', { sandboxProfile: 'realistic' }],
-    ['PURCHASE_WAIT_MS', '0', { purchaseWaitMs: 0 }],
-    ['RECONCILE_QUIET_SECONDS', '1', { reconcileQuietSeconds: 1 }],
-    ['RECONCILE_INTERVAL_MS', '50', { reconcileIntervalMs: 50 }],
-    ['SWEEP_INTERVAL_SECONDS', '60', { sweepIntervalSeconds: 60 }],
-    ['MARKUP_PERCENT', '0', { markupPercent: '0' }],
-    ['MARKUP_PERCENT', '12.5', { markupPercent: '12.5' }],
-    ['PING_TIMEOUT_MS', '1', { pingTimeoutMs: 1 }],
-    ['LOG_LEVEL', 'debug', { logLevel: 'debug' }],
-    ['LOG_FORMAT', 'pretty', { logFormat: 'pretty' }],
-    ['LOG_FORMAT', 'json', { logFormat: 'json' }],
+    ['PROVIDER_TIMEOUT_MS', '100', { provider: { timeoutMs: 100 } }],
+    ['PROVIDER_RATE_PER_SECOND', '10', { provider: { ratePerSecond: 10 } }],
+    ['PROVIDER_RATE_PER_SECOND', '0', { provider: { ratePerSecond: 0 } }],
+    ['ORDERS_PER_CALL', '1', { provider: { ordersPerCall: 1 } }],
+    ['BREAKER_FAILURES', '3', { breaker: { failures: 3 } }],
+    ['BREAKER_PROBE_MS', '100', { breaker: { probeMs: 100 } }],
+    ['PROVIDER_LOW_BALANCE', '0', { provider: { lowBalance: '0' } }],
+    ['PROVIDER_LOW_BALANCE', '5000.50', { provider: { lowBalance: '5000.50' } }],
+    ['ACTIVE_FLAGS_INTERVAL_SECONDS', '1', { proxies: { activeFlagsIntervalSeconds: 1 } }],
+    ['SANDBOX_PROFILE', 'realistic', { local: { sandboxProfile: 'realistic' } }],
+    ['PURCHASE_WAIT_MS', '0', { purchases: { waitMs: 0 } }],
+    ['RECONCILE_QUIET_SECONDS', '1', { reconciliation: { quietSeconds: 1 } }],
+    ['RECONCILE_INTERVAL_MS', '50', { reconciliation: { intervalMs: 50 } }],
+    ['SWEEP_INTERVAL_SECONDS', '60', { sweep: { intervalSeconds: 60 } }],
+    ['MARKUP_PERCENT', '0', { pricing: { markupPercent: '0' } }],
+    ['MARKUP_PERCENT', '12.5', { pricing: { markupPercent: '12.5' } }],
+    ['PING_TIMEOUT_MS', '1', { proxies: { pingTimeoutMs: 1 } }],
+    ['LOG_LEVEL', 'debug', { log: { level: 'debug' } }],
+    ['LOG_FORMAT', 'pretty', { log: { format: 'pretty' } }],
+    ['LOG_FORMAT', 'json', { log: { format: 'json' } }],
   ])('reads %s=%s', (name, value, read) => {
-    expect(readEnvironment({ [name]: value })).toEqual({ ...readEnvironment({}), ...read });
+    const expected: Record<string, unknown> = { ...readEnvironment({}) };
+    for (const [group, settings] of Object.entries(read)) {
+      expected[group] = Object.assign({}, expected[group], settings);
+    }
+    expect(readEnvironment({ [name]: value })).toEqual(expected);
   });
 
   it.each([
     [true, 'pretty'],
     [false, 'json'],
-  ])('has the log, with a terminal to write to: %s, as %s', (isTerminal, logFormat) => {
+  ])('has the log, with a terminal to write to: %s, as %s', (isTerminal, format) => {
     const { isTTY } = process.stdout;
     Object.assign(process.stdout, { isTTY: isTerminal });
-    expect(readEnvironment({})).toMatchObject({ logFormat });
+    expect(readEnvironment({})).toMatchObject({ log: { format } });
     Object.assign(process.stdout, { isTTY });
   });
 
   it('names the database of DATABASE_URL in either spelling', () => {
     for (const url of [DATABASE, DATABASE.replace('postgres:', 'postgresql:')]) {
-      expect(readEnvironment({ DATABASE_URL: url, PROVIDER: 'sandbox' }).databaseUrl).toBe(url);
+      expect(readEnvironment({ DATABASE_URL: url, PROVIDER: 'sandbox' }).database.url).toBe(url);
     }
   });
 
@@ -116,7 +115,10 @@ describe('The environment', () => {
   });
 
   it('cannot be changed once read', () => {
-    expect(Object.isFrozen(readEnvironment({}))).toBe(true);
+    const environment = readEnvironment({});
+    for (const part of [environment, ...Object.values(environment)]) {
+      expect(Object.isFrozen(part)).toBe(true);
+    }
   });
 
   it.each<[name: string, complaint: string, ...values: string[]]>([
@@ -195,7 +197,7 @@ describe('The provider', () => {
   const MISSING = 'PX6_API_KEY is missing (PROVIDER=sandbox runs without a real provider)';
 
   it('is the real one as soon as there is a key', () => {
-    expect(readEnvironment({ PX6_API_KEY: KEY }).provider).toEqual({
+    expect(readEnvironment({ PX6_API_KEY: KEY }).provider).toMatchObject({
       kind: 'px6',
       apiKey: KEY,
       baseUrl: 'https://px6.link',
@@ -211,8 +213,9 @@ describe('The provider', () => {
   });
 
   it('may be the sandbox beside any database when that is asked for', () => {
-    expect(readEnvironment({ DATABASE_URL: DATABASE, PROVIDER: 'sandbox' }).provider).toEqual({
+    expect(readEnvironment({ DATABASE_URL: DATABASE, PROVIDER: 'sandbox' }).provider).toMatchObject({
       kind: 'sandbox',
+      apiKey: undefined,
     });
   });
 

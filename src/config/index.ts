@@ -1,2 +1,2 @@
-export { AppConfig } from './app-config';
-export { EnvironmentError, readEnvironment, type Environment } from './environment';
+export { AppConfig, type ProviderAddress, resolveConfig } from './app-config';
+export { type Environment, EnvironmentError, readEnvironment } from './environment';

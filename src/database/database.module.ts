@@ -14,9 +14,9 @@ export class DatabaseModule {
           inject: [AppConfig],
           useFactory: (config: AppConfig) => ({
             ...dataSourceOptions({
-              url: config.databaseUrl,
-              poolSize: config.databasePoolSize,
-              poolWaitMs: config.databasePoolWaitMs,
+              url: config.database.url,
+              poolSize: config.database.poolSize,
+              poolWaitMs: config.database.poolWaitMs,
               applicationName: 'proxy-rental-service',
             }),
             entities: [...entities],

@@ -30,7 +30,7 @@ export interface LocalSandboxOptions {
   /** Where the sandbox keeps its state. One sandbox a directory, shared by all who use it. */
   directory: string;
   /** Set also at a sandbox that runs already. Undefined: it stays as it is. */
-  profile?: Environment['sandboxProfile'];
+  profile?: Environment['local']['sandboxProfile'];
   /** Takes lines for the user, when there is trouble. */
   onNote: (line: string) => void;
   /** The compiled sandbox. */

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import type { AppConfig, Environment } from '../config';
+import { type AppConfig, type Environment, type ProviderAddress, resolveConfig } from '../config';
 import { acquireLocalSandbox } from './local-sandbox';
 import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 
 export interface Resources {
   readonly config: AppConfig;
-  /** Ends what was started for this process, unless another one uses it. */
+  /** Stops what was started for this process, unless another process uses it. */
   release(): Promise<void>;
 }
 
@@ -17,24 +17,24 @@ interface Acquired<Value> {
 const nothingToRelease = async (): Promise<void> => undefined;
 
 /**
- * Finds or starts the database and, when asked for, the provider that the environment names.
+ * Finds or starts the database and, when it is needed, the provider that the environment names.
  *
- * @param onNote told, in a line, what a person who started the process should know
+ * @param onNote receives single lines for the person who started the process
  */
 export async function acquireResources(
   environment: Environment,
-  needs: { upstream: boolean },
+  needs: { provider: boolean },
   onNote: (line: string) => void,
 ): Promise<Resources> {
   const database = await acquireDatabase(environment, onNote);
   try {
-    const upstream = needs.upstream
+    const provider = needs.provider
       ? await acquireProvider(environment, onNote)
       : { value: { baseUrl: '', apiKey: '' }, release: nothingToRelease };
     return {
-      config: Object.freeze({ ...environment, databaseUrl: database.value, upstream: upstream.value }),
+      config: resolveConfig(environment, database.value, provider.value),
       release: async () => {
-        await upstream.release();
+        await provider.release();
         await database.release();
       },
     };
@@ -45,24 +45,22 @@ export async function acquireResources(
 }
 
 async function acquireDatabase(
-  environment: Environment,
+  { database, local }: Environment,
   onNote: (line: string) => void,
 ): Promise<Acquired<string>> {
-  if (environment.databaseUrl !== undefined) {
-    return { value: environment.databaseUrl, release: nothingToRelease };
-  }
-  const postgres = await acquireEmbeddedPostgres({ dataDir: environment.dataDir, onNote });
+  if (database.url !== undefined) return { value: database.url, release: nothingToRelease };
+  const postgres = await acquireEmbeddedPostgres({ dataDir: local.dataDir, onNote });
   return { value: postgres.url, release: () => postgres.release() };
 }
 
 async function acquireProvider(
-  { provider, dataDir, sandboxProfile }: Environment,
+  { provider: { baseUrl, apiKey }, local }: Environment,
   onNote: (line: string) => void,
-): Promise<Acquired<AppConfig['upstream']>> {
-  if (provider.kind === 'px6') return { value: provider, release: nothingToRelease };
+): Promise<Acquired<ProviderAddress>> {
+  if (apiKey !== undefined) return { value: { baseUrl, apiKey }, release: nothingToRelease };
   const sandbox = await acquireLocalSandbox({
-    directory: join(dataDir, 'sandbox'),
-    profile: sandboxProfile,
+    directory: join(local.dataDir, 'sandbox'),
+    profile: local.sandboxProfile,
     onNote,
   });
   return { value: sandbox, release: () => sandbox.release() };

@@ -57,14 +57,14 @@ export class DispatcherService implements OnModuleDestroy {
    * PURCHASE_WAIT_MS at most, then its money is given back. Never rejects.
    */
   async attend(orderId: number): Promise<void> {
-    const { purchaseWaitMs, providerTimeoutMs } = this.config;
+    const { waitMs } = this.config.purchases;
     await new Promise<void>((resolve) => {
       const timers = [
-        setTimeout(() => void this.giveUp(orderId), purchaseWaitMs),
-        setTimeout(() => this.end(orderId), purchaseWaitMs + providerTimeoutMs + LONGEST_ABSENCE_MS),
+        setTimeout(() => void this.giveUp(orderId), waitMs),
+        setTimeout(() => this.end(orderId), waitMs + this.config.provider.timeoutMs + LONGEST_ABSENCE_MS),
       ];
       this.attended.set(orderId, {
-        waitUntil: Deadline.after(purchaseWaitMs),
+        waitUntil: Deadline.after(waitMs),
         place: 'waiting',
         end: () => {
           for (const timer of timers) clearTimeout(timer);
@@ -91,7 +91,7 @@ export class DispatcherService implements OnModuleDestroy {
     while (this.countWaiting() > 0) {
       try {
         this.provider.assertTakesOrders();
-        const permit = await this.provider.waitForPermit('order', this.config.purchaseWaitMs);
+        const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
         await this.sendNext(permit);
       } catch (error) {
         if (error instanceof ProviderError) {
@@ -107,7 +107,7 @@ export class DispatcherService implements OnModuleDestroy {
   }
 
   private async sendNext(permit: RatePermit): Promise<void> {
-    const deadline = Deadline.after(this.config.providerTimeoutMs);
+    const deadline = Deadline.after(this.config.provider.timeoutMs);
     const claim = randomUUID();
     let group;
     try {

@@ -242,7 +242,7 @@ export class OrderSteps {
          RETURNING orders.*
        )
        ${GROUP_ROWS}`,
-      [this.config.providerTimeoutMs / 1000, claim, this.config.ordersPerCall, affordable],
+      [this.config.provider.timeoutMs / 1000, claim, this.config.provider.ordersPerCall, affordable],
     );
     return toGroups(rows)[0] ?? null;
   }
@@ -324,7 +324,7 @@ export class OrderSteps {
    * @param limit of groups and of orders that were never sent
    */
   async takeDue(limit: number): Promise<{ unsent: number[]; groups: OrderGroup[] }> {
-    const offsets = lookOffsetsSeconds(this.config.reconcileQuietSeconds);
+    const offsets = lookOffsetsSeconds(this.config.reconciliation.quietSeconds);
     const taken = await queryRows<{ id: number; groupId: number | null }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
@@ -418,8 +418,8 @@ export class OrderSteps {
 
   /** An order waits for its permit at the provider; a prolongation before that for another permit and a listing. */
   private longestWaitSeconds(kind: OrderKind): number {
-    const { purchaseWaitMs, providerTimeoutMs } = this.config;
-    const waitMs = kind === 'purchase' ? purchaseWaitMs : 2 * purchaseWaitMs + providerTimeoutMs;
+    const { provider, purchases } = this.config;
+    const waitMs = kind === 'purchase' ? purchases.waitMs : 2 * purchases.waitMs + provider.timeoutMs;
     return waitMs / 1000 + SLACK_SECONDS;
   }
 }

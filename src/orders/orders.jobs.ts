@@ -18,12 +18,12 @@ export class OrderJobs implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    const { reconcileIntervalMs, sweepIntervalSeconds } = this.config;
-    this.jobs.every('reconcile-orders', reconcileIntervalMs, () =>
+    const { reconciliation, sweep } = this.config;
+    this.jobs.every('reconcile-orders', reconciliation.intervalMs, () =>
       this.reconciliation.settleDue(RECONCILED_AT_ONCE),
     );
-    this.jobs.every('sweep', (sweepIntervalSeconds * 1000) / SWEEP_ASKS_PER_INTERVAL, () =>
-      this.sweep.sweepWhenDue(sweepIntervalSeconds),
+    this.jobs.every('sweep', (sweep.intervalSeconds * 1000) / SWEEP_ASKS_PER_INTERVAL, () =>
+      this.sweep.sweepWhenDue(sweep.intervalSeconds),
     );
   }
 }

@@ -46,7 +46,7 @@ export class ProlongationDates {
     this.isReading = true;
     while (this.wanted.length > 0) {
       try {
-        const permit = await this.provider.waitForPermit('order', this.config.purchaseWaitMs);
+        const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
         const isAll = await this.isFullListingShorter().catch(async (error: unknown) => {
           await permit.giveBack();
           throw error;
@@ -115,7 +115,7 @@ export class ProlongationDates {
     for (const one of missing.values()) {
       const byTag = await this.listTag(
         [one],
-        await this.provider.waitForPermit('order', this.config.purchaseWaitMs),
+        await this.provider.waitForPermit('order', this.config.purchases.waitMs),
       );
       for (const [id, proxy] of byTag) found.set(id, proxy);
     }

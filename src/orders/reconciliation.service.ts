@@ -47,7 +47,7 @@ export class ReconciliationService {
    *
    * @param lookTimeoutMs bounds the provider's answer, for a caller who waits
    */
-  async look(group: OrderGroup, lookTimeoutMs = this.config.providerTimeoutMs): Promise<boolean> {
+  async look(group: OrderGroup, lookTimeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
     const startedAt = await this.steps.now();
     if (group.kind === 'purchase') {
       return this.withListing(group, group.tag, startedAt, lookTimeoutMs, (listed) =>
@@ -174,11 +174,11 @@ export class ReconciliationService {
 
   /** Whether a request that went out in the last moment would have shown by now. */
   private isQuiet({ deadline }: OrderGroup, at: Date): boolean {
-    return at.getTime() - deadline.getTime() >= this.config.reconcileQuietSeconds * 1000;
+    return at.getTime() - deadline.getTime() >= this.config.reconciliation.quietSeconds * 1000;
   }
 
   private isSecondEmptyLook(nothingSeenSince: Date, at: Date): boolean {
-    const spacingMs = spacingOfEmptyLooksSeconds(this.config.reconcileQuietSeconds) * 1000;
+    const spacingMs = spacingOfEmptyLooksSeconds(this.config.reconciliation.quietSeconds) * 1000;
     return at.getTime() - nothingSeenSince.getTime() >= spacingMs;
   }
 

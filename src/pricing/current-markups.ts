@@ -18,7 +18,7 @@ export class CurrentMarkups {
     private readonly rules: PriceRulesService,
     private readonly config: AppConfig,
   ) {
-    this.book = new RuleBook([], config.markupPercent);
+    this.book = new RuleBook([], config.pricing.markupPercent);
   }
 
   /** To be called before the first price. */
@@ -26,7 +26,7 @@ export class CurrentMarkups {
     const { version, now } = await this.rules.readVersion();
     this.databaseAheadMs = now.getTime() - performance.now();
     if (version === this.version) return;
-    this.book = new RuleBook(await this.rules.listOpen(), this.config.markupPercent);
+    this.book = new RuleBook(await this.rules.listOpen(), this.config.pricing.markupPercent);
     this.version = version;
   }
 

@@ -301,7 +301,7 @@ export class PriceRulesService {
       `INSERT INTO default_markups (markup_percent)
        SELECT $1::numeric
         WHERE (SELECT markup_percent FROM default_markups ORDER BY id DESC LIMIT 1) IS DISTINCT FROM $1::numeric`,
-      [this.config.markupPercent],
+      [this.config.pricing.markupPercent],
     );
   }
 
@@ -320,7 +320,7 @@ export class PriceRulesService {
         ORDER BY noted_at <= $1 DESC, abs(extract(epoch FROM noted_at - $1)), id DESC LIMIT 1`,
       [moment],
     );
-    return noted?.percent ?? asStored(this.config.markupPercent);
+    return noted?.percent ?? asStored(this.config.pricing.markupPercent);
   }
 
   /** Why a change was not written. */

@@ -34,13 +34,13 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
       provide: CallRate,
       inject: [getDataSourceToken(), AppConfig],
       useFactory: (dataSource: DataSource, config: AppConfig) =>
-        new CallRate(dataSource, PX6, config.providerRatePerSecond),
+        new CallRate(dataSource, PX6, config.provider.ratePerSecond),
     },
     {
       provide: ProviderAccount,
       inject: [getDataSourceToken(), AppConfig, Clock],
       useFactory: (dataSource: DataSource, config: AppConfig, clock: Clock) =>
-        new ProviderAccount(dataSource, clock, PX6, config.providerLowBalance),
+        new ProviderAccount(dataSource, clock, PX6, config.provider.lowBalance),
     },
     { provide: ProxyProvider, useClass: Px6Provider },
   ],

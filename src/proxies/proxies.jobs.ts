@@ -15,7 +15,7 @@ export class ProxyJobs implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    const { activeFlagsIntervalSeconds } = this.config;
+    const { activeFlagsIntervalSeconds } = this.config.proxies;
     this.jobs.every('active-flags', (activeFlagsIntervalSeconds * 1000) / ASKS_PER_INTERVAL, () =>
       this.activeFlags.refreshWhenDue(activeFlagsIntervalSeconds),
     );

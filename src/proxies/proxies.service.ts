@@ -86,7 +86,7 @@ export class ProxiesService {
   /** Milliseconds, or null when the proxy cannot be reached. @throws ProxyNotFound */
   async ping(userId: number, proxyId: string): Promise<number | null> {
     const { host, port } = await this.get(userId, proxyId);
-    return tcpPing(host, Number(port), this.config.pingTimeoutMs);
+    return tcpPing(host, Number(port), this.config.proxies.pingTimeoutMs);
   }
 }
 

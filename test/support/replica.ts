@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { AppConfig } from '../../src/config';
 import type { TestService } from './test-service';
 
+type SettingChanges = { readonly [Group in keyof AppConfig]?: Partial<AppConfig[Group]> };
 type Application = typeof import('../../src/application');
 
 export interface Replica {
@@ -14,8 +15,13 @@ export interface Replica {
  * A second application on the database and the provider of the first, configured differently where told so. It has modules of its
  * own, as a second process would: passport keeps its strategies in a variable of its module.
  */
-export async function startReplica(service: TestService, changes: Partial<AppConfig> = {}): Promise<Replica> {
-  const config: AppConfig = Object.assign({}, service.app.get(AppConfig), changes);
+export async function startReplica(service: TestService, changes: SettingChanges = {}): Promise<Replica> {
+  const config = Object.fromEntries(
+    Object.entries(service.app.get(AppConfig)).map(([group, settings]) => [
+      group,
+      Object.assign({}, settings, Reflect.get(changes, group)),
+    ]),
+  ) as unknown as AppConfig;
   const { createApplication } = loadAnew();
   const app = await createApplication(config, service.clock);
   await app.listen(0, '127.0.0.1');

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { AdministrationModule } from '../../src/administration.module';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
-import { readEnvironment } from '../../src/config';
+import { readEnvironment, resolveConfig } from '../../src/config';
 import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
@@ -66,12 +66,9 @@ export class Replicas {
       PX6_BASE_URL: sandbox.baseUrl,
       ...options.environment,
     };
+    const settings = readEnvironment({ ...environment, DATABASE_URL: database.url });
     const office = await NestFactory.createApplicationContext(
-      AdministrationModule.with({
-        ...readEnvironment({ ...environment, DATABASE_URL: database.url }),
-        databaseUrl: database.url,
-        upstream: sandbox,
-      }),
+      AdministrationModule.with(resolveConfig(settings, database.url, sandbox)),
       { logger: false },
     );
     return new Replicas(

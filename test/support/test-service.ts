@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { createApplication } from '../../src/application';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
-import { readEnvironment } from '../../src/config';
+import { readEnvironment, resolveConfig } from '../../src/config';
 import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
@@ -68,10 +68,7 @@ export async function startTestService(
     ...options.environment,
   });
   const clock = new TestClock();
-  const app = await createApplication(
-    { ...environment, databaseUrl: database.url, upstream: sandbox },
-    clock,
-  );
+  const app = await createApplication(resolveConfig(environment, database.url, sandbox), clock);
   await app.listen(0, '127.0.0.1');
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const dataSource = app.get(DataSource);

@@ -77,7 +77,7 @@ export function addOrders(cli: Command): void {
           const act = Act.onCommandLine('orders.decide', { type: 'order', id }, options);
           return app.get(StaffDecisionsService).decide(act, id, as, reason);
         },
-        { upstream: options.as === 'deliver' },
+        { provider: options.as === 'deliver' },
       ),
     );
 

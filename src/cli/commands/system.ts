@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { migrate } from '../../database';
 import { IntegrityService } from '../../integrity';
 import { type SalesQuestion, SalesService } from '../../sales';
@@ -52,11 +52,12 @@ export function addSystem(cli: Command): void {
   cli
     .command('audit')
     .description('Holds the books against what must always be true; exit code 1 when something is not')
-    .option('--upstream', 'also against everything that the provider lists')
-    .action(({ upstream = false }: { upstream?: boolean }) =>
+    .option('--provider', 'also against everything that the provider lists')
+    .addOption(new Option('--upstream', 'former name of --provider').implies({ provider: true }).hideHelp())
+    .action(({ provider = false }: { provider?: boolean }) =>
       answer(
         async (app) => {
-          const report = await app.get(IntegrityService).run({ withProvider: upstream });
+          const report = await app.get(IntegrityService).run({ withProvider: provider });
           if (!report.ok) {
             process.exitCode = 1;
             const broken = report.checks.filter((check) => check.violations > 0);
@@ -64,14 +65,12 @@ export function addSystem(cli: Command): void {
           }
           return report;
         },
-        { upstream },
+        { provider },
       ),
     );
 
   cli
     .command('migrate')
     .description('Brings the database up to date')
-    .action(() =>
-      withResources(async ({ databaseUrl }) => print({ migrations: await migrate(databaseUrl) })),
-    );
+    .action(() => withResources(async ({ database }) => print({ migrations: await migrate(database.url) })));
 }

@@ -69,7 +69,7 @@ export class Px6Client {
     options: Px6CallOptions,
   ): Promise<z.output<(typeof answers)[Method]>> {
     const startedAt = performance.now();
-    const deadline = options.deadline ?? Deadline.after(this.config.providerTimeoutMs);
+    const deadline = options.deadline ?? Deadline.after(this.config.provider.timeoutMs);
     const report = (rest: Pick<ProviderCallRecord, 'outcome' | 'httpStatus' | 'answer'>) =>
       options.onCall?.({
         method,
@@ -109,7 +109,7 @@ export class Px6Client {
     const transport = new GuardedTransport(deadline, permit, () =>
       this.rate.waitForPermit(priority, deadline.remainingMs(), true),
     );
-    const { baseUrl, apiKey } = this.config.upstream;
+    const { baseUrl, apiKey } = this.config.provider;
     const query = new URLSearchParams(parameters).toString();
     try {
       const response = await firstValueFrom(

@@ -90,16 +90,16 @@ describe('the PROXY6 adapter', () => {
 
   async function createProvider(port: number): Promise<ProxyProvider> {
     const config = {
-      databaseUrl: database.url,
-      databasePoolSize: 2,
-      databasePoolWaitMs: 1000,
-      upstream: { baseUrl: `http://127.0.0.1:${port}`, apiKey: API_KEY },
-      providerTimeoutMs: 1000,
-      providerRatePerSecond: 0,
-      purchaseWaitMs: 1000,
-      breakerFailures: 1000,
-      breakerProbeMs: 600_000,
-      providerLowBalance: '0',
+      database: { url: database.url, poolSize: 2, poolWaitMs: 1000 },
+      provider: {
+        baseUrl: `http://127.0.0.1:${port}`,
+        apiKey: API_KEY,
+        timeoutMs: 1000,
+        ratePerSecond: 0,
+        lowBalance: '0',
+      },
+      purchases: { waitMs: 1000 },
+      breaker: { failures: 1000, probeMs: 600_000 },
     };
     @Global()
     @Module({

@@ -88,9 +88,9 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     clock: Clock,
   ) {
     super();
-    this.readWaitMs = Math.min(LONGEST_READ_WAIT_MS, config.purchaseWaitMs);
+    this.readWaitMs = Math.min(LONGEST_READ_WAIT_MS, config.purchases.waitMs);
     this.breakers = new CircuitBreakers(
-      { failures: config.breakerFailures, probeMs: config.breakerProbeMs, clock },
+      { ...config.breaker, clock },
       () => this.callInTurn('getprice', {}, { priority: 'price' }, this.readWaitMs),
       () => account.balance(),
     );

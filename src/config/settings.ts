@@ -1,0 +1,285 @@
+import { z } from 'zod';
+
+/** Finds the text of a variable; undefined when it is not set. */
+export type Lookup = (variable: string) => string | undefined;
+
+/** One variable of the environment. */
+interface Setting {
+  readonly variable: string;
+  /** Reads the text of the variable. The rule's description completes the complaint "must be …". */
+  readonly rule: z.ZodType<unknown, string>;
+  /** As it would be written in the environment. Absent: the setting is `undefined` unless given. */
+  readonly default?: string | ((given: Lookup) => string);
+  /** What the documentation calls a default that is absent or computed. */
+  readonly defaultText?: string;
+  readonly description: string;
+}
+
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,12}$/)
+    .transform(Number)
+    .pipe(z.number().min(min).max(max))
+    .describe(`a whole number from ${min} to ${max}`);
+
+const oneOf = <const Choice extends string>(...choices: Choice[]) =>
+  z.enum(choices).describe(`one of ${choices.join(', ')}`);
+
+const text = z.string().describe('a text');
+
+const flag = z
+  .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive' })
+  .describe('true or false');
+
+const percent = z
+  .string()
+  .regex(/^\d{1,4}(\.\d{1,4})?$/)
+  .describe('a decimal number from 0 to 9999, e.g. 12.5');
+
+const roubles = z
+  .string()
+  .regex(/^\d{1,12}(\.\d{1,2})?$/)
+  .describe('an amount in roubles, e.g. 1000.00');
+
+const key = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]+$/)
+  .describe('letters, digits, - and _');
+
+// A network of all addresses is refused: everybody could then forge X-Forwarded-For.
+const network = z
+  .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
+  .refine((address) => !address.endsWith('/0'));
+
+const networks = z
+  .string()
+  .transform((list) => (list === '' ? [] : list.split(',').map((item) => item.trim())))
+  .pipe(z.array(network))
+  .describe('addresses and networks in CIDR notation, e.g. 10.0.0.0/8,::1');
+
+const databaseUrl = z
+  .url({ protocol: /^postgres(ql)?$/, normalize: true })
+  .describe('a URL that begins with postgres:// or postgresql://');
+
+const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+const providerUrl = z
+  .url({ protocol: /^https?$/, normalize: true, abort: true })
+  .refine((href) => href.startsWith('https:') || LOOPBACK_HOSTS.has(new URL(href).hostname), {
+    error: 'must be https unless it is on this machine: the key travels in the path',
+  })
+  .transform((href) => href.replace(/\/+$/, ''))
+  .describe('a URL that begins with https:// or http://');
+
+/** Every setting: where the code finds it (`config.provider.timeoutMs`) and which variable sets it. */
+export const SETTINGS = {
+  server: {
+    host: {
+      variable: 'HOST',
+      rule: text,
+      default: '127.0.0.1',
+      description: 'The address that the service listens on.',
+    },
+    port: {
+      variable: 'PORT',
+      rule: integer(0, 65_535),
+      default: '3000',
+      description: 'The port that the service listens on. `0`: any free port.',
+    },
+    trustedProxies: {
+      variable: 'TRUSTED_PROXIES',
+      rule: networks,
+      default: '',
+      defaultText: 'none',
+      description: 'Load balancers whose `X-Forwarded-For` is believed, as addresses and networks.',
+    },
+  },
+  database: {
+    url: {
+      variable: 'DATABASE_URL',
+      rule: databaseUrl,
+      defaultText: 'the embedded PostgreSQL, with a demo user',
+      description:
+        'PostgreSQL 15 or later. A pooler in transaction mode must not stand between it and the service.',
+    },
+    migrateOnStart: {
+      variable: 'MIGRATE_ON_START',
+      rule: flag,
+      default: 'true',
+      description:
+        'Whether the start applies pending migrations. A lock lets any number of replicas start at once.',
+    },
+    poolSize: {
+      variable: 'DB_POOL_SIZE',
+      rule: integer(2, 1000),
+      default: '16',
+      description: 'The number of connections to the database.',
+    },
+    poolWaitMs: {
+      variable: 'DB_POOL_WAIT_MS',
+      rule: integer(10, 60_000),
+      default: '5000',
+      description: 'How long a request may wait for a free connection before it is answered 503.',
+    },
+  },
+  provider: {
+    kind: {
+      variable: 'PROVIDER',
+      rule: oneOf('px6', 'sandbox'),
+      default: (given) => (given('PX6_API_KEY') === undefined ? 'sandbox' : 'px6'),
+      defaultText: '`px6` with a key, otherwise `sandbox`',
+      description:
+        'Who sells the proxies. With `DATABASE_URL` and no key, the sandbox must be asked for explicitly.',
+    },
+    apiKey: {
+      variable: 'PX6_API_KEY',
+      rule: key,
+      defaultText: 'none: the sandbox',
+      description: 'The key of the account at the provider. Every URL contains it, so no log may show a URL.',
+    },
+    baseUrl: {
+      variable: 'PX6_BASE_URL',
+      rule: providerUrl,
+      default: 'https://px6.link',
+      description: 'The address of the provider. It may be plain HTTP on this machine only.',
+    },
+    timeoutMs: {
+      variable: 'PROVIDER_TIMEOUT_MS',
+      rule: integer(100, 600_000),
+      default: '30000',
+      description: 'How long one call to the provider may take as a whole.',
+    },
+    ratePerSecond: {
+      variable: 'PROVIDER_RATE_PER_SECOND',
+      rule: integer(0, 100),
+      default: '3',
+      description: 'Calls per second that the provider allows for the key, over all replicas. `0`: no limit.',
+    },
+    ordersPerCall: {
+      variable: 'ORDERS_PER_CALL',
+      rule: integer(1, 1000),
+      default: '100',
+      description: 'How many orders of the same kind one call may carry at most. `1`: each is sent alone.',
+    },
+    lowBalance: {
+      variable: 'PROVIDER_LOW_BALANCE',
+      rule: roubles,
+      default: '1000.00',
+      description: 'Staff are warned when the balance at the provider is below this amount, in roubles.',
+    },
+  },
+  purchases: {
+    waitMs: {
+      variable: 'PURCHASE_WAIT_MS',
+      rule: integer(0, 600_000),
+      default: '20000',
+      description: 'How long an order may wait for a rate permit before it is refunded.',
+    },
+  },
+  breaker: {
+    failures: {
+      variable: 'BREAKER_FAILURES',
+      rule: integer(1, 1_000_000),
+      default: '5',
+      description:
+        'How many failures in a row open a circuit breaker: orders are then refused before their hold.',
+    },
+    probeMs: {
+      variable: 'BREAKER_PROBE_MS',
+      rule: integer(50, 600_000),
+      default: '5000',
+      description: 'How long an open breaker waits before it lets one call through.',
+    },
+  },
+  reconciliation: {
+    quietSeconds: {
+      variable: 'RECONCILE_QUIET_SECONDS',
+      rule: integer(1, 86_400),
+      default: '600',
+      description:
+        "How long after an order's deadline the provider must show no proxy until the order has failed.",
+    },
+    intervalMs: {
+      variable: 'RECONCILE_INTERVAL_MS',
+      rule: integer(50, 60_000),
+      default: '1000',
+      description: 'The time between two searches for orders whose check is due.',
+    },
+  },
+  sweep: {
+    intervalSeconds: {
+      variable: 'SWEEP_INTERVAL_SECONDS',
+      rule: integer(1, 86_400),
+      default: '900',
+      description: 'The time between two full comparisons with what the provider lists.',
+    },
+  },
+  pricing: {
+    markupPercent: {
+      variable: 'MARKUP_PERCENT',
+      rule: percent,
+      default: '20',
+      description: "The markup on the provider's price where no price rule applies, e.g. `12.5`.",
+    },
+  },
+  proxies: {
+    pingTimeoutMs: {
+      variable: 'PING_TIMEOUT_MS',
+      rule: integer(1, 60_000),
+      default: '3000',
+      description: 'How long the ping of a proxy may take.',
+    },
+    activeFlagsIntervalSeconds: {
+      variable: 'ACTIVE_FLAGS_INTERVAL_SECONDS',
+      rule: integer(1, 86_400),
+      default: '60',
+      description: 'The time between two updates of the stored flags of proxies that have expired.',
+    },
+  },
+  local: {
+    dataDir: {
+      variable: 'DATA_DIR',
+      rule: text,
+      default: '.data',
+      description: 'The directory of the embedded database, the sandbox and the token of the demo user.',
+    },
+    sandboxProfile: {
+      variable: 'SANDBOX_PROFILE',
+      rule: oneOf('quick', 'realistic'),
+      defaultText: '`quick`, or what a running sandbox has',
+      description:
+        '`realistic`: 5 to 7 s for a purchase, 3 calls per second at most, one call in a hundred fails.',
+    },
+  },
+  log: {
+    level: {
+      variable: 'LOG_LEVEL',
+      rule: oneOf('error', 'warn', 'info', 'debug'),
+      default: 'info',
+      description: 'The least important level that is logged.',
+    },
+    format: {
+      variable: 'LOG_FORMAT',
+      rule: oneOf('pretty', 'json'),
+      default: () => (process.stdout.isTTY ? 'pretty' : 'json'),
+      defaultText: '`pretty` on a terminal, otherwise `json`',
+      description: 'How log lines are written.',
+    },
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Setting>>>>;
+
+type ValueOf<S> = S extends { rule: z.ZodType<infer Value> }
+  ? Value | (S extends { default: unknown } ? never : undefined)
+  : never;
+
+/** The values of all settings, in their groups. Times are in the unit that the name says. */
+export type Settings = {
+  readonly [Group in keyof typeof SETTINGS]: {
+    readonly [Name in keyof (typeof SETTINGS)[Group]]: ValueOf<(typeof SETTINGS)[Group][Name]>;
+  };
+};
+
+/** All settings as entries: `[group, [name, setting][]][]`. */
+export const settingGroups = (): [group: string, settings: [name: string, setting: Setting][]][] =>
+  Object.entries(SETTINGS).map(([group, settings]) => [group, Object.entries<Setting>(settings)]);
