@@ -1,4 +1,4 @@
-import { type Sales, type SalesQuestion, SalesRollupService, SalesService } from '../src/sales';
+import { type Sales, type SalesQuery, SalesRollupService, SalesService } from '../src/sales';
 import { eventually } from './support/built-service';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -32,10 +32,11 @@ const dayOf = async (offset: number): Promise<string> => {
   return day;
 };
 
-/** Of the last so many days: how many are over for a quarter of an hour. */
+/** How many of the last `count` days have been over for a quarter of an hour. */
 const daysOver = async (count: number): Promise<number> => {
   const [{ over }] = await service.dataSource.query(
-    `SELECT $1::int - ((now() AT TIME ZONE 'UTC')::date - ((now() - interval '15 min') AT TIME ZONE 'UTC')::date) AS over`,
+    `SELECT $1::int - ((now() AT TIME ZONE 'UTC')::date
+                       - ((now() - interval '15 min') AT TIME ZONE 'UTC')::date) AS over`,
     [count],
   );
   return over;
@@ -49,17 +50,20 @@ async function buy(country: string, count: number) {
   return data;
 }
 
-/** As if it had been closed so many days ago, at a time of that day. */
+/** Makes an order look as if it had been closed so many days ago, at that time of the day. */
 const moveBack = (orderId: number | null | undefined, days: number, time = '12:00') =>
   service.dataSource.query(
-    `UPDATE orders SET closed_at = (((now() AT TIME ZONE 'UTC')::date - $2::int) + $3::time) AT TIME ZONE 'UTC' WHERE id = $1`,
+    `UPDATE orders
+        SET closed_at = (((now() AT TIME ZONE 'UTC')::date - $2::int) + $3::time) AT TIME ZONE 'UTC'
+      WHERE id = $1`,
     [orderId, days, time],
   );
 
-/** By staff, as the ledger has it. */
+/** Refunds a part of an order, as staff can. */
 async function refund(orderId: number | null | undefined, amount: string, daysAgo = 0): Promise<void> {
   await service.dataSource.query(
-    `WITH action AS (INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id),
+    `WITH action AS (
+         INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id),
           refunded AS (UPDATE orders SET refunded = refunded + $2 WHERE id = $1)
      INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id, created_at)
      SELECT $3, 'refund', $1, $2, 0, id, now() - make_interval(days => $4) FROM action`,
@@ -73,9 +77,9 @@ const ask = async (query: string): Promise<Page> => {
   return body;
 };
 const rollUp = () => service.app.get(SalesRollupService).rollUpWhenDue(0);
-const read = (question: SalesQuestion): Promise<Sales> => service.app.get(SalesService).read(question);
+const read = (question: SalesQuery): Promise<Sales> => service.app.get(SalesService).read(question);
 
-/** Several days, with refunds, prolongations, and an order that was given back whole. */
+/** Sells on several days, with a refund, a prolongation and a purchase that is refused. */
 async function trade(): Promise<void> {
   await service.control.setStock('6', 'us', 5000);
   const old = await buy('ru', 2);
@@ -95,7 +99,7 @@ async function trade(): Promise<void> {
 }
 
 describe('Sales', () => {
-  it('are what orders took, less what was given back and what the provider took, to the kopeck', async () => {
+  it('are what orders captured, less refunds and the charges of the provider, to the kopeck', async () => {
     const first = await buy('ru', 2);
     await buy('ru', 1);
     const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
@@ -104,7 +108,7 @@ describe('Sales', () => {
     });
     expect(data?.price_charged).toBe('25.08');
     await refund(first.order_id, '10.00');
-    // What the provider takes has four decimals: rounded one by one these would make 41.94.
+    // The provider charges in ten-thousandths: rounded one by one, these would add up to 41.94.
     await service.dataSource.query(`UPDATE orders SET provider_charge = 13.9849`);
 
     const figures = {
@@ -126,7 +130,7 @@ describe('Sales', () => {
     ]);
   });
 
-  it('count on the day on which the order was closed, and refunds on that on which they were made', async () => {
+  it('count on the day when the order was closed, and refunds on the day when they were made', async () => {
     await trade();
     const { items } = await ask(`from=${await dayOf(-100)}&to=${await dayOf(1)}`);
     const shown = items.map(({ day, orders, proxies, sales, refunds }) => ({
@@ -147,7 +151,7 @@ describe('Sales', () => {
     ]);
   });
 
-  it('are nothing where nothing was sold', async () => {
+  it('are zero when nothing was sold', async () => {
     expect(await ask('from=2001-01-01&to=2001-02-01&by=day,country,version')).toEqual({
       total: {
         orders: 0,
@@ -164,7 +168,7 @@ describe('Sales', () => {
   });
 
   it.each(['day', 'country', 'version,day', 'day,country,version'])(
-    'are paged by %s, each row once, with the total of all on each page',
+    'are paged by %s: each row appears once, and each page has the total of all rows',
     async (by) => {
       await trade();
       await rollUp();
@@ -197,13 +201,13 @@ describe('Sales', () => {
     ['from=2026-01-01&to=2026-02-01&by=', 422],
     ['from=2026-01-01&to=2026-02-01&by=user', 422],
     ['from=2026-01-01&to=2026-02-01&limit=201', 422],
-  ])('are not told when asked by %s', async (query, status) => {
+  ])('are refused for the query %s', async (query, status) => {
     expect((await staff.get(`/staff/sales?${query}`)).status).toBe(status);
   });
 });
 
 describe('A day that is over', () => {
-  it('is summed up by the job, to what was read before, and read from there', async () => {
+  it('is rolled up by the job, without a change of the figures, and is read from the roll-up', async () => {
     await trade();
     const question = { from: await dayOf(-100), to: await dayOf(1), by: EVERYTHING };
     const live = await read(question);
@@ -212,14 +216,16 @@ describe('A day that is over', () => {
     await service.audit();
 
     const [rolled] = await service.dataSource.query(
-      `SELECT to_char(min(day), 'YYYY-MM-DD') AS first, to_char(max(day), 'YYYY-MM-DD') AS last, count(*)::int AS rows FROM sales_days`,
+      `SELECT to_char(min(day), 'YYYY-MM-DD') AS first, to_char(max(day), 'YYYY-MM-DD') AS last,
+              count(*)::int AS rows
+         FROM sales_days`,
     );
     expect(rolled).toEqual({ first: await dayOf(-40), last: await dayOf(-2), rows: 4 });
     await service.dataSource.query('UPDATE sales_days SET sales = sales + 1');
     expect(Number((await read(question)).total.sales)).toBe(Number(live.total.sales) + 4);
   });
 
-  it('is summed up once, also when another replica takes over from one that is held up', async () => {
+  it('is rolled up once, even when another replica takes over from one that is delayed', async () => {
     await trade();
     const { dataSource } = service;
     const question = { from: await dayOf(-100), to: await dayOf(1), by: EVERYTHING };
@@ -229,7 +235,8 @@ describe('A day that is over', () => {
       eventually(async () => {
         const [{ waiting }] = await dataSource.query(
           `SELECT count(*)::int AS waiting FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%UPDATE sales_rollup%'`,
+            WHERE datname = current_database() AND wait_event_type = 'Lock'
+              AND query LIKE '%UPDATE sales_rollup%'`,
         );
         return waiting === count;
       });
@@ -244,7 +251,7 @@ describe('A day that is over', () => {
     await waitingFor(2);
     await holdUp.commitTransaction();
     await holdUp.release();
-    // Who finds that the other one has come to the end gives up.
+    // The replica that finds the work done by the other gives up.
     const outcomes = await Promise.allSettled([first, second]);
     expect(outcomes.map(({ status }) => status)).toContain('fulfilled');
     expect(await rollUp()).toEqual({ days: 0 });
@@ -252,19 +259,21 @@ describe('A day that is over', () => {
     await service.audit();
   });
 
-  it('is not summed up before all that was done on it is there', async () => {
+  it('is not rolled up until everything that happened on it is committed', async () => {
     await moveBack((await buy('ru', 1)).order_id, 1);
     await rollUp();
     const [{ rolled, settled }] = await service.dataSource.query(
-      `SELECT rolled_to::text AS rolled, ((now() - interval '15 min') AT TIME ZONE 'UTC')::date::text AS settled FROM sales_rollup`,
+      `SELECT rolled_to::text AS rolled,
+              ((now() - interval '15 min') AT TIME ZONE 'UTC')::date::text AS settled
+         FROM sales_rollup`,
     );
     expect(rolled).toBe(settled);
   });
 
-  it('waits for the first sale', async () => {
+  it('is not rolled up before the first sale', async () => {
     expect(await rollUp()).toEqual({ days: 0 });
     await moveBack((await buy('ru', 1)).order_id, 3);
-    // The day before the first sale is one of them.
+    // The day before the first sale counts, too.
     expect(await rollUp()).toEqual({ days: await daysOver(4) });
     expect(await rollUp()).toEqual({ days: 0 });
     await service.audit();

@@ -26,7 +26,7 @@ describe('the status of the service', () => {
         PROVIDER_LOW_BALANCE: '5000.00',
       },
     });
-    // Where it is read: beside the service, by the command line.
+    // The command line reads the status in a process of its own.
     office = await NestFactory.createApplicationContext(
       AdministrationModule.with(service.app.get(AppConfig)),
       { logger: false },
@@ -40,7 +40,7 @@ describe('the status of the service', () => {
   const read = (): Promise<Status> => office.get(StatusService).read();
   const buy = (user: TestUser) => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
 
-  it('has each replica, and what it says of itself', async () => {
+  it('lists each replica with what it reports of itself', async () => {
     const replica = await startReplica(service);
     try {
       const { replicas } = await eventually(async () => {
@@ -64,7 +64,7 @@ describe('the status of the service', () => {
     }
   });
 
-  it('has replicas no longer that have fallen silent, and forgets them after an hour', async () => {
+  it('leaves out replicas that have stopped reporting, and deletes their reports after an hour', async () => {
     const [shown] = await service.dataSource.query(
       `INSERT INTO replica_reports SELECT gen_random_uuid(), now() - make_interval(secs => silent), '{}'
          FROM unnest(ARRAY[10, 21, 3500, 3601]) AS silent
@@ -81,7 +81,7 @@ describe('the status of the service', () => {
     });
   });
 
-  it('has the breakers of a replica as they are', async () => {
+  it('shows the state of each circuit breaker of a replica', async () => {
     await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     const user = await service.createUser();
     for (let times = 0; times < 3; times++) await user.api.GET('/countries', { params: { query: {} } });
@@ -92,7 +92,7 @@ describe('the status of the service', () => {
     expect(replicas[0]?.breakers).toContainEqual({ name: 'reads', state: 'open', since: ISO });
   });
 
-  it('has the balance at the provider, and whether it is low', async () => {
+  it('shows the balance at the provider and whether it is low', async () => {
     const user = await service.createUser();
     await service.control.setBalance('6000.00');
     await buy(user);
@@ -110,7 +110,7 @@ describe('the status of the service', () => {
     await eventually(async () => (await read()).provider_balance?.is_low);
   });
 
-  it('has how long the balance at the provider lasts at the rate of the last day', async () => {
+  it('estimates how long the balance at the provider lasts at the rate of the last day', async () => {
     expect(await read()).toMatchObject({ spent_24_hours: '0.00', runway_hours: null });
     const user = await service.createUser();
     await buy(user);
@@ -131,18 +131,18 @@ describe('the status of the service', () => {
     expect(await read()).toMatchObject({ spent_24_hours: '0.00', runway_hours: null });
   });
 
-  it('counts the orphans that staff have not decided', async () => {
+  it('counts the orphans that staff have not resolved', async () => {
     await service.dataSource.query(
-      `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, date_start, date_end,
-                            resolution, resolved_at)
-       SELECT 'px6', n, 'tag', 'host', '1', 'login', 'password', 'http', now(), now(), CASE n WHEN 3 THEN 'written-off' END,
-              CASE n WHEN 3 THEN now() END
+      `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
+                            date_start, date_end, resolution, resolved_at)
+       SELECT 'px6', n, 'tag', 'host', '1', 'login', 'password', 'http', now(), now(),
+              CASE n WHEN 3 THEN 'written-off' END, CASE n WHEN 3 THEN now() END
          FROM generate_series(1, 3) AS n`,
     );
     expect(await read()).toMatchObject({ open_orphans: 2 });
   });
 
-  it('counts the orders that wait, that are being confirmed, and that staff have to decide', async () => {
+  it('counts the open orders by state', async () => {
     const user = await service.createUser();
     for (const [state, times] of [
       ['reserved', 4],
@@ -151,10 +151,10 @@ describe('the status of the service', () => {
       ['review', 2],
     ] as const) {
       await service.dataSource.query(
-        `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held,
-                             provider, provider_price, deadline, next_look_at)
-         SELECT $1, 'purchase', $2, gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6', 1, now() + interval '1 day',
-                now() + interval '1 day'
+        `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
+                             unit_price, held, provider, provider_price, deadline, next_look_at)
+         SELECT $1, 'purchase', $2, gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6', 1,
+                now() + interval '1 day', now() + interval '1 day'
            FROM generate_series(1, $3::int)`,
         [user.id, state, times],
       );
@@ -175,11 +175,12 @@ describe('the status of the service', () => {
     }
   });
 
-  it('has the age of the catalog by kind', async () => {
+  it('shows the age of the catalog by kind', async () => {
     await service.dataSource.query('DELETE FROM catalogue_copies');
     await service.dataSource.query(
       `INSERT INTO catalogue_copies (key, value, fetched_at)
-       VALUES ('kind/a', '1', '2026-01-01T00:00:00Z'), ('kind/b', '2', '2026-01-02T00:00:00Z'), ('kind/c', NULL, NULL)`,
+       VALUES ('kind/a', '1', '2026-01-01T00:00:00Z'), ('kind/b', '2', '2026-01-02T00:00:00Z'),
+              ('kind/c', NULL, NULL)`,
     );
     expect((await read()).catalogue).toContainEqual({
       kind: 'kind',
@@ -192,10 +193,10 @@ describe('the status of the service', () => {
     await eventually(async () => (await read()).catalogue.some(({ kind }) => kind === 'countries'));
   });
 
-  describe('of a job', () => {
+  describe('of each job', () => {
     const sweepStatus = async () => (await read()).jobs.find(({ name }) => name === 'sweep');
 
-    it('is what it did, and when', async () => {
+    it('shows what the last run did, and when', async () => {
       await buy(await service.createUser());
       await service.app.get(SweepService).sweepWhenDue(0);
       expect(await sweepStatus()).toEqual({
@@ -208,7 +209,7 @@ describe('the status of the service', () => {
       });
     });
 
-    it('says when it broke off', async () => {
+    it('shows that the last run broke off', async () => {
       await service.dataSource.query(
         `INSERT INTO job_runs (name, holder, started_at, lease_seconds, leased_until)
          VALUES ('gone', gen_random_uuid(), now() - interval '1 hour', 60, now() - interval '1 second')`,
@@ -218,7 +219,7 @@ describe('the status of the service', () => {
       );
     });
 
-    it('is how far it has come, while it is under way', async () => {
+    it('shows the progress of a run that has not ended', async () => {
       const user = await service.createUser({ balance: '1000000.00' });
       await service.control.setStock('6', 'us', 5000);
       await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count: 1000 } });
@@ -241,8 +242,8 @@ describe('the status of the service', () => {
   });
 });
 
-describe('a job that takes long', () => {
-  it('tells the log now and then how far it has come', async () => {
+describe('a long job', () => {
+  it('logs its progress from time to time', async () => {
     const log = captureLog();
     const service = await startTestService({ environment: { LOG_LEVEL: 'info' } });
     const progress = () =>

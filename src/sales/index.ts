@@ -6,7 +6,7 @@ export {
   SALES_DIMENSIONS,
   type SalesDimension,
   type SalesFigures,
-  type SalesQuestion,
+  type SalesQuery,
   type SalesRow,
   SalesService,
 } from './sales.service';

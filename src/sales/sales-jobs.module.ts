@@ -2,6 +2,6 @@ import { Module } from '@nestjs/common';
 import { SalesRollupService } from './sales-rollup.service';
 import { SalesJobs } from './sales.jobs';
 
-/** What a replica does for all. */
+/** The roll-up, which one replica runs for all. */
 @Module({ providers: [SalesRollupService, SalesJobs] })
 export class SalesJobsModule {}

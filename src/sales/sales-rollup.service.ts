@@ -2,23 +2,20 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { JobLease, queryRows } from '../database';
-import { SUMS, sumsByDay } from './sales-sums';
+import { SALES_COLUMNS, sumsByDay } from './sales-sums';
 
 export interface SalesRollupReport {
-  /** That are summed up now. */
+  /** The number of days that the run has rolled up. */
   readonly days: number;
 }
 
-/** Of a million orders a year a week takes 0.05 s; a run that is silent for so long is dead. */
+/** The lease is renewed for every week of sales, which takes 0.05 s at a million orders a year. */
 const LEASE_SECONDS = 60;
 const DAYS_AT_ONCE = 7;
-/** An order or a refund has the time at which its transaction began, and none takes as long as this. */
+/** Orders and refunds bear the time at which their transaction began. None lasts as long as this. */
 const SETTLED_AFTER_MINUTES = 15;
 
-/**
- * Sums up the sales of days that are over, once: nothing of such a day is added or changed any more. What was sold before there was this
- * job is summed up by its first run.
- */
+/** Rolls up each day once, when it is over and its sales no longer change. The first run catches up. */
 @Injectable()
 export class SalesRollupService {
   private readonly logger = new Logger(SalesRollupService.name);
@@ -28,37 +25,41 @@ export class SalesRollupService {
     this.lease = new JobLease(dataSource, 'sales-days');
   }
 
-  /** Sums up what is over when it is time and no other replica does. */
+  /** Rolls up the days that are over, when that is due and no other replica is doing it; null otherwise. */
   rollUpWhenDue(intervalSeconds: number): Promise<SalesRollupReport | null> {
     return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, () => this.rollUp());
   }
 
   private async rollUp(): Promise<SalesRollupReport> {
-    await this.begin();
+    await this.setStart();
     let days = 0;
     for (;;) {
       await this.lease.renew({ days });
-      const rolled = await this.rollUpSome();
+      const rolled = await this.rollUpSlice();
       if (rolled === null) break;
       days += rolled;
     }
-    if (days > 0) this.logger.log(`the sales of ${days} days are summed up`);
+    if (days > 0) this.logger.log(`sales were rolled up for ${days} days`);
     return { days };
   }
 
-  /** With the day before the first sale that is seen: one of right before midnight may be committed later. Without a sale not at all. */
-  private async begin(): Promise<void> {
+  /**
+   * Starts a day before the first sale, because a sale from right before midnight may be committed after it.
+   * Does nothing before the first sale, or when the start is set.
+   */
+  private async setStart(): Promise<void> {
     await queryRows(
       this.dataSource,
       `INSERT INTO sales_rollup (rolled_to)
-       SELECT (first AT TIME ZONE 'UTC')::date - 1 FROM (SELECT min(closed_at) AS first FROM orders WHERE captured > 0) AS sold
+       SELECT (first AT TIME ZONE 'UTC')::date - 1
+         FROM (SELECT min(closed_at) AS first FROM orders WHERE captured > 0) AS sold
         WHERE first IS NOT NULL
        ON CONFLICT DO NOTHING`,
     );
   }
 
-  /** Gives the number of days: 0 when another replica was quicker, null when there are no more. */
-  private async rollUpSome(): Promise<number | null> {
+  /** @returns the number of days: 0 when another replica was faster, null when there are no more */
+  private async rollUpSlice(): Promise<number | null> {
     const [slice] = await queryRows<{ from: string; to: string; days: number }>(
       this.dataSource,
       `SELECT rolled_to::text AS "from", upto::text AS "to", upto - rolled_to AS days
@@ -73,8 +74,9 @@ export class SalesRollupService {
       `WITH taken AS (
          UPDATE sales_rollup SET rolled_to = $2::date WHERE rolled_to = $1::date RETURNING 1
        ), written AS (
-         INSERT INTO sales_days (${SUMS})
-         SELECT ${SUMS} FROM (${sumsByDay('$1::date', '$2::date')}) AS sums WHERE EXISTS (SELECT FROM taken)
+         INSERT INTO sales_days (${SALES_COLUMNS})
+         SELECT ${SALES_COLUMNS} FROM (${sumsByDay('$1::date', '$2::date')}) AS sums
+          WHERE EXISTS (SELECT FROM taken)
        )
        SELECT * FROM taken`,
       [slice.from, slice.to],

@@ -14,6 +14,6 @@ export class InvalidSalesCursor extends DomainError {
   readonly kind = 'bad-request';
 
   constructor() {
-    super('The cursor belongs to sales by something else');
+    super('The cursor belongs to a query by other dimensions');
   }
 }

@@ -2,10 +2,10 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { SalesRollupService } from './sales-rollup.service';
 
-/** How often it is looked for a day that is over. */
+/** How often the days that are over are rolled up. */
 const ROLL_UP_SECONDS = 600;
-/** How often each replica asks whether that is due. */
-const ASK_MS = 60_000;
+/** How often each replica checks whether that is due. */
+const CHECK_MS = 60_000;
 
 @Injectable()
 export class SalesJobs implements OnApplicationBootstrap {
@@ -15,6 +15,6 @@ export class SalesJobs implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.jobs.every('sales-days', ASK_MS, () => this.rollup.rollUpWhenDue(ROLL_UP_SECONDS));
+    this.jobs.every('sales-days', CHECK_MS, () => this.rollup.rollUpWhenDue(ROLL_UP_SECONDS));
   }
 }

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { SalesService } from './sales.service';
 
-/** Reading alone, also for processes that serve nobody. */
+/** Without jobs, so that the command line can use it. */
 @Module({ providers: [SalesService], exports: [SalesService] })
 export class SalesModule {}

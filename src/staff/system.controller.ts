@@ -54,7 +54,7 @@ export class SystemController {
     400,
     'It cannot be asked so',
     'The period must end after it begins, and have 366 days at most',
-    'The cursor belongs to sales by something else',
+    'The cursor belongs to a query by other dimensions',
   )
   @ApiValidationErrorResponse({
     type: 'missing',

@@ -6,17 +6,17 @@ import { DispatcherService } from '../orders';
 import { type BreakerStatus, type ProviderStatus, ProxyProvider } from '../provider';
 
 export const REPORT_INTERVAL_MS = 5000;
-/** A replica that has been silent for longer is not shown. */
+/** A replica whose last report is older is not shown. */
 export const FRESH_SECONDS = 20;
 
-/** What a replica says of itself. Moments are ISO 8601. */
+/** What a replica reports of itself. Times are ISO 8601. */
 export interface ReplicaReport {
   readonly pid: number;
   readonly started_at: string;
   readonly breakers: readonly (Omit<BreakerStatus, 'since'> & { readonly since: string })[];
-  /** Calls that wait for their turn at the provider, by priority. */
+  /** Calls that wait for a rate permit, by priority. */
   readonly waiting_calls: ProviderStatus['waitingCalls'];
-  /** Orders in line of requests at this replica. */
+  /** Requests at this replica that wait for their order to be sent. */
   readonly waiting_orders: number;
 }
 
@@ -28,7 +28,7 @@ export class ReplicaReports {
     private readonly dispatcher: DispatcherService,
   ) {}
 
-  /** Replaces this replica's last one, and removes those of replicas that are long gone. */
+  /** Replaces the last report of this replica, and removes those of replicas that ended long ago. */
   async write(): Promise<void> {
     const { breakers, waitingCalls } = this.provider.status();
     const report: ReplicaReport = {

@@ -4,6 +4,6 @@ import { ProviderModule } from '../provider';
 import { ReplicaReports } from './replica-reports';
 import { StatusJobs } from './status.jobs';
 
-/** What a replica says of itself. */
+/** The job by which each replica reports of itself. */
 @Module({ imports: [ProviderModule, OrdersModule], providers: [ReplicaReports, StatusJobs] })
 export class StatusJobsModule {}

@@ -2,6 +2,6 @@ import { Module } from '@nestjs/common';
 import { ProviderModule } from '../provider';
 import { StatusService } from './status.service';
 
-/** Reading alone, also for processes that serve nobody. */
+/** Without jobs, so that the command line can use it. */
 @Module({ imports: [ProviderModule], providers: [StatusService], exports: [StatusService] })
 export class StatusModule {}

@@ -5,59 +5,59 @@ import { queryRows } from '../database';
 import { ProxyProvider } from '../provider';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
 
-/** The service as staff see it. */
+/** The state of the whole service, for staff. */
 export interface Status {
-  /** The database's time: what ages are told by. */
+  /** The database's time, against which ages are computed. */
   readonly at: Date;
-  /** Of our account at the provider, roubles; null before its first answer. */
+  /** The balance of our account at the provider, in roubles; null before its first answer. */
   readonly provider_balance: {
     readonly amount: string;
     readonly seen_at: Date;
     readonly is_low: boolean;
   } | null;
-  /** What the provider took for orders that were closed in the last 24 hours, roubles. */
+  /** What the provider charged for orders that were closed in the last 24 hours, in roubles. */
   readonly spent_24_hours: string;
-  /** How long the balance lasts at that rate; null when nothing was spent, or no balance is known. */
+  /** How long the balance lasts at that rate; null when nothing was spent or the balance is not known. */
   readonly runway_hours: number | null;
   /** Not yet sent to the provider. */
   readonly orders_waiting: number;
-  /** When the one of them that waits longest was placed. */
+  /** When the oldest of them was placed. */
   readonly oldest_waiting_at: Date | null;
-  /** Sent, and not answered yet. */
+  /** Sent to the provider, which has not answered yet. */
   readonly orders_submitting: number;
-  /** Sent, and being looked for. */
+  /** Sent with an unknown outcome, which reconciliation is going to find out. */
   readonly orders_confirming: number;
-  /** For staff to decide. */
+  /** Left to staff to decide. */
   readonly orders_in_review: number;
-  /** When the first of them was placed. */
+  /** When the oldest of them was placed. */
   readonly oldest_in_review_at: Date | null;
-  /** Proxies at the provider that no order accounts for, for staff to decide. */
+  /** Proxies at the provider that no order accounts for, left to staff to decide. */
   readonly open_orphans: number;
-  /** The copies of the provider's catalog. */
+  /** The copies of the provider's catalog in the catalog store, by kind. */
   readonly catalogue: readonly {
     readonly kind: string;
     readonly copies: number;
     readonly oldest_fetched_at: Date | null;
     readonly newest_fetched_at: Date | null;
   }[];
-  /** The last run of each job that one replica does for all. */
+  /** The last run of each job that one replica runs for all. */
   readonly jobs: readonly {
     readonly name: string;
-    /** Whether it came to its end; one that broke off is taken up by another replica. */
+    /** A run that broke off is taken over by another replica. */
     readonly state: 'done' | 'running' | 'broken-off';
     readonly started_at: Date;
     readonly finished_at: Date | null;
     readonly holder: string;
-    /** Counts by name: what it did, or how far it has come. */
+    /** Counts by name: what the run did, or has done so far. */
     readonly report: Readonly<Record<string, number>> | null;
   }[];
-  /** Those that were heard of in the last seconds. */
+  /** The replicas that reported in the last seconds. */
   readonly replicas: readonly (ReplicaReport & { readonly holder: string; readonly reported_at: Date })[];
 }
 
 type OpenState = 'reserved' | 'submitting' | 'confirming' | 'review';
 
-/** Reads from the database what all replicas have left there. */
+/** Reads the state of all replicas from the database. */
 @Injectable()
 export class StatusService {
   constructor(
@@ -85,7 +85,9 @@ export class StatusService {
            FROM catalogue_copies GROUP BY kind ORDER BY kind`,
       ),
       jobs: await this.query(
-        `SELECT name, CASE WHEN finished_at IS NOT NULL THEN 'done' WHEN leased_until > now() THEN 'running' ELSE 'broken-off' END AS state,
+        `SELECT name,
+                CASE WHEN finished_at IS NOT NULL THEN 'done'
+                     WHEN leased_until > now() THEN 'running' ELSE 'broken-off' END AS state,
                 started_at, finished_at, holder, report
            FROM job_runs ORDER BY name`,
       ),
@@ -107,11 +109,12 @@ export class StatusService {
       `SELECT now() AS at, round(balance, 2) AS amount, seen_at, is_low, round(spent, 2) AS spent,
               round(24 * greatest(balance, 0) / nullif(spent, 0), 1)::float8 AS runway
          FROM (SELECT coalesce(sum(provider_charge), 0) AS spent
-                 FROM orders WHERE captured > 0 AND closed_at > now() - interval '24 hours' AND provider = $1) AS recently
+                 FROM orders
+                WHERE captured > 0 AND closed_at > now() - interval '24 hours' AND provider = $1) AS recent
          LEFT JOIN provider_accounts ON provider_accounts.provider = $1`,
       [this.provider.name],
     );
-    if (!row) throw new Error('the database did not tell of the account at the provider');
+    if (!row) throw new Error('the database returned no row for the account at the provider');
     const { at, amount, seen_at, is_low, spent, runway } = row;
     return {
       at,
@@ -130,7 +133,7 @@ export class StatusService {
     return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
   }
 
-  /** The states stand in the statement, so that the partial index on them is seen to fit. */
+  /** The states are written into the statement, so that PostgreSQL can use the partial index on them. */
   private async openOrders(): Promise<Map<OpenState, { count: number; oldest: Date }>> {
     const states = await this.query<{ state: OpenState; count: number; oldest: Date }>(
       `SELECT state, count(*) AS count, min(created_at) AS oldest

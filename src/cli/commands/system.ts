@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { migrate } from '../../database';
 import { IntegrityService } from '../../integrity';
-import { type SalesQuestion, SalesService } from '../../sales';
+import { type SalesQuery, SalesService } from '../../sales';
 import { type ActionFilter, StaffLog } from '../../staff';
 import { StatusService } from '../../status';
 import { parseDay, parseDimensions, parseId, parseMoment, parseTarget, parseText } from '../options';
@@ -29,7 +29,7 @@ export function addSystem(cli: Command): void {
     .requiredOption('--from <day>', 'of UTC, e.g. 2026-11-01', parseDay)
     .requiredOption('--to <day>', 'itself not included; 366 days later at most', parseDay)
     .option('--by <list>', 'any of day, country and version, separated by commas', parseDimensions, ['day'])
-    .action((question: SalesQuestion) =>
+    .action((question: SalesQuery) =>
       show('sales.read', null, question, async (app) => {
         const { total, rows } = await app.get(SalesService).read(question);
         return { total, items: rows };
