@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AuthJobsModule, AuthModule } from './auth';
+import { AuthModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, JobsModule } from './common';
 import type { AppConfig } from './config';
@@ -24,7 +24,6 @@ export class AppModule {
         GlobalsModule.with(config, clock),
         JobsModule,
         AuthModule,
-        AuthJobsModule,
         UsersModule,
         LedgerModule,
         CatalogModule,

@@ -108,6 +108,33 @@ describe('Authentication', () => {
     }
   });
 
+  it.each([
+    ['the token is revoked', 'UPDATE api_tokens SET revoked_at = now() WHERE user_id = $1', 401],
+    ['it is given other scopes', `UPDATE api_tokens SET scopes = '{proxies:read}' WHERE user_id = $1`, 403],
+    [
+      'it is bound to a network',
+      `UPDATE api_tokens SET allowed_ips = '{10.0.0.0/8}' WHERE user_id = $1`,
+      403,
+    ],
+    [
+      'its expiry is set to yesterday',
+      `UPDATE api_tokens SET expires_at = now() - interval '1 day' WHERE user_id = $1`,
+      401,
+    ],
+    ['its user is blocked', `UPDATE users SET blocked_at = now(), blocked_reason = 'x' WHERE id = $1`, 403],
+  ])('refuses the very next request after %s', async (_, statement, refused) => {
+    const customer = await service.createUser();
+    const statuses = () =>
+      Promise.all(
+        ['/me', '/countries', '/countries/ru/count', '/price?count=1&period=30'].map(
+          async (path) => (await sendRaw(service.baseUrl, { path, token: customer.token })).status,
+        ),
+      );
+    expect(await statuses()).toEqual([200, 200, 200, 200]);
+    await service.dataSource.query(statement, [customer.id]);
+    expect(await statuses()).toEqual([refused, refused, refused, refused]);
+  });
+
   it('leaves the other tokens of a user alone when one is revoked', async () => {
     const { token } = await issue();
     await tokens.revoke(token.id);

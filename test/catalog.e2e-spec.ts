@@ -1,5 +1,7 @@
+import { requestId } from '../src/common';
 import { type FaultOrder, WireClient } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
+import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -227,9 +229,39 @@ describe('The local copy', () => {
     expect(await callsTo('getprice')).toEqual([{}, { count: '3', period: '45', version: '6' }]);
   });
 
+  it.each([
+    '/countries?version=4',
+    '/countries/ru/count',
+    '/price?count=3&period=30',
+    '/price?count=1&period=7&version=4',
+  ])('answers %s with one statement, which looks up the token', async (path) => {
+    const ask = () => sendRaw(service.baseUrl, { path, token: user.token });
+    const first = await ask();
+    const sent: string[] = [];
+    const log = jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation((statement) => {
+      // Jobs send statements meanwhile, outside of any request.
+      if (requestId() !== undefined) sent.push(statement);
+    });
+    const second = await ask();
+    log.mockRestore();
+    expect(second).toMatchObject({ status: 200, text: first.text });
+    expect(sent).toEqual([expect.stringContaining('FROM api_tokens')]);
+  });
+
+  it('asks for the countries again when their list is a minute old, also for stock that is younger', async () => {
+    await countries('4');
+    service.clock.advanceSeconds(30);
+    await stock('us', '4');
+    await service.control.clearCalls();
+    service.clock.advanceSeconds(31);
+    expect((await stock('us', '4')).response.status).toBe(200);
+    expect(await callsTo('getcountry')).not.toEqual([]);
+  });
+
   it('remembers which periods the provider does not sell', async () => {
     await price(2, 11);
     await price(2, 11);
+    expect((await price(2, 11)).error).toEqual({ detail: 'Unsupported rental period' });
     expect(await callsTo('getprice')).toEqual([{}, { count: '2', period: '11', version: '6' }]);
   });
 

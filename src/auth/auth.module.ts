@@ -16,10 +16,9 @@ import { TokensService } from './tokens.service';
     BearerStrategy,
     AccessCheck,
     ScopeCatalog,
-    AccessGuard,
-    { provide: APP_GUARD, useExisting: AccessGuard },
+    { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_GUARD, useClass: RequestBodyGuard },
   ],
-  exports: [TokensService, AccessGuard, ScopeCatalog],
+  exports: [TokensService, ScopeCatalog],
 })
 export class AuthModule {}

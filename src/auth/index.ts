@@ -9,9 +9,7 @@ export {
   Scopes,
   STAFF_SCHEME,
 } from './access.decorators';
-export { AccessGuard, type AdmittedRequest } from './access.guard';
 export { ApiToken } from './api-token.entity';
-export { AuthJobsModule } from './auth.jobs';
 export { AuthModule } from './auth.module';
 export { isNetwork, plainAddress } from './network';
 export { findRoutes } from './routes';

@@ -9,6 +9,7 @@ import { SalesDays1764600000000 } from './migrations/1764600000000-sales-days';
 import { Revisions1764700000000 } from './migrations/1764700000000-revisions';
 import { TokenChanges1764800000000 } from './migrations/1764800000000-token-changes';
 import { ProxyReferences1764900000000 } from './migrations/1764900000000-proxy-references';
+import { DropTokenNotifications1765000000000 } from './migrations/1765000000000-drop-token-notifications';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -22,6 +23,7 @@ export const migrations = [
   Revisions1764700000000,
   TokenChanges1764800000000,
   ProxyReferences1764900000000,
+  DropTokenNotifications1765000000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -3,7 +3,6 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
 export { migrate } from './migrate';
 export { JobLease, REPLICA_ID } from './job-lease';
-export { Notifications } from './notifications';
 export { preparedRows } from './prepared';
 export {
   databaseTime,

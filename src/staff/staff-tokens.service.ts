@@ -64,14 +64,12 @@ export class StaffTokensService {
   }
 
   /** Revoking twice keeps the first moment. @throws TokenNotFound */
-  async revoke(act: Act, id: number, reason: string | undefined): Promise<TokenRow> {
-    const revoked = await this.log.change(act, async (manager, record) => {
+  revoke(act: Act, id: number, reason: string | undefined): Promise<TokenRow> {
+    return this.log.change(act, async (manager, record) => {
       const before = toTokenRow(await this.tokens.get(id, manager));
       const after = toTokenRow(await this.tokens.revoke(id, manager));
       await record({ target: { type: 'token', id }, ...(reason !== undefined && { reason }), before, after });
       return after;
     });
-    await this.tokens.untilChangeIsHeard();
-    return revoked;
   }
 }

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { TokensService } from '../auth';
 import { queryRows } from '../database';
 import { type NewUser, type User, UserNotFound, UsersService } from '../users';
 import type { Act } from './act';
@@ -54,7 +53,6 @@ export class StaffUsersService {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly users: UsersService,
-    private readonly tokens: TokensService,
     private readonly log: StaffLog,
   ) {}
 
@@ -77,14 +75,12 @@ export class StaffUsersService {
     return this.setBlocked(act, userId, reason, false);
   }
 
-  private async setBlocked(act: Act, userId: number, reason: string, isBlocked: boolean): Promise<UserRow> {
-    const user = await this.log.change(act, async (manager, record) => {
+  private setBlocked(act: Act, userId: number, reason: string, isBlocked: boolean): Promise<UserRow> {
+    return this.log.change(act, async (manager, record) => {
       const { before, after } = await this.users.setBlocked(userId, isBlocked ? reason : null, manager);
       await record({ reason, before: toUserRow(before), after: toUserRow(after) });
       return toUserRow(after);
     });
-    await this.tokens.untilChangeIsHeard();
-    return user;
   }
 
   /**

@@ -54,8 +54,8 @@ export class UsersService {
   }
 
   /**
-   * Blocked, none of the user's tokens is good for anything; see `TokensService.untilChangeIsHeard`. Who is blocked stays so since
-   * the first moment, with the new reason; null unblocks.
+   * Blocks a user: none of their tokens is accepted from the next request on. Blocking again keeps the first moment and takes the
+   * new reason; null unblocks.
    *
    * @throws UserNotFound
    */

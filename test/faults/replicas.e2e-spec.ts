@@ -62,7 +62,6 @@ describe('two replicas on one database', () => {
   it('take and give back access at the next request once the other has: 50 tokens revoked, 50 users blocked and unblocked', async () => {
     const staff = await replicas.createCustomer('1.00', ALL_STAFF_SCOPES);
     const elapsedMs: Record<string, number[]> = { revoke: [], block: [], unblock: [] };
-    // The first looks the token up, the second may remember it.
     const statusesOf = async ({ token }: Customer) =>
       Promise.all(
         ['/me', '/countries'].map(async (path) => (await sendRaw(other.baseUrl, { path, token })).status),

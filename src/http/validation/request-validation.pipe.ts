@@ -1,5 +1,4 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform, type Type } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { isJsonObject, type JsonValue } from '../json/json-value';
 import { missing, notAnObject } from './fields';
 import { readInstance } from './read-instance';
@@ -9,42 +8,22 @@ import { RequestInvalid } from './request-invalid';
 
 const BUILT_IN: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean];
 
-/** What is asked again and again is short, and there is not much of it. */
-const MOST_REMEMBERED = 2000;
-const LONGEST_REMEMBERED = 200;
-
 /**
  * Makes the query or the body of a request an instance of its DTO: declared fields alone, coerced, defaults filled in.
  * Throws `RequestInvalid` with every item, in the order in which the DTO declares its fields.
  */
 @Injectable()
 export class RequestValidationPipe implements PipeTransform<JsonValue | undefined> {
-  /** Queries that were valid, by the DTO's number and the query itself. Validating takes longer than most answers. */
-  private readonly queries = new LRUCache<string, object>({ max: MOST_REMEMBERED });
-  private readonly numbers = new Map<Type<object>, number>();
-
   transform(value: JsonValue | undefined, { type, metatype }: ArgumentMetadata): unknown {
     if (metatype === undefined || BUILT_IN.includes(metatype)) return value;
-    if (type === 'query') return this.readQuery(metatype, value);
+    if (type === 'query') return readQuery(metatype, value);
     if (type === 'body') return readBody(metatype, value);
     return value;
   }
+}
 
-  private readQuery(dto: Type<object>, query: JsonValue = null): object {
-    const values = isJsonObject(query) ? query : {};
-    const key = `${this.numberOf(dto)} ${JSON.stringify(values)}`;
-    const known = this.queries.get(key);
-    if (known) return known;
-    const read = Object.freeze(readFields(dto, 'query', new RequestFields(values, null)));
-    if (key.length <= LONGEST_REMEMBERED) this.queries.set(key, read);
-    return read;
-  }
-
-  private numberOf(dto: Type<object>): number {
-    let number = this.numbers.get(dto);
-    if (number === undefined) this.numbers.set(dto, (number = this.numbers.size));
-    return number;
-  }
+function readQuery(dto: Type<object>, query: JsonValue = null): object {
+  return readFields(dto, 'query', new RequestFields(isJsonObject(query) ? query : {}, null));
 }
 
 function readBody(dto: Type<object>, body: JsonValue = null): object {
