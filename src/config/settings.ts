@@ -6,7 +6,7 @@ export type Lookup = (variable: string) => string | undefined;
 /** One variable of the environment. */
 interface Setting {
   readonly variable: string;
-  /** Reads the text of the variable. The rule's description completes the complaint "must be …". */
+  /** Reads the variable's text. The description of the rule completes the sentence "must be …". */
   readonly rule: z.ZodType<unknown, string>;
   /** As it would be written in the environment. Absent: the setting is `undefined` unless given. */
   readonly default?: string | ((given: Lookup) => string);
@@ -26,7 +26,7 @@ const integer = (min: number, max: number) =>
 const oneOf = <const Choice extends string>(...choices: Choice[]) =>
   z.enum(choices).describe(`one of ${choices.join(', ')}`);
 
-const text = z.string().describe('a text');
+const text = z.string();
 
 const flag = z
   .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive' })
@@ -135,7 +135,7 @@ export const SETTINGS = {
     apiKey: {
       variable: 'PX6_API_KEY',
       rule: key,
-      defaultText: 'none: the sandbox',
+      defaultText: 'none (the sandbox is used)',
       description: 'The key of the account at the provider. Every URL contains it, so no log may show a URL.',
     },
     baseUrl: {
@@ -198,7 +198,7 @@ export const SETTINGS = {
       rule: integer(1, 86_400),
       default: '600',
       description:
-        "How long after an order's deadline the provider must show no proxy until the order has failed.",
+        'An order fails only when the provider shows no proxy for it until this long after its deadline.',
     },
     intervalMs: {
       variable: 'RECONCILE_INTERVAL_MS',
@@ -248,8 +248,7 @@ export const SETTINGS = {
       variable: 'SANDBOX_PROFILE',
       rule: oneOf('quick', 'realistic'),
       defaultText: '`quick`, or what a running sandbox has',
-      description:
-        '`realistic`: 5 to 7 s for a purchase, 3 calls per second at most, one call in a hundred fails.',
+      description: 'How the sandbox behaves. `realistic`: purchases take 5 to 7 s, 1 % of all calls fail.',
     },
   },
   log: {

@@ -1,0 +1,59 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { settingGroups } from './settings';
+
+const DOCUMENT = join(__dirname, '../../docs/configuration.md');
+const WIDTH = 110;
+
+const INTRODUCTION = `# Configuration
+
+<!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
+
+Environment variables configure the service. Each of them may be absent, with one exception: a service
+with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty value counts as absent. The
+start checks all variables and reports every mistake at once, without the values.
+`;
+
+/** Breaks a text into lines, each of which begins with the indent. */
+function wrap(text: string, indent: string): string {
+  const lines = [indent];
+  for (const word of text.split(' ')) {
+    const line = `${lines.at(-1)}${lines.at(-1)?.trim() ? ' ' : ''}${word}`;
+    if (line.length <= WIDTH) lines[lines.length - 1] = line;
+    else lines.push(`${indent}${word}`);
+  }
+  return lines.join('\n');
+}
+
+type Setting = ReturnType<typeof settingGroups>[number][1][number][1];
+
+function describeSetting({ variable, rule, default: fallback, defaultText, description }: Setting): string {
+  const defaultValue = defaultText ?? `\`${String(fallback)}\``;
+  const range = rule.description === undefined ? '' : ` Must be ${rule.description}.`;
+  const text = wrap(`\`${variable}\`: ${description}`, '  ').replace(/^ /, '-');
+  return `${text}\n${wrap(`Default: ${defaultValue}.${range}`, '  ')}\n`;
+}
+
+/** All settings, a section for each group. */
+function renderDocument(): string {
+  const sections = settingGroups().map(
+    ([group, settings]) =>
+      `\n## ${group.charAt(0).toUpperCase()}${group.slice(1)}\n\n${settings
+        .map(([, setting]) => describeSetting(setting))
+        .join('')}`,
+  );
+  return INTRODUCTION + sections.join('');
+}
+
+describe('docs/configuration.md', () => {
+  it('is what the settings say (npm run generate:configuration)', () => {
+    const document = renderDocument();
+    if (process.env['UPDATE_CONFIGURATION'] === '1') writeFileSync(DOCUMENT, document);
+    expect(readFileSync(DOCUMENT, 'utf8')).toBe(document);
+  });
+
+  it('names each variable once', () => {
+    const variables = settingGroups().flatMap(([, settings]) => settings.map(([, { variable }]) => variable));
+    expect(new Set(variables).size).toBe(variables.length);
+  });
+});
