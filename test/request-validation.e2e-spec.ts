@@ -5,8 +5,8 @@ import { Test } from '@nestjs/testing';
 import { PriceQuery } from '../src/catalog/dto/price.query';
 import { VersionQuery } from '../src/catalog/dto/version.query';
 import { configureHttp, RequestBodyGuard } from '../src/http';
-import { ProlongRequest } from '../src/orders/dto/prolong-request.dto';
-import { PurchaseRequest } from '../src/orders/dto/purchase-request.dto';
+import { ProlongRequest } from '../src/orders/placing/dto/prolong-request.dto';
+import { PurchaseRequest } from '../src/orders/placing/dto/purchase-request.dto';
 import { ExportProxiesQuery } from '../src/proxies/dto/export-proxies.query';
 
 /** The validated endpoints, without what is behind them: each gives back what it was given. */

@@ -220,7 +220,7 @@ describe('the full sweep', () => {
     await service.control.untilGateReached(gate);
     await service.dataSource.query('TRUNCATE sweep_sightings');
     await service.control.openGate(gate);
-    await expect(swept).rejects.toThrow('what the sweep has seen is no longer there');
+    await expect(swept).rejects.toThrow('the sightings of the sweep are no longer there');
     const [{ absences }] = await service.dataSource.query('SELECT absences FROM proxies');
     expect(absences).toBe(0);
   });

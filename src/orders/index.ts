@@ -1,15 +1,27 @@
-export { DispatcherService } from './dispatcher.service';
-export { type Idempotency, readIdempotency } from './idempotency';
-export { Order, type OrderKind, type OrderState, type OrderStep } from './order.entity';
-export { OrdersModule } from './orders.module';
-export { OrdersService } from './orders.service';
+export { DispatcherService } from './dispatch/dispatcher.service';
+export { OrderQueries } from './order-queries';
+export { OrderRecordsModule } from './order-records.module';
+export {
+  CLOSED_STATES,
+  OPEN_STATES,
+  type OpenState,
+  ORDER_KINDS,
+  ORDER_STATES,
+  type OrderKind,
+  type OrderState,
+  sqlStates,
+  UNATTENDED_STATES,
+} from './order-states';
+export { TAG_PREFIX_SQL } from './order-tag';
+export { OrderTransitions } from './order-transitions';
+export { Order, type StateChange } from './order.entity';
 export { IdempotencyKeyMissing, IdempotencyKeyReused, OrderNotFound, RefundTooLarge } from './orders.errors';
-export { OrderSettlement } from './order-settlement';
-export { type OrphanRow, OrphansService, type OrphanState } from './orphans.service';
-export { ReviewService } from './review.service';
-export { SettlementModule } from './settlement.module';
-export { Orphan } from './orphan.entity';
-export { ReconciliationService } from './reconciliation.service';
-export { SweepService } from './sweep.service';
-export { TAG_PREFIX_SQL } from './tag';
+export { OrdersModule } from './orders.module';
+export { type Idempotency, readIdempotency } from './placing/idempotency';
+export { OrdersService } from './placing/orders.service';
 export { ProviderCall } from './provider-call.entity';
+export { ReconciliationService } from './reconciliation/reconciliation.service';
+export { ReviewService } from './reconciliation/review.service';
+export { Orphan } from './sweep/orphan.entity';
+export { type OrphanRow, OrphansService, type OrphanState } from './sweep/orphans.service';
+export { SweepService } from './sweep/sweep.service';

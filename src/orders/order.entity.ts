@@ -9,23 +9,23 @@ import {
   Unique,
 } from 'typeorm';
 import type { IpVersion, ProxyType } from '../common';
+import {
+  OPEN_STATES,
+  ORDER_KINDS,
+  ORDER_STATES,
+  type OrderKind,
+  type OrderState,
+  sqlStates,
+  UNATTENDED_STATES,
+} from './order-states';
 
-export type OrderKind = 'purchase' | 'prolongation';
-
-/**
- * `reserved`: money is held, nothing was sent. `submitting`: the one call is under way, or the process that made it is gone.
- * `confirming`: the outcome is unknown and being looked for. `review`: staff decide. The others are closed.
- */
-export type OrderState =
-  'reserved' | 'submitting' | 'confirming' | 'review' | 'completed' | 'partial' | 'refunded';
-
-/** Since when an order was in a state: ISO 8601; null for one from before there was a history. */
-export interface OrderStep {
+/** When an order came into a state: ISO 8601; null for orders from before the history was kept. */
+export interface StateChange {
   readonly state: OrderState;
   readonly at: string | null;
 }
 
-/** What was delivered, as it was answered: kept for orders with an idempotency key. Times are ISO 8601. */
+/** A delivered proxy as it was answered, kept for idempotent replays. Times are ISO 8601. */
 export interface DeliveredProxy {
   readonly id: number;
   readonly host: string;
@@ -36,12 +36,14 @@ export interface DeliveredProxy {
   readonly date_end: string;
 }
 
-/** A purchase or a prolongation. Amounts are roubles; `docs/decisions/0003-orders-and-money.md` has the states. */
+/**
+ * A purchase or a prolongation. Amounts are roubles.
+ */
 @Entity('orders')
 @Unique(['tag'])
 @Unique(['attempt'])
 @Index('orders_proxy_id_idx', ['proxyId'], { where: 'proxy_id IS NOT NULL' })
-@Index('orders_group_id_idx', ['groupId'])
+@Index('orders_group_id_idx', ['batchId'])
 @Index('orders_served_idx', ['userId', 'submittedAt'], { where: 'submitted_at IS NOT NULL' })
 @Index('orders_user_id_idx', ['userId', 'createdAt', 'id'])
 @Index('orders_created_at_idx', ['createdAt', 'id'])
@@ -56,14 +58,11 @@ export interface DeliveredProxy {
 })
 @Index('orders_open_prolongation_key', ['proxyId'], {
   unique: true,
-  where: `proxy_id IS NOT NULL AND state IN ('reserved', 'submitting', 'confirming', 'review')`,
+  where: `proxy_id IS NOT NULL AND state IN ${sqlStates(OPEN_STATES)}`,
 })
-@Index('orders_due_idx', ['nextLookAt'], { where: `state IN ('reserved', 'submitting', 'confirming')` })
-@Check('orders_kind_check', `kind IN ('purchase', 'prolongation')`)
-@Check(
-  'orders_state_check',
-  `state IN ('reserved', 'submitting', 'confirming', 'review', 'completed', 'partial', 'refunded')`,
-)
+@Index('orders_due_idx', ['nextCheckAt'], { where: `state IN ${sqlStates(UNATTENDED_STATES)}` })
+@Check('orders_kind_check', `kind IN (${ORDER_KINDS.map((kind) => `'${kind}'`).join(', ')})`)
+@Check('orders_state_check', `state IN ${sqlStates(ORDER_STATES)}`)
 @Check('orders_prolongation_check', `(kind = 'prolongation') = (proxy_id IS NOT NULL)`)
 @Check('orders_price_check', 'unit_price > 0 AND count > 0 AND held = unit_price * count')
 @Check(
@@ -92,21 +91,23 @@ export class Order {
   @Column({ type: 'text', default: 'reserved' })
   state!: OrderState;
 
-  /** What the provider keeps with a purchase, by which it is found again. Names environment, user and order. */
+  /**
+   * The provider stores it with a purchase, which is found again by it. It names environment, user and order.
+   */
   @Column({ type: 'text' })
   tag!: string;
 
   /**
-   * The order that leads the group in which it went to the provider; itself when it went alone; null until then. A purchase is found
-   * again under the tag of the leader.
+   * The leader of the batch in which the order went to the provider: itself when it was sent alone, null
+   * until then. The provider lists a purchase under the tag of the leader.
    */
-  @Column({ type: 'bigint', nullable: true })
+  @Column({ name: 'group_id', type: 'bigint', nullable: true })
   @ForeignKey('Order')
-  groupId!: number | null;
+  batchId!: number | null;
 
-  /** Its group was refused as a whole. */
-  @Column({ type: 'boolean', default: false })
-  travelsAlone!: boolean;
+  /** Set when the batch that the order was in was refused as a whole and split. */
+  @Column({ name: 'travels_alone', type: 'boolean', default: false })
+  sendAlone!: boolean;
 
   @Column({ type: 'text' })
   country!: string;
@@ -132,11 +133,11 @@ export class Order {
   @Column({ type: 'numeric', precision: 14, scale: 2 })
   unitPrice!: string;
 
-  /** Percent, on the provider's price. Null before there were price rules. */
+  /** Percent on the provider's price; null for orders from before there were price rules. */
   @Column({ type: 'numeric', precision: 8, scale: 4, nullable: true })
   markupPercent!: string | null;
 
-  /** The rule that said so; null: the default. */
+  /** The price rule that set the markup; null: the default markup. */
   @Column({ type: 'bigint', nullable: true })
   priceRuleId!: number | null;
 
@@ -149,7 +150,7 @@ export class Order {
   @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
   released!: string;
 
-  /** Of what was captured: what staff gave back afterwards. */
+  /** The part of what was captured that staff gave back afterwards. */
   @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
   refunded!: string;
 
@@ -160,14 +161,14 @@ export class Order {
   @Column({ type: 'numeric', precision: 14, scale: 4 })
   providerPrice!: string;
 
-  /** What it took. The user pays the quote all the same. */
+  /** What the provider took in fact. The user pays the quote all the same. */
   @Column({ type: 'numeric', precision: 14, scale: 4, nullable: true })
   providerCharge!: string | null;
 
   @Column({ type: 'text', nullable: true })
   providerOrderId!: string | null;
 
-  /** Of a prolongation: the proxy's end at the provider right before the call. */
+  /** Of a prolongation: the end of the rental at the provider, read right before the call. */
   @Column({ type: 'timestamptz', nullable: true })
   dateEndBefore!: Date | null;
 
@@ -180,23 +181,23 @@ export class Order {
   @Column({ type: 'jsonb', nullable: true })
   answer!: DeliveredProxy[] | null;
 
-  /** Why it was refunded or came to review. */
+  /** A `FailureReason` when the order was refunded; the reason for staff when it came to review. */
   @Column({ type: 'text', nullable: true })
   failure!: string | null;
 
   @Column({ type: 'text', nullable: true })
   requestId!: string | null;
 
-  /** With which it was placed. */
+  /** The API token that placed the order. */
   @Column({ type: 'bigint', nullable: true })
   @ForeignKey('ApiToken')
   tokenId!: number | null;
 
-  /** By which an order is found whose placing was not answered. */
+  /** Client-generated id: finds the order when the reply to its INSERT was lost. */
   @Column({ type: 'uuid', nullable: true })
   attempt!: string | null;
 
-  /** By which a group is found whose sending off was not answered. */
+  /** Client-generated id: finds the batch when the reply to its claim was lost. */
   @Column({ type: 'uuid', nullable: true })
   claim!: string | null;
 
@@ -206,24 +207,27 @@ export class Order {
   @Column({ type: 'timestamptz', nullable: true })
   submittedAt!: Date | null;
 
-  /** While `reserved`: when its request is given up. Afterwards: the last moment at which the call can have gone out. */
+  /**
+   * While `reserved`: when the request stops waiting. Afterwards: the last moment at which the call can have
+   * gone out.
+   */
   @Column({ type: 'timestamptz' })
   deadline!: Date;
 
-  @Column({ type: 'timestamptz' })
-  nextLookAt!: Date;
+  @Column({ name: 'next_look_at', type: 'timestamptz' })
+  nextCheckAt!: Date;
 
-  @Column({ type: 'integer', default: 0 })
-  looks!: number;
+  @Column({ name: 'looks', type: 'integer', default: 0 })
+  checks!: number;
 
-  /** The first of the complete looks, without another between, that showed nothing of it. */
+  /** When the first of the latest complete checks that all found nothing began. */
   @Column({ type: 'timestamptz', nullable: true })
   nothingSeenSince!: Date | null;
 
   @Column({ type: 'timestamptz', nullable: true })
   closedAt!: Date | null;
 
-  /** Written by the database with each change of the state. */
+  /** Appended by the database at each change of the state. */
   @Column({ type: 'jsonb', default: [] })
-  history!: OrderStep[];
+  history!: StateChange[];
 }

@@ -9,7 +9,7 @@ export class UnsupportedProxyType extends DomainError {
   }
 }
 
-/** Of the token, not of the user: another of their tokens may still order. */
+/** The limit is the token's, not the user's: another token of theirs may still order. */
 export class DailyLimitExceeded extends DomainError {
   readonly kind = 'bad-request';
 
@@ -18,7 +18,7 @@ export class DailyLimitExceeded extends DomainError {
   }
 }
 
-/** The provider no longer has it. */
+/** The provider no longer has the proxy. */
 export class CannotBeProlonged extends DomainError {
   readonly kind = 'bad-request';
 
@@ -43,7 +43,7 @@ export class KeyInProgress extends DomainError {
   }
 }
 
-/** The first looks come quickly. */
+/** The first checks come quickly. */
 const RETRY_AFTER_SECONDS = 5;
 
 /** The outcome is unknown. The money stays held until the order is settled in the background. */
@@ -65,7 +65,7 @@ export class OrderNotFound extends DomainError {
   }
 }
 
-/** Only those are decided by staff; or a colleague was quicker. */
+/** Staff decide only about orders in review; or a colleague was quicker. */
 export class OrderNotInReview extends DomainError {
   readonly kind = 'conflict';
 
@@ -119,7 +119,7 @@ export class OrphanAssigned extends DomainError {
   }
 }
 
-/** A prolongation has no proxies, and an open order may still account for it. */
+/** A prolongation has no proxies, and an open order may still account for the orphan itself. */
 export class OrphansGoToPurchases extends DomainError {
   readonly kind = 'conflict';
 

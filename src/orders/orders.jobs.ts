@@ -1,11 +1,11 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { AppConfig } from '../config';
-import { ReconciliationService } from './reconciliation.service';
-import { SweepService } from './sweep.service';
+import { ReconciliationService } from './reconciliation/reconciliation.service';
+import { SweepService } from './sweep/sweep.service';
 
-const RECONCILED_AT_ONCE = 20;
-/** How often each replica asks whether a sweep is due, as a part of the interval between two. */
+const BATCHES_AT_ONCE = 20;
+/** Each replica asks this many times per interval whether a sweep is due. */
 const SWEEP_ASKS_PER_INTERVAL = 10;
 
 @Injectable()
@@ -20,7 +20,7 @@ export class OrderJobs implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     const { reconciliation, sweep } = this.config;
     this.jobs.every('reconcile-orders', reconciliation.intervalMs, () =>
-      this.reconciliation.settleDue(RECONCILED_AT_ONCE),
+      this.reconciliation.settleDue(BATCHES_AT_ONCE),
     );
     this.jobs.every('sweep', (sweep.intervalSeconds * 1000) / SWEEP_ASKS_PER_INTERVAL, () =>
       this.sweep.sweepWhenDue(sweep.intervalSeconds),

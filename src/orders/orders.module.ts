@@ -3,22 +3,22 @@ import { CatalogModule } from '../catalog';
 import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
-import { DispatcherService } from './dispatcher.service';
-import { FulfilmentService } from './fulfilment.service';
-import { OrdersController } from './orders.controller';
+import { BatchCallService } from './dispatch/batch-call.service';
+import { DispatcherService } from './dispatch/dispatcher.service';
+import { ProlongationDates } from './dispatch/prolongation-dates';
+import { OrderRecordsModule } from './order-records.module';
 import { OrderJobs } from './orders.jobs';
-import { OrdersService } from './orders.service';
-import { ProlongationDates } from './prolongation-dates';
-import { ReconciliationService } from './reconciliation.service';
-import { SettlementModule } from './settlement.module';
-import { SweepService } from './sweep.service';
+import { OrdersController } from './placing/orders.controller';
+import { OrdersService } from './placing/orders.service';
+import { ReconciliationService } from './reconciliation/reconciliation.service';
+import { SweepService } from './sweep/sweep.service';
 
 @Module({
-  imports: [SettlementModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
+  imports: [OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
   controllers: [OrdersController],
   providers: [
     ProlongationDates,
-    FulfilmentService,
+    BatchCallService,
     DispatcherService,
     OrdersService,
     ReconciliationService,

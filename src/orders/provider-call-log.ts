@@ -5,15 +5,18 @@ import { messageOf } from '../common';
 import type { ProviderCallRecord } from '../provider';
 import { ProviderCall } from './provider-call.entity';
 
-/** Keeps what was said to the provider for an order, so that staff can see what happened. */
+/** Stores the calls to the provider that were made for an order, so that staff can see what happened. */
 @Injectable()
 export class ProviderCallLog {
   private readonly logger = new Logger(ProviderCallLog.name);
 
   constructor(@InjectRepository(ProviderCall) private readonly calls: Repository<ProviderCall>) {}
 
-  /** Makes a call and keeps its record. The call's outcome comes through unchanged, also when the record cannot be kept. */
-  async keep<Answer>(
+  /**
+   * Makes a call and stores its record under an order. The outcome of the call is passed on unchanged, also
+   * when the record cannot be stored.
+   */
+  async record<Answer>(
     orderId: number,
     call: (onCall: (record: ProviderCallRecord) => void) => Promise<Answer>,
   ): Promise<Answer> {

@@ -1,7 +1,7 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import type { ProviderCallRecord } from '../provider';
 
-/** What was asked and answered for an order, without keys and passwords. */
+/** What a call to the provider for an order asked and answered, without keys and passwords. */
 @Entity('upstream_calls')
 @Index('upstream_calls_order_id_idx', ['orderId'])
 export class ProviderCall {

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { Money } from '../common';
 import {
   IdempotencyKeyMissing,
-  OrderSettlement,
+  OrderTransitions,
   type OrphanRow,
   OrphansService,
   readIdempotency,
@@ -31,7 +31,7 @@ export type OrderDecision = 'deliver' | 'refund';
 export class StaffDecisionsService {
   constructor(
     private readonly review: ReviewService,
-    private readonly settlement: OrderSettlement,
+    private readonly transitions: OrderTransitions,
     private readonly orphans: OrphansService,
     private readonly postings: StaffPostings,
     private readonly log: StaffLog,
@@ -46,8 +46,8 @@ export class StaffDecisionsService {
     const found = decision === 'deliver' ? await this.review.findDelivery(orderId) : null;
     return this.log.change(act, async (manager, record) => {
       const before = await lockOrder(orderId, manager);
-      if (found) await this.review.deliver(found, manager);
-      else await this.review.refund(orderId, manager);
+      if (found) await this.review.decideDelivery(found, manager);
+      else await this.review.decideRefund(orderId, manager);
       const after = await lockOrder(orderId, manager);
       await record({ reason, before, after });
       return after;
@@ -78,7 +78,7 @@ export class StaffDecisionsService {
       if (!given.isPositive() || given.minus(left).isPositive()) throw new RefundTooLarge(left);
       const after = { ...before, refunded: refunded.plus(given).toString() };
       const actionId = await record({ reason, before, after });
-      return this.settlement.payBack(orderId, given, { reason, reference, actionId }, manager);
+      return this.transitions.refundCharge(orderId, given, { reason, reference, actionId }, manager);
     });
   }
 

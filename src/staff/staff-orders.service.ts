@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
-import { type OrderKind, OrderNotFound, type OrderState, type OrderStep } from '../orders';
+import { type OrderKind, OrderNotFound, type OrderState, type StateChange } from '../orders';
 import { ProxyProvider } from '../provider';
 import type { ActionOut } from './dto/action.dto';
 import { ORDER_COLUMNS, type OrderRow } from './order-row';
@@ -64,7 +64,7 @@ interface OrderInDetail extends OrderRow {
   readonly nothing_seen_since: Date | null;
   readonly token_id: number | null;
   readonly idempotency_key: string | null;
-  readonly history: readonly OrderStep[];
+  readonly history: readonly StateChange[];
 }
 
 /** Everything that is known of an order. */

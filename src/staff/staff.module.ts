@@ -4,7 +4,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth';
 import { PricePreviewModule } from '../catalog';
 import { LedgerModule } from '../ledger';
-import { SettlementModule } from '../orders';
+import { OrderRecordsModule } from '../orders';
 import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
 import { SalesModule } from '../sales';
@@ -36,7 +36,7 @@ import { StaffUsersController } from './users.controller';
     AuthModule,
     UsersModule,
     LedgerModule,
-    SettlementModule,
+    OrderRecordsModule,
     PricingModule,
     PricePreviewModule,
     StatusModule,

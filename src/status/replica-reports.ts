@@ -36,7 +36,7 @@ export class ReplicaReports {
       started_at: new Date(performance.timeOrigin).toISOString(),
       breakers: breakers.map((breaker) => ({ ...breaker, since: breaker.since.toISOString() })),
       waiting_calls: waitingCalls,
-      waiting_orders: this.dispatcher.countWaiting(),
+      waiting_orders: this.dispatcher.countQueued(),
     };
     await queryRows(
       this.dataSource,

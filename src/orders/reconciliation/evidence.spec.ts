@@ -1,12 +1,12 @@
-import type { ListedProxy } from '../provider';
+import type { ListedProxy } from '../../provider';
+import type { BatchMember, OrderBatch } from '../order-batch';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
-import type { GroupedOrder, OrderGroup } from './order-group';
 
 const DAY_MS = 24 * 3_600_000;
 const SUBMITTED = new Date('2026-05-10T12:00:00Z');
 const END = new Date('2026-06-01T00:00:00Z');
 
-const member = (fields: Partial<GroupedOrder> = {}): GroupedOrder => ({
+const member = (fields: Partial<BatchMember> = {}): BatchMember => ({
   id: 1,
   count: 2,
   providerProxyId: '1',
@@ -15,7 +15,7 @@ const member = (fields: Partial<GroupedOrder> = {}): GroupedOrder => ({
   ...fields,
 });
 
-const group = (orders: GroupedOrder[] = [member()]): OrderGroup => ({
+const batch = (members: BatchMember[] = [member()]): OrderBatch => ({
   id: 1,
   kind: 'purchase',
   tag: 't',
@@ -26,7 +26,7 @@ const group = (orders: GroupedOrder[] = [member()]): OrderGroup => ({
   submittedAt: SUBMITTED,
   deadline: SUBMITTED,
   providerPrice: '10.0000',
-  orders,
+  members,
 });
 
 const listed = (dateEnd: Date): ListedProxy => ({
@@ -46,7 +46,7 @@ const movedBy = (days: number, from = END): ListedProxy => listed(new Date(from.
 
 describe('evidence of a purchase', () => {
   it('counts what all orders of a group asked for', () => {
-    const two = group([member({ id: 1, count: 2 }), member({ id: 2, count: 1 })]);
+    const two = batch([member({ id: 1, count: 2 }), member({ id: 2, count: 1 })]);
     const found = (count: number) => Array.from({ length: count }, () => listed(END));
     expect(purchaseEvidence(two, found(2))).toMatchObject({ whole: false });
     expect(purchaseEvidence(two, found(3))).toMatchObject({ whole: true });
@@ -61,7 +61,7 @@ describe('evidence of a purchase', () => {
   ])('%i of 2 proxies under the tag', (found, evidence) => {
     expect(
       purchaseEvidence(
-        group(),
+        batch(),
         Array.from({ length: found }, () => listed(END)),
       ),
     ).toMatchObject(evidence);
@@ -78,19 +78,19 @@ describe('evidence of a prolongation', () => {
     ['an end moved back', movedBy(-1), { kind: 'contradictory' }],
     ['no such proxy', undefined, { kind: 'inconclusive' }],
   ])('%s', (_, proxy, evidence) => {
-    expect(prolongationEvidence(group(), member(), proxy)).toMatchObject(evidence);
+    expect(prolongationEvidence(batch(), member(), proxy)).toMatchObject(evidence);
   });
 
   it('takes a period from the call for a proxy that had expired', () => {
     const expired = member({ dateEndBefore: new Date('2026-05-01T00:00:00Z') });
-    expect(prolongationEvidence(group(), expired, movedBy(30, SUBMITTED))).toMatchObject({
+    expect(prolongationEvidence(batch(), expired, movedBy(30, SUBMITTED))).toMatchObject({
       kind: 'prolonged',
       times: 1,
     });
   });
 
   it('does not take a period from the call for a proxy that had not', () => {
-    expect(prolongationEvidence(group(), member(), movedBy(30, SUBMITTED))).toMatchObject({
+    expect(prolongationEvidence(batch(), member(), movedBy(30, SUBMITTED))).toMatchObject({
       kind: 'contradictory',
     });
   });

@@ -1,4 +1,4 @@
-import { IntegerField } from '../../http';
+import { IntegerField } from '../../../http';
 
 export class ProlongRequest {
   @IntegerField({ greaterThan: 0 })

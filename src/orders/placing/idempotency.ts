@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
-import { IdempotencyKeyInvalid } from './orders.errors';
+import { IdempotencyKeyInvalid } from '../orders.errors';
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
-/** A caller's key with the request that it stands for. */
+/** A caller's key, and the hash of the request that it stands for. */
 export interface Idempotency {
   readonly key: string;
   readonly requestHash: Buffer;
 }
 
 /**
- * Reads the header. A key may stand in quotes, as the draft standard has it, and is the same without them.
+ * Reads the header. The draft standard writes the key in quotes; without them it is the same key.
  *
- * @param request what the key stands for, after defaults and normalisation
+ * @param request what the key stands for, with defaults applied and normalised
  * @throws IdempotencyKeyInvalid
  */
 export function readIdempotency(

@@ -1,6 +1,6 @@
 import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
 
-/** A proxy that the provider lists under a tag of ours, and that no order accounts for. */
+/** A proxy that the provider lists under one of our tags, and that no order accounts for. */
 @Entity('orphans')
 @Index('orphans_tag_idx', ['tag'])
 @Index('orphans_open_idx', ['id'], { where: 'resolution IS NULL' })
@@ -52,7 +52,7 @@ export class Orphan {
   @CreateDateColumn({ type: 'timestamptz' })
   foundAt!: Date;
 
-  /** What staff made of it; null: nothing yet. */
+  /** What staff decided; null: nothing yet. */
   @Column({ type: 'text', nullable: true })
   resolution!: 'assigned' | 'written-off' | null;
 

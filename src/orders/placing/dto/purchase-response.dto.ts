@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ProxyOut } from '../../proxies';
+import { ProxyOut } from '../../../proxies';
 
 export class PurchaseResponse {
   @ApiProperty({

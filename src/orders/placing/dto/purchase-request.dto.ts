@@ -1,5 +1,5 @@
-import { IP_VERSIONS, type IpVersion } from '../../common';
-import { IntegerField, StringField } from '../../http';
+import { IP_VERSIONS, type IpVersion } from '../../../common';
+import { IntegerField, StringField } from '../../../http';
 
 export class PurchaseRequest {
   @StringField({ minLength: 2, maxLength: 4 })
@@ -11,11 +11,11 @@ export class PurchaseRequest {
   @IntegerField({ greaterThan: 0, atMost: 1000, default: 1 })
   readonly count!: number;
 
-  /** `3` is the provider's number for `4s`. */
+  /** `3` is the provider's number of `4s`. */
   @StringField({ pattern: `^(${IP_VERSIONS.join('|')}|3)$`, default: '6' })
   readonly version!: IpVersion | '3';
 
-  /** Any text: what is neither `http` nor `socks` is refused by a rule of its own, not by validation. */
+  /** Any text passes validation: a rule of its own refuses what is neither `http` nor `socks`. */
   @StringField({ default: 'http' })
   readonly proxy_type!: string;
 }

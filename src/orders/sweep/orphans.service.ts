@@ -1,25 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
-import { type Queryable, queryRows, violatedConstraint } from '../database';
+import { type Queryable, queryRows, violatedConstraint } from '../../database';
 import {
   OrderNotFound,
   OrphanAssigned,
   OrphanNotFound,
   OrphansGoToPurchases,
   ProxyBelongsToAnother,
-} from './orders.errors';
+} from '../orders.errors';
 
 export type OrphanState = 'open' | 'assigned' | 'written-off';
 
-/** A proxy of the provider's that no order accounts for, as staff see it. */
+/** An orphan as staff see it. */
 export interface OrphanRow {
   readonly id: number;
   readonly state: OrphanState;
   readonly provider: string;
   readonly provider_proxy_id: string;
   readonly tag: string;
-  /** The order of that tag and its user, if there is one. */
+  /** The order that has this tag, and its user, if there is one. */
   readonly tag_order_id: number | null;
   readonly tag_user_id: number | null;
   readonly host: string;
@@ -31,25 +31,34 @@ export interface OrphanRow {
   readonly date_end: Date;
   readonly found_at: Date;
   readonly resolved_at: Date | null;
-  /** To which it was assigned. */
+  /** The order that staff assigned it to. */
   readonly order_id: number | null;
 }
 
 const ORPHAN = `
-  SELECT orphan.id, coalesce(resolution, 'open') AS state, orphan.provider, orphan.provider_proxy_id, orphan.tag,
-         named.id AS tag_order_id, named.user_id AS tag_user_id, orphan.host, orphan.port, orphan.proxy_type, orphan.country,
-         orphan.version, orphan.date_start, orphan.date_end, found_at, resolved_at, assigned.order_id
+  SELECT orphan.id, coalesce(resolution, 'open') AS state, orphan.provider, orphan.provider_proxy_id,
+         orphan.tag, named.id AS tag_order_id, named.user_id AS tag_user_id, orphan.host, orphan.port,
+         orphan.proxy_type, orphan.country, orphan.version, orphan.date_start, orphan.date_end, found_at,
+         resolved_at, assigned.order_id
     FROM orphans orphan
     LEFT JOIN orders named ON named.tag = orphan.tag
     LEFT JOIN proxies assigned ON resolution = 'assigned' AND assigned.provider = orphan.provider
                               AND assigned.provider_proxy_id = orphan.provider_proxy_id`;
 
-/** Proxies that the provider lists under our tags and that no order accounts for: each is assigned to one, or written off. */
+/**
+ * Orphans: proxies that the provider lists under our tags and that no order accounts for. Staff assign each
+ * to an order, or write it off.
+ */
 @Injectable()
 export class OrphansService {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
-  /** The last found first. @param tag of the group they were bought under @param cursor the id of the last one of the page before */
+  /**
+   * The latest first.
+   *
+   * @param tag under which the provider lists them
+   * @param page.cursor the id of the last orphan of the page before
+   */
   list(
     { state, tag }: { state: OrphanState | null; tag: string | null },
     page: { cursor: number | null; limit: number },
@@ -71,7 +80,11 @@ export class OrphansService {
     return orphan;
   }
 
-  /** Nobody else decides about it until the transaction ends. @throws OrphanNotFound, OrphanAssigned */
+  /**
+   * Locks an orphan until the transaction ends, so that nobody else decides about it.
+   *
+   * @throws OrphanNotFound, OrphanAssigned
+   */
   async lockUndecided(orphanId: number, manager: EntityManager): Promise<OrphanRow> {
     await queryRows(manager, 'SELECT FROM orphans WHERE id = $1 FOR UPDATE', [orphanId]);
     const orphan = await this.get(orphanId, manager);
@@ -80,9 +93,9 @@ export class OrphansService {
   }
 
   /**
-   * Hands it to the user of a closed purchase, beyond what that was charged for.
+   * Gives an orphan to the user of a closed purchase, free of charge.
    *
-   * @param actionId the line in the log of staff
+   * @param actionId the entry in the audit log
    * @throws OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother
    */
   async assign(orphanId: number, orderId: number, actionId: number, manager: EntityManager): Promise<void> {
@@ -99,12 +112,14 @@ export class OrphansService {
         `WITH resolved AS (
            UPDATE orphans SET resolution = 'assigned', resolved_at = now() WHERE id = $1 RETURNING *
          )
-         INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, tag, assigned_action_id, host, port, login, password,
-                              proxy_type, country, version, date_start, date_end, active)
-         SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id, resolved.tag, $3, host, port, login, password,
+         INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, tag, assigned_action_id, host,
+                              port, login, password, proxy_type, country, version, date_start, date_end,
+                              active)
+         SELECT orders.user_id, orders.id, resolved.provider, resolved.provider_proxy_id, resolved.tag, $3,
+                host, port, login, password,
                 CASE resolved.proxy_type WHEN 'auto' THEN orders.proxy_type ELSE resolved.proxy_type END,
-                coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version), date_start, date_end,
-                date_end > now()
+                coalesce(resolved.country, orders.country), coalesce(resolved.version, orders.version),
+                date_start, date_end, date_end > now()
            FROM resolved, orders WHERE orders.id = $2`,
         [orphanId, orderId, actionId],
       );
@@ -114,11 +129,12 @@ export class OrphansService {
     }
   }
 
-  /** `written-off`: nobody looks into it any more; `open`: somebody does again. */
+  /** `written-off`: nobody needs to decide about it any more; `open`: somebody does again. */
   async mark(orphanId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
     await queryRows(
       manager,
-      `UPDATE orphans SET resolution = $2::text, resolved_at = CASE WHEN $2::text IS NOT NULL THEN now() END WHERE id = $1`,
+      `UPDATE orphans SET resolution = $2::text, resolved_at = CASE WHEN $2::text IS NOT NULL THEN now() END
+        WHERE id = $1`,
       [orphanId, state === 'open' ? null : state],
     );
   }

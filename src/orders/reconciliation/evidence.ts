@@ -1,9 +1,9 @@
-import type { ListedProxy } from '../provider';
-import { type GroupedOrder, type OrderGroup, sizeOf } from './order-group';
+import type { ListedProxy } from '../../provider';
+import { type BatchMember, type OrderBatch, sizeOf } from '../order-batch';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Within this a date counts as moved by a period: providers count days, not hours. */
+/** An end within this of the expected one counts as moved by the period: providers count days, not hours. */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
 /** What one complete listing of the provider says about purchases whose outcome is unknown. */
@@ -12,15 +12,15 @@ export type PurchaseEvidence =
   | { readonly kind: 'contradictory'; readonly why: string }
   | { readonly kind: 'bought'; readonly whole: boolean };
 
-/** What it says about a prolongation. */
+/** What a listing says about a prolongation whose outcome is unknown. */
 export type ProlongationEvidence =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'inconclusive' | 'contradictory'; readonly why: string }
   | { readonly kind: 'prolonged'; readonly dateEnd: Date; readonly times: 1 | 2 };
 
-/** @param listed everything under the group's tag */
-export function purchaseEvidence(group: OrderGroup, listed: readonly ListedProxy[]): PurchaseEvidence {
-  const size = sizeOf(group);
+/** @param listed everything that the provider lists under the batch's tag */
+export function purchaseEvidence(batch: OrderBatch, listed: readonly ListedProxy[]): PurchaseEvidence {
+  const size = sizeOf(batch);
   if (listed.length === 0) return { kind: 'nothing' };
   if (listed.length > size) {
     return { kind: 'contradictory', why: `${listed.length} proxies under the tag of orders for ${size}` };
@@ -28,13 +28,13 @@ export function purchaseEvidence(group: OrderGroup, listed: readonly ListedProxy
   return { kind: 'bought', whole: listed.length === size };
 }
 
-/** @param listed the proxy as the provider has it now, or undefined when it does not list it */
+/** @param listed the proxy as the provider lists it now; undefined when it does not list it */
 export function prolongationEvidence(
-  { period, submittedAt }: Pick<OrderGroup, 'period' | 'submittedAt'>,
-  { dateEndBefore: before }: Pick<GroupedOrder, 'dateEndBefore'>,
+  { period, submittedAt }: Pick<OrderBatch, 'period' | 'submittedAt'>,
+  { dateEndBefore: before }: Pick<BatchMember, 'dateEndBefore'>,
   listed: ListedProxy | undefined,
 ): ProlongationEvidence {
-  if (!before) return { kind: 'contradictory', why: 'claimed without the date before' };
+  if (!before) return { kind: 'contradictory', why: 'the end before the call was not stored' };
   if (!listed) return { kind: 'inconclusive', why: 'the provider does not list the proxy' };
   const end = listed.dateEnd;
   if (end.getTime() === before.getTime()) return { kind: 'nothing' };
@@ -44,5 +44,5 @@ export function prolongationEvidence(
   // An expired proxy may be prolonged from the moment of the call.
   if (before < submittedAt && movedTo(submittedAt, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };
   if (movedTo(before, 2)) return { kind: 'prolonged', dateEnd: end, times: 2 };
-  return { kind: 'contradictory', why: 'the end of the proxy moved by something else than the period' };
+  return { kind: 'contradictory', why: 'the end of the rental moved by something other than the period' };
 }

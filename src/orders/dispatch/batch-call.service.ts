@@ -1,0 +1,162 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { CatalogService } from '../../catalog';
+import { messageOf, stackOf } from '../../common';
+import {
+  Deadline,
+  type ProviderCallRecord,
+  ProviderOutcomeUnknown,
+  type ProviderProlongation,
+  type ProviderPurchase,
+  ProviderRefused,
+  ProviderUnavailable,
+  ProxyProvider,
+  type RatePermit,
+} from '../../provider';
+import { memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
+import { OrderQueries } from '../order-queries';
+import type { FailureReason } from '../order-states';
+import { OrderTransitions } from '../order-transitions';
+import { ProviderCallLog } from '../provider-call-log';
+import { ReconciliationService } from '../reconciliation/reconciliation.service';
+
+/**
+ * What the one call of a batch needs: a place in the provider's rate, and the moment after which nothing may
+ * be sent.
+ */
+export interface CallPermission {
+  readonly permit: RatePermit;
+  readonly deadline: Deadline;
+}
+
+type OnCall = (record: ProviderCallRecord) => void;
+
+/** How long callers wait for the check that follows a lost answer. */
+const CHECK_TIMEOUT_MS = 5000;
+
+/** Makes the one call of a batch that was claimed, and settles what the provider answers. */
+@Injectable()
+export class BatchCallService {
+  private readonly logger = new Logger(BatchCallService.name);
+
+  constructor(
+    private readonly transitions: OrderTransitions,
+    private readonly queries: OrderQueries,
+    private readonly reconciliation: ReconciliationService,
+    private readonly catalog: CatalogService,
+    private readonly provider: ProxyProvider,
+    private readonly calls: ProviderCallLog,
+  ) {}
+
+  /**
+   * Never rejects: what it cannot settle is left to reconciliation.
+   *
+   * @returns whether some of the orders may be queued again
+   */
+  async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<boolean> {
+    let isAnswered = false;
+    try {
+      await this.calls.record(batch.id, async (onCall) => {
+        const options = { ...permission, onCall, quoted: batch.providerPrice };
+        if (batch.kind === 'purchase') {
+          const { tag, country, version, period, proxyType } = batch;
+          const request = { tag, country, version, period, proxyType, count: sizeOf(batch) };
+          const purchase = await this.provider.buy(request, options);
+          isAnswered = true;
+          await this.settlePurchases(batch, purchase, onCall);
+        } else {
+          const proxyIds = batch.members.flatMap(({ providerProxyId }) => providerProxyId ?? []);
+          const prolongation = await this.provider.prolong({ proxyIds, period: batch.period }, options);
+          isAnswered = true;
+          await this.settleProlongations(batch, prolongation);
+        }
+      });
+      return false;
+    } catch (error) {
+      // After a yes, a failure says nothing about the orders: only the failure of the money call itself may
+      // be a no.
+      const failure = isAnswered ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
+      try {
+        return await this.settleFailure(batch, failure);
+      } catch (trouble) {
+        this.logger.error(`${nameOf(batch)}: left to reconciliation`, stackOf(trouble));
+        return true;
+      }
+    }
+  }
+
+  private async settlePurchases(
+    batch: OrderBatch,
+    purchase: ProviderPurchase,
+    onCall: OnCall,
+  ): Promise<void> {
+    const isShort = purchase.proxies.length < sizeOf(batch);
+    const delivery = isShort ? await this.confirmShortDelivery(batch, purchase, onCall) : purchase;
+    await this.transitions.deliverPurchases(batch.id, delivery);
+    void this.catalog.noteSale(batch.country, batch.version, delivery.proxies.length);
+  }
+
+  /** The provider handed over fewer than asked: if it lists more under the tag, those count. */
+  private async confirmShortDelivery(
+    { tag }: OrderBatch,
+    purchase: ProviderPurchase,
+    onCall: OnCall,
+  ): Promise<ProviderPurchase> {
+    const deadline = Deadline.after(CHECK_TIMEOUT_MS);
+    const listed = await this.provider.proxiesByTag(tag, { deadline, onCall, priority: 'order' });
+    return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
+  }
+
+  /** A rental whose end has not moved was not prolonged, even if the provider said yes. */
+  private async settleProlongations(
+    batch: OrderBatch,
+    { dateEnds, providerOrderId, charge }: ProviderProlongation,
+  ): Promise<void> {
+    const ends = batch.members.flatMap(({ id, providerProxyId, dateEndBefore }) => {
+      const dateEnd = dateEnds.get(providerProxyId ?? '');
+      return dateEnd && dateEndBefore && dateEnd > dateEndBefore ? [{ orderId: id, dateEnd }] : [];
+    });
+    if (ends.length > 0) await this.transitions.deliverProlongations({ ends, providerOrderId, charge });
+    if (ends.length < batch.members.length) {
+      throw new ProviderOutcomeUnknown('prolong was answered yes, and the end did not move');
+    }
+  }
+
+  /**
+   * When it is certain that nothing was bought, the orders are refunded, or the batch is split if the batch
+   * itself may have been too much. Otherwise the provider is checked once, and reconciliation does the rest.
+   *
+   * @returns whether the orders are queued again
+   */
+  private async settleFailure(batch: OrderBatch, error: unknown): Promise<boolean> {
+    if (!(error instanceof ProviderRefused || error instanceof ProviderUnavailable)) {
+      this.logger.error(`${nameOf(batch)}: the outcome is unknown: ${messageOf(error)}`);
+      await this.checkOnce(batch.id, error);
+      return false;
+    }
+    this.logger.warn(`${nameOf(batch)}: nothing was bought: ${messageOf(error)}`);
+    const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
+    const isAboutTheOrders =
+      error instanceof ProviderRefused && reason !== 'out-of-funds' && reason !== 'misconfigured';
+    const isSplit = isAboutTheOrders && batch.members.length > 1;
+    if (isSplit) await this.transitions.splitBatch(batch.id);
+    else await this.refundUnbought(batch, reason);
+    return isSplit;
+  }
+
+  private async checkOnce(batchId: number, error: unknown): Promise<void> {
+    const open = await this.queries.findBatch(batchId);
+    if (!open) return;
+    const foundNothing = await this.reconciliation.check(open, CHECK_TIMEOUT_MS);
+    // By its documentation the provider does nothing when it answers 429; a listing that agrees is enough.
+    if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
+      await this.refundUnbought(open, 'unavailable');
+    } else {
+      await this.transitions.beginConfirming(batchId);
+    }
+  }
+
+  /** Reconciliation may have begun to check for the batch meanwhile. */
+  private async refundUnbought(batch: OrderBatch, reason: FailureReason): Promise<void> {
+    await this.transitions.releaseHolds(memberIds(batch), reason, ['submitting', 'confirming']);
+  }
+}

@@ -1,0 +1,248 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { messageOf } from '../../common';
+import { AppConfig } from '../../config';
+import { mayHaveCommitted } from '../../database';
+import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
+import { memberIds, type OrderBatch } from '../order-batch';
+import { OrderQueries } from '../order-queries';
+import type { OrderState } from '../order-states';
+import { OrderTransitions } from '../order-transitions';
+import { BatchCallService, type CallPermission } from './batch-call.service';
+
+/** A request of this process that waits for the outcome of its order. */
+interface PendingRequest {
+  readonly waitUntil: Deadline;
+  /**
+   * `queued`: nothing is sent yet. `sent`: in a call of this process. `sent-elsewhere`: in a call of another
+   * replica.
+   */
+  status: 'queued' | 'sent' | 'sent-elsewhere';
+  readonly answer: () => void;
+}
+
+/** How often this process asks what other replicas have made of its requests' orders. */
+const POLL_INTERVAL_MS = 100;
+const PAUSE_AFTER_FAILURE_MS = 50;
+const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
+/** With growing pauses, for ten seconds; then reconciliation finds that nothing was bought. */
+const UNDO_ATTEMPTS = 20;
+/**
+ * How much longer than the longest call a request waits for another replica: the check after a lost answer
+ * takes a while.
+ */
+const LONGEST_CHECK_MS = 10_000;
+
+/**
+ * The queue in front of the provider. It is the table of orders, one queue for all replicas: whoever has a
+ * rate permit sends the next batch. Each replica asks for permits as long as requests of its own are queued.
+ */
+@Injectable()
+export class DispatcherService implements OnModuleDestroy {
+  private readonly logger = new Logger(DispatcherService.name);
+  private readonly pending = new Map<number, PendingRequest>();
+  private readonly underWay = new Set<Promise<void>>();
+  private isDispatching = false;
+  private isPolling = false;
+
+  constructor(
+    private readonly transitions: OrderTransitions,
+    private readonly queries: OrderQueries,
+    private readonly batchCall: BatchCallService,
+    private readonly provider: ProxyProvider,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** How many requests of this process are queued. */
+  countQueued(): number {
+    return [...this.pending.values()].filter(({ status }) => status === 'queued').length;
+  }
+
+  /**
+   * Waits until a reserved order has an outcome, as far as one is to be had now; the order's state tells
+   * which. After PURCHASE_WAIT_MS in the queue the order is refunded. Never rejects.
+   */
+  async awaitOutcome(orderId: number): Promise<void> {
+    const { provider, purchases } = this.config;
+    await new Promise<void>((resolve) => {
+      const timers = [
+        setTimeout(() => void this.leaveQueue(orderId, 'busy'), purchases.waitMs),
+        setTimeout(() => this.answer(orderId), purchases.waitMs + provider.timeoutMs + LONGEST_CHECK_MS),
+      ];
+      this.pending.set(orderId, {
+        waitUntil: Deadline.after(purchases.waitMs),
+        status: 'queued',
+        answer: () => {
+          for (const timer of timers) clearTimeout(timer);
+          resolve();
+        },
+      });
+      this.wake();
+    });
+  }
+
+  /** Lets the calls that are under way come to their end. */
+  async onModuleDestroy(): Promise<void> {
+    await Promise.all(this.underWay);
+  }
+
+  private wake(): void {
+    if (!this.isDispatching) void this.dispatch();
+    if (!this.isPolling) void this.poll();
+  }
+
+  /** Never rejects. */
+  private async dispatch(): Promise<void> {
+    this.isDispatching = true;
+    while (this.countQueued() > 0) {
+      try {
+        this.provider.assertTakesOrders();
+        const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
+        await this.sendNextBatch(permit);
+      } catch (error) {
+        if (error instanceof ProviderError) {
+          // There was no permit in time, or there will be none. Requests that have waited long enough leave
+          // by their own timers.
+          await this.emptyQueueIfClosed();
+        } else {
+          this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
+        }
+        await pause(PAUSE_AFTER_FAILURE_MS);
+      }
+    }
+    this.isDispatching = false;
+  }
+
+  private async sendNextBatch(permit: RatePermit): Promise<void> {
+    // It counts from before the claim, so that it ends no later than the deadline that the database stores.
+    const deadline = Deadline.after(this.config.provider.timeoutMs);
+    const claim = randomUUID();
+    let batch: OrderBatch | null;
+    try {
+      batch = await this.transitions.claimNextBatch(claim, this.provider.balance()?.amount ?? null);
+    } catch (error) {
+      await permit.giveBack();
+      if (mayHaveCommitted(error)) this.track(this.undoClaim(claim));
+      throw error;
+    }
+    if (!batch) {
+      await permit.giveBack();
+      await this.readStates();
+      // What is still queued is being claimed by another replica at this very moment.
+      await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
+      return;
+    }
+    for (const id of memberIds(batch)) this.setStatus(id, 'sent');
+    this.track(this.send(batch, { permit, deadline }));
+  }
+
+  private async send(batch: OrderBatch, permission: CallPermission): Promise<void> {
+    const ids = memberIds(batch);
+    if (await this.batchCall.callAndSettle(batch, permission)) await this.answerUnlessQueued(ids);
+    else for (const id of ids) this.answer(id);
+  }
+
+  private track(work: Promise<void>): void {
+    this.underWay.add(work);
+    void work.finally(() => this.underWay.delete(work));
+  }
+
+  /**
+   * Refunds the batch of a claim whose reply was lost, if the claim was committed: nothing is ever sent for
+   * it.
+   */
+  private async undoClaim(claim: string): Promise<void> {
+    for (let attempt = 1; attempt <= UNDO_ATTEMPTS; attempt += 1) {
+      try {
+        const batch = await this.queries.findClaimedBatch(claim);
+        if (!batch) return;
+        await this.transitions.releaseHolds(memberIds(batch), 'unavailable', ['submitting']);
+        for (const id of memberIds(batch)) this.answer(id);
+        return;
+      } catch (error) {
+        this.logger.warn(`a claim without a reply has not been undone yet: ${messageOf(error)}`);
+        await pause(attempt * PAUSE_AFTER_FAILURE_MS);
+      }
+    }
+  }
+
+  /** The members of a batch that was split are queued again; all others have an outcome. */
+  private async answerUnlessQueued(orderIds: readonly number[]): Promise<void> {
+    const states = await this.statesOf(orderIds.filter((id) => this.pending.has(id)));
+    for (const id of orderIds) {
+      if (states.get(id) === 'reserved') this.queueAgain(id);
+      else this.answer(id);
+    }
+  }
+
+  private queueAgain(orderId: number): void {
+    this.setStatus(orderId, 'queued');
+    if (this.pending.get(orderId)?.waitUntil.hasPassed()) void this.leaveQueue(orderId, 'busy');
+    else this.wake();
+  }
+
+  private async poll(): Promise<void> {
+    this.isPolling = true;
+    while (this.pending.size > 0) {
+      await pause(POLL_INTERVAL_MS);
+      await this.readStates();
+    }
+    this.isPolling = false;
+  }
+
+  /** Reads what other replicas have made of the orders that this process has not sent itself. */
+  private async readStates(): Promise<void> {
+    const ids = [...this.pending].flatMap(([id, { status }]) => (status === 'sent' ? [] : [id]));
+    for (const [id, state] of await this.statesOf(ids)) {
+      const status = this.pending.get(id)?.status;
+      if (status === undefined || status === 'sent') continue;
+      if (state === 'submitting') this.setStatus(id, 'sent-elsewhere');
+      else if (state !== 'reserved') this.answer(id);
+      else if (status === 'sent-elsewhere') this.queueAgain(id);
+    }
+  }
+
+  private async statesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
+    if (orderIds.length === 0) return new Map();
+    try {
+      return await this.queries.statesOf(orderIds);
+    } catch (error) {
+      this.logger.warn(`the states of orders could not be read: ${messageOf(error)}`);
+      return new Map();
+    }
+  }
+
+  private async emptyQueueIfClosed(): Promise<void> {
+    try {
+      this.provider.assertTakesOrders();
+    } catch {
+      await Promise.all([...this.pending.keys()].map((id) => this.leaveQueue(id, 'unavailable')));
+    }
+  }
+
+  /** Refunds an order that is still queued: it was never sent. */
+  private async leaveQueue(orderId: number, reason: 'busy' | 'unavailable'): Promise<void> {
+    if (this.pending.get(orderId)?.status !== 'queued') return;
+    try {
+      const [refunded] = await this.transitions.releaseHolds([orderId], reason, ['reserved']);
+      if (refunded !== undefined) this.answer(orderId);
+      else await this.readStates();
+    } catch (error) {
+      // Reconciliation refunds it: it was never sent.
+      this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);
+      this.answer(orderId);
+    }
+  }
+
+  private setStatus(orderId: number, status: PendingRequest['status']): void {
+    const request = this.pending.get(orderId);
+    if (request) request.status = status;
+  }
+
+  private answer(orderId: number): void {
+    const request = this.pending.get(orderId);
+    this.pending.delete(orderId);
+    request?.answer();
+  }
+}

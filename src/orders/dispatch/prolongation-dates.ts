@@ -1,0 +1,133 @@
+import { Injectable } from '@nestjs/common';
+import { AppConfig } from '../../config';
+import { type ListedProxy, ProxyProvider, type RatePermit } from '../../provider';
+import { OrderTransitions } from '../order-transitions';
+import { ProviderCallLog } from '../provider-call-log';
+import { SweepService } from '../sweep/sweep.service';
+
+/** The provider's largest page. */
+const PAGE_SIZE = 1000;
+/** From this many tags on, listing everything may take fewer calls. */
+const TAGS_WORTH_A_FULL_LISTING = 3;
+
+interface WantedDate {
+  readonly orderId: number;
+  readonly tag: string;
+  readonly providerProxyId: string;
+  readonly resolve: (isListed: boolean) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Reads when rentals end at the provider, right before they are prolonged. Proxies that were bought together
+ * are read in one listing, and when that takes fewer calls, everything is listed. A listing counts only for
+ * orders that asked before it was sent: an older one may not have seen what their order follows.
+ */
+@Injectable()
+export class ProlongationDates {
+  private wanted: WantedDate[] = [];
+  private isReading = false;
+
+  constructor(
+    private readonly provider: ProxyProvider,
+    private readonly transitions: OrderTransitions,
+    private readonly sweep: SweepService,
+    private readonly calls: ProviderCallLog,
+    private readonly config: AppConfig,
+  ) {}
+
+  /**
+   * Stores the end with the order, which queues it.
+   *
+   * @returns false when the provider does not list the proxy
+   * @throws ProviderError
+   */
+  read(of: Pick<WantedDate, 'orderId' | 'tag' | 'providerProxyId'>): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.wanted.push({ ...of, resolve, reject });
+      if (!this.isReading) void this.readWanted();
+    });
+  }
+
+  private async readWanted(): Promise<void> {
+    this.isReading = true;
+    while (this.wanted.length > 0) {
+      try {
+        const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
+        const isAll = await this.isFullListingShorter().catch(async (error: unknown) => {
+          await permit.giveBack();
+          throw error;
+        });
+        const tag = this.wanted[0]?.tag;
+        const asked = this.take((one) => isAll || one.tag === tag);
+        // The next permit does not wait for this listing.
+        void this.answerFrom(asked, () =>
+          isAll ? this.listAll(asked, permit) : this.listTag(asked, permit),
+        );
+      } catch (error) {
+        for (const one of this.take(() => true)) one.reject(error);
+      }
+    }
+    this.isReading = false;
+  }
+
+  private async isFullListingShorter(): Promise<boolean> {
+    const tags = new Set(this.wanted.map(({ tag }) => tag)).size;
+    if (tags < TAGS_WORTH_A_FULL_LISTING) return false;
+    const listed = await this.sweep.lastListedCount();
+    return listed !== null && Math.floor(listed / PAGE_SIZE) + 1 < tags;
+  }
+
+  private take(isTaken: (one: WantedDate) => boolean): WantedDate[] {
+    const taken = this.wanted.filter(isTaken);
+    this.wanted = this.wanted.filter((one) => !isTaken(one));
+    return taken;
+  }
+
+  private async answerFrom(
+    asked: readonly WantedDate[],
+    list: () => Promise<ReadonlyMap<string, ListedProxy>>,
+  ): Promise<void> {
+    try {
+      const listed = await list();
+      const ends = new Map<number, Date>();
+      for (const { orderId, providerProxyId } of asked) {
+        const proxy = listed.get(providerProxyId);
+        if (proxy) ends.set(orderId, proxy.dateEnd);
+      }
+      // In one statement, so that they are queued together and can become one batch.
+      await this.transitions.storeDateEnds(ends);
+      for (const one of asked) one.resolve(ends.has(one.orderId));
+    } catch (error) {
+      for (const one of asked) one.reject(error);
+    }
+  }
+
+  /** @param asked all of the same tag */
+  private async listTag(asked: readonly WantedDate[], permit: RatePermit): Promise<Map<string, ListedProxy>> {
+    const [first] = asked;
+    if (!first) return new Map();
+    const listed = await this.calls.record(first.orderId, (onCall) =>
+      this.provider.proxiesByTag(first.tag, { permit, onCall, priority: 'order' }),
+    );
+    return new Map(listed.map((proxy) => [proxy.id, proxy]));
+  }
+
+  /**
+   * A full listing is not a snapshot: a proxy that is missing from it is listed by its tag before it counts
+   * as gone.
+   */
+  private async listAll(asked: readonly WantedDate[], permit: RatePermit): Promise<Map<string, ListedProxy>> {
+    const found = new Map<string, ListedProxy>();
+    const missing = new Map(asked.map((one) => [one.providerProxyId, one]));
+    for await (const page of this.provider.allProxies({ permit, priority: 'order' })) {
+      for (const proxy of page) if (missing.delete(proxy.id)) found.set(proxy.id, proxy);
+      if (missing.size === 0) return found;
+    }
+    for (const one of missing.values()) {
+      const next = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
+      for (const [id, proxy] of await this.listTag([one], next)) found.set(id, proxy);
+    }
+    return found;
+  }
+}

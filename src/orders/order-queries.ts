@@ -1,0 +1,155 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { DataSource, Not, Repository } from 'typeorm';
+import { batchedLookup, databaseTime, preparedRows, queryRows } from '../database';
+import type { BatchMember, OrderBatch } from './order-batch';
+import { type OrderState, POSSIBLY_BOUGHT_STATES, sqlStates } from './order-states';
+import { PURCHASE_TAG_SQL } from './order-tag';
+import { Order } from './order.entity';
+
+/** What the answer to the caller is made of. */
+export type OrderOutcome = Pick<
+  Order,
+  | 'id'
+  | 'kind'
+  | 'state'
+  | 'failure'
+  | 'captured'
+  | 'answer'
+  | 'proxyId'
+  | 'proxyType'
+  | 'country'
+  | 'version'
+>;
+
+/** An order of a batch together with what the batch has in common. */
+export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
+
+/** Selects {@link BatchRow}s from a common table expression `sent` that has the columns of `orders`. */
+export const SELECT_BATCH_ROWS = `
+  SELECT sent.id, sent.group_id AS "batchId",
+         (SELECT tag FROM orders leader WHERE leader.id = sent.group_id) AS tag,
+         sent.kind, sent.country, sent.version, sent.period, sent.proxy_type AS "proxyType", sent.count,
+         sent.submitted_at AS "submittedAt", sent.deadline, sent.date_end_before AS "dateEndBefore",
+         sum(sent.provider_price) OVER (PARTITION BY sent.group_id) AS "providerPrice",
+         proxies.provider_proxy_id AS "providerProxyId",
+         ${PURCHASE_TAG_SQL} AS "purchaseTag"
+    FROM sent LEFT JOIN proxies ON proxies.id = sent.proxy_id
+   ORDER BY sent.id`;
+
+export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
+  const batches = new Map<number, BatchRow[]>();
+  for (const row of rows) batches.set(row.batchId, [...(batches.get(row.batchId) ?? []), row]);
+  return [...batches.values()].flatMap((members) => {
+    const [first] = members;
+    return first ? [{ ...first, id: first.batchId, members }] : [];
+  });
+}
+
+/**
+ * Every statement that reads orders for their own life. Staff, sales and the invariants have their own
+ * reports over the table.
+ */
+@Injectable()
+export class OrderQueries {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @InjectRepository(Order) private readonly orders: Repository<Order>,
+  ) {}
+
+  /** The database's time, which all deadlines of orders are measured by. */
+  now(): Promise<Date> {
+    return databaseTime(this.dataSource);
+  }
+
+  find(orderId: number): Promise<Order | null> {
+    return this.orders.findOneBy({ id: orderId });
+  }
+
+  /** The order that holds or has spent money under an idempotency key. */
+  findByKey(userId: number, idempotencyKey: string): Promise<Order | null> {
+    return this.orders.findOneBy({ userId, idempotencyKey, state: Not('refunded') });
+  }
+
+  /** The order that was placed with a client-generated id, if its INSERT was committed. */
+  findByAttempt(attempt: string): Promise<Order | null> {
+    return this.orders.findOneBy({ attempt });
+  }
+
+  /** @throws Error when there is no such order */
+  async getOutcome(orderId: number): Promise<OrderOutcome> {
+    const outcome = await this.outcomeOf(orderId);
+    if (!outcome) throw new Error(`order ${orderId} does not exist`);
+    return outcome;
+  }
+
+  /** The callers of a batch ask in the same moment: their questions become one statement. */
+  private readonly outcomeOf = batchedLookup(async (orderIds: readonly number[]) => {
+    const outcomes = await preparedRows<OrderOutcome>(
+      this.dataSource,
+      `SELECT id, kind, state, failure, captured, answer, proxy_id AS "proxyId", proxy_type AS "proxyType",
+              country, version
+         FROM orders WHERE id = ANY ($1)`,
+      [orderIds],
+    );
+    return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
+  });
+
+  /** States by order id; ids that do not exist are left out. */
+  async statesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
+    const rows = await preparedRows<{ id: number; state: OrderState }>(
+      this.dataSource,
+      'SELECT id, state FROM orders WHERE id = ANY ($1)',
+      [orderIds],
+    );
+    return new Map(rows.map(({ id, state }) => [id, state]));
+  }
+
+  /** The members of a batch that may have been bought and are open; null when there are none. */
+  async findBatch(batchId: number): Promise<OrderBatch | null> {
+    return (await this.findBatches([batchId]))[0] ?? null;
+  }
+
+  async findBatches(batchIds: readonly number[]): Promise<OrderBatch[]> {
+    if (batchIds.length === 0) return [];
+    const rows = await queryRows<BatchRow>(
+      this.dataSource,
+      `WITH sent AS (
+         SELECT * FROM orders WHERE group_id = ANY ($1) AND state IN ${sqlStates(POSSIBLY_BOUGHT_STATES)}
+       )
+       ${SELECT_BATCH_ROWS}`,
+      [batchIds],
+    );
+    return toBatches(rows);
+  }
+
+  /** The batch of a claim whose reply was lost, if the claim was committed. */
+  async findClaimedBatch(claim: string): Promise<OrderBatch | null> {
+    const order = await this.orders.findOneBy({ claim, state: 'submitting' });
+    return order?.batchId ? this.findBatch(order.batchId) : null;
+  }
+
+  /** How the provider knows a proxy: its own id of it, and the tag under which it lists it. */
+  async getProviderIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
+    const [identity] = await preparedRows<{ tag: string; providerProxyId: string }>(
+      this.dataSource,
+      `SELECT ${PURCHASE_TAG_SQL} AS tag, provider_proxy_id AS "providerProxyId" FROM proxies WHERE id = $1`,
+      [proxyId],
+    );
+    if (!identity) throw new Error(`proxy ${proxyId} does not exist`);
+    return identity;
+  }
+
+  /** Of the provider's ids, those of proxies that belong to an order already. */
+  async findOwnedProxyIds(
+    provider: string,
+    providerProxyIds: readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    const rows = await queryRows<{ id: string }>(
+      this.dataSource,
+      'SELECT provider_proxy_id AS id FROM proxies WHERE provider = $1 AND provider_proxy_id = ANY ($2)',
+      [provider, providerProxyIds],
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+}

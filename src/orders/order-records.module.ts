@@ -1,0 +1,22 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { ProviderModule } from '../provider';
+import { OrderQueries } from './order-queries';
+import { OrderTransitions } from './order-transitions';
+import { Order } from './order.entity';
+import { ProviderCallLog } from './provider-call-log';
+import { ProviderCall } from './provider-call.entity';
+import { ReviewService } from './reconciliation/review.service';
+import { Orphan } from './sweep/orphan.entity';
+import { OrphansService } from './sweep/orphans.service';
+
+/**
+ * The orders' statements, and what staff decide of orders, without routes and jobs: for the service and the
+ * command line.
+ */
+@Module({
+  imports: [TypeOrmModule.forFeature([Order, Orphan, ProviderCall]), ProviderModule],
+  providers: [OrderQueries, OrderTransitions, ProviderCallLog, ReviewService, OrphansService],
+  exports: [OrderQueries, OrderTransitions, ProviderCallLog, ReviewService, OrphansService],
+})
+export class OrderRecordsModule {}

@@ -1,0 +1,113 @@
+/**
+ * The states of an order, and why an order ends without a delivery. Everything that names a state takes it
+ * from here: the entity, the guards of the statements, the check constraints and partial indexes (held by a
+ * test), status, the invariants and the description of staff's interface.
+ */
+
+/**
+ * Which states may follow which.
+ *
+ * - `reserved`: the money is held, and nothing has been sent.
+ * - `submitting`: the one call to the provider is under way, or the process that made it is gone.
+ * - `confirming`: the outcome is unknown, and reconciliation checks the provider for it.
+ * - `review`: the evidence is missing or contradictory, and staff decide.
+ * - `completed`, `partial`, `refunded`: closed, with everything, a part, or nothing delivered and paid.
+ */
+const NEXT_STATES = {
+  reserved: ['submitting', 'refunded'],
+  submitting: ['reserved', 'confirming', 'review', 'completed', 'partial', 'refunded'],
+  confirming: ['review', 'completed', 'partial', 'refunded'],
+  review: ['completed', 'partial', 'refunded'],
+  completed: [],
+  partial: [],
+  refunded: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type OrderState = keyof typeof NEXT_STATES;
+
+/** A state that an order can leave. */
+export type OpenState = {
+  [State in OrderState]: (typeof NEXT_STATES)[State] extends readonly [] ? never : State;
+}[OrderState];
+
+export const ORDER_STATES = Object.keys(NEXT_STATES) as readonly OrderState[];
+
+export const ORDER_KINDS = ['purchase', 'prolongation'] as const;
+export type OrderKind = (typeof ORDER_KINDS)[number];
+
+const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].length > 0;
+
+/** The money of these orders is held. */
+export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
+
+/** Their money adds up: captured + released = held. */
+export const CLOSED_STATES: readonly OrderState[] = ORDER_STATES.filter((state) => !isOpen(state));
+
+/** Open, and the provider may have been asked: only evidence or staff may end such an order. */
+export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
+  (state) => state !== 'reserved',
+);
+
+/** Open, and settled without staff: reconciliation takes these up when they are due. */
+export const UNATTENDED_STATES: readonly OpenState[] = OPEN_STATES.filter((state) => state !== 'review');
+
+/** The states that a transition to `next` may start from: the guard of its statement. */
+export function statesBefore(next: OrderState): readonly OpenState[] {
+  return OPEN_STATES.filter((state) => (NEXT_STATES[state] as readonly OrderState[]).includes(next));
+}
+
+/** A list of states for `state IN …`. */
+export const sqlStates = (states: readonly OrderState[]): string =>
+  `(${states.map((state) => `'${state}'`).join(', ')})`;
+
+/**
+ * Why an order was refunded without a delivery. The first eight are the provider's refusals; `unavailable`:
+ * the provider was certainly not reached; `busy`: the queue took longer than PURCHASE_WAIT_MS; `not-sent`:
+ * nothing sent it before its deadline; `nothing-found`: reconciliation proved that nothing was bought;
+ * `staff`: staff decided so.
+ */
+export const FAILURE_REASONS = [
+  'count',
+  'period',
+  'country',
+  'out-of-stock',
+  'not-found',
+  'out-of-funds',
+  'misconfigured',
+  'request',
+  'unavailable',
+  'busy',
+  'not-sent',
+  'nothing-found',
+  'staff',
+] as const;
+export type FailureReason = (typeof FAILURE_REASONS)[number];
+
+export const isFailureReason = (text: string | null): text is FailureReason =>
+  (FAILURE_REASONS as readonly (string | null)[]).includes(text);
+
+/**
+ * Checks a table of transitions: each state can be reached from the first, each open state can reach a closed
+ * one, and every state that is named has a row of its own.
+ *
+ * @throws Error that names what is wrong
+ */
+export function assertTransitionTable(
+  table: Readonly<Record<string, readonly string[]>>,
+  first: string,
+): void {
+  const reachableFrom = (start: string): Set<string> => {
+    const reached = new Set([start]);
+    for (const state of reached) for (const next of table[state] ?? []) reached.add(next);
+    return reached;
+  };
+  const reached = reachableFrom(first);
+  for (const state of reached) if (!table[state]) throw new Error(`the state ${state} has no row of its own`);
+  for (const state of Object.keys(table)) {
+    if (!reached.has(state)) throw new Error(`the state ${state} cannot be reached from ${first}`);
+    const ends = [...reachableFrom(state)].some((end) => table[end]?.length === 0);
+    if (!ends) throw new Error(`the state ${state} leads to no end`);
+  }
+}
+
+assertTransitionTable(NEXT_STATES, 'reserved');

@@ -1,0 +1,15 @@
+/**
+ * What every tag of an installation begins with. `prs.<environment>.u<user>.o<order>` is enough to rebuild a
+ * lost order row; at most 50 characters of [A-Za-z0-9._:-]. The environment is drawn when the database is
+ * made, so that two installations under one provider key can tell their proxies apart.
+ */
+export const TAG_PREFIX_SQL = `(SELECT format('prs.%s.', environment) FROM installation)`;
+
+/**
+ * The tag under which the provider lists a row of `proxies`: that of the leader of the batch it was bought
+ * with, or its own when it was an orphan that staff assigned.
+ */
+export const PURCHASE_TAG_SQL = `coalesce(proxies.tag,
+  (SELECT leader.tag
+     FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.group_id, purchase.id)
+    WHERE purchase.id = proxies.order_id))`;

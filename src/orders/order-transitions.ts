@@ -1,0 +1,598 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { IpVersion, Money, ProxyType } from '../common';
+import { AppConfig } from '../config';
+import { mayHaveCommitted, preparedRows, type Queryable, queryRows } from '../database';
+import { POSTED_ENTRY, type PostedEntry } from '../ledger';
+import type { Markup } from '../pricing';
+import type { ProviderProxy } from '../provider';
+import type { OrderBatch } from './order-batch';
+import { type BatchRow, OrderQueries, SELECT_BATCH_ROWS, toBatches } from './order-queries';
+import {
+  type FailureReason,
+  type OpenState,
+  type OrderKind,
+  sqlStates,
+  statesBefore,
+  UNATTENDED_STATES,
+} from './order-states';
+import { TAG_PREFIX_SQL } from './order-tag';
+import type { Idempotency } from './placing/idempotency';
+import { checkOffsetsSeconds } from './reconciliation/check-schedule';
+
+export interface NewOrder {
+  readonly userId: number;
+  readonly kind: OrderKind;
+  readonly country: string;
+  readonly version: IpVersion;
+  /** Days. */
+  readonly period: number;
+  readonly count: number;
+  readonly proxyType: ProxyType;
+  /** Of a prolongation. */
+  readonly proxyId: number | null;
+  readonly unitPrice: Money;
+  /** The unit price times the count: what is held. */
+  readonly total: Money;
+  readonly markup: Markup;
+  readonly provider: string;
+  /** What the provider quoted for the whole order: roubles, a decimal string of any precision. */
+  readonly providerPrice: string;
+  readonly idempotency: Idempotency | null;
+  readonly requestId: string | null;
+  readonly tokenId: number;
+  /** Roubles that the token's orders may cost in a day; null: no limit. */
+  readonly dailyLimit: string | null;
+}
+
+/** What a batch of purchases brought. */
+export interface DeliveredPurchases {
+  readonly proxies: readonly ProviderProxy[];
+  readonly providerOrderId: string | null;
+  /** What the provider took for all of them, roubles; null when its answer was lost: the quote stands in. */
+  readonly charge: string | null;
+}
+
+/** What a batch of prolongations brought. */
+export interface DeliveredProlongations {
+  readonly ends: readonly { readonly orderId: number; readonly dateEnd: Date }[];
+  readonly providerOrderId: string | null;
+  readonly charge: string | null;
+}
+
+/** Time for our own steps between the reservation and the claim. */
+const SLACK_SECONDS = 2;
+
+/** One page of a listing confirms a purchase, and every server reads a URL that names so many proxies. */
+const PROXIES_PER_PURCHASE = 1000;
+const PROXIES_PER_PROLONGATION = 200;
+
+/**
+ * The day, in UTC, on which an order counts for its token's limit. What is released later is taken off that
+ * day again.
+ */
+const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
+
+/**
+ * Counts an order on its token's day. It comes after the hold, as in every statement that changes both:
+ * whoever holds the row of a token's day already has the account of its user, so that no two statements wait
+ * for each other.
+ */
+const COUNT_SPENDING = `,
+       counted AS (
+         INSERT INTO token_spending AS counter (token_id, day, spent, day_limit)
+         SELECT token_id, day, held, $21::numeric FROM placed JOIN hold ON hold.order_id = placed.id
+         ON CONFLICT (token_id, day) DO UPDATE SET spent = counter.spent + excluded.spent
+       )`;
+
+/**
+ * Takes what was released off the days of the tokens that placed the orders. It comes after the entries, for
+ * the same reason.
+ */
+const UNCOUNT_SPENDING = `
+       uncounted AS (
+         UPDATE token_spending AS counter SET spent = counter.spent - taken_off.amount
+           FROM (SELECT token_id, ${ORDER_DAY} AS day, sum(released) AS amount
+                   FROM closed JOIN entries ON entries.order_id = closed.id
+                  WHERE token_id IS NOT NULL AND entries.kind = 'release' GROUP BY 1, 2) AS taken_off
+          WHERE (counter.token_id, counter.day) = (taken_off.token_id, taken_off.day)
+       )`;
+
+/**
+ * Every statement that changes an order, in the order of its life:
+ *
+ *   reserve ──→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | refunded
+ *                 │ ↑                           │ │ │                         ↑
+ *                 │ └────── splitBatch ─────────┘ │ └─ releaseHolds ──────────┤
+ *                 │                               │                           │
+ *                 │        beginConfirming, claimDueChecks ──→ confirming ────┤ deliver…, releaseHolds
+ *                 │                                                │          │
+ *                 │                                   sendToReview └→ review ─┘ deliver…, releaseHolds
+ *                 └─ releaseHolds ──→ refunded
+ *
+ * Each is one statement, committed by itself and guarded by the states it may start from (`order-states.ts`):
+ * run twice, or at two replicas, it changes nothing the second time. What is delivered, the orders' states
+ * and the entries of the ledger change together or not at all. Entries are made in the order of users, so
+ * that two batches never wait for each other. Times are the database's, so that the clocks of replicas do not
+ * matter.
+ */
+@Injectable()
+export class OrderTransitions {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly queries: OrderQueries,
+    private readonly config: AppConfig,
+  ) {}
+
+  /**
+   * Places an order and holds its money, and returns its id. The order is refunded at its deadline when
+   * nothing claims it until then. When the reply to the INSERT is lost, the order is found by its
+   * client-generated id.
+   *
+   * @throws QueryFailedError by the constraints `accounts_available_check`, `orders_idempotency_key`,
+   *   `orders_open_prolongation_key`, `token_spending_limit_check`
+   */
+  async reserve(order: NewOrder): Promise<number> {
+    const attempt = randomUUID();
+    try {
+      return await this.insertReservation(order, attempt);
+    } catch (error) {
+      const placed = mayHaveCommitted(error) ? await this.queries.findByAttempt(attempt) : null;
+      if (!placed) throw error;
+      return placed.id;
+    }
+  }
+
+  private async insertReservation(order: NewOrder, attempt: string): Promise<number> {
+    const [placed] = await preparedRows<{ id: number }>(
+      this.dataSource,
+      `WITH number AS (SELECT nextval(pg_get_serial_sequence('orders', 'id')) AS id),
+       placed AS (
+         INSERT INTO orders (id, user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
+                             unit_price, held, provider, provider_price, idempotency_key, request_hash,
+                             request_id, attempt, markup_percent, price_rule_id, token_id, deadline,
+                             next_look_at)
+         SELECT number.id, $1, $2, format('%su%s.o%s', ${TAG_PREFIX_SQL}, $1::bigint, number.id),
+                $3, $4, $5, $6, $7, $8, $9::numeric, $10::numeric, $11, round($12::numeric, 4), $13, $14,
+                $15, $16, $17, $18, $19, given_up, given_up
+           FROM number, LATERAL (SELECT now() + make_interval(secs => $20) AS given_up) AS times
+         RETURNING id, user_id, held, token_id, ${ORDER_DAY} AS day
+       ),
+       hold AS (
+         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+         SELECT user_id, 'hold', id, -held, held FROM placed
+         RETURNING order_id
+       )
+       ${order.dailyLimit === null ? '' : COUNT_SPENDING}
+       SELECT id FROM placed`,
+      [
+        order.userId,
+        order.kind,
+        order.country,
+        order.version,
+        order.period,
+        order.count,
+        order.proxyType,
+        order.proxyId,
+        order.unitPrice.toString(),
+        order.total.toString(),
+        order.provider,
+        order.providerPrice,
+        order.idempotency?.key ?? null,
+        order.idempotency?.requestHash ?? null,
+        order.requestId,
+        attempt,
+        order.markup.percent,
+        order.markup.ruleId,
+        order.tokenId,
+        this.longestWaitSeconds(order.kind),
+        ...(order.dailyLimit === null ? [] : [order.dailyLimit]),
+      ],
+    );
+    if (!placed) throw new Error('the INSERT of an order returned no row');
+    return placed.id;
+  }
+
+  /**
+   * Stores when rentals end at the provider, read right before their prolongation. Only from then on does a
+   * prolongation stand in the queue: without that date nobody could tell afterwards whether it was carried
+   * out.
+   */
+  async storeDateEnds(ends: ReadonlyMap<number, Date>): Promise<void> {
+    await preparedRows(
+      this.dataSource,
+      `UPDATE orders SET date_end_before = ends.date_end
+         FROM unnest($1::bigint[], $2::timestamptz[]) AS ends (order_id, date_end)
+        WHERE orders.id = ends.order_id AND state = 'reserved'`,
+      [[...ends.keys()], [...ends.values()]],
+    );
+  }
+
+  /**
+   * Claims the next orders of the queue, which all replicas share, as one batch: from this commit on they
+   * count as possibly bought. Orders of a batch that was split come first, then the user who was served
+   * longest ago, then the order that came first. Every other order of the same kind joins. Null when the
+   * queue is empty.
+   *
+   * @param claim client-generated id: finds the batch when the reply is lost
+   * @param affordable roubles that the batch may cost, except that its first order goes in any case; null
+   *   when that is not known
+   */
+  async claimNextBatch(claim: string, affordable: string | null): Promise<OrderBatch | null> {
+    const rows = await preparedRows<BatchRow>(
+      this.dataSource,
+      `WITH queued AS MATERIALIZED (
+         SELECT id, kind, country, version, period, proxy_type, count, provider_price,
+                travels_alone AS send_alone,
+                (SELECT max(submitted_at) FROM orders served
+                  WHERE served.user_id = orders.user_id AND submitted_at IS NOT NULL) AS served_at
+           FROM orders
+          WHERE state IN ${sqlStates(statesBefore('submitting'))} AND next_look_at > now()
+            AND (kind = 'purchase' OR date_end_before IS NOT NULL)
+       ),
+       head AS (SELECT * FROM queued ORDER BY send_alone DESC, served_at NULLS FIRST, id LIMIT 1),
+       candidates AS (
+         SELECT queued.id, row_number() OVER queue AS position, sum(queued.count) OVER queue AS size,
+                sum(queued.provider_price) OVER queue AS cost,
+                CASE head.kind WHEN 'purchase' THEN ${PROXIES_PER_PURCHASE}
+                               ELSE ${PROXIES_PER_PROLONGATION} END AS room
+           FROM queued, head
+          WHERE queued.id = head.id
+             OR (NOT (queued.send_alone OR head.send_alone)
+                 AND (queued.kind, queued.version, queued.period) = (head.kind, head.version, head.period)
+                 AND (head.kind = 'prolongation'
+                      OR (queued.country, queued.proxy_type) = (head.country, head.proxy_type)))
+         WINDOW queue AS (ORDER BY queued.id <> head.id, queued.served_at NULLS FIRST, queued.id)
+       ),
+       members AS (
+         SELECT id FROM orders
+          WHERE state IN ${sqlStates(statesBefore('submitting'))}
+            AND id IN (SELECT id FROM candidates
+                        WHERE position = 1
+                           OR (position <= $3 AND size <= room AND cost <= coalesce($4, cost)))
+          ORDER BY id FOR UPDATE SKIP LOCKED
+       ),
+       leader AS (SELECT min(id) AS id, clock_timestamp() AS sent_at FROM members),
+       sent AS (
+         UPDATE orders
+            SET state = 'submitting', group_id = leader.id, submitted_at = sent_at,
+                deadline = sent_at + make_interval(secs => $1),
+                next_look_at = sent_at + make_interval(secs => $1), claim = $2
+           FROM leader
+          WHERE orders.id IN (SELECT id FROM members)
+         RETURNING orders.*
+       )
+       ${SELECT_BATCH_ROWS}`,
+      [this.config.provider.timeoutMs / 1000, claim, this.config.provider.ordersPerCall, affordable],
+    );
+    return toBatches(rows)[0] ?? null;
+  }
+
+  /**
+   * Puts the members of a batch that the provider refused as a whole back into the queue, each to be sent
+   * alone.
+   */
+  async splitBatch(batchId: number): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE orders
+          SET state = 'reserved', travels_alone = true, group_id = NULL, submitted_at = NULL,
+              deadline = now() + make_interval(secs => $2), next_look_at = now() + make_interval(secs => $2)
+        WHERE group_id = $1 AND state IN ${sqlStates(statesBefore('reserved'))}`,
+      [batchId, this.longestWaitSeconds('purchase')],
+    );
+  }
+
+  /** Hands a batch over to reconciliation: the outcome of its call is unknown. */
+  async beginConfirming(batchId: number): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE orders SET state = 'confirming', next_look_at = now()
+        WHERE group_id = $1 AND state IN ${sqlStates(statesBefore('confirming'))}`,
+      [batchId],
+    );
+  }
+
+  /**
+   * Claims what is due for a check, until its next one: no other replica takes it meanwhile. Whoever locks
+   * the leader's row has the batch.
+   *
+   * @param limit of batches and of orders that were never sent
+   */
+  async claimDueChecks(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
+    const offsets = checkOffsetsSeconds(this.config.reconciliation.quietSeconds);
+    const claimed = await queryRows<{ id: number; batchId: number | null }>(
+      this.dataSource,
+      `WITH due AS MATERIALIZED (
+         SELECT id, coalesce(group_id, id) AS leader, next_look_at FROM orders
+          WHERE state IN ${sqlStates(UNATTENDED_STATES)} AND next_look_at <= now()
+       ),
+       leaders AS (
+         SELECT id FROM orders
+          WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_look_at) LIMIT $1)
+            FOR UPDATE SKIP LOCKED
+       )
+       UPDATE orders
+          SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
+              looks = looks + 1,
+              next_look_at = coalesce(
+                greatest(deadline + make_interval(secs => ($2::float8[])[looks + 2]),
+                         now() + interval '100 ms'),
+                now() + make_interval(secs => $3 * (1 + random())))
+         FROM due JOIN leaders ON leaders.id = due.leader
+        WHERE orders.id = due.id AND state IN ${sqlStates(UNATTENDED_STATES)} AND orders.next_look_at <= now()
+       RETURNING orders.id, orders.group_id AS "batchId"`,
+      [limit, offsets, offsets.at(-1)],
+    );
+    const batchIds = new Set(claimed.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])));
+    return {
+      unsent: claimed.filter(({ batchId }) => batchId === null).map(({ id }) => id),
+      batches: await this.queries.findBatches([...batchIds]),
+    };
+  }
+
+  /**
+   * Records what a complete check showed.
+   *
+   * @param startedAt the database's time before the check began
+   * @returns since when nothing has been found; null when something was
+   */
+  async recordCheck(
+    orderIds: readonly number[],
+    startedAt: Date,
+    found: 'something' | 'nothing',
+  ): Promise<Date | null> {
+    const [order] = await queryRows<{ since: Date | null }>(
+      this.dataSource,
+      `UPDATE orders
+          SET nothing_seen_since = CASE WHEN $3 THEN coalesce(nothing_seen_since, $2) END
+        WHERE id = ANY ($1)
+       RETURNING nothing_seen_since AS since`,
+      [orderIds, startedAt, found === 'nothing'],
+    );
+    return order?.since ?? null;
+  }
+
+  /** Leaves orders to staff. @param why shown to staff */
+  async sendToReview(orderIds: readonly number[], why: string): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE orders SET state = 'review', failure = $2
+        WHERE id = ANY ($1) AND state IN ${sqlStates(statesBefore('review'))}`,
+      [orderIds, why],
+    );
+  }
+
+  /**
+   * Hands the proxies of a purchase to the members of its batch in order of arrival, captures their price and
+   * releases the rest of each hold. Proxies that the batch has received before are left out.
+   *
+   * @param only the members that receive something; left out: all that are open
+   * @returns the orders that were closed
+   * @throws QueryFailedError by `proxies_provider_proxy_id_key` when a proxy belongs to an order of another
+   *   batch
+   */
+  async deliverPurchases(
+    batchId: number,
+    { proxies, providerOrderId, charge }: DeliveredPurchases,
+    { only, queryable = this.dataSource }: { only?: readonly number[]; queryable?: Queryable } = {},
+  ): Promise<number[]> {
+    const closed = await preparedRows<{ id: number }>(
+      queryable,
+      `WITH member AS MATERIALIZED (
+         SELECT id, count, sum(count) OVER (ORDER BY id) AS last
+           FROM (SELECT id, count FROM orders
+                  WHERE group_id = $1 AND state IN ${sqlStates(statesBefore('completed'))}
+                    AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
+                  ORDER BY id FOR UPDATE) AS open
+       ),
+       bought AS (
+         SELECT row_number() OVER (ORDER BY position) AS position,
+                provider_proxy_id, host, port, login, password, date_start, date_end
+           FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+                       $10::timestamptz[], $11::timestamptz[])
+             WITH ORDINALITY
+               AS given (provider_proxy_id, host, port, login, password, date_start, date_end, position)
+          WHERE provider_proxy_id <> ALL (ARRAY(
+                  SELECT provider_proxy_id FROM proxies
+                   WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE group_id = $1))))
+          ORDER BY position
+       ),
+       delivered AS MATERIALIZED (
+         SELECT nextval((SELECT pg_get_serial_sequence('proxies', 'id')::regclass)) AS id,
+                member.id AS order_id, bought.*
+           FROM bought JOIN member ON position > last - count AND position <= last
+       ),
+       total AS MATERIALIZED (SELECT count(*) AS size FROM delivered),
+       share AS (
+         SELECT member.id AS order_id, count(delivered.id) AS size,
+                -- Rounded on the running total, so that the shares add up to the whole.
+                round($3::numeric * least(last, total.size) / nullif(total.size, 0), 4)
+                  - round($3::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4)
+                  AS charge
+           FROM member CROSS JOIN total
+           LEFT JOIN delivered ON delivered.order_id = member.id
+          GROUP BY member.id, member.count, last, total.size
+       ),
+       closed AS (
+         UPDATE orders
+            SET state = CASE size WHEN count THEN 'completed' WHEN 0 THEN 'refunded' ELSE 'partial' END,
+                captured = unit_price * size, released = held - unit_price * size, closed_at = now(),
+                failure = CASE size WHEN 0 THEN 'out-of-stock' ELSE failure END,
+                provider_order_id = $2,
+                provider_charge = coalesce(share.charge, round(provider_price * size / count, 4)),
+                -- Kept for idempotent replays.
+                answer = CASE WHEN idempotency_key IS NOT NULL THEN
+                  (SELECT jsonb_agg(to_jsonb(delivered) - 'provider_proxy_id' - 'order_id' - 'position'
+                                    ORDER BY position)
+                     FROM delivered WHERE delivered.order_id = orders.id)
+                END
+           FROM share
+          WHERE orders.id = share.order_id
+         RETURNING orders.*
+       ),
+       stored AS (
+         INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+                              proxy_type, country, version, date_start, date_end)
+         SELECT delivered.id, closed.user_id, closed.id, closed.provider, provider_proxy_id, host, port,
+                login, password, closed.proxy_type, closed.country, closed.version, date_start, date_end
+           FROM delivered JOIN closed ON closed.id = delivered.order_id
+       ),
+       entries AS (
+         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+         SELECT user_id, kind, id, available_delta, held_delta
+           FROM (SELECT user_id, 'capture' AS kind, id, 0 AS available_delta, -captured AS held_delta
+                   FROM closed WHERE captured > 0
+                 UNION ALL
+                 SELECT user_id, 'release', id, released, -released FROM closed WHERE released > 0) AS entry
+          ORDER BY user_id, id, kind
+         RETURNING order_id, kind
+       ),${UNCOUNT_SPENDING}
+       SELECT id FROM closed ORDER BY id`,
+      [
+        batchId,
+        providerOrderId,
+        charge,
+        only ?? null,
+        // PostgreSQL reads arrays in half the time of JSON.
+        proxies.map(({ id }) => id),
+        proxies.map(({ host }) => host),
+        proxies.map(({ port }) => port),
+        proxies.map(({ login }) => login),
+        proxies.map(({ password }) => password),
+        proxies.map(({ dateStart }) => dateStart?.toISOString()),
+        proxies.map(({ dateEnd }) => dateEnd?.toISOString()),
+      ],
+    );
+    return closed.map(({ id }) => id);
+  }
+
+  /**
+   * Stores the new ends of prolonged proxies and captures the prices. A proxy that was taken for withdrawn is
+   * listed again.
+   *
+   * @returns the orders that were closed
+   */
+  async deliverProlongations(
+    { ends, providerOrderId, charge }: DeliveredProlongations,
+    queryable: Queryable = this.dataSource,
+  ): Promise<number[]> {
+    const closed = await preparedRows<{ id: number }>(
+      queryable,
+      `WITH member AS MATERIALIZED (
+         SELECT id, ends.date_end, provider_price,
+                sum(provider_price) OVER (ORDER BY id) AS upto, sum(provider_price) OVER () AS total
+           FROM (SELECT id, provider_price FROM orders
+                  WHERE id IN (SELECT order_id FROM jsonb_to_recordset($1::jsonb) AS given (order_id bigint))
+                    AND state IN ${sqlStates(statesBefore('completed'))} ORDER BY id FOR UPDATE) AS open
+           JOIN jsonb_to_recordset($1::jsonb) AS ends (order_id bigint, date_end timestamptz)
+             ON ends.order_id = open.id
+       ),
+       closed AS (
+         UPDATE orders
+            SET state = 'completed', captured = held, closed_at = now(), provider_order_id = $2,
+                -- Rounded on the running total, so that the shares add up to the whole.
+                provider_charge = coalesce(
+                  round($3::numeric * upto / nullif(total, 0), 4)
+                    - round($3::numeric * (upto - member.provider_price) / nullif(total, 0), 4),
+                  member.provider_price),
+                -- Kept for idempotent replays.
+                answer = CASE WHEN idempotency_key IS NOT NULL THEN
+                  (SELECT jsonb_build_array(jsonb_build_object(
+                            'id', id, 'host', host, 'port', port, 'login', login, 'password', password,
+                            'date_start', date_start, 'date_end', member.date_end))
+                     FROM proxies WHERE proxies.id = orders.proxy_id)
+                END
+           FROM member
+          WHERE orders.id = member.id
+         RETURNING orders.*, member.date_end
+       ),
+       prolonged AS (
+         UPDATE proxies
+            SET date_end = closed.date_end, active = closed.date_end > now(),
+                absences = 0, withdrawn_at = NULL
+           FROM closed WHERE proxies.id = closed.proxy_id
+       ),
+       entries AS (
+         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+         SELECT user_id, 'capture', id, 0, -captured FROM closed ORDER BY user_id, id
+       )
+       SELECT id FROM closed ORDER BY id`,
+      [
+        JSON.stringify(ends.map(({ orderId, dateEnd }) => ({ order_id: orderId, date_end: dateEnd }))),
+        providerOrderId,
+        charge,
+      ],
+    );
+    return closed.map(({ id }) => id);
+  }
+
+  /**
+   * Refunds orders that brought nothing: the whole hold is released.
+   *
+   * @param from the states in which it is certain that nothing was bought, or that somebody decided so
+   * @returns the orders that were refunded
+   */
+  async releaseHolds(
+    orderIds: readonly number[],
+    reason: FailureReason,
+    from: readonly OpenState[],
+    queryable: Queryable = this.dataSource,
+  ): Promise<number[]> {
+    if (orderIds.length === 0) return [];
+    const released = await preparedRows<{ id: number }>(
+      queryable,
+      `WITH closed AS (
+         UPDATE orders SET state = 'refunded', released = held, failure = $2, closed_at = now()
+          WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) AND state = ANY ($3) ORDER BY id FOR UPDATE)
+         RETURNING id, user_id, held, released, token_id, created_at
+       ),
+       entries AS (
+         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+         SELECT user_id, 'release', id, held, -held FROM closed ORDER BY user_id, id
+         RETURNING order_id, kind
+       ),${UNCOUNT_SPENDING}
+       SELECT order_id AS id FROM entries`,
+      [[...orderIds], reason, [...from]],
+    );
+    return released.map(({ id }) => id);
+  }
+
+  /**
+   * Gives back some of what a closed order has paid.
+   *
+   * @throws QueryFailedError by `orders_refunded_check` when less than the amount is left of what was paid
+   */
+  async refundCharge(
+    orderId: number,
+    amount: Money,
+    { reason, reference, actionId }: { reason: string; reference: string | null; actionId: number },
+    manager: EntityManager,
+  ): Promise<PostedEntry> {
+    const [entry] = await queryRows<PostedEntry>(
+      manager,
+      `WITH paid AS (
+         UPDATE orders SET refunded = refunded + $2::numeric WHERE id = $1 RETURNING id, user_id
+       )
+       INSERT INTO ledger_entries AS entry
+         (user_id, kind, order_id, available_delta, held_delta, reason, reference, action_id)
+       SELECT user_id, 'refund', id, $2::numeric, 0, $3, $4, $5 FROM paid
+       RETURNING ${POSTED_ENTRY}`,
+      [orderId, amount.toString(), reason, reference, actionId],
+    );
+    if (!entry) throw new Error('the INSERT of a refund returned no row');
+    return entry;
+  }
+
+  /**
+   * How long an order may wait for a rate permit; a prolongation waits for a permit and a listing before
+   * that.
+   */
+  private longestWaitSeconds(kind: OrderKind): number {
+    const { provider, purchases } = this.config;
+    const waitMs = kind === 'purchase' ? purchases.waitMs : 2 * purchases.waitMs + provider.timeoutMs;
+    return waitMs / 1000 + SLACK_SECONDS;
+  }
+}

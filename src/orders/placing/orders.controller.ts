@@ -1,0 +1,56 @@
+import { Body, Controller, Headers, HttpCode, Param, Post, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { type Caller, CurrentCaller, Scopes } from '../../auth';
+import { markReplay } from '../../http';
+import { ProlongRequest } from './dto/prolong-request.dto';
+import { ProlongResponse } from './dto/prolong-response.dto';
+import { PurchaseRequest } from './dto/purchase-request.dto';
+import { PurchaseResponse } from './dto/purchase-response.dto';
+import { BuyDocs, ProlongDocs } from './orders.docs';
+import { type Delivery, OrdersService } from './orders.service';
+
+@ApiTags('Orders')
+@Controller('proxies')
+export class OrdersController {
+  constructor(private readonly orders: OrdersService) {}
+
+  @Post('buy')
+  @HttpCode(200)
+  @Scopes('proxies:write')
+  @BuyDocs()
+  async buy(
+    @CurrentCaller() caller: Caller,
+    @Body() request: PurchaseRequest,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<PurchaseResponse> {
+    const delivery = await this.orders.buy(caller, request, idempotencyKey);
+    markReplay(response, delivery.replayed);
+    return { ...receiptOf(delivery), proxies: delivery.proxies };
+  }
+
+  @Post(':proxy_id/prolong')
+  @HttpCode(200)
+  @Scopes('proxies:write')
+  @ProlongDocs()
+  async prolong(
+    @CurrentCaller() caller: Caller,
+    @Param('proxy_id') proxyId: string,
+    @Body() request: ProlongRequest,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<ProlongResponse> {
+    const delivery = await this.orders.prolong(caller, proxyId, request, idempotencyKey);
+    const [proxy] = delivery.proxies;
+    if (!proxy) throw new Error(`order ${delivery.orderId} prolonged no proxy`);
+    markReplay(response, delivery.replayed);
+    return { ...receiptOf(delivery), proxy };
+  }
+}
+
+const receiptOf = ({ orderId, charged }: Delivery) => ({
+  order_id: orderId,
+  price_charged: charged,
+  currency: 'RUB',
+});

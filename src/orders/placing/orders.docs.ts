@@ -1,0 +1,111 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiBody, ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam } from '@nestjs/swagger';
+import { ApiErrorResponse, ApiIdempotencyKey, ApiValidationErrorResponse, REPLAYED_HEADER } from '../../http';
+import { ProxyOut } from '../../proxies';
+import { ProlongRequest } from './dto/prolong-request.dto';
+import { ProlongResponse } from './dto/prolong-response.dto';
+import { PurchaseRequest } from './dto/purchase-request.dto';
+import { PurchaseResponse } from './dto/purchase-response.dto';
+
+const ApiOrderKey = () =>
+  ApiIdempotencyKey({
+    required: false,
+    description:
+      'Makes it safe to repeat the request: with the same key it is carried out once, and answered with ' +
+      'the same body and `Idempotency-Replayed: true` from then on. Repeat on 409, 429, 5xx and lost ' +
+      'connections until there is a 200 or another 4xx.',
+  });
+
+const ApiUnavailableResponse = () =>
+  ApiErrorResponse(
+    503,
+    'The provider cannot be reached, and nothing was charged; or the outcome is not known yet, and the ' +
+      'named order is settled in the background',
+    'Service temporarily unavailable',
+    'Service temporarily unavailable: order 42 is being confirmed',
+  );
+
+export const BuyDocs = () =>
+  applyDecorators(
+    ApiExtraModels(ProxyOut),
+    ApiOperation({
+      operationId: 'buy_proxies_buy_post',
+      summary: 'Buy',
+      description:
+        'Rents proxies and takes their price from the balance: what `GET /price` says at that moment, or ' +
+        'less in a country that is cheaper.',
+    }),
+    ApiOrderKey(),
+    ApiBody({
+      type: PurchaseRequest,
+      required: true,
+      examples: { one: { summary: 'One proxy', value: { country: 'ru', period: 30, version: '6' } } },
+    }),
+    ApiOkResponse({ description: 'Successful Response', type: PurchaseResponse, headers: REPLAYED_HEADER }),
+    ApiErrorResponse(
+      400,
+      'The order cannot be carried out; nothing was charged',
+      'Insufficient balance',
+      'Minimum rental period for IPv6 is 3 days',
+      'Unsupported proxy type',
+      'Unsupported rental period',
+      'Country not available',
+      'Not enough proxies available',
+      'Daily spending limit of the token exceeded',
+    ),
+    ApiErrorResponse(
+      409,
+      'The first request with this key is still under way',
+      'A request with this Idempotency-Key is in progress',
+    ),
+    ApiValidationErrorResponse({
+      type: 'missing',
+      loc: ['body', 'period'],
+      msg: 'Field required',
+      input: { country: 'ru' },
+    }),
+    ApiUnavailableResponse(),
+  );
+
+export const ProlongDocs = () =>
+  applyDecorators(
+    ApiOperation({
+      operationId: 'prolong_proxies__proxy_id__prolong_post',
+      summary: 'Prolong',
+      description:
+        'Prolongs a proxy and takes the price of one proxy of its version and the period from the balance: ' +
+        'what `GET /price` says at that moment, or less in a country that is cheaper.',
+    }),
+    ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' }),
+    ApiOrderKey(),
+    ApiBody({
+      type: ProlongRequest,
+      required: true,
+      examples: { month: { summary: 'A month', value: { period: 30 } } },
+    }),
+    ApiOkResponse({ description: 'Successful Response', type: ProlongResponse, headers: REPLAYED_HEADER }),
+    ApiErrorResponse(
+      400,
+      'The order cannot be carried out; nothing was charged',
+      'Insufficient balance',
+      'Minimum renewal period for IPv4 is 7 days',
+      'Unsupported rental period',
+      'Proxy can no longer be prolonged',
+      'Daily spending limit of the token exceeded',
+    ),
+    ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found'),
+    ApiErrorResponse(
+      409,
+      'Another prolongation of the proxy, or the first request with this key, is still under way',
+      'A prolongation of this proxy is in progress',
+      'A request with this Idempotency-Key is in progress',
+    ),
+    ApiValidationErrorResponse({
+      type: 'greater_than',
+      loc: ['body', 'period'],
+      msg: 'Input should be greater than 0',
+      input: 0,
+      ctx: { gt: 0 },
+    }),
+    ApiUnavailableResponse(),
+  );

@@ -1,0 +1,255 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { Caller } from '../../auth';
+import { CatalogService, checkPeriod, type Quote, ServiceUnavailable, toIpVersion } from '../../catalog';
+import { Clock, DomainError, messageOf, PROXY_TYPES, type ProxyType, requestId, stackOf } from '../../common';
+import { violatedConstraint } from '../../database';
+import { InsufficientBalance, isInsufficientBalance, LedgerService } from '../../ledger';
+import { ProviderClosed, ProviderRefused, ProxyProvider } from '../../provider';
+import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
+import { DispatcherService } from '../dispatch/dispatcher.service';
+import { ProlongationDates } from '../dispatch/prolongation-dates';
+import { type OrderOutcome, OrderQueries } from '../order-queries';
+import { type NewOrder, OrderTransitions } from '../order-transitions';
+import type { Order } from '../order.entity';
+import {
+  DailyLimitExceeded,
+  IdempotencyKeyReused,
+  KeyInProgress,
+  OrderBeingConfirmed,
+  ProlongationInProgress,
+  UnsupportedProxyType,
+} from '../orders.errors';
+import type { ProlongRequest } from './dto/prolong-request.dto';
+import type { PurchaseRequest } from './dto/purchase-request.dto';
+import { type Idempotency, readIdempotency } from './idempotency';
+import { refusalOf } from './refusals';
+
+/** An order that was delivered. */
+export interface Delivery {
+  readonly orderId: number;
+  /** Roubles. */
+  readonly charged: string;
+  readonly proxies: readonly ProxyOut[];
+  /** Whether this is the answer of an earlier request with the same idempotency key. */
+  readonly replayed: boolean;
+}
+
+/** What a request orders, before it has a price. */
+type OrderedItem = Pick<
+  NewOrder,
+  'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
+>;
+
+const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
+
+/**
+ * Buying and prolonging, from the request to its answer: hold the money, wait in the queue, and tell what
+ * became of the order. No transaction is open and no connection is held while the request waits.
+ * `docs/decisions/0003-orders-and-money.md` says what recovers after each crash.
+ */
+@Injectable()
+export class OrdersService {
+  private readonly logger = new Logger(OrdersService.name);
+
+  constructor(
+    private readonly transitions: OrderTransitions,
+    private readonly queries: OrderQueries,
+    private readonly dispatcher: DispatcherService,
+    private readonly dates: ProlongationDates,
+    private readonly catalog: CatalogService,
+    private readonly ledger: LedgerService,
+    private readonly proxies: ProxiesService,
+    private readonly provider: ProxyProvider,
+    private readonly clock: Clock,
+  ) {}
+
+  async buy(caller: Caller, request: PurchaseRequest, idempotencyKey: string | undefined): Promise<Delivery> {
+    const { count, period, proxy_type: proxyType } = request;
+    const version = toIpVersion(request.version);
+    const country = request.country.toLowerCase();
+    const asked = { kind: 'purchase', country, version, period, count, proxyType } as const;
+    const idempotency = readIdempotency(idempotencyKey, asked);
+    const earlier = await this.findEarlierOrder(caller.userId, idempotency);
+    if (earlier) return this.replay(earlier);
+
+    if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
+    checkPeriod(version, period, 'rental');
+    this.assertProviderTakesOrders();
+    await this.catalog.checkStock(country, version, count);
+    return this.carryOut(caller, { ...asked, proxyType, proxyId: null }, idempotency);
+  }
+
+  async prolong(
+    caller: Caller,
+    proxyId: string,
+    { period }: ProlongRequest,
+    idempotencyKey: string | undefined,
+  ): Promise<Delivery> {
+    const idempotency = readIdempotency(idempotencyKey, { kind: 'prolongation', proxyId, period });
+    const earlier = await this.findEarlierOrder(caller.userId, idempotency);
+    if (earlier) return this.replay(earlier);
+
+    const { id, country, proxyType, ...proxy } = await this.proxies.get(caller.userId, proxyId);
+    const version = toIpVersion(proxy.version);
+    checkPeriod(version, period, 'renewal');
+    this.assertProviderTakesOrders();
+    const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;
+    return this.carryOut(caller, { ...item, proxyType: proxyType as ProxyType }, idempotency);
+  }
+
+  /** Prices the order, holds its money, and waits for its outcome. */
+  private async carryOut(
+    { userId, tokenId, dailyLimit }: Caller,
+    item: OrderedItem,
+    idempotency: Idempotency | null,
+  ): Promise<Delivery> {
+    const quote = await this.catalog.chargedPrice(item, { userId, country: item.country });
+    await this.assertAffordable(userId, quote);
+    const placed = await this.placeOnce({
+      ...item,
+      ...quote,
+      userId,
+      provider: this.provider.name,
+      idempotency,
+      requestId: requestId() ?? null,
+      tokenId,
+      dailyLimit,
+    });
+    if (typeof placed !== 'number') return this.replay(placed);
+
+    const isQueued = item.proxyId === null || (await this.readDateEnd(placed, item.proxyId));
+    if (isQueued) await this.dispatcher.awaitOutcome(placed);
+    return this.namingTheOrder(placed, async () => this.toDelivery(await this.queries.getOutcome(placed)));
+  }
+
+  /** Refuses an order before anything is held for it. @throws ServiceUnavailable */
+  private assertProviderTakesOrders(quoted?: string): void {
+    try {
+      this.provider.assertTakesOrders(quoted);
+    } catch (error) {
+      if (!(error instanceof ProviderClosed)) throw error;
+      this.logger.debug(`an order was refused: ${error.message}`);
+      throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
+    }
+  }
+
+  /**
+   * A caller who cannot pay is told that, whatever the state of our own balance at the provider.
+   *
+   * @throws InsufficientBalance, ServiceUnavailable
+   */
+  private async assertAffordable(userId: number, { total, providerPrice }: Quote): Promise<void> {
+    try {
+      this.assertProviderTakesOrders(providerPrice);
+    } catch (error) {
+      if (!(await this.ledger.covers(userId, total))) throw new InsufficientBalance();
+      throw error;
+    }
+  }
+
+  /**
+   * Reads when the rental ends, which tells afterwards whether the prolongation was carried out. False when
+   * that failed and the order was refunded: nothing that costs money has been sent.
+   */
+  private readDateEnd(orderId: number, proxyId: number): Promise<boolean> {
+    return this.namingTheOrder(orderId, async () => {
+      try {
+        const identity = await this.queries.getProviderIdentity(proxyId);
+        if (await this.dates.read({ orderId, ...identity })) return true;
+        await this.transitions.releaseHolds([orderId], 'not-found', ['reserved']);
+      } catch (error) {
+        this.logger.warn(`order ${orderId}: the end of its proxy could not be read: ${messageOf(error)}`);
+        const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
+        await this.transitions.releaseHolds([orderId], reason, ['reserved']);
+      }
+      return false;
+    });
+  }
+
+  /**
+   * Whatever fails once an order is placed, its caller is told the order's id, by which its outcome can be
+   * asked for.
+   */
+  private async namingTheOrder<Result>(orderId: number, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof DomainError) throw error;
+      this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
+      throw new OrderBeingConfirmed(orderId);
+    }
+  }
+
+  /** The id of the new order, or the earlier order that has its idempotency key. */
+  private async placeOnce(order: NewOrder): Promise<number | Order> {
+    try {
+      return await this.transitions.reserve(order);
+    } catch (error) {
+      const constraint = violatedConstraint(error);
+      if (isInsufficientBalance(constraint)) throw new InsufficientBalance();
+      if (constraint === 'token_spending_limit_check') throw new DailyLimitExceeded();
+      if (constraint === 'orders_open_prolongation_key') throw new ProlongationInProgress();
+      if (constraint !== 'orders_idempotency_key') throw error;
+      const earlier = await this.findEarlierOrder(order.userId, order.idempotency);
+      // It was refunded since the INSERT failed: the caller's next attempt finds the key free.
+      if (!earlier) throw new KeyInProgress();
+      return earlier;
+    }
+  }
+
+  /** @throws IdempotencyKeyReused */
+  private async findEarlierOrder(userId: number, idempotency: Idempotency | null): Promise<Order | null> {
+    if (!idempotency) return null;
+    const earlier = await this.queries.findByKey(userId, idempotency.key);
+    if (earlier && !earlier.requestHash?.equals(idempotency.requestHash)) {
+      throw new IdempotencyKeyReused(idempotency.key);
+    }
+    return earlier;
+  }
+
+  private replay(earlier: Order): Promise<Delivery> {
+    if (earlier.state === 'reserved' || earlier.state === 'submitting') throw new KeyInProgress();
+    return this.toDelivery(earlier, true);
+  }
+
+  private async toDelivery(order: OrderOutcome, replayed = false): Promise<Delivery> {
+    switch (order.state) {
+      case 'completed':
+      case 'partial':
+        return {
+          orderId: order.id,
+          charged: order.captured,
+          proxies: await this.deliveredProxies(order, replayed),
+          replayed,
+        };
+      case 'refunded':
+        throw refusalOf(order.kind, order.failure);
+      case 'reserved':
+      case 'submitting':
+      case 'confirming':
+      case 'review':
+        throw new OrderBeingConfirmed(order.id);
+    }
+  }
+
+  private async deliveredProxies(order: OrderOutcome, replayed: boolean): Promise<ProxyOut[]> {
+    const now = this.clock.now();
+    if (!order.answer) return this.proxies.ofOrder(order);
+    const withdrawals = replayed ? await this.proxies.withdrawals(order.answer.map(({ id }) => id)) : null;
+    return order.answer.map((proxy) =>
+      toProxyOut(
+        {
+          ...proxy,
+          proxyType: order.proxyType,
+          country: order.country,
+          version: order.version,
+          dateStart: new Date(proxy.date_start),
+          dateEnd: new Date(proxy.date_end),
+          withdrawnAt: withdrawals?.get(proxy.id) ?? null,
+          descr: null,
+        },
+        now,
+      ),
+    );
+  }
+}

@@ -1,0 +1,34 @@
+import { CountryNotAvailable, NotEnoughProxies, ServiceUnavailable, UnsupportedPeriod } from '../../catalog';
+import type { DomainError } from '../../common';
+import { type FailureReason, isFailureReason, type OrderKind } from '../order-states';
+import { CannotBeProlonged } from '../orders.errors';
+
+/** The queue was too long: it may be shorter after this. */
+const BUSY_RETRY_AFTER_SECONDS = 5;
+
+const unavailable = (): DomainError => new ServiceUnavailable();
+
+/**
+ * What a caller is told for each reason for which an order was refunded. Nothing was bought, and nothing is
+ * charged.
+ */
+const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>> = {
+  count: () => new NotEnoughProxies(),
+  period: () => new UnsupportedPeriod(),
+  country: () => new CountryNotAvailable(),
+  'out-of-stock': () => new NotEnoughProxies(),
+  'not-found': (kind) => (kind === 'prolongation' ? new CannotBeProlonged() : unavailable()),
+  'out-of-funds': unavailable,
+  misconfigured: unavailable,
+  request: unavailable,
+  unavailable,
+  busy: () => new ServiceUnavailable({ retryAfterSeconds: BUSY_RETRY_AFTER_SECONDS }),
+  'not-sent': unavailable,
+  'nothing-found': unavailable,
+  staff: unavailable,
+};
+
+/** @param failure as it is stored; a newer replica may have stored a reason that this one does not know */
+export function refusalOf(kind: OrderKind, failure: string | null): DomainError {
+  return isFailureReason(failure) ? REFUSALS[failure](kind) : unavailable();
+}

@@ -1,0 +1,202 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { stackOf } from '../../common';
+import { AppConfig } from '../../config';
+import { violatedConstraint } from '../../database';
+import { Deadline, type ListedProxy, ProviderError, ProxyProvider } from '../../provider';
+import { type BatchMember, memberIds, membersByPurchase, nameOf, type OrderBatch } from '../order-batch';
+import { OrderQueries } from '../order-queries';
+import { OrderTransitions } from '../order-transitions';
+import { ProviderCallLog } from '../provider-call-log';
+import { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from './check-schedule';
+import { prolongationEvidence, purchaseEvidence } from './evidence';
+
+/**
+ * Finds out what became of orders whose call has no known outcome: the way out of every crash and of every
+ * lost answer. One check of the provider serves all members of a batch. It is safe on any number of replicas
+ * at once, and it never buys.
+ */
+@Injectable()
+export class ReconciliationService {
+  private readonly logger = new Logger(ReconciliationService.name);
+
+  constructor(
+    private readonly transitions: OrderTransitions,
+    private readonly queries: OrderQueries,
+    private readonly provider: ProxyProvider,
+    private readonly calls: ProviderCallLog,
+    private readonly config: AppConfig,
+  ) {}
+
+  /**
+   * Settles what is due, one batch after the other. Returns how many batches and unsent orders there were.
+   */
+  async settleDue(limit: number): Promise<number> {
+    const { unsent, batches } = await this.transitions.claimDueChecks(limit);
+    for (const id of await this.transitions.releaseHolds(unsent, 'not-sent', ['reserved'])) {
+      this.logger.log(`order ${id}: refunded: it was never sent`);
+    }
+    for (const batch of batches) {
+      try {
+        await this.check(batch);
+      } catch (error) {
+        this.logger.error(`${nameOf(batch)}: a check failed`, stackOf(error));
+      }
+    }
+    return unsent.length + batches.length;
+  }
+
+  /**
+   * Checks the provider once for the open members of a batch, and settles what the evidence allows.
+   *
+   * @param timeoutMs bounds the provider's answer, for a caller who waits
+   * @returns whether the check was complete and found nothing of any member
+   */
+  async check(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
+    const startedAt = await this.queries.now();
+    if (batch.kind === 'purchase') {
+      const listed = await this.listTag(batch, batch.tag, startedAt, timeoutMs);
+      return listed !== null && this.judgePurchases(batch, listed, startedAt);
+    }
+    // Each prolongation has its own evidence, the end of its rental. Proxies that were bought together are
+    // listed together.
+    let foundNothing = true;
+    for (const [tag, members] of membersByPurchase(batch)) {
+      const part = { ...batch, members };
+      const listed = await this.listTag(part, tag, startedAt, timeoutMs);
+      if (!listed) {
+        foundNothing = false;
+        continue;
+      }
+      for (const member of members) {
+        const isNothing = await this.judgeProlongation(part, member, listed, startedAt);
+        foundNothing &&= isNothing;
+      }
+    }
+    return foundNothing;
+  }
+
+  /** Null when the listing failed: that says nothing, least of all that nothing was bought. */
+  private async listTag(
+    batch: OrderBatch,
+    tag: string,
+    startedAt: Date,
+    timeoutMs: number,
+  ): Promise<ListedProxy[] | null> {
+    const deadline = Deadline.after(timeoutMs);
+    try {
+      return await this.calls.record(batch.id, (onCall) =>
+        this.provider.proxiesByTag(tag, { deadline, onCall, priority: 'confirmation' }),
+      );
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      await this.reviewAfterADay(batch, startedAt, error.message);
+      return null;
+    }
+  }
+
+  /** @returns whether nothing was found */
+  private async judgePurchases(
+    batch: OrderBatch,
+    listed: readonly ListedProxy[],
+    startedAt: Date,
+  ): Promise<boolean> {
+    const evidence = purchaseEvidence(batch, listed);
+    switch (evidence.kind) {
+      case 'nothing':
+        await this.refundIfProven(batch, startedAt);
+        return true;
+      case 'bought':
+        if (!evidence.whole && !this.isQuiet(batch, startedAt)) {
+          await this.transitions.recordCheck(memberIds(batch), startedAt, 'something');
+          return false;
+        }
+        await this.deliverOrReview(batch, () =>
+          this.transitions.deliverPurchases(batch.id, {
+            proxies: listed,
+            providerOrderId: null,
+            charge: null,
+          }),
+        );
+        return false;
+      case 'contradictory':
+        await this.leaveToStaff(batch, evidence.why);
+        return false;
+    }
+  }
+
+  /** @returns whether nothing was found */
+  private async judgeProlongation(
+    batch: OrderBatch,
+    member: BatchMember,
+    listed: readonly ListedProxy[],
+    startedAt: Date,
+  ): Promise<boolean> {
+    const alone = { ...batch, members: [member] };
+    const proxy = listed.find(({ id }) => id === member.providerProxyId);
+    const evidence = prolongationEvidence(batch, member, proxy);
+    switch (evidence.kind) {
+      case 'nothing':
+        await this.refundIfProven(alone, startedAt);
+        return true;
+      case 'prolonged': {
+        if (evidence.times === 2) this.logger.error(`${nameOf(alone)}: the provider prolonged twice`);
+        const ends = [{ orderId: member.id, dateEnd: evidence.dateEnd }];
+        await this.deliverOrReview(alone, () =>
+          this.transitions.deliverProlongations({ ends, providerOrderId: null, charge: null }),
+        );
+        return false;
+      }
+      case 'inconclusive':
+        await this.reviewAfterADay(alone, startedAt, evidence.why);
+        return false;
+      case 'contradictory':
+        await this.leaveToStaff(alone, evidence.why);
+        return false;
+    }
+  }
+
+  /**
+   * Refunds on the second complete check that finds nothing, when a request of the last moment would have
+   * shown by then.
+   */
+  private async refundIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
+    const since = await this.transitions.recordCheck(memberIds(batch), startedAt, 'nothing');
+    if (!since || !this.isQuiet(batch, startedAt) || !this.isSecondEmptyCheck(since, startedAt)) {
+      await this.reviewAfterADay(batch, startedAt, 'nothing was found');
+      return;
+    }
+    const from = ['submitting', 'confirming'] as const;
+    const refunded = await this.transitions.releaseHolds(memberIds(batch), 'nothing-found', from);
+    if (refunded.length > 0) this.logger.log(`${nameOf(batch)}: refunded: the provider does not have it`);
+  }
+
+  private async deliverOrReview(batch: OrderBatch, deliver: () => Promise<number[]>): Promise<void> {
+    try {
+      const delivered = await deliver();
+      if (delivered.length > 0) this.logger.log(`${nameOf(batch)}: delivered: the provider has it`);
+    } catch (error) {
+      if (violatedConstraint(error) !== 'proxies_provider_proxy_id_key') throw error;
+      await this.leaveToStaff(batch, 'a proxy under its tag belongs to another order');
+    }
+  }
+
+  /** Whether a request that went out in the last moment would have shown by now. */
+  private isQuiet({ deadline }: OrderBatch, at: Date): boolean {
+    return at.getTime() - deadline.getTime() >= this.config.reconciliation.quietSeconds * 1000;
+  }
+
+  private isSecondEmptyCheck(nothingFoundSince: Date, at: Date): boolean {
+    const spacingMs = spacingOfEmptyChecksSeconds(this.config.reconciliation.quietSeconds) * 1000;
+    return at.getTime() - nothingFoundSince.getTime() >= spacingMs;
+  }
+
+  private async reviewAfterADay(batch: OrderBatch, at: Date, why: string): Promise<void> {
+    const openSeconds = (at.getTime() - batch.deadline.getTime()) / 1000;
+    if (openSeconds >= CHECKS_END_AFTER_SECONDS) await this.leaveToStaff(batch, why);
+  }
+
+  private async leaveToStaff(batch: OrderBatch, why: string): Promise<void> {
+    await this.transitions.sendToReview(memberIds(batch), why);
+    this.logger.error(`${nameOf(batch)}: staff have to decide: ${why}`);
+  }
+}

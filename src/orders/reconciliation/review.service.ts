@@ -1,0 +1,118 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { ServiceUnavailable } from '../../catalog';
+import { violatedConstraint } from '../../database';
+import { type ListedProxy, ProviderError, ProxyProvider } from '../../provider';
+import { membersByPurchase, type OrderBatch } from '../order-batch';
+import { OrderQueries } from '../order-queries';
+import { OrderTransitions } from '../order-transitions';
+import { NothingToDeliver, OrderNotFound, OrderNotInReview, ProxyBelongsToAnother } from '../orders.errors';
+import { ProviderCallLog } from '../provider-call-log';
+
+/** What the provider has of an order in review. */
+export type FoundDelivery =
+  | {
+      readonly kind: 'purchase';
+      readonly orderId: number;
+      readonly batchId: number;
+      /** Listed under the tag of its batch, and of no order yet. */
+      readonly proxies: readonly ListedProxy[];
+    }
+  | { readonly kind: 'prolongation'; readonly orderId: number; readonly dateEnd: Date };
+
+/** Ends orders in review as staff decide. */
+@Injectable()
+export class ReviewService {
+  constructor(
+    private readonly transitions: OrderTransitions,
+    private readonly queries: OrderQueries,
+    private readonly provider: ProxyProvider,
+    private readonly calls: ProviderCallLog,
+  ) {}
+
+  /**
+   * Asks the provider what it has of an order in review. Call it outside a transaction.
+   *
+   * @throws OrderNotFound, OrderNotInReview, NothingToDeliver, ServiceUnavailable
+   */
+  async findDelivery(orderId: number): Promise<FoundDelivery> {
+    const order = await this.queries.find(orderId);
+    if (!order) throw new OrderNotFound();
+    const batch =
+      order.state === 'review' && order.batchId ? await this.queries.findBatch(order.batchId) : null;
+    const members = batch?.members.filter(({ id }) => id === orderId) ?? [];
+    if (!batch || members.length === 0) throw new OrderNotInReview();
+    const alone = { ...batch, members };
+    return order.kind === 'purchase'
+      ? this.findPurchase(orderId, alone)
+      : this.findProlongation(orderId, alone);
+  }
+
+  /** Delivers what was found and charges for it. @throws OrderNotInReview, ProxyBelongsToAnother */
+  async decideDelivery(found: FoundDelivery, manager: EntityManager): Promise<void> {
+    const { orderId } = found;
+    const closed =
+      found.kind === 'purchase'
+        ? await this.deliverPurchase(found, manager)
+        : await this.transitions.deliverProlongations(
+            { ends: [{ orderId, dateEnd: found.dateEnd }], providerOrderId: null, charge: null },
+            manager,
+          );
+    if (!closed.includes(orderId)) throw new OrderNotInReview();
+  }
+
+  /**
+   * Releases the hold. What the provider has of the order all the same, the next sweep finds as orphans.
+   *
+   * @throws OrderNotInReview
+   */
+  async decideRefund(orderId: number, manager: EntityManager): Promise<void> {
+    const refunded = await this.transitions.releaseHolds([orderId], 'staff', ['review'], manager);
+    if (refunded.length === 0) throw new OrderNotInReview();
+  }
+
+  private async findPurchase(orderId: number, batch: OrderBatch): Promise<FoundDelivery> {
+    const listed = await this.listUnder(batch.tag, batch);
+    const ids = listed.map(({ id }) => id);
+    const owned = await this.queries.findOwnedProxyIds(this.provider.name, ids);
+    const proxies = listed.filter(({ id }) => !owned.has(id));
+    if (proxies.length === 0) throw new NothingToDeliver();
+    return { kind: 'purchase', orderId, batchId: batch.id, proxies };
+  }
+
+  private async findProlongation(orderId: number, batch: OrderBatch): Promise<FoundDelivery> {
+    for (const [tag, [member]] of membersByPurchase(batch)) {
+      const listed = await this.listUnder(tag, batch);
+      const proxy = listed.find(({ id }) => id === member?.providerProxyId);
+      if (proxy && member?.dateEndBefore && proxy.dateEnd > member.dateEndBefore) {
+        return { kind: 'prolongation', orderId, dateEnd: proxy.dateEnd };
+      }
+    }
+    throw new NothingToDeliver();
+  }
+
+  private async listUnder(tag: string, batch: OrderBatch): Promise<ListedProxy[]> {
+    try {
+      return await this.calls.record(batch.id, (onCall) => this.provider.proxiesByTag(tag, { onCall }));
+    } catch (error) {
+      if (error instanceof ProviderError) throw new ServiceUnavailable();
+      throw error;
+    }
+  }
+
+  private async deliverPurchase(
+    { orderId, batchId, proxies }: FoundDelivery & { kind: 'purchase' },
+    manager: EntityManager,
+  ): Promise<number[]> {
+    try {
+      return await this.transitions.deliverPurchases(
+        batchId,
+        { proxies, providerOrderId: null, charge: null },
+        { only: [orderId], queryable: manager },
+      );
+    } catch (error) {
+      if (violatedConstraint(error) === 'proxies_provider_proxy_id_key') throw new ProxyBelongsToAnother();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,206 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { databaseTime, JobLease, queryRows } from '../../database';
+import { type ListedProxy, ProxyProvider } from '../../provider';
+import { TAG_PREFIX_SQL } from '../order-tag';
+
+export interface SweepReport {
+  /** How many proxies the provider listed, ours and others'. */
+  readonly listed: number;
+  /** Proxies whose host, port, login, password or end was taken over, or that are listed again. */
+  readonly changed: number;
+  /** New proxies under our tags that belong to no order. */
+  readonly orphans: number;
+  /**
+   * Proxies of ours whose rental runs, and that were missing for the second time in a row: they are shown as
+   * inactive from now on.
+   */
+  readonly withdrawn: number;
+}
+
+/**
+ * How long a sweep may show no progress before another replica starts anew: it waits for a rate permit for
+ * each page.
+ */
+const LONGEST_LEASE_SECONDS = 180;
+const SHORTEST_LEASE_SECONDS = 5;
+
+/** How many of our proxies one statement compares with the listing. */
+const COMPARED_AT_ONCE = 50_000;
+
+/**
+ * The first sighting that each sweep records. It is gone when another sweep has begun, and after a crash of
+ * the database, which empties the unlogged table: without this mark every proxy would seem to be missing.
+ */
+const sweepMark = (startedAt: Date): string => `sweep of ${startedAt.toISOString()}`;
+
+/** A page of a listing as a table for the statements below. `$1` is the provider's name, `$2` the page. */
+const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
+  id text, tag text, host text, port text, login text, password text, type text, country text, version text,
+  date_start timestamptz, date_end timestamptz)`;
+
+/**
+ * Compares everything that the provider lists with everything we have: changes there are taken over, and what
+ * only one side has is kept for staff. The listing is not a snapshot, so an absence counts only the second
+ * time.
+ */
+@Injectable()
+export class SweepService {
+  private readonly logger = new Logger(SweepService.name);
+  private readonly lease: JobLease;
+
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly provider: ProxyProvider,
+  ) {
+    this.lease = new JobLease(dataSource, 'sweep');
+  }
+
+  /** Sweeps when it is time and no other replica is sweeping. */
+  sweepWhenDue(intervalSeconds: number): Promise<SweepReport | null> {
+    const leaseSeconds = Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds));
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds }, () => this.sweep());
+  }
+
+  /** How many proxies the provider listed in the last sweep; null before the first. */
+  async lastListedCount(): Promise<number | null> {
+    const [run] = await queryRows<{ listed: number | null }>(
+      this.dataSource,
+      `SELECT (report->>'listed')::integer AS listed FROM job_runs WHERE name = 'sweep'`,
+    );
+    return run?.listed ?? null;
+  }
+
+  private async sweep(): Promise<SweepReport> {
+    const startedAt = await databaseTime(this.dataSource);
+    await queryRows(this.dataSource, 'TRUNCATE sweep_sightings');
+    await this.recordSightings([sweepMark(startedAt)]);
+    let [listed, changed, orphans] = [0, 0, 0];
+    let pageRequestedAt = startedAt;
+    for await (const page of this.provider.allProxies()) {
+      await this.lease.renew({ listed, changed, orphans, withdrawn: 0 });
+      await this.recordSightings(page.map(({ id }) => id));
+      changed += await this.takeOverChanges(page, pageRequestedAt);
+      orphans += await this.storeOrphans(page, pageRequestedAt);
+      listed += page.length;
+      pageRequestedAt = await databaseTime(this.dataSource);
+    }
+    const withdrawn = await this.recordAbsences(startedAt, { listed, changed, orphans });
+    const report = { listed, changed, orphans, withdrawn };
+    this.logReport(report);
+    return report;
+  }
+
+  private logReport({ listed, changed, orphans, withdrawn }: SweepReport): void {
+    const findings = `${changed} changed, ${orphans} new orphans, ${withdrawn} withdrawn`;
+    const text = `the provider lists ${listed} proxies; ${findings}`;
+    if (orphans + withdrawn > 0) this.logger.warn(text);
+    else if (changed > 0) this.logger.log(text);
+    else this.logger.debug(text);
+  }
+
+  private async recordSightings(ids: readonly string[]): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      'INSERT INTO sweep_sightings SELECT DISTINCT unnest($1::text[]) ON CONFLICT DO NOTHING',
+      [ids],
+    );
+  }
+
+  /**
+   * A proxy that is listed again is no longer withdrawn. While a prolongation of it is open, or was settled
+   * after the page was requested, its end is left to that.
+   */
+  private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
+    const changed = await queryRows(
+      this.dataSource,
+      `UPDATE proxies
+          SET host = listed.host, port = listed.port, login = listed.login, password = listed.password,
+              date_start = listed.date_start, date_end = listed.date_end, active = listed.date_end > now(),
+              absences = 0, withdrawn_at = NULL
+         FROM ${PAGE}
+        WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
+          AND (absences > 0
+               OR (proxies.host, proxies.port, proxies.login, proxies.password, proxies.date_start,
+                   proxies.date_end)
+                  IS DISTINCT FROM
+                  (listed.host, listed.port, listed.login, listed.password, listed.date_start,
+                   listed.date_end))
+          AND NOT EXISTS (SELECT FROM orders
+                           WHERE orders.proxy_id = proxies.id AND (closed_at IS NULL OR closed_at >= $3))
+       RETURNING proxies.id`,
+      [this.provider.name, this.json(page), requestedAt],
+    );
+    return changed.length;
+  }
+
+  /**
+   * A proxy is not an orphan while an open order may still account for it, nor when its order was settled
+   * after the page was requested.
+   */
+  private async storeOrphans(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
+    const orphans = await queryRows(
+      this.dataSource,
+      `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
+                            country, version, date_start, date_end)
+       SELECT $1, id, tag, host, port, login, password, type, country, version, date_start, date_end
+         FROM ${PAGE}
+        WHERE starts_with(tag, ${TAG_PREFIX_SQL})
+          AND NOT EXISTS (SELECT FROM proxies WHERE provider = $1 AND provider_proxy_id = listed.id)
+          AND NOT EXISTS (SELECT FROM orders leader JOIN orders member ON member.group_id = leader.id
+                           WHERE leader.tag = listed.tag
+                             AND (member.closed_at IS NULL OR member.closed_at >= $3))
+       ON CONFLICT DO NOTHING
+       RETURNING id`,
+      [this.provider.name, this.json(page), requestedAt],
+    );
+    return orphans.length;
+  }
+
+  /** @throws Error when the sightings are no longer there to compare with */
+  private async recordAbsences(startedAt: Date, report: Omit<SweepReport, 'withdrawn'>): Promise<number> {
+    const [last] = await queryRows<{ id: number | null }>(
+      this.dataSource,
+      'SELECT max(id) AS id FROM proxies',
+    );
+    let withdrawn = 0;
+    for (let after = 0; after < (last?.id ?? 0); after += COMPARED_AT_ONCE) {
+      await this.lease.renew({ ...report, withdrawn });
+      const [absent] = await queryRows<{ withdrawn: number; comparable: boolean }>(
+        this.dataSource,
+        `WITH mark AS (
+           SELECT FROM sweep_sightings WHERE provider_proxy_id = $5
+         ),
+         absent AS (
+           UPDATE proxies
+              SET absences = absences + 1,
+                  withdrawn_at = CASE WHEN absences = 1 THEN now() END,
+                  active = active AND absences = 0
+            WHERE id > $3 AND id <= $4 AND provider = $1
+              AND absences < 2 AND date_end > now() AND created_at < $2
+              AND EXISTS (SELECT FROM mark)
+              AND NOT EXISTS (SELECT FROM sweep_sightings sighted
+                               WHERE sighted.provider_proxy_id = proxies.provider_proxy_id)
+           RETURNING absences
+         )
+         SELECT count(*) FILTER (WHERE absences = 2) AS withdrawn, EXISTS (SELECT FROM mark) AS comparable
+           FROM absent`,
+        [this.provider.name, startedAt, after, after + COMPARED_AT_ONCE, sweepMark(startedAt)],
+      );
+      if (!absent?.comparable) throw new Error('the sightings of the sweep are no longer there');
+      withdrawn += absent.withdrawn;
+    }
+    return withdrawn;
+  }
+
+  private json(page: readonly ListedProxy[]): string {
+    return JSON.stringify(
+      page.map(({ dateStart, dateEnd, ...proxy }) => ({
+        ...proxy,
+        date_start: dateStart,
+        date_end: dateEnd,
+      })),
+    );
+  }
+}
