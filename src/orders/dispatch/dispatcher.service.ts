@@ -19,7 +19,7 @@ interface PendingRequest {
    * replica.
    */
   status: 'queued' | 'sent' | 'sent-elsewhere';
-  readonly answer: () => void;
+  readonly resolve: () => void;
 }
 
 /** How often this process asks what other replicas have made of its requests' orders. */
@@ -65,7 +65,7 @@ export class DispatcherService implements OnModuleDestroy {
    */
   async awaitOutcome(orderId: number): Promise<void> {
     const { provider, purchases } = this.config;
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((done) => {
       const timers = [
         setTimeout(() => void this.leaveQueue(orderId, 'busy'), purchases.waitMs),
         setTimeout(() => this.answer(orderId), purchases.waitMs + provider.timeoutMs + LONGEST_CHECK_MS),
@@ -73,9 +73,9 @@ export class DispatcherService implements OnModuleDestroy {
       this.pending.set(orderId, {
         waitUntil: Deadline.after(purchases.waitMs),
         status: 'queued',
-        answer: () => {
+        resolve: () => {
           for (const timer of timers) clearTimeout(timer);
-          resolve();
+          done();
         },
       });
       this.wake();
@@ -169,7 +169,7 @@ export class DispatcherService implements OnModuleDestroy {
 
   /** The members of a batch that was split are queued again; all others have an outcome. */
   private async answerUnlessQueued(orderIds: readonly number[]): Promise<void> {
-    const states = await this.statesOf(orderIds.filter((id) => this.pending.has(id)));
+    const states = await this.readStatesOf(orderIds.filter((id) => this.pending.has(id)));
     for (const id of orderIds) {
       if (states.get(id) === 'reserved') this.queueAgain(id);
       else this.answer(id);
@@ -194,7 +194,7 @@ export class DispatcherService implements OnModuleDestroy {
   /** Reads what other replicas have made of the orders that this process has not sent itself. */
   private async readStates(): Promise<void> {
     const ids = [...this.pending].flatMap(([id, { status }]) => (status === 'sent' ? [] : [id]));
-    for (const [id, state] of await this.statesOf(ids)) {
+    for (const [id, state] of await this.readStatesOf(ids)) {
       const status = this.pending.get(id)?.status;
       if (status === undefined || status === 'sent') continue;
       if (state === 'submitting') this.setStatus(id, 'sent-elsewhere');
@@ -203,7 +203,7 @@ export class DispatcherService implements OnModuleDestroy {
     }
   }
 
-  private async statesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
+  private async readStatesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
     if (orderIds.length === 0) return new Map();
     try {
       return await this.queries.statesOf(orderIds);
@@ -243,6 +243,6 @@ export class DispatcherService implements OnModuleDestroy {
   private answer(orderId: number): void {
     const request = this.pending.get(orderId);
     this.pending.delete(orderId);
-    request?.answer();
+    request?.resolve();
   }
 }

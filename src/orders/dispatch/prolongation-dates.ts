@@ -62,7 +62,7 @@ export class ProlongationDates {
         const asked = this.take((one) => isAll || one.tag === tag);
         // The next permit does not wait for this listing.
         void this.answerFrom(asked, () =>
-          isAll ? this.listAll(asked, permit) : this.listTag(asked, permit),
+          isAll ? this.listEverything(asked, permit) : this.listPurchase(asked, permit),
         );
       } catch (error) {
         for (const one of this.take(() => true)) one.reject(error);
@@ -104,7 +104,10 @@ export class ProlongationDates {
   }
 
   /** @param asked all of the same tag */
-  private async listTag(asked: readonly WantedDate[], permit: RatePermit): Promise<Map<string, ListedProxy>> {
+  private async listPurchase(
+    asked: readonly WantedDate[],
+    permit: RatePermit,
+  ): Promise<Map<string, ListedProxy>> {
     const [first] = asked;
     if (!first) return new Map();
     const listed = await this.calls.record(first.orderId, (onCall) =>
@@ -117,7 +120,10 @@ export class ProlongationDates {
    * A full listing is not a snapshot: a proxy that is missing from it is listed by its tag before it counts
    * as gone.
    */
-  private async listAll(asked: readonly WantedDate[], permit: RatePermit): Promise<Map<string, ListedProxy>> {
+  private async listEverything(
+    asked: readonly WantedDate[],
+    permit: RatePermit,
+  ): Promise<Map<string, ListedProxy>> {
     const found = new Map<string, ListedProxy>();
     const missing = new Map(asked.map((one) => [one.providerProxyId, one]));
     for await (const page of this.provider.allProxies({ permit, priority: 'order' })) {
@@ -126,7 +132,7 @@ export class ProlongationDates {
     }
     for (const one of missing.values()) {
       const next = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
-      for (const [id, proxy] of await this.listTag([one], next)) found.set(id, proxy);
+      for (const [id, proxy] of await this.listPurchase([one], next)) found.set(id, proxy);
     }
     return found;
   }

@@ -54,7 +54,7 @@ export class ReconciliationService {
   async check(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
     const startedAt = await this.queries.now();
     if (batch.kind === 'purchase') {
-      const listed = await this.listTag(batch, batch.tag, startedAt, timeoutMs);
+      const listed = await this.listEvidence(batch, batch.tag, startedAt, timeoutMs);
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
     // Each prolongation has its own evidence, the end of its rental. Proxies that were bought together are
@@ -62,7 +62,7 @@ export class ReconciliationService {
     let foundNothing = true;
     for (const [tag, members] of membersByPurchase(batch)) {
       const part = { ...batch, members };
-      const listed = await this.listTag(part, tag, startedAt, timeoutMs);
+      const listed = await this.listEvidence(part, tag, startedAt, timeoutMs);
       if (!listed) {
         foundNothing = false;
         continue;
@@ -76,7 +76,7 @@ export class ReconciliationService {
   }
 
   /** Null when the listing failed: that says nothing, least of all that nothing was bought. */
-  private async listTag(
+  private async listEvidence(
     batch: OrderBatch,
     tag: string,
     startedAt: Date,

@@ -53,7 +53,7 @@ export class ReviewService {
     const { orderId } = found;
     const closed =
       found.kind === 'purchase'
-        ? await this.deliverPurchase(found, manager)
+        ? await this.deliverFoundPurchase(found, manager)
         : await this.transitions.deliverProlongations(
             { ends: [{ orderId, dateEnd: found.dateEnd }], providerOrderId: null, charge: null },
             manager,
@@ -72,7 +72,7 @@ export class ReviewService {
   }
 
   private async findPurchase(orderId: number, batch: OrderBatch): Promise<FoundDelivery> {
-    const listed = await this.listUnder(batch.tag, batch);
+    const listed = await this.listForStaff(batch.tag, batch);
     const ids = listed.map(({ id }) => id);
     const owned = await this.queries.findOwnedProxyIds(this.provider.name, ids);
     const proxies = listed.filter(({ id }) => !owned.has(id));
@@ -82,7 +82,7 @@ export class ReviewService {
 
   private async findProlongation(orderId: number, batch: OrderBatch): Promise<FoundDelivery> {
     for (const [tag, [member]] of membersByPurchase(batch)) {
-      const listed = await this.listUnder(tag, batch);
+      const listed = await this.listForStaff(tag, batch);
       const proxy = listed.find(({ id }) => id === member?.providerProxyId);
       if (proxy && member?.dateEndBefore && proxy.dateEnd > member.dateEndBefore) {
         return { kind: 'prolongation', orderId, dateEnd: proxy.dateEnd };
@@ -91,7 +91,7 @@ export class ReviewService {
     throw new NothingToDeliver();
   }
 
-  private async listUnder(tag: string, batch: OrderBatch): Promise<ListedProxy[]> {
+  private async listForStaff(tag: string, batch: OrderBatch): Promise<ListedProxy[]> {
     try {
       return await this.calls.record(batch.id, (onCall) => this.provider.proxiesByTag(tag, { onCall }));
     } catch (error) {
@@ -100,7 +100,7 @@ export class ReviewService {
     }
   }
 
-  private async deliverPurchase(
+  private async deliverFoundPurchase(
     { orderId, batchId, proxies }: FoundDelivery & { kind: 'purchase' },
     manager: EntityManager,
   ): Promise<number[]> {
