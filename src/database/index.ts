@@ -10,6 +10,7 @@ export {
   mayHaveCommitted,
   type Queryable,
   queryRows,
+  selectList,
   sqlList,
   TransactionOutcomeUnknown,
   violatedConstraint,

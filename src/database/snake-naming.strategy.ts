@@ -1,6 +1,7 @@
 import { DefaultNamingStrategy, type Table } from 'typeorm';
 
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const snakeCase = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const tableNameOf = (table: Table | string): string => (typeof table === 'string' ? table : table.name);
 
 /** Names columns and constraints as PostgreSQL itself would: `user_id`, `orders_user_id_fkey`. */

@@ -1,4 +1,5 @@
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { snakeCase } from './snake-naming.strategy';
 
 /** Where a statement can run: by itself, or in the transaction of a manager. */
 export type Queryable = Pick<DataSource | EntityManager, 'query'>;
@@ -19,6 +20,10 @@ export async function queryRows<Row>(
 /** Words of the code as a list in SQL, for a check constraint: `('http', 'socks')`. Not for anything that a caller sent. */
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
+
+/** Selects columns under their names in the code: `id, proxy_type AS "proxyType"`. */
+export const selectList = (properties: readonly string[]): string =>
+  properties.map((name) => (snakeCase(name) === name ? name : `${snakeCase(name)} AS "${name}"`)).join(', ');
 
 /** The database's time: what is compared between replicas is not their own. */
 export async function databaseTime(dataSource: Queryable): Promise<Date> {

@@ -4,23 +4,23 @@ import { DataSource } from 'typeorm';
 import { JobLease, queryRows } from '../database';
 
 export interface ActiveFlagsReport {
-  /** Whose rental is over. */
+  /** Flags that were cleared because the rental is over. */
   readonly ended: number;
-  /** Whose rental lasts all the same: the clock was set back, or somebody wrote it by hand. */
+  /** Flags that were set because the rental is not over: the clock went back, or somebody edited the row. */
   readonly restored: number;
 }
 
-/** A batch takes well below a second; a run that is silent for so long is dead. */
+/** A batch takes well below a second, so a run that is silent for this long is dead. */
 const LEASE_SECONDS = 60;
 const BATCH_SIZE = 10_000;
 
-/** The flags that are wrong, each found by a partial index. What is withdrawn is the sweep's to say, flag and all. */
+/** Wrong flags, each found by a partial index. The sweep keeps the flags of withdrawn proxies. */
 const WRONG = {
   ended: 'active AND date_end <= now()',
   restored: 'NOT active AND withdrawn_at IS NULL AND date_end > now()',
 } as const satisfies Record<keyof ActiveFlagsReport, string>;
 
-/** Keeps the stored flags of proxies, which staff and reports see, in step with time. No answer to a customer depends on it. */
+/** Keeps the `active` flags of proxies current for staff and reports. No answer to a customer uses them. */
 @Injectable()
 export class ActiveFlagsService {
   private readonly logger = new Logger(ActiveFlagsService.name);
@@ -30,7 +30,7 @@ export class ActiveFlagsService {
     this.lease = new JobLease(dataSource, 'active-flags');
   }
 
-  /** Refreshes the flags when it is time and no other replica does. */
+  /** Refreshes the flags when they are due and no other replica does it; gives null otherwise. */
   refreshWhenDue(intervalSeconds: number): Promise<ActiveFlagsReport | null> {
     return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, () => this.refresh());
   }
@@ -38,12 +38,12 @@ export class ActiveFlagsService {
   private async refresh(): Promise<ActiveFlagsReport> {
     const report = { ended: 0, restored: 0 };
     for (const kind of ['ended', 'restored'] as const) {
-      let righted: number;
+      let corrected: number;
       do {
         await this.lease.renew(report);
-        righted = await this.rightSome(WRONG[kind]);
-        report[kind] += righted;
-      } while (righted === BATCH_SIZE);
+        corrected = await this.correctBatch(WRONG[kind]);
+        report[kind] += corrected;
+      } while (corrected === BATCH_SIZE);
     }
     const text = `${report.ended} proxies have ended, ${report.restored} are active again`;
     if (report.ended + report.restored > 0) this.logger.log(text);
@@ -52,20 +52,22 @@ export class ActiveFlagsService {
   }
 
   /**
-   * What is being changed at this moment is left to the next round. An array, because the planner takes the few that are wrong for
-   * many, and would read the whole table for a join.
+   * Rows that another transaction is changing are left to the next run. The ids are an array because the
+   * planner expects many wrong rows and would scan the whole table for a join.
    */
-  private async rightSome(wrong: string): Promise<number> {
-    const [righted] = await queryRows<{ count: number }>(
+  private async correctBatch(wrong: string): Promise<number> {
+    const [corrected] = await queryRows<{ count: number }>(
       this.dataSource,
-      `WITH righted AS (
+      `WITH corrected AS (
          UPDATE proxies SET active = NOT active
-          WHERE id = ANY (ARRAY(SELECT id FROM proxies WHERE ${wrong} ORDER BY date_end LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED))
+          WHERE id = ANY (ARRAY(
+                  SELECT id FROM proxies WHERE ${wrong} ORDER BY date_end LIMIT $1
+                     FOR NO KEY UPDATE SKIP LOCKED))
          RETURNING 1
        )
-       SELECT count(*) AS count FROM righted`,
+       SELECT count(*) AS count FROM corrected`,
       [BATCH_SIZE],
     );
-    return righted?.count ?? 0;
+    return corrected?.count ?? 0;
   }
 }

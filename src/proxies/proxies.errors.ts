@@ -1,6 +1,6 @@
 import { DomainError } from '../common';
 
-/** Also what a proxy of another user is to a caller. */
+/** Thrown for another user's proxy too, so that callers cannot tell which ids exist. */
 export class ProxyNotFound extends DomainError {
   readonly kind = 'not-found';
 

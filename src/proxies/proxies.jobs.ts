@@ -3,8 +3,8 @@ import { Jobs } from '../common';
 import { AppConfig } from '../config';
 import { ActiveFlagsService } from './active-flags.service';
 
-/** How often each replica asks whether the flags are due, as a part of the interval between two refreshes. */
-const ASKS_PER_INTERVAL = 10;
+/** How many times each replica checks in an interval whether a refresh is due. */
+const CHECKS_PER_INTERVAL = 10;
 
 @Injectable()
 export class ProxyJobs implements OnApplicationBootstrap {
@@ -16,7 +16,7 @@ export class ProxyJobs implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     const { activeFlagsIntervalSeconds } = this.config.proxies;
-    this.jobs.every('active-flags', (activeFlagsIntervalSeconds * 1000) / ASKS_PER_INTERVAL, () =>
+    this.jobs.every('active-flags', (activeFlagsIntervalSeconds * 1000) / CHECKS_PER_INTERVAL, () =>
       this.activeFlags.refreshWhenDue(activeFlagsIntervalSeconds),
     );
   }

@@ -1,25 +1,17 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ActiveFlagsService } from './active-flags.service';
+import { ListRevisionService } from './list-revision.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxyJobs } from './proxies.jobs';
 import { ProxiesService } from './proxies.service';
-import { ProxyFilesService } from './proxy-files.service';
-import { ProxyListsService } from './proxy-lists.service';
-import { ProxyStatesService } from './proxy-states.service';
+import { ProxyExportService } from './proxy-export.service';
 import { Proxy } from './proxy.entity';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Proxy])],
   controllers: [ProxiesController],
-  providers: [
-    ProxiesService,
-    ProxyFilesService,
-    ProxyListsService,
-    ProxyStatesService,
-    ActiveFlagsService,
-    ProxyJobs,
-  ],
+  providers: [ProxiesService, ProxyExportService, ListRevisionService, ActiveFlagsService, ProxyJobs],
   exports: [ProxiesService, ActiveFlagsService],
 })
 export class ProxiesModule {}

@@ -4,12 +4,12 @@ import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { batchedLookup, preparedRows } from '../database';
-import { PROXY_FACTS, type ProxyFacts, type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
+import { PROXY_COLUMNS, type ProxyFields, type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 import { ProxyNotFound } from './proxies.errors';
 import { Proxy } from './proxy.entity';
 import { tcpPing } from './tcp-ping';
 
-/** Our own ids: digits, small enough for a bigint column. */
+/** An id of ours: digits, few enough for a bigint column. */
 const PROXY_ID = /^[1-9]\d{0,14}$/;
 
 @Injectable()
@@ -21,7 +21,7 @@ export class ProxiesService {
     private readonly clock: Clock,
   ) {}
 
-  /** @throws ProxyNotFound for an id that is not one of the user's, of whatever form */
+  /** @throws ProxyNotFound unless the id is that of a proxy of the user, also when it is no number */
   async get(userId: number, proxyId: string): Promise<Proxy> {
     const proxy = PROXY_ID.test(proxyId)
       ? await this.proxies.findOneBy({ id: Number(proxyId), userId })
@@ -30,36 +30,37 @@ export class ProxiesService {
     return proxy;
   }
 
-  /** What an order delivered, as it is now: the proxies of a purchase, or the one of a prolongation. */
+  /** What an order delivered, as it is now: the proxies of a purchase, or the one proxy of a prolongation. */
   async ofOrder(order: { id: number; proxyId: number | null }): Promise<ProxyOut[]> {
-    const proxies = await (order.proxyId === null ? this.boughtWith(order.id) : this.withId(order.proxyId));
-    return this.shown(proxies ?? []);
+    const proxies = await (order.proxyId === null
+      ? this.lookUpByOrder(order.id)
+      : this.lookUpById(order.proxyId));
+    const now = this.clock.now();
+    return (proxies ?? []).map((proxy) => toProxyOut(proxy, now));
   }
 
-  /** The callers of a group ask at once. */
-  private readonly boughtWith = batchedLookup(async (orderIds: readonly number[]) =>
-    groupBy(
-      await preparedRows<ProxyFacts & { orderId: number }>(
-        this.dataSource,
-        `SELECT ${PROXY_FACTS}, order_id AS "orderId" FROM proxies WHERE order_id = ANY ($1) ORDER BY id`,
-        [orderIds],
-      ),
-      ({ orderId }) => orderId,
-    ),
-  );
+  /** Batched, because the requests of a batch of orders are answered at the same time. */
+  private readonly lookUpByOrder = batchedLookup(async (orderIds: readonly number[]) => {
+    const rows = await preparedRows<ProxyFields & { orderId: number }>(
+      this.dataSource,
+      `SELECT ${PROXY_COLUMNS}, order_id AS "orderId" FROM proxies WHERE order_id = ANY ($1) ORDER BY id`,
+      [orderIds],
+    );
+    const byOrder = new Map<number, ProxyFields[]>(orderIds.map((id) => [id, []]));
+    for (const row of rows) byOrder.get(row.orderId)?.push(row);
+    return byOrder;
+  });
 
-  private readonly withId = batchedLookup(async (ids: readonly number[]) =>
-    groupBy(
-      await preparedRows<ProxyFacts>(
-        this.dataSource,
-        `SELECT ${PROXY_FACTS} FROM proxies WHERE id = ANY ($1)`,
-        [ids],
-      ),
-      ({ id }) => id,
-    ),
-  );
+  private readonly lookUpById = batchedLookup(async (ids: readonly number[]) => {
+    const rows = await preparedRows<ProxyFields>(
+      this.dataSource,
+      `SELECT ${PROXY_COLUMNS} FROM proxies WHERE id = ANY ($1)`,
+      [ids],
+    );
+    return new Map(rows.map((row) => [row.id, [row]]));
+  });
 
-  /** The number of a proxy of the user's that works now; undefined when there is none. */
+  /** The id of a proxy of the user that works now; undefined when there is none. */
   async findActiveId(userId: number): Promise<string | undefined> {
     const proxy = await this.proxies.findOne({
       select: { id: true },
@@ -69,7 +70,7 @@ export class ProxiesService {
     return proxy?.id.toString();
   }
 
-  /** Of these, those that the provider has taken away, and when that was found. */
+  /** When the provider was found to have withdrawn proxies, by their ids. The others are left out. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
     const withdrawn = await this.proxies.find({
       select: { id: true, withdrawnAt: true },
@@ -78,24 +79,9 @@ export class ProxiesService {
     return new Map(withdrawn.flatMap(({ id, withdrawnAt }) => (withdrawnAt ? [[id, withdrawnAt]] : [])));
   }
 
-  private shown(proxies: readonly ProxyFacts[]): ProxyOut[] {
-    const now = this.clock.now();
-    return proxies.map((proxy) => toProxyOut(proxy, now));
-  }
-
-  /** Milliseconds, or null when the proxy cannot be reached. @throws ProxyNotFound */
+  /** Milliseconds to a TCP connection; null when the proxy cannot be reached. @throws ProxyNotFound */
   async ping(userId: number, proxyId: string): Promise<number | null> {
     const { host, port } = await this.get(userId, proxyId);
     return tcpPing(host, Number(port), this.config.proxies.pingTimeoutMs);
   }
-}
-
-function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => number): Map<number, Row[]> {
-  const groups = new Map<number, Row[]>();
-  for (const row of rows) {
-    const group = groups.get(keyOf(row));
-    if (group) group.push(row);
-    else groups.set(keyOf(row), [row]);
-  }
-  return groups;
 }

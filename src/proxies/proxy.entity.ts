@@ -17,26 +17,26 @@ export class Proxy {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
 
-  /** That of the order. What a proxy refers to is checked by a trigger, once a statement. */
+  /** The user of the order. A trigger checks what a proxy refers to, see `check_proxy_references.sql`. */
   @Column({ type: 'bigint' })
   userId!: number;
 
-  /** The purchase that it came with. */
+  /** The purchase that delivered it. */
   @Column({ type: 'bigint' })
   orderId!: number;
 
   @Column({ type: 'text' })
   provider!: string;
 
-  /** The provider's number of it; never shown to customers. */
+  /** The provider's id of the proxy; never shown to customers. */
   @Column({ type: 'text' })
   providerProxyId!: string;
 
-  /** Of one that staff assigned: the tag it is listed under provider, which need not be that of its order. */
+  /** Set when staff assigned the proxy: the provider's tag of it, which may differ from that of its order. */
   @Column({ type: 'text', nullable: true })
   tag!: string | null;
 
-  /** What staff did to hand it over, beyond what its order was charged for. */
+  /** The action by which staff assigned it, beyond what its order was charged for. */
   @Column({ type: 'bigint', nullable: true })
   assignedActionId!: number | null;
 
@@ -68,17 +68,17 @@ export class Proxy {
   dateEnd!: Date | null;
 
   /**
-   * For staff and reports, refreshed now and then. Customers are told whether `dateEnd` lies ahead at the moment of the answer, and
-   * it was not withdrawn.
+   * For staff and reports, refreshed now and then. Customers are told at each answer whether `dateEnd` lies
+   * in the future and the proxy was not withdrawn.
    */
   @Column({ type: 'boolean', default: true })
   active!: boolean;
 
-  /** In how many full sweeps in a row the provider did not list it, up to 2: not believed before the second. */
+  /** Full sweeps in a row in which the provider did not list it, up to 2. The second one withdraws it. */
   @Column({ type: 'smallint', default: 0 })
   absences!: number;
 
-  /** When it was found that the provider has taken it away: it no longer works, whatever its end. Null again once it is listed. */
+  /** When the provider was found to have taken it away, whatever its end. Null again once it is listed. */
   @Column({ type: 'timestamptz', nullable: true })
   withdrawnAt!: Date | null;
 

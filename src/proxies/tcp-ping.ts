@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** Milliseconds until a TCP connection stands, rounded up; null when none does within the limit. Closed at once. */
+/** Opens a TCP connection and closes it: gives the milliseconds it took, rounded up, or null on failure. */
 export async function tcpPing(host: string, port: number, timeoutMs: number): Promise<number | null> {
   const startedAt = performance.now();
   let socket: net.Socket | undefined;
   try {
-    // Throws at once for a port that is none.
+    // Throws synchronously for a port out of range.
     socket = net.connect({ host, port });
     await once(socket, 'connect', { signal: AbortSignal.timeout(timeoutMs) });
     return Math.ceil(performance.now() - startedAt);

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { selectList } from '../../database';
 import type { Proxy } from '../proxy.entity';
 
 const NULLABLE_DATE = {
@@ -58,7 +59,8 @@ export class ProxyOut {
     default: true,
     title: 'Active',
     description:
-      'True while `date_end` lies in the future at the moment of the answer, unless the provider has withdrawn the proxy',
+      'True while `date_end` lies in the future at the moment of the answer, ' +
+      'unless the provider has withdrawn the proxy',
   })
   active!: boolean;
 
@@ -72,34 +74,33 @@ export class ProxyOut {
   descr!: string | null;
 }
 
+/** What of a proxy is needed to show it to a customer. */
+const FIELDS = [
+  'id',
+  'host',
+  'port',
+  'login',
+  'password',
+  'proxyType',
+  'country',
+  'version',
+  'dateStart',
+  'dateEnd',
+  'withdrawnAt',
+  'descr',
+] as const satisfies (keyof Proxy)[];
+
+export type ProxyFields = Pick<Proxy, (typeof FIELDS)[number]>;
+
+/** Selects {@link ProxyFields} from the table `proxies`. */
+export const PROXY_COLUMNS = selectList(FIELDS);
+
 /** UTC, to the second: the provider's times are whole seconds. */
-const isoSeconds = (date: Date | null): string | null =>
+const toIsoSeconds = (date: Date | null): string | null =>
   date && `${date.toISOString().slice(0, -'.000Z'.length)}Z`;
 
-/** What of a proxy is needed to show it. */
-export type ProxyFacts = Pick<
-  Proxy,
-  | 'id'
-  | 'host'
-  | 'port'
-  | 'login'
-  | 'password'
-  | 'proxyType'
-  | 'country'
-  | 'version'
-  | 'dateStart'
-  | 'dateEnd'
-  | 'withdrawnAt'
-  | 'descr'
->;
-
-/** {@link ProxyFacts} of the table of proxies. */
-export const PROXY_FACTS = `
-  id, host, port, login, password, proxy_type AS "proxyType", country, version, date_start AS "dateStart", date_end AS "dateEnd",
-  withdrawn_at AS "withdrawnAt", descr`;
-
-/** What a customer sees of a proxy of theirs at a moment. */
-export function toProxyOut(proxy: ProxyFacts, now: Date): ProxyOut {
+/** What a customer sees of their proxy at a given time. */
+export function toProxyOut(proxy: ProxyFields, now: Date): ProxyOut {
   return {
     id: String(proxy.id),
     host: proxy.host,
@@ -109,8 +110,8 @@ export function toProxyOut(proxy: ProxyFacts, now: Date): ProxyOut {
     proxy_type: proxy.proxyType,
     country: proxy.country,
     version: proxy.version,
-    date_start: isoSeconds(proxy.dateStart),
-    date_end: isoSeconds(proxy.dateEnd),
+    date_start: toIsoSeconds(proxy.dateStart),
+    date_end: toIsoSeconds(proxy.dateEnd),
     active: proxy.dateEnd !== null && proxy.dateEnd > now && proxy.withdrawnAt === null,
     descr: proxy.descr,
   };

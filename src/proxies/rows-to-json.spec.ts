@@ -1,5 +1,5 @@
 import type { ProxyOut } from './dto/proxy-out.dto';
-import { idOf, rewriteRows, ROW_SEPARATOR, writeJson } from './proxy-rows';
+import { idOf, proxyToJson, ROW_SEPARATOR, rowsToJson } from './rows-to-json';
 
 const ROW =
   '17 185.22.134.250 7330 5svBNZ iagn2d http ru 6 2026-11-01_12:00:00+00 2026-12-01_12:00:00.25+00 true null'
@@ -20,12 +20,12 @@ const PROXY: ProxyOut = {
   descr: null,
 };
 
-describe('rows of proxies', () => {
-  it('are written as the proxies that they are', () => {
-    expect(rewriteRows(ROW)).toBe(writeJson(PROXY));
+describe('rowsToJson', () => {
+  it('writes rows as the JSON of their proxies', () => {
+    expect(rowsToJson(ROW)).toBe(proxyToJson(PROXY));
     const other = ROW.replace('17', '18').replace('true', 'false');
-    expect(rewriteRows([ROW, other].join(ROW_SEPARATOR))).toBe(
-      writeJson(PROXY) + writeJson(Object.assign({}, PROXY, { id: '18', active: false })),
+    expect(rowsToJson([ROW, other].join(ROW_SEPARATOR))).toBe(
+      proxyToJson(PROXY) + proxyToJson(Object.assign({}, PROXY, { id: '18', active: false })),
     );
     expect(idOf(other)).toBe(18);
   });
@@ -36,21 +36,25 @@ describe('rows of proxies', () => {
     ['a control character', 'iagn2d', 'ia\x01gn'],
     ['the separator of rows', 'iagn2d', `ia${ROW_SEPARATOR}gn`],
     ['the separator of fields', 'iagn2d', 'ia\x1fgn'],
-    ['what looks like the end of one row and another', 'iagn2d', `x${ROW_SEPARATOR}${ROW.slice(0, 40)}`],
+    [
+      'text that looks like the end of one row and the start of another',
+      'iagn2d',
+      `x${ROW_SEPARATOR}${ROW.slice(0, 40)}`,
+    ],
     ['no end', '\x1f2026-12-01 12:00:00.25+00', ''],
     ['an end in another time zone', '12:00:00.25+00', '12:00:00.25+03'],
     ['a distant end', '2026-12-01', '12026-12-01'],
-  ])('are left to the slow way with %s', (_, part, other) => {
-    expect(rewriteRows(ROW.replace(part, other))).toBeUndefined();
-    expect(rewriteRows([ROW, ROW.replace(part, other), ROW].join(ROW_SEPARATOR))).toBeUndefined();
+  ])('leaves a row to proxyToJson that has %s', (_, part, other) => {
+    expect(rowsToJson(ROW.replace(part, other))).toBeUndefined();
+    expect(rowsToJson([ROW, ROW.replace(part, other), ROW].join(ROW_SEPARATOR))).toBeUndefined();
   });
 
-  it('may have a description, which PostgreSQL has made JSON of', () => {
+  it('takes a description as the JSON that PostgreSQL sent', () => {
     const described = ROW.replace(/null$/, '"the \\\\ \\"first\\""');
-    expect(JSON.parse(rewriteRows(described)?.slice(1) ?? '')).toMatchObject({ descr: 'the \\ "first"' });
+    expect(JSON.parse(rowsToJson(described)?.slice(1) ?? '')).toMatchObject({ descr: 'the \\ "first"' });
   });
 
-  it('may be in any script', () => {
-    expect(rewriteRows(ROW.replace('iagn2d', 'пароль😀'))).toContain('"password":"пароль😀"');
+  it('takes text in any script', () => {
+    expect(rowsToJson(ROW.replace('iagn2d', 'пароль😀'))).toContain('"password":"пароль😀"');
   });
 });

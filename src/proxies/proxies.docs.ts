@@ -1,0 +1,101 @@
+import { applyDecorators } from '@nestjs/common';
+import {
+  ApiExtraModels,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiResponse,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import { ApiErrorResponse, ApiValidationErrorResponse } from '../http';
+import { PingResponse } from './dto/ping-response.dto';
+import { ProxyOut } from './dto/proxy-out.dto';
+
+const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOut) } };
+
+const ETAG_HEADER = {
+  ETag: {
+    description: 'Names what is answered: it changes when a proxy does, or when a rental ends',
+    schema: { type: 'string' as const, example: 'W/"8Qm3vYHn0kD2sWqTz1xJcA"' },
+  },
+};
+
+/** An answer that is not sent again to a caller who has it. */
+const ApiConditional = () =>
+  applyDecorators(
+    ApiHeader({
+      name: 'If-None-Match',
+      required: false,
+      description: 'The `ETag` of an earlier answer: when it still holds, the answer is 304 without a body',
+      schema: { type: 'string' },
+    }),
+    ApiResponse({ status: 304, description: 'Nothing has changed since the answer with this `ETag`' }),
+  );
+
+export const ListDocs = () =>
+  applyDecorators(
+    ApiOperation({
+      operationId: 'proxies_proxies_get',
+      summary: 'Proxies',
+      description: 'All proxies of the user, ordered by id.',
+    }),
+    ApiExtraModels(ProxyOut),
+    ApiConditional(),
+    ApiOkResponse({
+      description: 'Successful Response',
+      headers: ETAG_HEADER,
+      schema: { ...LIST_SCHEMA, title: 'Response Proxies Proxies Get' },
+    }),
+  );
+
+export const ExportDocs = () =>
+  applyDecorators(
+    ApiOperation({
+      operationId: 'export_proxies_export_get',
+      summary: 'Export',
+      description:
+        "The user's proxies as a file: `json` has the same fields as `GET /proxies`, `txt` has a line " +
+        '`host:port:login:password` for each.',
+    }),
+    ApiConditional(),
+    ApiOkResponse({
+      description: 'Successful Response',
+      headers: {
+        ...ETAG_HEADER,
+        'Content-Disposition': {
+          description: 'The name of the file',
+          schema: { type: 'string', example: 'attachment; filename="proxies.json"' },
+        },
+      },
+      content: {
+        'application/json': { schema: LIST_SCHEMA },
+        'text/plain': { schema: { type: 'string' }, example: '185.22.134.250:7330:5svBNZ:iagn2d\n' },
+      },
+    }),
+    ApiValidationErrorResponse({
+      type: 'string_pattern_mismatch',
+      loc: ['query', 'format'],
+      msg: "String should match pattern '^(json|txt)$'",
+      input: 'csv',
+      ctx: { pattern: '^(json|txt)$' },
+    }),
+  );
+
+export const PingDocs = () =>
+  applyDecorators(
+    ApiOperation({
+      operationId: 'ping_proxies__proxy_id__ping_get',
+      summary: 'Ping',
+      description: 'Tests a TCP connection from the service to the host and port of the proxy.',
+    }),
+    ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' }),
+    ApiOkResponse({ description: 'Successful Response', type: PingResponse }),
+    ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found'),
+    ApiValidationErrorResponse({
+      type: 'string_type',
+      loc: ['path', 'proxy_id'],
+      msg: 'Input should be a valid string',
+      input: null,
+    }),
+  );

@@ -1,0 +1,146 @@
+import { buffer } from 'node:stream/consumers';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { LRUCache } from 'lru-cache';
+import { DataSource } from 'typeorm';
+import type { ProxyType } from '../common';
+import { preparedRows } from '../database';
+import { PROXY_COLUMNS, type ProxyFields, toProxyOut } from './dto/proxy-out.dto';
+import type { ListRevision } from './list-revision.service';
+import { idOf, proxyToJson, ROW_SEPARATOR, ROW_TEXT, rowsToJson } from './rows-to-json';
+
+export interface ExportOptions {
+  readonly format: 'json' | 'txt';
+  /** Undefined: both. */
+  readonly proxyType: ProxyType | undefined;
+  readonly activeOnly: boolean;
+}
+
+/** Proxies of a user with ids above `after`, up to and including `upTo`. */
+interface IdRange {
+  readonly after: number;
+  readonly upTo: number;
+}
+
+/** Enough for lists of about 60,000 proxies. */
+const CACHE_BYTES = 16 * 1024 * 1024;
+/** A longer list would drive out all others. */
+const MAX_CACHED_BYTES = CACHE_BYTES / 8;
+
+const BATCH_SIZE = 2000;
+/** How many batches the database reads while one is sent, on other processors than this process. */
+const BATCHES_AHEAD = 2;
+
+const LIST: ExportOptions = { format: 'json', proxyType: undefined, activeOnly: false };
+
+const SELECTED = `
+    FROM proxies
+   WHERE user_id = $2 AND id > $3 AND id <= $4 AND proxy_type = coalesce($5, proxy_type)
+     AND (NOT $6 OR (date_end > $1 AND withdrawn_at IS NULL))
+   ORDER BY id`;
+
+const READ_ROWS = `
+  SELECT string_agg(line, '${ROW_SEPARATOR}') AS text, count(*) AS count
+    FROM (SELECT ${ROW_TEXT} AS line ${SELECTED}) AS rows`;
+
+const READ_LINES = `
+  SELECT string_agg(line, '') AS text
+    FROM (SELECT format(E'%s:%s:%s:%s\\n', host, port, login, password) AS line ${SELECTED}) AS lines`;
+
+/** Writes a user's proxies, ordered by id, as the text that lists and exports send. */
+@Injectable()
+export class ProxyExportService {
+  /** Concurrent requests for a list that is being written share it. */
+  private readonly lists = new LRUCache<ListRevision, Buffer>({
+    maxSize: CACHE_BYTES,
+    maxEntrySize: MAX_CACHED_BYTES,
+    sizeCalculation: ({ length }) => Math.max(length, 1),
+    fetchMethod: (revision) => buffer(this.write(revision, LIST)),
+    ignoreFetchAbort: true,
+  });
+
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  /** The JSON of all proxies, in UTF-8. It is written once for a revision and kept while it is asked for. */
+  getList(revision: ListRevision): Promise<Buffer> {
+    return this.lists.forceFetch(revision);
+  }
+
+  /**
+   * Writes an export piece by piece, in UTF-8. No connection is held between the pieces, so that a slow
+   * reader does not occupy one.
+   */
+  async *write({ userId, fromMs }: ListRevision, options: ExportOptions): AsyncGenerator<Buffer> {
+    const isJson = options.format === 'json';
+    let isFirst = true;
+    for await (const text of this.readBatches(userId, new Date(fromMs), options)) {
+      if (text === '') continue;
+      yield Buffer.from(isJson && isFirst ? `[${text.slice(1)}` : text);
+      isFirst = false;
+    }
+    if (isJson) yield Buffer.from(isFirst ? '[]' : ']');
+  }
+
+  private async *readBatches(userId: number, now: Date, options: ExportOptions): AsyncGenerator<string> {
+    const ahead: Promise<string>[] = [];
+    const ranges = this.findRanges(userId);
+    let next = ranges.next();
+    for (let range = await next; !range.done; range = await next) {
+      next = ranges.next();
+      const batch = this.readBatch(userId, range.value, now, options);
+      // The reader may leave before these are awaited: a failure is then nobody's.
+      for (const promise of [batch, next]) promise.catch(() => undefined);
+      ahead.push(batch);
+      if (ahead.length > BATCHES_AHEAD) yield (await ahead.shift()) ?? '';
+    }
+    for (const batch of ahead) yield await batch;
+  }
+
+  private async *findRanges(userId: number): AsyncGenerator<IdRange> {
+    for (let after = 0; ;) {
+      const [last] = await preparedRows<{ id: number }>(
+        this.dataSource,
+        `SELECT id FROM proxies WHERE user_id = $1 AND id > $2 ORDER BY id OFFSET ${BATCH_SIZE - 1} LIMIT 1`,
+        [userId, after],
+      );
+      yield { after, upTo: last?.id ?? Number.MAX_SAFE_INTEGER };
+      if (!last) return;
+      after = last.id;
+    }
+  }
+
+  private async readBatch(
+    userId: number,
+    { after, upTo }: IdRange,
+    now: Date,
+    { format, proxyType, activeOnly }: ExportOptions,
+  ): Promise<string> {
+    const parameters = [now, userId, after, upTo, proxyType ?? null, activeOnly];
+    const read = <Row>(statement: string) => preparedRows<Row>(this.dataSource, statement, parameters);
+    if (format === 'txt') {
+      const [lines] = await read<{ text: string | null }>(READ_LINES);
+      return lines?.text ?? '';
+    }
+    const [batch] = await read<{ text: string | null; count: number }>(READ_ROWS);
+    if (!batch?.text) return '';
+    const json = rowsToJson(batch.text);
+    if (json !== undefined) return json;
+    const rows = batch.text.split(ROW_SEPARATOR);
+    if (rows.length === batch.count) return this.writeRows(userId, rows, now);
+    // A field holds the separator, so the rows cannot be told apart.
+    const proxies = await read<ProxyFields>(`SELECT ${PROXY_COLUMNS} ${SELECTED}`);
+    return proxies.map((proxy) => proxyToJson(toProxyOut(proxy, now))).join('');
+  }
+
+  /** Writes rows of which some are not plain. Those are read again by their ids. */
+  private async writeRows(userId: number, rows: readonly string[], now: Date): Promise<string> {
+    const plain = rows.map(rowsToJson);
+    const others = await preparedRows<ProxyFields>(
+      this.dataSource,
+      `SELECT ${PROXY_COLUMNS} FROM proxies WHERE user_id = $1 AND id = ANY ($2)`,
+      [userId, rows.filter((_, at) => plain[at] === undefined).map(idOf)],
+    );
+    const otherById = new Map(others.map((proxy) => [proxy.id, proxyToJson(toProxyOut(proxy, now))]));
+    return rows.map((row, at) => plain[at] ?? otherById.get(idOf(row)) ?? '').join('');
+  }
+}
