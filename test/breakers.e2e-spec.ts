@@ -24,7 +24,7 @@ describe('the circuit breakers', () => {
     });
     provider = service.app.get(ProxyProvider);
     user = await service.createUser();
-    // The catalog is known, so that a purchase asks the provider for nothing but the purchase.
+    // From now on the catalog is cached, so that a purchase makes no other call than its own.
     await buy();
   });
   afterAll(async () => {
@@ -35,7 +35,7 @@ describe('the circuit breakers', () => {
     await service.control.resetFaults();
     await service.control.setBalance('100000.00');
     await eventually(() => allClosed());
-    // Money given back later would be an entry in the next test.
+    // A release after this would be a ledger entry in the next test.
     await service.untilSettled();
     await service.audit();
   });
@@ -49,7 +49,7 @@ describe('the circuit breakers', () => {
 
   const linesAbout = (text: string) => log.lines.filter((line) => line.includes(text));
 
-  /** What orders leave behind, and what the provider was asked to sell. */
+  /** Counts what a purchase leaves behind in the database, and the purchases that the provider received. */
   const traces = async () => {
     const [counts] = await service.dataSource.query(
       `SELECT (SELECT count(*) FROM orders) AS orders, (SELECT count(*) FROM ledger_entries) AS entries`,
@@ -57,7 +57,7 @@ describe('the circuit breakers', () => {
     return { ...counts, calls: (await service.control.getCalls('buy')).length };
   };
 
-  it('refuse a purchase within milliseconds and without a trace after failures in a row, until a read succeeds', async () => {
+  it('refuse a purchase at once and without a trace after failures, until a read succeeds', async () => {
     await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     for (let failure = 0; failure < 3; failure += 1) expect((await buy()).response.status).toBe(503);
     const before = await traces();
@@ -82,7 +82,7 @@ describe('the circuit breakers', () => {
     expect(linesAbout('money: closed')).toHaveLength(1);
   });
 
-  it('count a refusal as the provider at work, and one of all our calls as a failure', async () => {
+  it('count a refusal as a success, but a refusal of all our calls as a failure', async () => {
     const failures = { method: 'buy', kind: 'error', errorId: 100, times: 2 } as const;
     await service.control.orderFault(failures);
     await buy();
@@ -98,7 +98,7 @@ describe('the circuit breakers', () => {
     expect(stateOf('money')).not.toBe('closed');
   });
 
-  it('keep a catalog that fails from being asked, and stop neither orders nor what finds out about them', async () => {
+  it('stop reads of a failing catalog, but neither orders nor reconciliation', async () => {
     await service.control.orderFault({ method: 'getcount', kind: 'http-status', status: 500, times: null });
     await service.control.orderFault({ method: 'getprice', kind: 'http-status', status: 500, times: null });
     const stock = () => provider.stock('ru', '6', { priority: 'price' });
@@ -115,14 +115,14 @@ describe('the circuit breakers', () => {
     await expect(stock()).resolves.toBeGreaterThan(0);
   });
 
-  it('refuse purchases for a lack of funds until a read tells of as much as was needed', async () => {
+  it('refuse purchases for lack of funds until a read shows a balance that covers the order', async () => {
     await service.control.setBalance('0.01');
     const refused = await buy();
     expect(refused.response.status).toBe(503);
     expect(refused.error).toEqual(UNAVAILABLE);
     const before = await traces();
 
-    // Several probes later it is too little still.
+    // Several probes later the balance is still too low.
     await service.control.clearCalls();
     await service.control.setBalance('0.02');
     await eventually(async () => (await service.control.getCalls('getprice')).length >= 2);
@@ -140,9 +140,9 @@ describe('the circuit breakers', () => {
     expect(linesAbout('funds: closed')).toHaveLength(1);
   });
 
-  it('need not open for an order that costs more than is known to be left: it alone is refused', async () => {
+  it('stay closed when one order costs more than the known balance: only that order is refused', async () => {
     await service.control.setBalance('100.00');
-    // Its answer tells how much is left.
+    // The answer tells the remaining balance.
     expect((await buy()).response.status).toBe(200);
     const before = await traces();
     const large = { country: 'ru', period: 30, count: 10 };
@@ -162,13 +162,13 @@ describe('the circuit breakers', () => {
     );
   });
 
-  it('are told apart from a refusal for a lack of funds that does not lack any', async () => {
+  it('close again at once after a refusal for lack of funds when the balance suffices', async () => {
     await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
     expect((await buy()).response.status).toBe(503);
     await eventually(() => stateOf('funds') === 'closed');
   });
 
-  it('leave the balance to staff, who are warned once when it is low', async () => {
+  it('show the balance to staff alone, who are warned once when it is low', async () => {
     const LOW = 'balance at the provider is low';
     const HIGH = 'balance at the provider is no longer low';
     const storedBalance = async () => {

@@ -1,6 +1,6 @@
 import { startTestService, type TestService } from './support/test-service';
 
-describe('a provider that does not listen', () => {
+describe('a provider that refuses connections', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -8,7 +8,7 @@ describe('a provider that does not listen', () => {
   });
   afterAll(() => service.close());
 
-  it('has no effect on the balance: certainly nothing was bought', async () => {
+  it('does not change the balance: certainly nothing was bought', async () => {
     const user = await service.createUser({ balance: '500.00' });
     const buy = () => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
     expect((await buy()).response.status).toBe(200);

@@ -12,7 +12,7 @@ import { createTestDatabase, type TestDatabase } from './support/test-database';
 const PRIORITIES: readonly CallPriority[] = ['order', 'confirmation', 'price', 'rest'];
 const WAIT_MS = 15_000;
 
-describe('one rate for three replicas', () => {
+describe('the rate limit of three replicas', () => {
   let database: TestDatabase;
   let sandbox: RunningSandbox;
   let control: SandboxControl;
@@ -41,11 +41,11 @@ describe('one rate for three replicas', () => {
     if (!first) throw new Error('no replica');
     dataSource = first.get(DataSource);
     providers = replicas.map((replica) => replica.get(ProxyProvider));
-    // What this process loads at its first calls must not count as the network's time.
+    // The first calls load code, which would distort the times that are measured.
     for (const priority of PRIORITIES) await Promise.all(providers.map(calls[priority]));
   });
   beforeEach(async () => {
-    // Both sides count by the second: what came before is not to count.
+    // Both sides count calls within a second: those of the test before must not count.
     await pause(1200);
     await control.clearCalls();
   });
@@ -55,7 +55,7 @@ describe('one rate for three replicas', () => {
     await database.drop();
   });
 
-  /** A purchase, and reads that differ in the log. */
+  /** A purchase, and a different read for each other priority. */
   const calls: Record<CallPriority, (provider: ProxyProvider) => Promise<unknown>> = {
     order: async (provider) => {
       const permit = await provider.waitForPermit('order', WAIT_MS);
@@ -78,7 +78,7 @@ describe('one rate for three replicas', () => {
 
   const prioritiesOf = (log: readonly Call[]) => log.map(({ method }) => PRIORITY_OF[method]);
 
-  /** How long the closest four calls lasted from the first to the last. */
+  /** The shortest time in which four calls were received. */
   const closestFourMs = (log: readonly Call[]): number =>
     Math.min(
       ...log.slice(3).map(({ receivedAtMs }, at) => receivedAtMs - (log[at]?.receivedAtMs ?? Number.NaN)),
@@ -89,11 +89,11 @@ describe('one rate for three replicas', () => {
     expect(new Set(log.map(({ status }) => status))).toEqual(new Set([200]));
   };
 
-  it('is used up and never exceeded under load, most of it for orders, a third for confirmations', async () => {
+  it('is used up and never exceeded under load: mostly by orders, a third by confirmations', async () => {
     const DURATION_MS = 6000;
     const endsAtMs = performance.now() + DURATION_MS;
     const work = async (provider: ProxyProvider, priority: CallPriority): Promise<void> => {
-      // What is served last must not have to wait longer than it would.
+      // These are served last, and would give up if they waited from the start.
       if (priority === 'price' || priority === 'rest') await pause(DURATION_MS / 2);
       while (performance.now() < endsAtMs) await calls[priority](provider);
     };
@@ -114,8 +114,8 @@ describe('one rate for three replicas', () => {
     expect(priorities).not.toContain('rest');
   });
 
-  it('serves by priority over all replicas', async () => {
-    // Every place is taken, so that all have said what they want before the next comes free.
+  it('serves the calls of all replicas by priority', async () => {
+    // All permits are taken first, so that every replica has stated its demand before the next one is free.
     await Promise.all(providers.map((provider) => calls.rest(provider)));
     await Promise.all(
       PRIORITIES.toReversed().flatMap((priority) => providers.map((provider) => calls[priority](provider))),
@@ -123,7 +123,7 @@ describe('one rate for three replicas', () => {
     const log = await received();
     expectWithinRate(log);
     const served = prioritiesOf(log).map((priority) => priority?.slice(0, 1));
-    // The three of a window leave together, and may arrive in any order.
+    // The three calls of a window are sent together, and may arrive in any order.
     const windows = [0, 3, 6, 9, 12].map((at) =>
       served
         .slice(at, at + 3)
@@ -133,7 +133,7 @@ describe('one rate for three replicas', () => {
     expect(windows).toEqual(['rrr', 'coo', 'cco', 'ppp', 'rrr']);
   });
 
-  it('lets nobody wait long for a replica that died while it waited', async () => {
+  it('keeps no call waiting long for a replica that died while it waited', async () => {
     const [provider] = providers;
     if (!provider) throw new Error('no replica');
     await dataSource.query(`SELECT take_call_slot('px6', gen_random_uuid(), '{1,1}', 3, 1100)`);
@@ -144,9 +144,10 @@ describe('one rate for three replicas', () => {
     expect(waitedMs).toBeLessThan(900);
   });
 
-  it('goes on within moments when the clock of the database is set back', async () => {
+  it('recovers at once when the clock of the database is set back', async () => {
     await dataSource.query(
-      `UPDATE call_slots SET granted = ARRAY[now() + interval '1 hour'], paused_until = now() + interval '1 hour'`,
+      `UPDATE call_slots
+          SET granted = ARRAY[now() + interval '1 hour'], paused_until = now() + interval '1 hour'`,
     );
     const [provider] = providers;
     if (!provider) throw new Error('no provider');
@@ -154,11 +155,11 @@ describe('one rate for three replicas', () => {
     await permit.giveBack();
   });
 
-  it('takes another permit when the first has passed, and sends the call once', async () => {
+  it('takes another permit when the first has expired, and sends the call once', async () => {
     const [provider] = providers;
     if (!provider) throw new Error('no replica');
     const permit = await provider.waitForPermit('order', WAIT_MS);
-    // Until the place that it stands for is another's.
+    // Until its place in the window has gone to another call.
     await pause(1200);
     await Promise.all(providers.map((other) => calls.rest(other)));
     expect(permit.until.hasPassed()).toBe(true);
@@ -169,7 +170,7 @@ describe('one rate for three replicas', () => {
     expect(log.map(({ method }) => method)).toEqual(['getcount', 'getcount', 'getcount', 'buy']);
   });
 
-  it('holds every replica back after a 429 that others with the same key brought about, and asks again', async () => {
+  it('pauses all replicas after a 429 that others with the key caused, and repeats the read', async () => {
     const others = new WireClient(sandbox.baseUrl, sandbox.apiKey);
     await Promise.all(Array.from({ length: 3 }, () => others.send('')));
     const [one, other] = providers;

@@ -7,9 +7,9 @@ import {
   handleAll,
 } from 'cockatiel';
 import { type Clock, compareDecimals, messageOf } from '../common';
-import { NoPermitInTime } from './call-rate';
 import { Deadline } from './deadline';
 import {
+  NoPermitInTime,
   ProviderClosed,
   ProviderError,
   ProviderOutcomeUnknown,
@@ -27,17 +27,17 @@ const STATE_NAMES = {
   [CircuitState.Isolated]: 'open',
 } as const satisfies Record<CircuitState, BreakerStatus['state']>;
 
-/** What says nothing about the provider is counted neither as a failure nor as a success. */
-const saysNothing = (error: unknown): boolean =>
+/** Such an error says nothing about the provider, and counts neither as a failure nor as a success. */
+const isIrrelevant = (error: unknown): boolean =>
   error instanceof NoPermitInTime || error instanceof ProviderClosed || !(error instanceof ProviderError);
 
-/** A refusal is the provider at work, unless it refuses all of us. */
+/** A provider that refuses a request works, unless it refuses all of our requests. */
 const isFailure = (error: unknown): error is ProviderError =>
   error instanceof ProviderUnavailable ||
   error instanceof ProviderOutcomeUnknown ||
   (error instanceof ProviderRefused && error.reason === 'misconfigured');
 
-/** Opens after so many failures in a row. How calls that are under way then permit out changes nothing: a probe closes it. */
+/** Opens after a number of failures in a row. Only a probe closes it, never a call that was sent before. */
 class CircuitBreaker {
   private readonly logger = new Logger(CircuitBreaker.name);
   private readonly policy: CircuitBreakerPolicy;
@@ -51,13 +51,13 @@ class CircuitBreaker {
     onOpen: () => void,
   ) {
     this.since = clock.now();
-    // When to probe is decided by a timer: an open breaker may be probed at any time.
+    // A timer decides when to probe, so the policy must let a probe through at any time.
     this.policy = circuitBreaker(handleAll, {
       halfOpenAfter: -Infinity,
       breaker: new ConsecutiveBreaker(failures),
     });
     this.policy.onBreak((reason) => {
-      // After a probe that failed it is open still, and not again.
+      // A probe has failed: the breaker stays open.
       if (this.isOpen) return;
       this.isOpen = true;
       this.since = clock.now();
@@ -93,31 +93,36 @@ class CircuitBreaker {
 }
 
 /**
- * Keep calls from a provider that does not work: one for the calls that cost money, one for reads, and one for a lack of funds, which
- * opens with the first refusal and needs as much as that call would have cost. While one is open, a read is made from time to time:
- * its success closes those that it speaks for.
+ * Keep calls from a provider that does not work. `money` counts the calls that cost money and `reads` the
+ * others. `funds` opens with the first refusal for lack of funds, until the balance covers what that call
+ * would have cost. While one is open, a read probes the provider at growing intervals and closes those to
+ * which its answer applies.
  */
 export class CircuitBreakers {
   private readonly money: CircuitBreaker;
   private readonly reads: CircuitBreaker;
   private readonly funds: CircuitBreaker;
-  private needed = '0';
+  /** Roubles that the balance must cover before `funds` closes. */
+  private requiredFunds = '0';
   private failedProbes = 0;
   private isProbing = false;
   private nextProbe = Deadline.never;
   private timer: NodeJS.Timeout | undefined;
   private isShutDown = false;
 
-  /** @param read an answer to it brings the balance; @param balance null: it is not known */
+  /**
+   * @param sendProbe makes a read, whose answer updates the balance
+   * @param balance null when it is not known
+   */
   constructor(
     private readonly options: { readonly failures: number; readonly probeMs: number; readonly clock: Clock },
-    private readonly read: () => Promise<unknown>,
+    private readonly sendProbe: () => Promise<unknown>,
     private readonly balance: () => ProviderBalance | null,
   ) {
     const { failures, probeMs, clock } = options;
     this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(probeMs));
     this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(probeMs));
-    // The refusal does not say how much there is: that is asked at once.
+    // The refusal does not tell the balance, so the first probe asks for it at once.
     this.funds = new CircuitBreaker('funds', 1, clock, () => this.probeFirstIn(0));
   }
 
@@ -131,13 +136,13 @@ export class CircuitBreakers {
     this.assertClosed(this.funds);
   }
 
-  /** Goes through in any state: what was reserved and claimed for the call is there already. */
+  /** Makes a call that costs money, in any state, because its order is marked as sent already. */
   async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
     try {
       return await this.count(this.money, call);
     } catch (error) {
       if (error instanceof ProviderRefused && error.reason === 'out-of-funds') {
-        if (this.funds.isClosed) this.needed = quoted;
+        if (this.funds.isClosed) this.requiredFunds = quoted;
         await this.funds.count(error);
       }
       throw error;
@@ -145,7 +150,7 @@ export class CircuitBreakers {
   }
 
   /** @throws ProviderClosed */
-  async look<Result>(call: () => Promise<Result>): Promise<Result> {
+  async read<Result>(call: () => Promise<Result>): Promise<Result> {
     this.assertClosed(this.reads);
     return this.count(this.reads, call);
   }
@@ -167,7 +172,7 @@ export class CircuitBreakers {
       await breaker.count(undefined);
       return result;
     } catch (error) {
-      if (!saysNothing(error)) await breaker.count(isFailure(error) ? error : undefined);
+      if (!isIrrelevant(error)) await breaker.count(isFailure(error) ? error : undefined);
       throw error;
     }
   }
@@ -178,7 +183,7 @@ export class CircuitBreakers {
   }
 
   private probeIn(delayMs: number): void {
-    // A probe that is under way is followed by the next by itself.
+    // A probe that is under way schedules the next one itself.
     if (this.isShutDown || this.isProbing) return;
     clearTimeout(this.timer);
     this.nextProbe = Deadline.after(delayMs);
@@ -187,15 +192,15 @@ export class CircuitBreakers {
 
   private async probe(): Promise<void> {
     this.isProbing = true;
-    const answer = this.read();
+    const answer = this.sendProbe();
     await Promise.all([
       this.money.probe(() => answer),
       this.reads.probe(() => answer),
       this.funds.probe(async () => {
         await answer;
         const balance = this.balance();
-        if (balance && compareDecimals(balance.amount, this.needed) < 0) {
-          throw new Error('the balance is too low');
+        if (balance && compareDecimals(balance.amount, this.requiredFunds) < 0) {
+          throw new Error('the balance at the provider is too low');
         }
       }),
     ]);

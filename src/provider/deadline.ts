@@ -1,5 +1,6 @@
 /**
- * A moment on the monotonic clock. It passes while the process is stopped, and no change of the wall clock moves it.
+ * A moment on the monotonic clock: changes of the wall clock do not move it, and unlike a timer it passes
+ * while the process is suspended.
  */
 export class Deadline {
   static readonly never = new Deadline(Infinity);

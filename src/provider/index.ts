@@ -5,14 +5,11 @@ export {
   ProviderOutcomeUnknown,
   ProviderRefused,
   ProviderUnavailable,
-  type RefusalReason,
 } from './provider-errors';
 export { ProviderModule } from './provider.module';
 export {
   type BreakerStatus,
   type CallPriority,
-  type PriceTable,
-  type ProviderBalance,
   type ProviderStatus,
   type RatePermit,
   ProxyProvider,

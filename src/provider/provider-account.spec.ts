@@ -38,13 +38,14 @@ describe('ProviderAccount', () => {
     (
       await queryRows<{ balance: string; isLow: boolean }>(
         dataSource,
-        'SELECT trim_scale(balance)::text AS balance, is_low AS "isLow" FROM provider_accounts WHERE provider = $1',
+        `SELECT trim_scale(balance)::text AS balance, is_low AS "isLow"
+           FROM provider_accounts WHERE provider = $1`,
         [provider],
       )
     )[0];
 
-  it('is there again after a restart', async () => {
-    createAccount('restarted').note('1234.56');
+  it('knows the balance again after a restart', async () => {
+    createAccount('restarted').update('1234.56');
     await eventually(async () => (await stored('restarted'))?.balance === '1234.56');
     const next = createAccount('restarted');
     await next.onModuleInit();
@@ -52,16 +53,16 @@ describe('ProviderAccount', () => {
     expect(next.balance()?.seenAt).toBeInstanceOf(Date);
   });
 
-  it('is told to be low by one of many replicas, once, and to be no longer by one of them', async () => {
+  it('logs that the balance is low, and that it no longer is, once for all replicas', async () => {
     const replicas = Array.from({ length: 4 }, () => createAccount('shared'));
-    for (const account of replicas) account.note('999.99');
+    for (const account of replicas) account.update('999.99');
     await eventually(async () => (await stored('shared'))?.isLow);
-    for (const account of replicas) account.note('5.00');
+    for (const account of replicas) account.update('5.00');
     await eventually(async () => (await stored('shared'))?.balance === '5');
-    for (const account of replicas) account.note('1000.00');
+    for (const account of replicas) account.update('1000.00');
     await eventually(async () => (await stored('shared'))?.isLow === false);
-    // What the others still store changes nothing.
-    for (const account of replicas) account.note('1000.01');
+    // What the other replicas store afterwards changes nothing.
+    for (const account of replicas) account.update('1000.01');
     await eventually(async () => (await stored('shared'))?.balance === '1000.01');
     expect(log.lines.map((line) => [JSON.parse(line).level, JSON.parse(line).message])).toEqual([
       ['warn', expect.stringContaining('low: 999.99 roubles')],
@@ -69,11 +70,11 @@ describe('ProviderAccount', () => {
     ]);
   });
 
-  it('disturbs nobody when it cannot be stored', async () => {
+  it('throws nothing when the balance cannot be stored', async () => {
     const account = createAccount('lost', new DataSource({ type: 'postgres' }));
     await account.onModuleInit();
     expect(account.balance()).toBeNull();
-    account.note('12.00');
+    account.update('12.00');
     expect(account.balance()).toMatchObject({ amount: '12.00' });
   });
 });

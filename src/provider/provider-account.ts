@@ -5,12 +5,15 @@ import { queryRows } from '../database';
 import type { ProviderBalance } from './proxy-provider';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
-/** A balance that does not change is stored again after this: another replica may have stored an older one. */
+/**
+ * An unchanged balance is stored again after this time, because another replica may have stored an older one.
+ */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
 /**
- * The balance of our own account at the provider, as the last answer said. Kept in the database beside the calls: none waits for it
- * or fails because of it. One replica tells when it becomes low, and one when it is no longer.
+ * The balance of our account at the provider, as the last answer told. It is stored in the background, so
+ * that no call waits for that or fails because of it. Of all replicas, one warns when the balance becomes
+ * low, and one logs when it no longer is.
  */
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);
@@ -20,7 +23,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
-  /** @param lowBalance roubles, a decimal string: below it the balance is low */
+  /** @param lowBalance roubles, a decimal string: a balance below it is low */
   constructor(
     private readonly dataSource: DataSource,
     private readonly clock: Clock,
@@ -28,7 +31,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     private readonly lowBalance: string,
   ) {}
 
-  /** Takes up what was kept. */
+  /** Loads the balance that was stored last. */
   async onModuleInit(): Promise<void> {
     const rows = await queryRows<ProviderBalance>(
       this.dataSource,
@@ -47,7 +50,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     return this.known;
   }
 
-  note(amount: string): void {
+  update(amount: string): void {
     this.known = { amount, seenAt: this.clock.now() };
     const sinceStoredMs = performance.now() - this.storedAtMs;
     const isStored = amount === this.storedAmount && sinceStoredMs < STORED_AGAIN_AFTER_MS;
@@ -66,7 +69,8 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
       this.storedAmount = amount;
       if (isLow && !wasLow) {
         this.logger.warn(
-          `the balance at the provider is low: ${amount} roubles, less than ${this.lowBalance} (PROVIDER_LOW_BALANCE)`,
+          `the balance at the provider is low: ${amount} roubles, ` +
+            `less than ${this.lowBalance} (PROVIDER_LOW_BALANCE)`,
         );
       } else if (wasLow && !isLow) {
         this.logger.log(`the balance at the provider is no longer low: ${amount} roubles`);
@@ -76,7 +80,7 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     }
   }
 
-  /** The row is locked before its flag is read: of several replicas, one sees it change. */
+  /** The row is locked before its flag is read, so that only one replica sees the flag change. */
   private async write(amount: string): Promise<{ wasLow: boolean; isLow: boolean }> {
     const [written] = await queryRows<{ wasLow: boolean; isLow: boolean }>(
       this.dataSource,
@@ -90,7 +94,8 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     if (written) return written;
     await queryRows(
       this.dataSource,
-      `INSERT INTO provider_accounts (provider, balance, seen_at) VALUES ($1, $2, clock_timestamp()) ON CONFLICT DO NOTHING`,
+      `INSERT INTO provider_accounts (provider, balance, seen_at) VALUES ($1, $2, clock_timestamp())
+       ON CONFLICT DO NOTHING`,
       [this.provider, amount],
     );
     return this.write(amount);

@@ -1,5 +1,6 @@
 /**
- * Why a provider said no. `out-of-funds` and `misconfigured` are ours to mend; the others are about what was asked.
+ * What was wrong with a call. `out-of-funds` and `misconfigured` are ours to repair; the others concern the
+ * request.
  */
 export type RefusalReason =
   | 'count'
@@ -11,24 +12,28 @@ export type RefusalReason =
   | 'misconfigured'
   | 'request';
 
-/** What a call to a provider throws: always one of the three kinds below, because money hangs on the difference. */
-export abstract class ProviderError extends Error {}
+/** The three kinds below tell whether the provider may have acted, because money depends on it. */
+export abstract class ProviderError extends Error {
+  abstract readonly outcome: 'refused' | 'unavailable' | 'unknown';
+}
 
-/** The provider answered no: nothing happened. */
+/** The provider answered no, and did nothing. */
 export class ProviderRefused extends ProviderError {
   override readonly name = 'ProviderRefused';
+  readonly outcome = 'refused';
 
   constructor(readonly reason: RefusalReason) {
     super(`the provider refused: ${reason}`);
   }
 }
 
-/** The request certainly never reached the provider: nothing happened. */
+/** The request certainly never reached the provider, which did nothing. */
 export class ProviderUnavailable extends ProviderError {
   override readonly name: string = 'ProviderUnavailable';
+  readonly outcome = 'unavailable';
 }
 
-/** A circuit breaker is open: the provider is not asked until a probe says that it works again. */
+/** The request was not sent, because a circuit breaker is open or our balance is too low. */
 export class ProviderClosed extends ProviderUnavailable {
   override readonly name: string = 'ProviderClosed';
 
@@ -41,12 +46,22 @@ export class ProviderClosed extends ProviderUnavailable {
 }
 
 /**
- * The request may have reached the provider, and no usable answer came: it may have happened.
- * `rateLimited`: the provider answered 429, by whose documentation it did nothing.
+ * The request was not sent, because no rate permit was free in time. This says nothing about the provider.
  */
-export class ProviderOutcomeUnknown extends ProviderError {
-  override readonly name = 'ProviderOutcomeUnknown';
+export class NoPermitInTime extends ProviderUnavailable {
+  override readonly name: string = 'NoPermitInTime';
 
+  constructor() {
+    super('no rate permit was free in time');
+  }
+}
+
+/** The request may have reached the provider, and there is no usable answer: it may have acted. */
+export class ProviderOutcomeUnknown extends ProviderError {
+  override readonly name: string = 'ProviderOutcomeUnknown';
+  readonly outcome = 'unknown';
+
+  /** @param rateLimited the provider answered 429; its documentation says that it did nothing then */
   constructor(
     message: string,
     readonly rateLimited = false,
@@ -54,3 +69,6 @@ export class ProviderOutcomeUnknown extends ProviderError {
     super(message);
   }
 }
+
+/** The provider answered 429, or 503 in its place: this key makes too many calls, perhaps from elsewhere. */
+export class TooManyCalls extends ProviderOutcomeUnknown {}

@@ -4,12 +4,12 @@ import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
-import { CallRate } from './call-rate';
 import { ProviderAccount } from './provider-account';
 import { ProxyProvider } from './proxy-provider';
 import { Px6Client } from './px6/px6-client';
 import { PX6, Px6Provider } from './px6/px6.provider';
 import { createReadyAgents } from './px6/ready-agents';
+import { RatePermits } from './rate-permits';
 
 const CONNECT_TIMEOUT_MS = 3000;
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
@@ -31,10 +31,10 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
   providers: [
     Px6Client,
     {
-      provide: CallRate,
+      provide: RatePermits,
       inject: [getDataSourceToken(), AppConfig],
       useFactory: (dataSource: DataSource, config: AppConfig) =>
-        new CallRate(dataSource, PX6, config.provider.ratePerSecond),
+        new RatePermits(dataSource, PX6, config.provider.ratePerSecond),
     },
     {
       provide: ProviderAccount,

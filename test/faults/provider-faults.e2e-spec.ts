@@ -7,7 +7,7 @@ const CONFIRMING = {
   detail: expect.stringMatching(/^Service temporarily unavailable: order \d+ is being confirmed$/),
 };
 
-describe('a provider that fails', () => {
+describe('a failing provider', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -32,17 +32,20 @@ describe('a provider that fails', () => {
 
   const proxiesOf = async (user: TestUser) => (await user.api.GET('/proxies')).data ?? [];
 
-  /** Waits until no order of the user is open: what reconciliation brings about by itself. */
+  /** Waits until reconciliation has closed all orders of the user. */
   const settled = (user: TestUser) => eventually(async () => (await service.balanceOf(user)).held === '0.00');
 
-  describe('when it is certain that nothing was bought', () => {
+  describe('when certainly nothing was bought', () => {
     it.each<[string, FaultOrder]>([
-      ['it has no money for us', { method: 'buy', kind: 'error', errorId: 400 }],
+      ['our balance is too low', { method: 'buy', kind: 'error', errorId: 400 }],
       ['it refuses our key', { method: 'buy', kind: 'error', errorId: 100 }],
       ['it refuses our address', { method: 'buy', kind: 'error', errorId: 105 }],
-      ['it misses an element, which a purchase has none of', { method: 'buy', kind: 'error', errorId: 404 }],
+      [
+        'it does not find an element, which a purchase does not name',
+        { method: 'buy', kind: 'error', errorId: 404 },
+      ],
       ['it answers 429', { method: 'buy', kind: 'http-status', status: 429 }],
-    ])('answers 503 with the money back: %s', async (_, fault) => {
+    ])('the answer is 503 and the money is released: %s', async (_, fault) => {
       const user = await service.createUser({ balance: '500.00' });
       await service.control.orderFault(fault);
       const { error, response } = await buy(user);
@@ -52,7 +55,7 @@ describe('a provider that fails', () => {
     });
   });
 
-  describe('when a purchase’s answer is lost and the purchase is there', () => {
+  describe('when a purchase was made but its answer is lost', () => {
     it.each<[string, FaultOrder]>([
       ['connection closed', { method: 'buy', kind: 'answer-lost' }],
       ['connection reset', { method: 'buy', kind: 'reset', effect: true }],
@@ -65,8 +68,11 @@ describe('a provider that fails', () => {
       ['a web page', { method: 'buy', kind: 'html', effect: true }],
       ['another currency', { method: 'buy', kind: 'wrong-currency' }],
       ['one byte at a time', { method: 'buy', kind: 'drip', bytes: 1, intervalMs: 50 }],
-      ['429 in spite of it', { method: 'buy', kind: 'http-status', status: 429, effect: true }],
-    ])('delivers it in the same answer: %s', async (_, fault) => {
+      [
+        '429 although the purchase was made',
+        { method: 'buy', kind: 'http-status', status: 429, effect: true },
+      ],
+    ])('it is delivered in the same answer: %s', async (_, fault) => {
       const user = await service.createUser();
       await service.control.orderFault(fault);
       const { data, response } = await buy(user);
@@ -75,7 +81,7 @@ describe('a provider that fails', () => {
     });
   });
 
-  it('delivers in the background what the listing shows late', async () => {
+  it('is followed by a delivery in the background when the listing shows the purchase late', async () => {
     const user = await service.createUser();
     await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 600 });
     const { error, response } = await buy(user);
@@ -91,23 +97,26 @@ describe('a provider that fails', () => {
     ['502', { method: 'buy', kind: 'http-status', status: 502 }],
     ['error 30', { method: 'buy', kind: 'error', errorId: 30 }],
     ['a web page', { method: 'buy', kind: 'html' }],
-  ])('holds the money until two looks have shown nothing, then gives it back: %s', async (_, fault) => {
-    const user = await service.createUser({ balance: '500.00' });
-    await service.control.orderFault(fault);
-    const { error, response } = await buy(user);
-    expect(response.status).toBe(503);
-    expect(error).toEqual(CONFIRMING);
-    expect((await service.balanceOf(user)).held).not.toBe('0.00');
-    await settled(user);
-    expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
-    const [order] = await service.dataSource.query(
-      `SELECT extract(epoch FROM closed_at - deadline)::float8 AS quiet FROM orders WHERE user_id = $1`,
-      [user.id],
-    );
-    expect(order.quiet).toBeGreaterThanOrEqual(1);
-  });
+  ])(
+    'leaves the money held until two checks have found nothing, then it is released: %s',
+    async (_, fault) => {
+      const user = await service.createUser({ balance: '500.00' });
+      await service.control.orderFault(fault);
+      const { error, response } = await buy(user);
+      expect(response.status).toBe(503);
+      expect(error).toEqual(CONFIRMING);
+      expect((await service.balanceOf(user)).held).not.toBe('0.00');
+      await settled(user);
+      expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
+      const [order] = await service.dataSource.query(
+        `SELECT extract(epoch FROM closed_at - deadline)::float8 AS quiet FROM orders WHERE user_id = $1`,
+        [user.id],
+      );
+      expect(order.quiet).toBeGreaterThanOrEqual(1);
+    },
+  );
 
-  it('gives nothing back on a single empty look, however late it comes', async () => {
+  it('releases nothing after a single check that finds nothing, however late it is', async () => {
     const user = await service.createUser();
     await service.control.orderFault({ method: 'buy', kind: 'reset' });
     await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
@@ -121,18 +130,18 @@ describe('a provider that fails', () => {
     });
     await service.control.resetFaults();
     await settled(user);
-    const [looks] = await service.dataSource.query(
+    const [checks] = await service.dataSource.query(
       `SELECT count(*) AS complete, extract(epoch FROM max(c.created_at) - min(c.created_at))::float8 AS apart
          FROM upstream_calls c JOIN orders o ON o.id = c.order_id
         WHERE o.user_id = $1 AND c.method = 'getproxy' AND c.outcome = 'done'`,
       [user.id],
     );
-    expect(looks.complete).toBeGreaterThanOrEqual(2);
-    // A tenth of the quiet time, less what the looks themselves took.
-    expect(looks.apart).toBeGreaterThan(0.05);
+    expect(checks.complete).toBeGreaterThanOrEqual(2);
+    // A tenth of the quiet time, less the duration of the checks themselves.
+    expect(checks.apart).toBeGreaterThan(0.05);
   });
 
-  it('does not take a failed look for an empty one', async () => {
+  it('does not treat a failed check as one that found nothing', async () => {
     const user = await service.createUser();
     await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
     const blind = await service.control.orderFault({
@@ -143,22 +152,22 @@ describe('a provider that fails', () => {
     });
     expect(blind).toBeGreaterThan(0);
     await buy(user);
-    await untilLooks(user, 9);
+    await untilChecked(user, 9);
     expect((await service.balanceOf(user)).held).not.toBe('0.00');
     await service.control.resetFaults();
     await settled(user);
     expect(await proxiesOf(user)).toHaveLength(1);
   });
 
-  const untilLooks = (user: TestUser, looks: number) =>
+  const untilChecked = (user: TestUser, times: number) =>
     eventually(async () => {
       const [order] = await service.dataSource.query('SELECT looks FROM orders WHERE user_id = $1', [
         user.id,
       ]);
-      return order.looks >= looks;
+      return order.looks >= times;
     });
 
-  it('leaves to staff what a day of looks has not settled, with the money held', async () => {
+  it('leaves an order to staff after a day of checks, with the money held', async () => {
     const user = await service.createUser();
     await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
     await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
@@ -176,12 +185,12 @@ describe('a provider that fails', () => {
     expect((await service.balanceOf(user)).held).not.toBe('0.00');
   });
 
-  describe('when a prolongation’s answer is lost', () => {
+  describe('when the answer of a prolongation is lost', () => {
     it.each<[string, FaultOrder]>([
       ['connection closed', { method: 'prolong', kind: 'answer-lost' }],
       ['error 30', { method: 'prolong', kind: 'error', errorId: 30, effect: true }],
       ['half the JSON', { method: 'prolong', kind: 'truncated-json' }],
-    ])('tells by the moved date that it was done: %s', async (_, fault) => {
+    ])('the moved end date proves that it was made: %s', async (_, fault) => {
       const user = await service.createUser();
       await buy(user);
       const [before] = await proxiesOf(user);
@@ -191,7 +200,7 @@ describe('a provider that fails', () => {
       expect(data?.proxy.date_end).not.toBe(before?.date_end);
     });
 
-    it('gives the money back when the date has not moved', async () => {
+    it('the money is released when the end date has not moved', async () => {
       const user = await service.createUser();
       await buy(user);
       const [proxy] = await proxiesOf(user);
@@ -204,16 +213,16 @@ describe('a provider that fails', () => {
       expect(await proxiesOf(user)).toEqual([proxy]);
     });
 
-    it('does not take a yes for success when the date has not moved', async () => {
+    it('a yes is no success when the end date has not moved', async () => {
       const user = await service.createUser();
-      // So long that it has not ended when it is taken back: an ended one would be prolonged from now.
+      // It must not have expired after a period is taken off: an expired one would be prolonged from now on.
       await buy(user, 60);
       const [proxy] = await proxiesOf(user);
       const before = await service.balanceOf(user);
       const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
       const answer = prolong(user, proxy?.id ?? '');
       await service.control.untilGateReached(gate);
-      // Taken back by the period first, so that the provider's yes comes with the date from before.
+      // A period is taken off first, so that the provider's yes comes with the old end date.
       const [row] = await service.dataSource.query(
         'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
         [proxy?.id],
@@ -227,7 +236,7 @@ describe('a provider that fails', () => {
       expect(await service.balanceOf(user)).toEqual(before);
     });
 
-    it('leaves it to staff when the date moved by something else', async () => {
+    it('it is left to staff when the end date moved by another period', async () => {
       const user = await service.createUser();
       await buy(user);
       const [proxy] = await proxiesOf(user);
@@ -251,7 +260,7 @@ describe('a provider that fails', () => {
     });
   });
 
-  it('keeps a record of what was said, without passwords', async () => {
+  it('has each of its calls recorded, without passwords', async () => {
     const user = await service.createUser();
     const { data } = await buy(user);
     const calls = await service.dataSource.query(

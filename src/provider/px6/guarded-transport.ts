@@ -4,31 +4,33 @@ import type { Deadline } from '../deadline';
 import type { RatePermit } from '../proxy-provider';
 
 /**
- * A transport for axios that knows whether any byte of the request can have left the machine, and lets none leave late.
+ * A transport for axios that knows whether any byte of the request can have left the machine, and lets none
+ * leave late.
  *
- * Deadline and permit are looked at in the last moment before the request is written: a process that was stopped between its decision
- * to buy and its socket must not buy when it goes on, and a permit is not for calls that had to connect first for longer than it lasts.
- * For requests without a body, and agents that hand over connected sockets only.
+ * Deadline and permit are checked right before the request is written: a process that was suspended after it
+ * decided to buy must not buy when it resumes, and a permit must not be used after it expired while the call
+ * was connecting. It works for requests without a body, and with agents that hand over connected sockets
+ * only. (axios has no hook at this point.)
  */
 export class GuardedTransport {
   private written = false;
-  private waitsForTurn = false;
+  private isWaitingForPermit = false;
 
-  /** @param nextPermit waits for another one when the first has passed */
+  /** @param nextPermit waits for another permit when the first has expired */
   constructor(
     private readonly deadline: Deadline,
     private permit: RatePermit,
     private readonly nextPermit: () => Promise<RatePermit>,
   ) {}
 
-  /** False as long as it is certain that no byte of the request was written. */
+  /** False while it is certain that no byte of the request was written. */
   mayHaveSent(): boolean {
     return this.written;
   }
 
-  /** Whether the call came to nothing for want of a permit. */
-  lacksTurn(): boolean {
-    return this.waitsForTurn;
+  /** Whether the call failed because there was no permit in time. */
+  lacksPermit(): boolean {
+    return this.isWaitingForPermit;
   }
 
   readonly request = (
@@ -36,26 +38,27 @@ export class GuardedTransport {
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     const call = (options.protocol === 'https:' ? https : http).request(options, onResponse);
-    // Nothing of a request without a body is written before its end: that is left until socket and permit are there.
+    // A request without a body is written as a whole by its end(), which is postponed until socket and permit
+    // are there.
     const write = call.end.bind(call);
     call.end = () => call;
-    call.once('socket', () => void this.writeInTurn(call, write));
+    call.once('socket', () => void this.writeWithPermit(call, write));
     return call;
   };
 
-  /** When nothing was written: the place in the rate is free for another call. */
-  async giveTurnBack(): Promise<void> {
-    await this.permit.giveBack();
+  /** Leaves the permit to another call, when nothing was written. */
+  givePermitBack(): Promise<void> {
+    return this.permit.giveBack();
   }
 
-  /** Between the last look at deadline and permit and the first byte no other code runs. */
-  private async writeInTurn(call: http.ClientRequest, write: () => void): Promise<void> {
+  /** No other code runs between the last check of deadline and permit and the first byte. */
+  private async writeWithPermit(call: http.ClientRequest, write: () => void): Promise<void> {
     try {
       while (this.permit.until.hasPassed() && !this.deadline.hasPassed()) {
-        this.waitsForTurn = true;
+        this.isWaitingForPermit = true;
         await this.permit.giveBack();
         this.permit = await this.nextPermit();
-        this.waitsForTurn = false;
+        this.isWaitingForPermit = false;
       }
       if (this.deadline.hasPassed()) throw new Error('the deadline passed before the request was written');
       if (call.destroyed) return;

@@ -3,8 +3,9 @@ import { PROXY_TYPES } from '../../common';
 import type { RefusalReason } from '../provider-errors';
 
 /*
- * The answers of the PROXY6 interface. Numbers come as numbers or as strings, differing by method and by year; a list is an object
- * keyed by id, an array, or `[]` when empty. Unknown fields are ignored, anything else that is not as described is not an answer.
+ * The answers of the PROXY6 interface. Numbers come as numbers or as strings, depending on the method and the
+ * year. A list is an object keyed by id or an array, and `[]` when it is empty. Unknown fields are ignored.
+ * Any other difference makes the answer unusable.
  */
 
 const integer = z.union([z.int(), z.string().regex(/^-?\d{1,15}$/)]).transform((value) => Number(value));
@@ -14,7 +15,9 @@ const decimal = z
   .transform(String)
   .pipe(z.string().regex(/^\d{1,12}(\.\d{1,12})?$/));
 
-/** Of our own account, which may be overdrawn. No answer is refused because of it. */
+/**
+ * The balance of our account, which may be overdrawn. An unreadable one does not make the answer unusable.
+ */
 const balance = z
   .union([z.number(), z.string()])
   .transform(String)
@@ -47,7 +50,7 @@ export type Px6Proxy = z.output<typeof proxy>;
 export const answers = {
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
-  /** A price where one was asked for, otherwise the table of all by the provider's number of the version. */
+  /** The price of an offer, or the table of prices by the provider's number of the version. */
   getprice: z.object({
     price: decimal.optional(),
     data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
@@ -78,13 +81,19 @@ export type Px6ListedProxy = z.output<typeof answers.getproxy>['list'][number];
 
 export type Px6Method = keyof typeof answers;
 
-/** The envelope of every answer. `currency` is checked by the caller: a purchase in another one has happened all the same. */
+/**
+ * The envelope of every answer. The caller checks `currency`: a purchase in another one was made all the
+ * same.
+ */
 export const envelope = z.discriminatedUnion('status', [
   z.object({ status: z.literal('yes'), currency: z.string(), balance }),
   z.object({ status: z.literal('no'), error_id: integer }),
 ]);
 
-/** Documented error numbers that mean that nothing was done. 30, and any number that is not here, leaves it open. */
+/**
+ * The documented errors after which nothing was done. After error 30, or one that is not here, that is
+ * unknown.
+ */
 export const refusals: ReadonlyMap<number, RefusalReason> = new Map([
   [100, 'misconfigured'],
   [105, 'misconfigured'],

@@ -61,7 +61,7 @@ const json =
 
 describe('the PROXY6 adapter', () => {
   let database: TestDatabase;
-  let upstream: http.Server;
+  let server: http.Server;
   const modules: TestingModule[] = [];
   let provider: ProxyProvider;
   let answer: Answer;
@@ -70,20 +70,20 @@ describe('the PROXY6 adapter', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    upstream = http.createServer((request, response) => {
+    server = http.createServer((request, response) => {
       urls.push(request.url ?? '');
       answer(request, response);
     });
-    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-    provider = await createProvider((upstream.address() as AddressInfo).port);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    provider = await createProvider((server.address() as AddressInfo).port);
   });
   beforeEach(() => {
     urls = [];
     calls.length = 0;
   });
   afterAll(async () => {
-    upstream.closeAllConnections();
-    upstream.close();
+    server.closeAllConnections();
+    server.close();
     await Promise.all(modules.map((module) => module.close()));
     await database.drop();
   });
@@ -116,15 +116,15 @@ describe('the PROXY6 adapter', () => {
     return module.get(ProxyProvider);
   }
 
-  const inTurn = async (from = provider) => ({
+  const permitted = async (from = provider) => ({
     permit: await from.waitForPermit('order', 0),
     quoted: '28.00',
   });
 
   const buy = async (deadline = Deadline.after(500)) =>
-    provider.buy(ORDER, { ...(await inTurn()), deadline, onCall: (call) => void calls.push(call) });
+    provider.buy(ORDER, { ...(await permitted()), deadline, onCall: (call) => void calls.push(call) });
 
-  it('asks for what is documented, with the provider’s number of the version', async () => {
+  it('sends the documented request, with the provider’s number of the version', async () => {
     answer = json(BOUGHT);
     await buy();
     expect(urls).toEqual([
@@ -137,7 +137,7 @@ describe('the PROXY6 adapter', () => {
     ['an array', [PROXY]],
     ['numbers for strings', [{ ...PROXY, id: 11, port: 7330 }]],
     ['strings for numbers', [{ ...PROXY, unixtime: '1466379159', unixtime_end: '1468349441' }]],
-    ['fields that nobody told us of', [{ ...PROXY, date_mod: '2020-01-01', type: 'auto' }]],
+    ['undocumented fields', [{ ...PROXY, date_mod: '2020-01-01', type: 'auto' }]],
   ])('reads a list that is %s', async (_, list) => {
     answer = json({ ...BOUGHT, list, count: '1', price: 28, balance: 48.8 });
     const purchase = await buy();
@@ -160,7 +160,7 @@ describe('the PROXY6 adapter', () => {
     expect(await provider.proxiesByTag('prs.t.u1.o1')).toEqual([]);
   });
 
-  it('reads the table of prices: numbers or strings, of the versions that it knows', async () => {
+  it('reads the price table of known versions, as numbers or strings', async () => {
     answer = json({
       ...ENVELOPE,
       data: { 6: { 3: 2.95, 7: '5.51' }, 3: { 30: 12 }, 4: {}, 8: { 7: 'soon' } },
@@ -177,10 +177,10 @@ describe('the PROXY6 adapter', () => {
   });
 
   it.each([
-    ['the table', {}],
-    ['a table', { data: [] }],
-    ['prices that are numbers', { data: { 6: { 7: 'free' } } }],
-  ])('takes no answer without %s for a table of prices', async (_, fields) => {
+    ['no table', {}],
+    ['an array', { data: [] }],
+    ['a price that is not a number', { data: { 6: { 7: 'free' } } }],
+  ])('accepts no price table from an answer with %s', async (_, fields) => {
     answer = json({ ...ENVELOPE, ...fields });
     await expect(provider.priceTable()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
@@ -189,13 +189,13 @@ describe('the PROXY6 adapter', () => {
     ['48.80', '48.80'],
     [48.8, '48.8'],
     ['-3.5', '-3.5'],
-  ])('knows the balance that an answer tells: %p', async (told, known) => {
+  ])('knows the balance of the latest answer: %p', async (told, known) => {
     answer = json({ ...ENVELOPE, balance: told, count: 1 });
     await provider.stock('ru', '6');
     expect(provider.balance()).toMatchObject({ amount: known });
   });
 
-  it.each([undefined, null, 'much', '1e3', {}])('does without a balance that is %p', async (told) => {
+  it.each([undefined, null, 'much', '1e3', {}])('accepts an answer whose balance is %p', async (told) => {
     answer = json({ ...ENVELOPE, balance: '7.00', count: 1 });
     await provider.stock('ru', '6');
     answer = json({ ...ENVELOPE, balance: told, count: 1 });
@@ -203,7 +203,7 @@ describe('the PROXY6 adapter', () => {
     expect(provider.balance()).toMatchObject({ amount: '7.00' });
   });
 
-  it('asks the catalog once more when calls were too many, and reconciliation not', async () => {
+  it('repeats a catalog read once after too many calls, but no read of reconciliation', async () => {
     for (const status of [429, 503]) {
       urls = [];
       answer = (request, response) =>
@@ -218,7 +218,7 @@ describe('the PROXY6 adapter', () => {
     }
   });
 
-  it('compares the tag of a listing itself', async () => {
+  it('leaves out of a listing what has another tag', async () => {
     answer = json({
       ...ENVELOPE,
       list: [
@@ -238,7 +238,7 @@ describe('the PROXY6 adapter', () => {
       count: 1,
       list: { 15: { id: 15, date_end: '', unixtime_end: 1500000000 } },
     });
-    const { dateEnds } = await provider.prolong({ proxyIds: ['15'], period: 7 }, await inTurn());
+    const { dateEnds } = await provider.prolong({ proxyIds: ['15'], period: 7 }, await permitted());
     expect(dateEnds.get('15')).toEqual(new Date(1500000000_000));
     answer = json({ ...ENVELOPE, price: 1800.5, price_single: 0.6, period: 30, count: 100 });
     expect(await provider.totalPrice({ count: 100, period: 30, version: '6' })).toBe('1800.5');
@@ -260,14 +260,14 @@ describe('the PROXY6 adapter', () => {
     [300, 'out-of-stock'],
     [404, 'not-found'],
     [410, 'period'],
-  ])('takes error %i for a refusal: %s', async (errorId, reason) => {
+  ])('treats error %i as a refusal: %s', async (errorId, reason) => {
     answer = json({ status: 'no', error_id: errorId, error: 'text' });
     const error = await buy().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderRefused);
     expect(error).toMatchObject({ reason });
   });
 
-  it('takes error 400 for a lack of funds, and asks at once how much there is', async () => {
+  it('treats error 400 as a lack of funds, and asks for the balance at once', async () => {
     answer = (request, response) =>
       json(
         request.url?.includes('/buy/')
@@ -282,7 +282,7 @@ describe('the PROXY6 adapter', () => {
 
   it.each<[string, Answer]>([
     ['error 30', json({ status: 'no', error_id: 30, error: 'Unknown error' })],
-    ['an error that is not documented', json({ status: 'no', error_id: 999 })],
+    ['an undocumented error', json({ status: 'no', error_id: 999 })],
     ['502', json({}, 502)],
     ['a refusal under 500', json({ status: 'no', error_id: 300 }, 500)],
     ['429', json('Too Many Requests', 429)],
@@ -290,7 +290,7 @@ describe('the PROXY6 adapter', () => {
     ['nothing', (_, response) => response.end()],
     ['a redirect', (_, response) => response.writeHead(302, { location: '/elsewhere' }).end()],
     ['another currency', json({ ...BOUGHT, currency: 'USD' })],
-    ['a price that is no number', json({ ...BOUGHT, price: 'free' })],
+    ['a price that is not a number', json({ ...BOUGHT, price: 'free' })],
     ['a proxy without a password', json({ ...BOUGHT, list: [{ ...PROXY, pass: undefined }] })],
     ['a reset', (request) => void request.socket.resetAndDestroy()],
     [
@@ -302,7 +302,7 @@ describe('the PROXY6 adapter', () => {
     ],
     ['no answer in time', () => undefined],
     ['a body over 5 MB', (_, response) => void response.end('x'.repeat(6 * 1024 * 1024))],
-  ])('knows nothing of the outcome after %s, and does not ask again', async (_, given) => {
+  ])('reports an unknown outcome after %s, and does not repeat the call', async (_, given) => {
     answer = given;
     const error = await buy().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderOutcomeUnknown);
@@ -313,21 +313,23 @@ describe('the PROXY6 adapter', () => {
 
   it.each<[string, Answer]>([
     ['another count', json({ ...BOUGHT, count: 2 })],
-    ['more than asked', json({ ...BOUGHT, list: [PROXY, { ...PROXY, id: '12' }] })],
-    ['none', json({ ...BOUGHT, list: [] })],
-  ])('knows nothing of the outcome when the answer is for %s', async (_, given) => {
+    ['more proxies than asked for', json({ ...BOUGHT, list: [PROXY, { ...PROXY, id: '12' }] })],
+    ['no proxies', json({ ...BOUGHT, list: [] })],
+  ])('reports an unknown outcome when the answer has %s', async (_, given) => {
     answer = given;
     await expect(buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     expect(urls).toHaveLength(1);
   });
 
-  it('is certain that nothing was sent when nobody listens', async () => {
+  it('reports that nothing was sent when the connection is refused', async () => {
     const closed = http.createServer();
     await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
     const { port } = closed.address() as AddressInfo;
     await new Promise((resolve) => closed.close(resolve));
-    const lonely = await createProvider(port);
-    const error = await lonely.buy(ORDER, await inTurn(lonely)).catch((thrown: unknown) => thrown);
+    const unreachable = await createProvider(port);
+    const error = await unreachable
+      .buy(ORDER, await permitted(unreachable))
+      .catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderUnavailable);
     expect(JSON.stringify([error, String(error)])).not.toContain(API_KEY);
   });
@@ -340,25 +342,25 @@ describe('the PROXY6 adapter', () => {
     expect(urls).toHaveLength(1);
   });
 
-  it('sends nothing when the process stood still between the call and the socket', async () => {
+  it('sends nothing when the process was suspended between the call and the socket', async () => {
     answer = json(BOUGHT);
     await buy();
     const late = buy(Deadline.after(20));
-    // What SIGSTOP does: no code runs until after the deadline.
+    // This has the effect of SIGSTOP: no code runs until after the deadline.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
     expect(await late.catch((thrown: unknown) => thrown)).toBeInstanceOf(ProviderUnavailable);
     expect(urls).toHaveLength(1);
   });
 
-  it('keeps one connection alive', async () => {
+  it('keeps using one connection', async () => {
     answer = json(BOUGHT);
     const ports = new Set<number | undefined>();
-    upstream.on('request', (request: http.IncomingMessage) => ports.add(request.socket.remotePort));
+    server.on('request', (request: http.IncomingMessage) => ports.add(request.socket.remotePort));
     for (let call = 0; call < 3; call += 1) await buy();
     expect(ports.size).toBe(1);
   });
 
-  it('leaves logins and passwords out of its records', async () => {
+  it('leaves logins and passwords out of the records of calls', async () => {
     answer = json(BOUGHT);
     await buy();
     expect(JSON.stringify(calls)).toContain('185.22.134.250');

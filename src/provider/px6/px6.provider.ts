@@ -1,12 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { z } from 'zod';
 import { Clock, compareDecimals, IP_VERSIONS, type IpVersion } from '../../common';
 import { AppConfig } from '../../config';
-import { CallRate } from '../call-rate';
 import { CircuitBreakers } from '../circuit-breakers';
 import { ProviderAccount } from '../provider-account';
-import { ProviderClosed, ProviderError, ProviderOutcomeUnknown, ProviderRefused } from '../provider-errors';
+import {
+  ProviderClosed,
+  ProviderError,
+  ProviderOutcomeUnknown,
+  ProviderRefused,
+  TooManyCalls,
+} from '../provider-errors';
 import {
   type CallPriority,
   type ListedProxy,
@@ -16,16 +20,17 @@ import {
   type ProviderProlongation,
   type ProviderProxy,
   type ProviderPurchase,
-  type ProviderReadOptions,
+  type ProviderPurchaseRequest,
   type ProviderStatus,
   ProxyProvider,
-  type PurchaseRequestToProvider,
   type RatePermit,
+  type ReadOptions,
 } from '../proxy-provider';
-import type { answers, Px6ListedProxy, Px6Method, Px6Proxy } from './px6-answers';
-import { Px6Client, TooManyCalls } from './px6-client';
+import { RatePermits } from '../rate-permits';
+import type { Px6ListedProxy, Px6Method, Px6Proxy } from './px6-answers';
+import { type Answer, Px6Client } from './px6-client';
 
-/** Its name wherever a provider is named. */
+/** The name of the provider in the database. */
 export const PX6 = 'px6';
 
 /** The provider's numbers of the versions. */
@@ -34,10 +39,10 @@ const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record
 /** The largest page of a listing, and the most that one purchase can hold. */
 const PAGE_SIZE = 1000;
 
-/** The longest that a read waits for its place in the rate. */
+/** How long a read waits for its rate permit at most. */
 const LONGEST_READ_WAIT_MS = 10_000;
 
-/** A page of a long listing is asked for again after a failure: reading costs nothing. */
+/** A page of a long listing is read again after a failure, rather than the whole listing. */
 const PAGE_ATTEMPTS = 5;
 const PAGE_WAIT_MS = 60_000;
 
@@ -65,11 +70,11 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy => ({
   version: toIpVersion(proxy.version),
 });
 
-/** Whether a read finds out about orders: a listing that is not for its own sake. */
-const reconciles = (method: Px6Method, { priority }: ProviderReadOptions): boolean =>
+/** Whether a read finds out the outcome of orders. */
+const reconciles = (method: Px6Method, { priority }: ReadOptions): boolean =>
   method === 'getproxy' && (priority === 'order' || priority === 'confirmation');
 
-type Answer<Method extends Px6Method> = z.output<(typeof answers)[Method]>;
+const withoutPermit = ({ permit: _used, ...options }: ReadOptions): ReadOptions => options;
 
 /** The adapter to PROXY6 (px6.link, formerly proxy6.net and px6.me). */
 @Injectable()
@@ -78,11 +83,11 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   private readonly breakers: CircuitBreakers;
   private readonly readWaitMs: number;
-  private balanceRead: Promise<void> | undefined;
+  private balanceRead: Promise<unknown> | undefined;
 
   constructor(
     private readonly client: Px6Client,
-    private readonly rate: CallRate,
+    private readonly permits: RatePermits,
     private readonly account: ProviderAccount,
     config: AppConfig,
     clock: Clock,
@@ -91,7 +96,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     this.readWaitMs = Math.min(LONGEST_READ_WAIT_MS, config.purchases.waitMs);
     this.breakers = new CircuitBreakers(
       { ...config.breaker, clock },
-      () => this.callInTurn('getprice', {}, { priority: 'price' }, this.readWaitMs),
+      () => this.probe(),
       () => account.balance(),
     );
   }
@@ -100,17 +105,17 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     this.breakers.shutDown();
   }
 
-  async countries(version: IpVersion, options?: ProviderReadOptions): Promise<string[]> {
+  async countries(version: IpVersion, options?: ReadOptions): Promise<string[]> {
     const { list } = await this.read('getcountry', { version: WIRE_VERSION[version] }, options);
     return list.map((country) => country.toLowerCase());
   }
 
-  async stock(country: string, version: IpVersion, options?: ProviderReadOptions): Promise<number> {
+  async stock(country: string, version: IpVersion, options?: ReadOptions): Promise<number> {
     const { count } = await this.read('getcount', { country, version: WIRE_VERSION[version] }, options);
     return count;
   }
 
-  async priceTable(options?: ProviderReadOptions): Promise<PriceTable> {
+  async priceTable(options?: ReadOptions): Promise<PriceTable> {
     const { data } = await this.read('getprice', {}, options);
     if (!data) throw new ProviderOutcomeUnknown('getprice was answered without its table');
     return new Map(
@@ -125,7 +130,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   async totalPrice(
     offer: { count: number; period: number; version: IpVersion },
-    options?: ProviderReadOptions,
+    options?: ReadOptions,
   ): Promise<string> {
     const query = {
       count: String(offer.count),
@@ -137,85 +142,78 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return price;
   }
 
-  async proxiesByTag(tag: string, options?: ProviderReadOptions): Promise<ListedProxy[]> {
+  async proxiesByTag(tag: string, options?: ReadOptions): Promise<ListedProxy[]> {
     const { list } = await this.read(
       'getproxy',
       { state: 'all', descr: tag, limit: String(PAGE_SIZE) },
       options,
     );
-    // A purchase holds at most a page. More under its tag is none of ours to guess about.
+    // A purchase fits on a page. If more has the same tag, no guess about it would be safe.
     if (list.length > PAGE_SIZE) {
       throw new ProviderOutcomeUnknown('getproxy was answered with more than a page');
     }
     return list.filter((proxy) => proxy.descr === tag).map(toListedProxy);
   }
 
-  async *allProxies({
-    priority,
-    permit,
-  }: Pick<ProviderReadOptions, 'priority' | 'permit'> = {}): AsyncGenerator<readonly ListedProxy[]> {
+  async *allProxies(
+    options: Pick<ReadOptions, 'priority' | 'permit'> = {},
+  ): AsyncGenerator<readonly ListedProxy[]> {
     for (let page = 1; ; page += 1) {
-      const list = await this.readPage(page, {
-        ...(priority && { priority }),
-        ...(page === 1 && permit && { permit }),
-      });
+      const list = await this.readPage(page, options);
       yield list.map(toListedProxy);
       if (list.length < PAGE_SIZE) return;
     }
   }
 
-  private async readPage(
-    page: number,
-    { permit, ...options }: ProviderReadOptions,
-  ): Promise<readonly Px6ListedProxy[]> {
+  private async readPage(page: number, options: ReadOptions): Promise<readonly Px6ListedProxy[]> {
     const query = { state: 'all', page: String(page), limit: String(PAGE_SIZE) };
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const asked = attempt === 1 && permit ? { ...options, permit } : options;
-        return (await this.look('getproxy', query, asked, PAGE_WAIT_MS)).list;
+        const attemptOptions = page === 1 && attempt === 1 ? options : withoutPermit(options);
+        return (await this.readOnce('getproxy', query, attemptOptions, PAGE_WAIT_MS)).list;
       } catch (error) {
-        const passing = error instanceof ProviderError && !(error instanceof ProviderRefused);
-        if (!passing || attempt === PAGE_ATTEMPTS) throw error;
+        const mayPass = error instanceof ProviderError && !(error instanceof ProviderRefused);
+        if (!mayPass || attempt === PAGE_ATTEMPTS) throw error;
         if (error instanceof ProviderClosed) await pause(error.retryAfterSeconds * 1000);
       }
     }
   }
 
-  /** Asks again once when calls were too many, others' perhaps. What reconciles orders counts its failed looks itself. */
+  /** Asks once more after too many calls. Reconciliation does not need that: it repeats its checks itself. */
   private async read<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
-    { permit, ...options }: ProviderReadOptions = {},
+    options: ReadOptions = {},
   ): Promise<Answer<Method>> {
     try {
-      return await this.look(method, parameters, permit ? { ...options, permit } : options, this.readWaitMs);
+      return await this.readOnce(method, parameters, options, this.readWaitMs);
     } catch (error) {
       if (!(error instanceof TooManyCalls) || reconciles(method, options)) throw error;
-      return this.look(method, parameters, options, this.readWaitMs);
+      return this.readOnce(method, parameters, withoutPermit(options), this.readWaitMs);
     }
   }
 
-  private async look<Method extends Px6Method>(
+  private async readOnce<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
-    options: ProviderReadOptions,
+    options: ReadOptions,
     maxWaitMs: number,
   ): Promise<Answer<Method>> {
-    const call = () => this.callInTurn(method, parameters, options, maxWaitMs);
-    // A catalog that fails must not stop what finds out about orders.
+    const call = () => this.callWithPermit(method, parameters, options, maxWaitMs);
+    // A failing catalog must not stop reconciliation.
     if (reconciles(method, options)) return call();
     try {
-      return await this.breakers.look(call);
+      return await this.breakers.read(call);
     } catch (error) {
       if (error instanceof ProviderClosed) void options.permit?.giveBack();
       throw error;
     }
   }
 
-  private async callInTurn<Method extends Px6Method>(
+  private async callWithPermit<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
-    options: ProviderReadOptions,
+    options: ReadOptions,
     maxWaitMs: number,
   ): Promise<Answer<Method>> {
     const { priority = 'rest' } = options;
@@ -227,17 +225,19 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     this.breakers.assertTakesOrders();
     const balance = this.balance();
     if (quoted === undefined || !balance || compareDecimals(balance.amount, quoted) >= 0) return;
-    // It may have been filled up since: the next who asks finds what it is now.
-    this.balanceRead ??= this.readBalance().finally(() => (this.balanceRead = undefined));
+    // Our account may have been topped up since: the next order is going to see the new balance.
+    this.balanceRead ??= this.probe()
+      .catch(() => undefined)
+      .finally(() => (this.balanceRead = undefined));
     throw new ProviderClosed(
       'the balance at the provider does not cover the order',
       SHORT_OF_FUNDS_RETRY_SECONDS,
     );
   }
 
-  /** Any answer names the balance. */
-  private async readBalance(): Promise<void> {
-    await this.callInTurn('getprice', {}, { priority: 'price' }, this.readWaitMs).catch(() => undefined);
+  /** Makes a cheap call past the breakers. Its answer updates the balance, as any does. */
+  private probe(): Promise<unknown> {
+    return this.callWithPermit('getprice', {}, { priority: 'price' }, this.readWaitMs);
   }
 
   balance(): ProviderBalance | null {
@@ -245,14 +245,14 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   }
 
   status(): ProviderStatus {
-    return { breakers: this.breakers.status(), waitingCalls: this.rate.waitingCalls() };
+    return { breakers: this.breakers.status(), waitingCalls: this.permits.waitingCalls() };
   }
 
   waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit> {
-    return this.rate.waitForPermit(priority, maxWaitMs);
+    return this.permits.waitForPermit(priority, maxWaitMs);
   }
 
-  buy(purchase: PurchaseRequestToProvider, options: MoneyCallOptions): Promise<ProviderPurchase> {
+  buy(purchase: ProviderPurchaseRequest, options: MoneyCallOptions): Promise<ProviderPurchase> {
     return this.breakers.spend(options.quoted, async () => {
       const answer = await this.client.call(
         'buy',
@@ -266,7 +266,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         },
         { ...options, priority: 'order' },
       );
-      // The provider repeats the count that was asked for, however many it hands over.
+      // `count` is the count asked for, however many proxies were delivered.
       if (
         answer.count !== purchase.count ||
         answer.list.length > purchase.count ||

@@ -9,8 +9,9 @@ type Created = (error: Error | null, socket: Duplex) => void;
 const KEEP_ALIVE = { keepAlive: true, timeout: 10_000, maxSockets: 64 } as const;
 
 /**
- * Keep-alive agents that hand a socket to a request only when it is connected (and, over TLS, the handshake is done). So whoever
- * gets a socket decides about the very next write, and an error before that is certain not to have carried a byte of the request.
+ * Creates keep-alive agents that hand a socket to a request only once it is connected and any TLS handshake
+ * is done. The request then decides about the very next write, and an error before that proves that no byte
+ * of it was sent.
  */
 export function createReadyAgents(connectTimeoutMs: number): {
   readonly httpAgent: http.Agent;

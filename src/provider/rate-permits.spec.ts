@@ -1,0 +1,148 @@
+import { DataSource } from 'typeorm';
+import { eventually } from '../../test/support/built-service';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { dataSourceOptions } from '../database';
+import { ProviderUnavailable } from './provider-errors';
+import { RatePermits } from './rate-permits';
+
+describe('RatePermits', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let providers = 0;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataSource = await new DataSource(
+      dataSourceOptions({ url: database.url, poolSize: 4, applicationName: 'rate-permits-spec' }),
+    ).initialize();
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  const createPermits = (calls: number, windowMs: number) =>
+    new RatePermits(dataSource, `provider ${(providers += 1)}`, calls, windowMs);
+
+  /** Stands for two processes that call the same provider. */
+  const createTwo = (calls: number, windowMs: number) => {
+    const name = `provider ${(providers += 1)}`;
+    return [1, 2].map(() => new RatePermits(dataSource, name, calls, windowMs)) as [RatePermits, RatePermits];
+  };
+
+  it('never allow more than their number in any window', async () => {
+    const permits = createPermits(3, 100);
+    const starts: number[] = [];
+    await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        await permits.waitForPermit('order', 10_000);
+        starts.push(performance.now());
+      }),
+    );
+    expect(starts).toHaveLength(10);
+    const spansOfFour = starts.slice(3).map((start, at) => start - (starts[at] ?? Number.NaN));
+    expect(Math.min(...spansOfFour)).toBeGreaterThanOrEqual(100);
+  });
+
+  it('let the first calls go at once', async () => {
+    const permits = createPermits(3, 60_000);
+    await Promise.all([
+      permits.waitForPermit('order', 0),
+      permits.waitForPermit('order', 0),
+      permits.waitForPermit('order', 0),
+    ]);
+  });
+
+  it('refuse a call that has waited too long, and serve the next', async () => {
+    const permits = createPermits(1, 500);
+    await permits.waitForPermit('order', 0);
+    const impatient = permits.waitForPermit('order', 1);
+    const patient = permits.waitForPermit('order', 10_000);
+    await expect(impatient).rejects.toBeInstanceOf(ProviderUnavailable);
+    await patient;
+  });
+
+  it('go to a confirmation every third time while orders wait, and first when none do', async () => {
+    const permits = createPermits(1, 1);
+    await permits.waitForPermit('rest', 0);
+    const served: string[] = [];
+    const call = async (priority: 'order' | 'confirmation' | 'price' | 'rest') => {
+      await permits.waitForPermit(priority, 60_000);
+      served.push(priority.slice(0, 1));
+    };
+    await Promise.all([
+      ...Array.from({ length: 2 }, () => call('rest')),
+      ...Array.from({ length: 2 }, () => call('price')),
+      ...Array.from({ length: 4 }, () => call('confirmation')),
+      ...Array.from({ length: 6 }, () => call('order')),
+    ]);
+    expect(served.join('')).toBe('oocoocooccpprr');
+  });
+
+  it('go to the orders of one process before the other calls of another', async () => {
+    const [one, other] = createTwo(1, 100);
+    await one.waitForPermit('rest', 0);
+    const served: string[] = [];
+    const call = async (permits: RatePermits, priority: 'order' | 'rest') => {
+      await permits.waitForPermit(priority, 60_000);
+      served.push(priority.slice(0, 1));
+    };
+    await Promise.all([
+      ...Array.from({ length: 3 }, () => call(other, 'rest')),
+      ...Array.from({ length: 4 }, () => call(one, 'order')),
+    ]);
+    expect(served.join('')).toBe('oooorrr');
+  });
+
+  it('go to a waiting call when they are given back', async () => {
+    const permits = createPermits(1, 60_000);
+    const permit = await permits.waitForPermit('order', 0);
+    const waiting = permits.waitForPermit('order', 10_000);
+    await permit.giveBack();
+    await permit.giveBack();
+    await waiting;
+    await expect(permits.waitForPermit('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
+  });
+
+  it('go to a waiting call when they are given back right after the database’s answer', async () => {
+    const permits = createPermits(1, 60_000);
+    const permit = await permits.waitForPermit('order', 0);
+    const createQueryRunner = dataSource.createQueryRunner.bind(dataSource);
+    const asking = jest.spyOn(dataSource, 'createQueryRunner').mockImplementationOnce(() => {
+      const runner = createQueryRunner();
+      const query = runner.query.bind(runner);
+      return Object.assign(runner, {
+        query: async (statement: string, parameters?: unknown[]) => {
+          const answer: unknown = await query(statement, parameters);
+          await permit.giveBack();
+          return answer;
+        },
+      });
+    });
+    await permits.waitForPermit('order', 5000);
+    asking.mockRestore();
+  });
+
+  it('are no longer demanded for a call that has given up, so that others need not wait for it', async () => {
+    const [one, other] = createTwo(1, 400);
+    await one.waitForPermit('rest', 0);
+    await expect(one.waitForPermit('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
+    const demand = 'SELECT FROM call_demand WHERE provider = $1 AND cardinality(priorities) > 0';
+    await eventually(async () => (await dataSource.query(demand, [`provider ${providers}`])).length === 0);
+    await other.waitForPermit('rest', 600);
+  });
+
+  it('are granted at once, without the database, when there is no limit', async () => {
+    const permits = new RatePermits(new DataSource({ type: 'postgres' }), 'none', 0);
+    const granted = await Promise.all(Array.from({ length: 100 }, () => permits.waitForPermit('rest', 0)));
+    expect(granted.filter(({ until }) => until.hasPassed())).toEqual([]);
+  });
+
+  it('are not granted while the database cannot be asked', async () => {
+    const permits = new RatePermits(new DataSource({ type: 'postgres' }), 'unknown', 3);
+    const startedAtMs = performance.now();
+    await expect(permits.waitForPermit('order', 300)).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(295);
+    expect(permits.waitingCalls()).toEqual({ order: 0, confirmation: 0, price: 0, rest: 0 });
+  });
+});

@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { messageOf } from '../common';
+import { queryRows } from '../database';
+import { Deadline } from './deadline';
+import { NoPermitInTime } from './provider-errors';
+import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
+
+/**
+ * A call is sent within PERMIT_MS of its permit, and our window is longer than the provider's by MARGIN_MS.
+ * The rest of the margin is for calls that take different times to arrive: without it, one too many may
+ * arrive in a second.
+ */
+const PERMIT_MS = 60;
+const MARGIN_MS = 150;
+
+/** Every call waits at least this long, so that the database can be asked once. */
+const SHORTEST_WAIT_MS = 100;
+
+const RETRY_AFTER_FAILURE_MS = 100;
+
+const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
+
+type Grant = (permit: RatePermit) => void;
+
+/** The answer of the database function `take_call_slot`. */
+interface SlotRow {
+  /** The position in CALL_PRIORITIES, from 1, of the call that may go; null: none may go before `wait_ms`. */
+  readonly priority: number | null;
+  readonly wait_ms: number;
+  readonly granted_at: string | null;
+}
+
+/**
+ * Limits the calls of all replicas to a number in any window of time: by priority, and in order of arrival
+ * within one. The database counts them. While calls of this process wait, it asks for one permit at a time.
+ * (rate-limiter-flexible counts in fixed windows, and no library has priorities across processes over
+ * PostgreSQL.)
+ */
+export class RatePermits {
+  private readonly logger = new Logger(RatePermits.name);
+  /** Stands for this process in the table of demand. */
+  private readonly holder = randomUUID();
+  private readonly waiting: Record<CallPriority, Grant[]> = {
+    order: [],
+    confirmation: [],
+    price: [],
+    rest: [],
+  };
+  private isAsking = false;
+  /**
+   * The highest priority that waits here as far as the database knows, as a position in CALL_PRIORITIES from
+   * 1.
+   */
+  private announced = Infinity;
+  /** Ends the pause before the database is asked again. */
+  private wakeUp = new AbortController();
+  private hasFailed = false;
+  private pausing: Promise<void> = Promise.resolve();
+
+  /** @param calls how many are allowed in a window; 0: no limit, and the database is not asked */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly provider: string,
+    private readonly calls: number,
+    private readonly windowMs = 1000,
+  ) {}
+
+  /**
+   * @param goesFirst before others of the same priority, for a call whose permit has expired
+   * @throws NoPermitInTime
+   */
+  waitForPermit(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
+    if (this.calls === 0) return Promise.resolve(UNLIMITED);
+    return new Promise((resolve, reject) => {
+      const queue = this.waiting[priority];
+      const timer = setTimeout(
+        () => {
+          queue.splice(queue.indexOf(grant), 1);
+          if (this.highest() === Infinity) this.wakeUp.abort();
+          reject(new NoPermitInTime());
+        },
+        Math.max(maxWaitMs, SHORTEST_WAIT_MS),
+      );
+      const grant = (permit: RatePermit) => {
+        clearTimeout(timer);
+        resolve(permit);
+      };
+      if (goesFirst) queue.unshift(grant);
+      else queue.push(grant);
+      if (!this.isAsking) void this.askWhileCallsWait();
+      else if (this.highest() < this.announced) this.wakeUp.abort();
+    });
+  }
+
+  /** Stops all replicas for a second, after the provider answered that this key makes too many calls. */
+  pauseAll(): void {
+    if (this.calls === 0) return;
+    this.pausing = this.tryToUpdate(
+      `UPDATE call_slots
+          SET paused_until = greatest(paused_until, clock_timestamp() + interval '1 second')
+        WHERE provider = $1`,
+      [this.provider],
+    );
+  }
+
+  waitingCalls(): Record<CallPriority, number> {
+    const { order, confirmation, price, rest } = this.waiting;
+    return { order: order.length, confirmation: confirmation.length, price: price.length, rest: rest.length };
+  }
+
+  private async askWhileCallsWait(): Promise<void> {
+    this.isAsking = true;
+    for (;;) {
+      if (this.highest() < Infinity) {
+        // What happens from here on, and the answer may not know of, cuts the pause after the answer short.
+        this.wakeUp = new AbortController();
+        const { signal } = this.wakeUp;
+        const pauseMs = await this.ask();
+        if (pauseMs > 0) await sleep(Math.ceil(pauseMs), undefined, { signal }).catch(() => undefined);
+      } else if (this.announced < Infinity) {
+        await this.withdrawDemand();
+      } else {
+        break;
+      }
+    }
+    this.isAsking = false;
+  }
+
+  /** @returns how long to pause before asking again */
+  private async ask(): Promise<number> {
+    try {
+      const answer = await this.askDatabase();
+      this.hasFailed = false;
+      if (!answer) return 0;
+      const { slot, until } = answer;
+      if (slot.priority === null) return slot.wait_ms;
+      await this.grantNext(slot.priority, slot.granted_at, until);
+      return 0;
+    } catch (error) {
+      if (!this.hasFailed) this.logger.warn(`the database grants no rate permits: ${messageOf(error)}`);
+      this.hasFailed = true;
+      return RETRY_AFTER_FAILURE_MS;
+    }
+  }
+
+  private async askDatabase(): Promise<{ slot: SlotRow; until: Deadline } | undefined> {
+    await this.pausing;
+    this.announced = this.highest();
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      // A connection may be long in coming. The permit counts from the earliest moment of its grant.
+      await runner.connect();
+      const demand = this.demand();
+      if (demand.length === 0) return undefined;
+      this.announced = this.highest();
+      const until = Deadline.after(PERMIT_MS);
+      const [slot]: SlotRow[] = await runner.query('SELECT * FROM take_call_slot($1, $2, $3, $4, $5)', [
+        this.provider,
+        this.holder,
+        demand,
+        this.calls,
+        this.windowMs + MARGIN_MS,
+      ]);
+      if (!slot) throw new Error('no answer');
+      // With the last permit that was demanded, the database forgets the demand.
+      if (slot.priority !== null && demand.length === 1) this.announced = Infinity;
+      return { slot, until };
+    } finally {
+      await runner.release();
+    }
+  }
+
+  /** Calls that have given up must not keep those of other replicas waiting. */
+  private async withdrawDemand(): Promise<void> {
+    this.announced = Infinity;
+    await this.tryToUpdate('DELETE FROM call_demand WHERE provider = $1 AND holder = $2', [
+      this.provider,
+      this.holder,
+    ]);
+  }
+
+  private async grantNext(priority: number, grantedAt: string | null, until: Deadline): Promise<void> {
+    let isGivenBack = false;
+    const giveBack = async () => {
+      if (isGivenBack) return;
+      isGivenBack = true;
+      // It must not count as used either, or orders might get three permits in a row, or confirmations none.
+      await this.tryToUpdate(
+        `UPDATE call_slots SET granted = array_remove(granted, $2::timestamptz),
+                orders_in_a_row = CASE $3::smallint WHEN 1 THEN greatest(orders_in_a_row - 1, 0) ELSE 2 END
+          WHERE provider = $1`,
+        [this.provider, grantedAt, priority],
+      );
+      this.wakeUp.abort();
+    };
+    const grant = until.hasPassed() ? undefined : this.takeNext(CALL_PRIORITIES[priority - 1]);
+    if (grant) grant({ until, giveBack });
+    else await giveBack();
+  }
+
+  /**
+   * Takes a call of the priority that the permit is for, or, when those have given up, of the highest that
+   * waits.
+   */
+  private takeNext(granted: CallPriority | undefined): Grant | undefined {
+    const queues = CALL_PRIORITIES.map((priority) => this.waiting[priority]);
+    const queue = granted && this.waiting[granted].length > 0 ? this.waiting[granted] : undefined;
+    return (queue ?? queues.find(({ length }) => length > 0))?.shift();
+  }
+
+  /**
+   * Two of a priority stand for any number: after a permit for one of them, the database knows that more
+   * wait.
+   */
+  private demand(): number[] {
+    return CALL_PRIORITIES.flatMap((priority, at) => this.waiting[priority].slice(0, 2).map(() => at + 1));
+  }
+
+  private highest(): number {
+    return this.demand()[0] ?? Infinity;
+  }
+
+  /** When an update fails, calls wait longer than they need to, and nothing else happens. */
+  private async tryToUpdate(statement: string, parameters: readonly unknown[]): Promise<void> {
+    await queryRows(this.dataSource, statement, parameters).catch((error: unknown) =>
+      this.logger.debug(`an update of the rate permits failed: ${messageOf(error)}`),
+    );
+  }
+}
