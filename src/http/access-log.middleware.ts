@@ -4,7 +4,7 @@ import { chooseRequestId, type RequestContext, runInRequest } from '../common';
 
 const logger = new Logger('Http');
 
-/** Gives the request its id, on the answer and on every log line, and logs the request once it is over. */
+/** Gives the request an id, for its answer and its log lines, and logs the request once it has ended. */
 export function identifyRequest(request: Request, response: Response, next: NextFunction): void {
   const context: RequestContext = { requestId: chooseRequestId(request.get('x-request-id')) };
   const startedMs = performance.now();
@@ -15,7 +15,7 @@ export function identifyRequest(request: Request, response: Response, next: Next
   runInRequest(context, next);
 }
 
-/** The path without its query: callers put secrets there, though they should not. */
+/** Logs the path without the query, because some callers put secrets there. */
 function logRequest(
   request: Request,
   response: Response,

@@ -108,7 +108,7 @@ function* endlessLines(): Generator<string> {
   for (;;) yield 'one more line\n';
 }
 
-/** Refuses as an authentication guard would, and must do so before a body is read. */
+/** Refuses callers as an authentication guard does, which has to happen before a body is read. */
 class DoorGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const { headers } = context.switchToHttp().getRequest<Request>();
@@ -170,7 +170,7 @@ function post(body: string, headers: Record<string, string> = {}): Promise<globa
   });
 }
 
-/** Sends bytes that no HTTP client would, and gives all that comes back until the connection is closed. */
+/** Sends bytes that no HTTP client sends, and gives everything received until the connection is closed. */
 async function exchange(text: string, { halfClose = false } = {}): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let answer = '';
@@ -185,34 +185,34 @@ function bodyOf(rawAnswer: string): unknown {
   return JSON.parse(rawAnswer.slice(rawAnswer.lastIndexOf('\r\n\r\n')));
 }
 
-/** The line is written once the connection is done with the answer, which the caller can be ahead of. */
+/** Waits for the line, which can be written after the caller has the answer. */
 async function accessLines(): Promise<unknown[][]> {
   while (logger.at('log').length === 0) await delay(1);
   return logger.at('log');
 }
 
-describe('the order of the checks', () => {
+describe('The order of the checks', () => {
   const tooLarge = 'x'.repeat(200_000);
 
-  it('puts the unknown path first', async () => {
+  it('begins with the path', async () => {
     const answer = await fetch(`${origin}/nowhere`, { headers: { authorization: 'none' } });
     expect(answer.status).toBe(404);
     expect(await answer.json()).toEqual({ detail: 'Not Found' });
   });
 
-  it('then the method, and says which are allowed', async () => {
+  it('goes on with the method, and names the allowed ones', async () => {
     const answer = await fetch(`${origin}/parcels`, { method: 'DELETE', headers: { authorization: 'none' } });
     expect(answer.status).toBe(405);
     expect(answer.headers.get('allow')).toBe('POST');
     expect(await answer.json()).toEqual({ detail: 'Method Not Allowed' });
   });
 
-  it('then the token, then its scopes, before the body is looked at', async () => {
+  it('goes on with the token and its scopes, before the body is read', async () => {
     expect((await post(tooLarge, { authorization: 'none' })).status).toBe(401);
     expect((await post('{bad', { authorization: 'weak' })).status).toBe(403);
   });
 
-  it('then the size of the body, then what it says', async () => {
+  it('ends with the size of the body and its content', async () => {
     const answer = await post(tooLarge);
     expect(answer.status).toBe(413);
     expect(await answer.json()).toEqual({ detail: 'Request Entity Too Large' });
@@ -221,18 +221,18 @@ describe('the order of the checks', () => {
   });
 });
 
-describe('routing', () => {
-  it.each(['HEAD', 'GET'])('serves %s where GET is', async (method) => {
+describe('The router', () => {
+  it.each(['HEAD', 'GET'])('serves %s wherever it serves GET', async (method) => {
     expect((await fetch(`${origin}/pages/1`, { method })).status).toBe(200);
   });
 
-  it.each(['POST', 'PUT', 'OPTIONS'])('does not serve %s where only GET is', async (method) => {
+  it.each(['POST', 'PUT', 'OPTIONS'])('does not serve %s where it serves only GET', async (method) => {
     const answer = await fetch(`${origin}/pages/1`, { method });
     expect(answer.status).toBe(405);
     expect(answer.headers.get('allow')).toBe('GET, HEAD');
   });
 
-  it('tells upper from lower case in paths', async () => {
+  it('distinguishes upper and lower case in paths', async () => {
     expect((await fetch(`${origin}/Pages/1`)).status).toBe(404);
   });
 
@@ -243,13 +243,13 @@ describe('routing', () => {
     ['%00', '\u0000'],
     ['a+b', 'a+b'],
     ['a'.repeat(5000), 'a'.repeat(5000)],
-  ])('takes %s in a path leniently', async (segment, id) => {
+  ])('accepts %s in a path', async (segment, id) => {
     const answer = await fetch(`${origin}/pages/${segment}?name=%66`);
     expect(await answer.json()).toEqual({ id, name: 'f' });
   });
 });
 
-describe('errors', () => {
+describe('An error', () => {
   it.each<[ErrorKind, number]>([
     ['bad-request', 400],
     ['not-authenticated', 401],
@@ -260,7 +260,7 @@ describe('errors', () => {
     ['body-too-large', 413],
     ['rate-limited', 429],
     ['unavailable', 503],
-  ])('of the kind %s are answered with %i', async (kind, status) => {
+  ])('of the kind %s is answered with %i', async (kind, status) => {
     const answer = await fetch(`${origin}/failures/${kind}`);
     expect(answer.status).toBe(status);
     expect(await answer.json()).toEqual({ detail: `it is ${kind}` });
@@ -270,15 +270,16 @@ describe('errors', () => {
     expect(logger.at('error')).toEqual([]);
   });
 
-  it('list the items of an invalid request, numbers in full', async () => {
+  it('of validation lists its items, with exact numbers', async () => {
     const answer = await fetch(`${origin}/invalid-header`);
     expect(answer.status).toBe(422);
     expect(await answer.text()).toBe(
-      '{"detail":[{"type":"made_up","loc":["header","X-Made-Up"],"msg":"Made up","input":100000000000000000000}]}',
+      '{"detail":[{"type":"made_up","loc":["header","X-Made-Up"],"msg":"Made up",' +
+        '"input":100000000000000000000}]}',
     );
   });
 
-  it('that nobody foresaw tell the caller nothing and are logged once, with their stack alone', async () => {
+  it('that is unforeseen tells the caller nothing and is logged once, with its stack only', async () => {
     const answer = await fetch(`${origin}/crash?token=secret`, {
       headers: { authorization: 'Bearer secret' },
     });
@@ -290,14 +291,14 @@ describe('errors', () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/password|secret/);
   });
 
-  it('take back the headers of the answer that did not come about', async () => {
+  it('removes the headers of the answer that it replaces', async () => {
     const answer = await fetch(`${origin}/files?name=7`);
     expect(answer.status).toBe(422);
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(answer.headers.get('content-disposition')).toBeNull();
   });
 
-  it('in the middle of an answer cut the connection', async () => {
+  it('in the middle of an answer cuts the connection', async () => {
     await expect(fetch(`${origin}/broken-stream`).then((answer) => answer.text())).rejects.toThrow(
       /terminated|fetch failed/,
     );
@@ -305,8 +306,8 @@ describe('errors', () => {
   });
 });
 
-describe('a caller who hangs up in the middle of an answer', () => {
-  it('is nobody’s failure', async () => {
+describe('A caller who disconnects in the middle of an answer', () => {
+  it('causes no error', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write('GET /download HTTP/1.1\r\nHost: x\r\n\r\n');
     await once(socket, 'data');
@@ -317,13 +318,13 @@ describe('a caller who hangs up in the middle of an answer', () => {
   });
 });
 
-describe('bodies', () => {
+describe('A body', () => {
   it.each([
     ['NaN', 'NaN', 'finite_number'],
     ['1e400', '1e400', 'finite_number'],
     ['half a surrogate pair', '"\\ud800"', 'string_unicode'],
     ['deep nesting', '['.repeat(500) + ']'.repeat(500), 'int_type'],
-  ])('with %s can be echoed', async (_, weight, type) => {
+  ])('with %s can be repeated in the answer', async (_, weight, type) => {
     const answer = await post(`{"weight": ${weight}}`);
     expect(answer.status).toBe(422);
     expect(await answer.json()).toMatchObject({ detail: [{ type, loc: ['body', 'weight'] }] });
@@ -332,37 +333,38 @@ describe('bodies', () => {
   it.each([
     ['too deeply nested', '['.repeat(50_000)],
     ['not UTF-8', new Uint8Array([0x22, 0xff, 0x22])],
-  ])('that are %s can not be read', async (_, body) => {
+  ])('that is %s cannot be read', async (_, body) => {
     const headers = { 'Content-Type': 'application/json' };
     const answer = await fetch(`${origin}/parcels`, { method: 'POST', body, headers });
     expect(answer.status).toBe(400);
     expect(await answer.json()).toEqual({ detail: 'There was an error parsing the body' });
   });
 
-  it('that are not JSON by their content type are text', async () => {
+  it('that is not JSON by its content type is text', async () => {
     const answer = await post('{"weight": 1}', { 'Content-Type': 'text/plain' });
     expect(await answer.json()).toMatchObject({
       detail: [{ type: 'model_attributes_type', input: '{"weight": 1}' }],
     });
   });
 
-  it('in chunks are measured too', async () => {
+  it('in chunks is subject to the limit too', async () => {
     const chunk = `${(120_000).toString(16)}\r\n${'x'.repeat(120_000)}\r\n`;
     const answer = await exchange(
-      `POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}0\r\n\r\n`,
+      'POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n' +
+        `${chunk}0\r\n\r\n`,
     );
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
     expect(bodyOf(answer)).toEqual({ detail: 'Request Entity Too Large' });
   });
 
-  it('that are announced too large are refused without waiting for them', async () => {
+  it('that is announced as too large is refused without being awaited', async () => {
     const answer = await exchange(
       'POST /parcels HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9999999\r\n\r\n{',
     );
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
   });
 
-  it('that break off are nobody’s failure', async () => {
+  it('that ends early causes no error', async () => {
     const start = 'POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{';
     expect(await exchange(start, { halfClose: true })).toMatch(/^HTTP\/1.1 400 /);
     const socket = connect(port, '127.0.0.1');
@@ -372,7 +374,7 @@ describe('bodies', () => {
     expect(logger.at('error')).toEqual([]);
   });
 
-  it('leave the connection usable after a refusal', async () => {
+  it('that is refused leaves the connection usable', async () => {
     const body = 'x'.repeat(150_000);
     const answers = await exchange(
       `POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
@@ -382,7 +384,7 @@ describe('bodies', () => {
   });
 });
 
-describe('what is not HTTP', () => {
+describe('A request that is not valid HTTP', () => {
   it.each([
     ['a word', 'NONSENSE\r\n\r\n', 400],
     ['an unknown method', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
@@ -392,13 +394,13 @@ describe('what is not HTTP', () => {
       400,
     ],
     ['endless headers', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
-  ])('is answered in the form of every other answer: %s', async (_, text, status) => {
+  ])('is answered in the form of all other answers: %s', async (_, text, status) => {
     const answer = await exchange(text);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nX-Request-Id: \\S{36}\r\n`, 's'));
     expect(bodyOf(answer)).toEqual({ detail: expect.any(String) });
   });
 
-  it('is answered under the request’s own id when it comes in its body', async () => {
+  it('is answered with the id of the request when its body is at fault', async () => {
     const answer = await exchange(
       'POST /parcels HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     );
@@ -413,7 +415,7 @@ describe('what is not HTTP', () => {
     expect(answer.match(/HTTP\/1.1/g) ?? []).not.toHaveLength(2);
   });
 
-  it('does not include an expectation that nobody knows', async () => {
+  it('is not one with an unknown expectation', async () => {
     const answer = await exchange(
       'GET /pages/1 HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n',
     );
@@ -421,7 +423,7 @@ describe('what is not HTTP', () => {
   });
 });
 
-describe('the id of a request', () => {
+describe('The id of a request', () => {
   it.each([
     ['pages/1', 200],
     ['nowhere', 404],
@@ -438,14 +440,14 @@ describe('the id of a request', () => {
     expect((await post('x'.repeat(200_000))).headers.get('x-request-id')).toMatch(/^\S{36}$/);
   });
 
-  it('is known to the code that serves the request', async () => {
+  it('is available to the code that serves the request', async () => {
     const answer = await fetch(`${origin}/id`);
     expect(await answer.json()).toEqual({ id: answer.headers.get('x-request-id') });
   });
 });
 
-describe('the access log', () => {
-  it('has one line per request, without the query, with the user when known', async () => {
+describe('The access log', () => {
+  it('has one line per request, without the query and with the user if known', async () => {
     await fetch(`${origin}/id?access_token=secret`);
     expect(await accessLines()).toEqual([
       [
@@ -457,7 +459,7 @@ describe('the access log', () => {
     ]);
   });
 
-  it('has a line for what is not found too', async () => {
+  it('has a line for an unknown path too', async () => {
     await fetch(`${origin}/%6eowhere`, { method: 'PUT' });
     expect(await accessLines()).toEqual([
       [
@@ -470,7 +472,7 @@ describe('the access log', () => {
   });
 });
 
-it('neither names the framework nor hashes its answers', async () => {
+it('An answer neither names the framework nor has an ETag of its content', async () => {
   const { headers } = await fetch(`${origin}/pages/1`);
   expect(headers.get('x-powered-by')).toBeNull();
   expect(headers.get('etag')).toBeNull();

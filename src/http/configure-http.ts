@@ -3,17 +3,17 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application } from 'express';
 import helmet from 'helmet';
 import { identifyRequest } from './access-log.middleware';
-import { ErrorFilter } from './error.filter';
-import { answerMalformedRequests } from './malformed-requests';
+import { ErrorFilter } from './errors/error.filter';
+import { answerMalformedRequests } from './errors/malformed-requests';
 import { normaliseUrl, parseQuery } from './request-url';
 import { RequestValidationPipe } from './validation/request-validation.pipe';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than the minute that load balancers commonly keep a connection, so that it is they who close it. */
+/** Longer than the minute for which load balancers usually keep a connection, so that they close it first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
-/** What is answered is data. What is a page says for itself what it loads. */
+/** Answers are data and load nothing. A page sets a policy of its own. */
 const NOTHING_IS_LOADED = {
   useDefaults: false,
   directives: {
@@ -25,25 +25,25 @@ const NOTHING_IS_LOADED = {
 };
 
 /**
- * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers, time limits; bodies are read by
- * `RequestBodyGuard`. Before
- * `init()` or `listen()`, before any other middleware, on an application created with `bodyParser: false`.
+ * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers and time
+ * limits. `RequestBodyGuard` reads the bodies. Call this before `init()`, `listen()` and any other
+ * middleware, on an application created with `bodyParser: false`.
  *
- * @param isUnavailable tells the failures of what the application stands on, its database for one: they are answered 503
+ * @param isUnavailable recognises failures of a dependency such as the database, which are answered 503
  */
 export function configureHttp(
   app: NestExpressApplication,
   isUnavailable: (error: unknown) => boolean = () => false,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
-  // Nest has made Express build its router by now, too early for the setting of the same name.
+  // Nest has already made Express build its router, so the setting `case sensitive routing` comes too late.
   Object.assign(express.router, { caseSensitive: true });
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', parseQuery);
 
   app.use(identifyRequest, normaliseUrl);
-  // TLS, if any, ends before this service: whether to insist on it isn't known here.
+  // TLS, if there is any, ends at a proxy in front, which decides about Strict-Transport-Security.
   app.use(
     helmet({
       strictTransportSecurity: false,
@@ -61,7 +61,7 @@ function configureServer(server: Server): void {
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   answerMalformedRequests(server);
-  // Node would answer an `Expect` it doesn't know with an empty 417; it is better ignored.
+  // Node would answer an unknown `Expect` header with an empty 417. It is ignored instead.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });

@@ -1,7 +1,11 @@
-export { ApiErrorResponse, ApiValidationErrorResponse, ErrorResponse } from './api-error-response';
+export {
+  ApiErrorResponse,
+  ApiValidationErrorResponse,
+  ErrorResponse,
+} from './description/api-error-response';
 export { configureHttp } from './configure-http';
 export { HttpAdapter } from './http-adapter';
-export { ApiIdempotencyKey, markReplay, REPLAYED_HEADER } from './idempotency-key';
+export { ApiIdempotencyKey, markReplay, REPLAYED_HEADER } from './description/idempotency-key';
 export { RequestBodyGuard } from './request-body.guard';
 export { toStream } from './to-stream';
 export {
@@ -15,8 +19,8 @@ export {
   StringField,
   StringListField,
 } from './validation/fields';
-export { HTTPValidationError, ValidationError } from './validation/http-validation-error';
+export { HTTPValidationError, ValidationError } from './description/http-validation-error';
 export { IdParam, readId } from './validation/id-param';
 export { Refusal, type ValidationItem } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';
-export { type ApiInterface, serveDescription } from './swagger';
+export { type ApiInterface, serveDescription } from './description/swagger';

@@ -3,8 +3,9 @@ import type { Request } from 'express';
 import { parseBody, receiveBody } from './request-body';
 
 /**
- * Reads the body, and lets everybody through. To be the last of the guards: a caller who may not call has nothing read, and is told so
- * first. (An interceptor would cost every request without a body as much as its token does.)
+ * Reads the body and admits every request. It has to be the last guard, so that a caller without access is
+ * refused before anything is read. An interceptor would cost every request without a body as much as the
+ * look-up of its token.
  */
 @Injectable()
 export class RequestBodyGuard implements CanActivate {

@@ -22,11 +22,11 @@ describe('parseBody', () => {
     'application/json/x',
     'application/x-www-form-urlencoded',
     ';application/json',
-  ])('takes the text as it is when the content type is %j', (contentType) => {
+  ])('keeps the text as it is when the content type is %j', (contentType) => {
     expect(parseBody(Buffer.from('{}'), contentType)).toBe('{}');
   });
 
-  it('finds no body in no bytes', () => {
+  it('gives null for an empty body', () => {
     expect(parseBody(Buffer.alloc(0), 'application/json')).toBeNull();
     expect(parseBody(Buffer.alloc(0), 'text/plain')).toBeNull();
   });
@@ -35,7 +35,7 @@ describe('parseBody', () => {
     expect(parseBody(Buffer.from('\ufeff{}'), undefined)).toEqual({});
   });
 
-  it('names the place of a mistake in the JSON', () => {
+  it('gives the position of a mistake in the JSON', () => {
     const refusal: Error = expect.objectContaining({
       items: [
         {
@@ -53,9 +53,9 @@ describe('parseBody', () => {
   it.each([
     ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['a compressed body', Buffer.from([0x1f, 0x8b, 0x08, 0x00])],
-    ['nesting without end', Buffer.from('['.repeat(50_000))],
-    ['an integer without end', Buffer.from('9'.repeat(5000))],
-  ])('can not read %s', (_, bytes) => {
+    ['endless nesting', Buffer.from('['.repeat(50_000))],
+    ['an endless integer', Buffer.from('9'.repeat(5000))],
+  ])('cannot read %s', (_, bytes) => {
     expect(() => parseBody(bytes, 'application/json')).toThrow(BodyUnreadable);
   });
 });

@@ -25,11 +25,11 @@ export class BodyUnreadable extends DomainError {
 }
 
 /**
- * Reads the body as it was sent; a Content-Encoding is not undone. Over the limit it throws at once and lets the rest run
- * off unread, so that a caller who is still sending gets the answer.
+ * Receives the body as it was sent, without decoding a Content-Encoding. Above the limit it throws at once
+ * and discards the rest, so that a caller who is still sending receives the answer.
  *
  * @throws BodyTooLarge
- * @throws BodyUnreadable when the caller breaks off
+ * @throws BodyUnreadable when the caller disconnects
  */
 export async function receiveBody(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw new BodyTooLarge();
@@ -51,11 +51,11 @@ export async function receiveBody(request: IncomingMessage): Promise<Buffer> {
 }
 
 /**
- * Makes the received bytes what an endpoint validates: the JSON document, the plain text when the content type says that
- * it is something else, null when there is no body.
+ * Turns the received bytes into the value that is validated: the JSON document, the text when the content
+ * type is not JSON, or null when there is no body.
  *
  * @throws RequestInvalid when it is not JSON
- * @throws BodyUnreadable when it is not UTF-8, or too much for a JSON parser
+ * @throws BodyUnreadable when it is not UTF-8, or too complex for the JSON parser
  */
 export function parseBody(bytes: Buffer, contentType: string | undefined): JsonValue {
   if (bytes.length === 0) return null;

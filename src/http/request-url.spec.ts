@@ -17,7 +17,7 @@ describe('toNormalUrl', () => {
     ['*', '*'],
   ];
 
-  it.each(urls)('has the router see %s as %s', (url, normal) => {
+  it.each(urls)('turns %s into %s', (url, normal) => {
     expect(toNormalUrl(url)).toBe(normal);
   });
 });
@@ -45,7 +45,7 @@ describe('parseQuery', () => {
     expect({ ...parseQuery(query) }).toEqual(parameters);
   });
 
-  it('takes __proto__ for a name like any other', () => {
+  it('treats __proto__ like any other name', () => {
     expect(Object.entries(parseQuery('__proto__=1'))).toEqual([['__proto__', '1']]);
   });
 });

@@ -1,13 +1,13 @@
 import type { NextFunction, Request, Response } from 'express';
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
-/** Nothing in it is escaped, or is to be. */
+/** A path in which nothing is escaped or has to be. */
 const NORMAL_PATH = /^(?:\/[\w.~-]*)+(?:\?[^#]*)?$/;
 const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
 
 /**
- * Has Express route on the path as an ASGI server would: decoded, malformed escapes taken literally, invalid UTF-8
- * replaced. Without it such a path ends in a 400 of the router. The query is left to `parseQuery`.
+ * Makes Express route by the path as an ASGI server would: decoded, with malformed escapes taken literally
+ * and invalid UTF-8 replaced. Express itself would answer 400. The query is left to `parseQuery`.
  */
 export function normaliseUrl(request: Request, _response: Response, next: NextFunction): void {
   request.url = toNormalUrl(request.url);
@@ -25,8 +25,8 @@ export function toNormalUrl(url: string): string {
 }
 
 /**
- * Reads a query string as Starlette does: `+` is a space, blank values count, the last of repeated names counts, malformed
- * escapes are taken literally, invalid UTF-8 becomes U+FFFD. Never nested objects or arrays.
+ * Reads a query string as Starlette does: `+` is a space, blank values are kept, the last of repeated names
+ * wins, malformed escapes are taken literally, and invalid UTF-8 becomes U+FFFD. Nothing nests.
  */
 export function parseQuery(text: string | null | undefined): Record<string, string> {
   const query: Record<string, string> = Object.create(null);

@@ -1,6 +1,9 @@
 import { Readable } from 'node:stream';
 
-/** Waits for the first piece, so that what fails until then is answered as any other error. The others are made as they are read. */
+/**
+ * Waits for the first piece, so that an error until then is answered like any other. Further pieces are
+ * made as they are read.
+ */
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
   return Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });

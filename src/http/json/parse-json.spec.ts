@@ -24,7 +24,7 @@ describe('parseJson', () => {
     expect(parseJson(text)).toEqual(value);
   });
 
-  it('takes __proto__ and constructor for names like any other', () => {
+  it('treats __proto__ and constructor like any other name', () => {
     const object = parseJson('{"__proto__": 1, "constructor": 2}');
     expect(Object.entries(object ?? {})).toEqual([
       ['__proto__', 1n],
@@ -55,12 +55,12 @@ describe('parseJson', () => {
     ['["😀" x]', "Expecting ',' delimiter", 5],
   ];
 
-  it.each(mistakes)('finds the mistake in %j as Python does', (text, message, position) => {
+  it.each(mistakes)('reports the mistake in %j as Python does', (text, message, position) => {
     const mistake: JsonSyntaxError = expect.objectContaining({ message, position });
     expect(() => parseJson(text)).toThrow(mistake);
   });
 
-  it('gives up on nesting that would exhaust the stack', () => {
+  it('refuses nesting that would exhaust the stack', () => {
     expect(parseJson('['.repeat(800) + ']'.repeat(800))).toHaveLength(1);
     expect(() => parseJson('['.repeat(100_000))).toThrow(JsonTooComplexError);
   });

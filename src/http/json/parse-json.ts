@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from './json-value';
 
-/** About where Python's parser, on its default recursion limit, gives up too. */
+/** About the depth at which Python's parser gives up with its default recursion limit. */
 const MAX_DEPTH = 900;
-/** Python's limit on reading an integer. */
+/** Python's limit on the digits of an integer. */
 const MAX_INTEGER_DIGITS = 4300;
 
 const WHITESPACE = /[ \t\n\r]*/y;
@@ -44,7 +44,9 @@ export class JsonSyntaxError extends Error {
 export class JsonTooComplexError extends Error {}
 
 /**
- * Reads JSON as Python's json module does: exact integers, `NaN` and `Infinity` taken, the last of repeated names kept.
+ * Reads JSON as Python's json module does: integers are exact, `NaN` and `Infinity` are accepted, and the
+ * last of repeated names wins. `JSON.parse` cannot stand in: the 422 answer repeats Python's messages,
+ * positions and integers to the letter.
  *
  * @throws JsonSyntaxError
  * @throws JsonTooComplexError
@@ -86,7 +88,7 @@ class JsonReader {
   }
 
   private readObject(): JsonObject {
-    // Without a prototype, so that a name such as `__proto__` is a name like any other.
+    // An object without a prototype takes a name such as `__proto__` like any other.
     const object: Record<string, JsonValue> = Object.create(null);
     if (this.text[this.index] === '}') return object;
     for (;;) {
@@ -175,7 +177,7 @@ class JsonReader {
     return this.fail('Expecting value');
   }
 
-  /** Moves past what a sticky pattern matches at the present place. */
+  /** Advances past what a sticky pattern matches at the current index. */
   private match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.index;
     const match = pattern.exec(this.text);

@@ -1,6 +1,6 @@
 import type { JsonValue } from './json-value';
 
-/** Writes back what `parseJson` read, exactly. What JSON has no literal for (`NaN`, `Infinity`) becomes `null`. */
+/** Writes exactly what `parseJson` read. `NaN` and `Infinity`, which JSON cannot express, become `null`. */
 export function writeJson(value: JsonValue): string {
   if (typeof value === 'bigint') return value.toString();
   if (Object.is(value, -0)) return '-0.0';

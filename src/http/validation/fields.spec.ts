@@ -1,7 +1,20 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
-import { BooleanField, IntegerField, OptionalStringField, StringField } from './fields';
+import { Money } from '../../common';
+import {
+  AmountField,
+  BooleanField,
+  DateField,
+  DateTimeField,
+  IntegerField,
+  ObjectField,
+  OptionalStringField,
+  StringField,
+  StringListField,
+} from './fields';
+import { RequestInvalid } from './request-invalid';
+import { RequestValidationPipe } from './request-validation.pipe';
 
 class Shelf {
   @StringField({ minLength: 2, maxLength: 4 })
@@ -38,7 +51,7 @@ class ShelvesController {
   }
 }
 
-describe('the fields of a request DTO', () => {
+describe('The fields of a request DTO', () => {
   const schemas = {
     country: { type: 'string', minLength: 2, maxLength: 4, title: 'Country' },
     count: { type: 'integer', maximum: 1000, exclusiveMinimum: 0, default: 1, title: 'Count' },
@@ -49,7 +62,7 @@ describe('the fields of a request DTO', () => {
     active_only: { type: 'boolean', default: false, title: 'Active Only' },
   };
 
-  it('are described as OpenAPI 3.1 has it, as parameters and as a schema', async () => {
+  it('appear in the OpenAPI 3.1 description as parameters and as a schema', async () => {
     const moduleRef = await Test.createTestingModule({ controllers: [ShelvesController] }).compile();
     const app = moduleRef.createNestApplication({ logger: false });
     const description = SwaggerModule.createDocument(
@@ -71,5 +84,147 @@ describe('the fields of a request DTO', () => {
       required: ['country'],
       properties: { country: schemas.country, count: schemas.count },
     });
+  });
+});
+
+class Part {
+  @IntegerField()
+  size!: number;
+
+  @StringField({ default: 'red' })
+  colour!: string;
+}
+
+class Everything {
+  @AmountField()
+  amount!: Money;
+
+  @DateTimeField({ optional: true })
+  at!: Date | null;
+
+  @StringListField({
+    atLeast: 1,
+    atMost: 2,
+    of: { isValid: (text) => text === text.toLowerCase(), type: 'lower', msg: 'Input should be lower case' },
+  })
+  words!: readonly string[];
+
+  @StringField({ optional: true, maxLength: 3 })
+  note!: string | null;
+
+  @IntegerField({ optional: true, greaterThan: 0 })
+  count!: number | null;
+
+  @DateField({ optional: true })
+  day!: string | null;
+
+  @ObjectField(Part, { optional: true })
+  part!: Part | null;
+}
+
+const VALID = { amount: '1.50', words: ['a'] };
+
+const read = (body: object): Everything =>
+  new RequestValidationPipe().transform(body as never, { type: 'body', metatype: Everything }) as Everything;
+
+function refusalsOf(body: object): [string, readonly (string | number)[]][] {
+  try {
+    read(body);
+  } catch (error) {
+    if (error instanceof RequestInvalid) return error.items.map(({ type, loc }) => [type, loc]);
+  }
+  return [];
+}
+
+describe('A field', () => {
+  it('is null when it is optional and missing or null', () => {
+    expect(read(VALID)).toMatchObject({ at: null, note: null, count: null });
+    expect(read({ ...VALID, at: null, note: null, count: null })).toMatchObject({
+      at: null,
+      note: null,
+      count: null,
+    });
+    expect(refusalsOf({ amount: null })).toEqual([
+      ['decimal_type', ['body', 'amount']],
+      ['missing', ['body', 'words']],
+    ]);
+  });
+
+  it.each([
+    ['500', '500.00'],
+    ['0.01', '0.01'],
+    ['1.100', '1.10'],
+    [5n, '5.00'],
+    [0.07, '0.07'],
+  ])('reads an amount exactly, to the kopeck: %p', (amount, expected) => {
+    expect(read({ ...VALID, amount }).amount.toString()).toBe(expected);
+  });
+
+  it.each([
+    ['', 'decimal_parsing'],
+    ['1,5', 'decimal_parsing'],
+    ['1e3', 'decimal_parsing'],
+    [1e21, 'decimal_parsing'],
+    ['9'.repeat(13), 'decimal_parsing'],
+    ['1.001', 'decimal_max_places'],
+    ['0', 'greater_than'],
+    ['-1', 'greater_than'],
+    [true, 'decimal_type'],
+  ])('refuses anything else as an amount: %p', (amount, type) => {
+    expect(refusalsOf({ ...VALID, amount })).toEqual([[type, ['body', 'amount']]]);
+  });
+
+  it.each([
+    ['2026-11-21T12:00:00Z', '2026-11-21T12:00:00.000Z'],
+    ['2026-11-21 12:00+03:00', '2026-11-21T09:00:00.000Z'],
+    ['2026-11-21T12:00:00 03:00', '2026-11-21T09:00:00.000Z'],
+    ['2026-11-21T12:00:00.123456Z', '2026-11-21T12:00:00.123Z'],
+  ])('reads a date-time with its offset: %s', (at, expected) => {
+    expect(read({ ...VALID, at }).at?.toISOString()).toBe(expected);
+  });
+
+  it.each([
+    ['2026-11-21T12:00:00', 'timezone_aware'],
+    ['2026-11-21', 'datetime_parsing'],
+    ['2026-02-30T12:00:00Z', 'datetime_parsing'],
+    ['2026-11-21T25:00:00Z', 'datetime_parsing'],
+    ['yesterday', 'datetime_parsing'],
+    [1n, 'datetime_type'],
+  ])('refuses anything else as a date-time: %p', (at, type) => {
+    expect(refusalsOf({ ...VALID, at })).toEqual([[type, ['body', 'at']]]);
+  });
+
+  it('keeps a day as text', () => {
+    expect(read({ ...VALID, day: '2024-02-29' }).day).toBe('2024-02-29');
+  });
+
+  it.each([
+    ['2026-02-29', 'date_from_datetime_parsing'],
+    ['0000-01-01', 'date_from_datetime_parsing'],
+    ['2026-1-1', 'date_from_datetime_parsing'],
+    ['2026-11-21T00:00:00Z', 'date_from_datetime_parsing'],
+    [1n, 'date_type'],
+  ])('refuses anything else as a day: %p', (day, type) => {
+    expect(refusalsOf({ ...VALID, day })).toEqual([[type, ['body', 'day']]]);
+  });
+
+  it('reads an object field by field, and names each field it refuses', () => {
+    expect(read({ ...VALID, part: { size: '3', other: 1n } }).part).toEqual({ size: 3, colour: 'red' });
+    expect(refusalsOf({ ...VALID, part: { colour: 5n } })).toEqual([
+      ['missing', ['body', 'part', 'size']],
+      ['string_type', ['body', 'part', 'colour']],
+    ]);
+    expect(refusalsOf({ ...VALID, part: [] })).toEqual([['model_attributes_type', ['body', 'part']]]);
+  });
+
+  it('reads a list of texts, and names each item it refuses', () => {
+    expect(read({ ...VALID, words: ['a', 'b'] }).words).toEqual(['a', 'b']);
+    expect(refusalsOf({ ...VALID, words: ['A', 5n] })).toEqual([
+      ['lower', ['body', 'words', 0]],
+      ['string_type', ['body', 'words', 1]],
+    ]);
+    expect(refusalsOf({ ...VALID, words: [] })).toEqual([['too_short', ['body', 'words']]]);
+    expect(refusalsOf({ ...VALID, words: ['a', 'b', 'c'] })).toEqual([['too_long', ['body', 'words']]]);
+    expect(refusalsOf({ ...VALID, words: 'a' })).toEqual([['list_type', ['body', 'words']]]);
   });
 });

@@ -4,13 +4,12 @@ import { Expose, Transform } from 'class-transformer';
 import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
 import type { Money } from '../../common';
 import { isJsonObject, type JsonValue } from '../json/json-value';
-import { readAmount } from './read-amount';
-import { readBoolean } from './read-boolean';
-import { readDate } from './read-date';
-import { readDateTime } from './read-date-time';
 import { readInstance } from './read-instance';
-import { readInteger } from './read-integer';
-import { readString } from './read-string';
+import { readAmount } from './readers/read-amount';
+import { readBoolean } from './readers/read-boolean';
+import { readDate, readDateTime } from './readers/read-date';
+import { readInteger } from './readers/read-integer';
+import { readString } from './readers/read-string';
 import { Refusal, RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
 
@@ -40,7 +39,7 @@ export interface BooleanFieldOptions {
 export interface StringListFieldOptions extends Optional {
   readonly atLeast?: number;
   readonly atMost: number;
-  /** What each item is, in the words of a refusal. */
+  /** What each item has to be, with the type and message of the refusal. */
   readonly of: { readonly isValid: (item: string) => boolean; readonly type: string; readonly msg: string };
 }
 
@@ -50,7 +49,7 @@ type Outcome = FieldValue | Refusal | RefusedItems;
 interface Field {
   /** The field as OpenAPI 3.1 describes it. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** What the field is when the request leaves it out. A field without it is required. */
+  /** The value of a field that the request leaves out. A field without a fallback is required. */
   readonly fallback: FieldValue | undefined;
   readonly read: (input: JsonValue) => Outcome;
 }
@@ -60,7 +59,7 @@ interface FieldSource {
   readonly key: string;
 }
 
-/** An integer of a request DTO. Without a default it is required. */
+/** An integer. Required unless it has a default. */
 export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorator {
   const { greaterThan, atMost, optional, default: fallback = absent(optional) } = options;
   return requestField({
@@ -75,7 +74,7 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
   });
 }
 
-/** Text of a request DTO. Without a default it is required. */
+/** Text. Required unless it has a default. */
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
   const { minLength, maxLength, pattern, optional, default: fallback = absent(optional) } = options;
   return requestField({
@@ -85,7 +84,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
   });
 }
 
-/** Text of a query that may be left out, and is null then. */
+/** Text of a query that may be left out. It is null then. */
 export function OptionalStringField(options: Omit<StringFieldOptions, 'default'> = {}): PropertyDecorator {
   return requestField({
     schema: { anyOf: [defined({ type: 'string', ...options }), { type: 'null' }] },
@@ -94,7 +93,7 @@ export function OptionalStringField(options: Omit<StringFieldOptions, 'default'>
   });
 }
 
-/** A boolean of a request DTO. Without a default it is required. */
+/** A boolean. Required unless it has a default. */
 export function BooleanField({ default: fallback }: BooleanFieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: fallback }),
@@ -103,7 +102,7 @@ export function BooleanField({ default: fallback }: BooleanFieldOptions = {}): P
   });
 }
 
-/** Roubles, above 0, with at most two decimals: a Money. Written as text, as everywhere; a number is taken too. */
+/** An amount in roubles, above 0 and with at most two decimals, as text or as a number. Read as a `Money`. */
 export function AmountField({ optional }: Optional = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,2})?$' },
@@ -112,7 +111,7 @@ export function AmountField({ optional }: Optional = {}): PropertyDecorator {
   });
 }
 
-/** A moment with its offset from UTC, ISO 8601: a Date. */
+/** An ISO 8601 date-time with its offset from UTC. Read as a `Date`. */
 export function DateTimeField({ optional }: Optional = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', format: 'date-time' },
@@ -121,7 +120,7 @@ export function DateTimeField({ optional }: Optional = {}): PropertyDecorator {
   });
 }
 
-/** A day, `2026-11-21`, as it is written. */
+/** A day such as `2026-11-21`. Read as text. */
 export function DateField({ optional }: Optional = {}): PropertyDecorator {
   return requestField({
     schema: { type: 'string', format: 'date' },
@@ -130,7 +129,7 @@ export function DateField({ optional }: Optional = {}): PropertyDecorator {
   });
 }
 
-/** An object of a request DTO, which is a DTO itself. Its controller names that in `@ApiExtraModels`. */
+/** An object with a DTO of its own, which the controller has to name in `@ApiExtraModels`. */
 export function ObjectField(of: Type<object>, { optional }: Optional = {}): PropertyDecorator {
   return requestField({
     schema: { allOf: [{ $ref: getSchemaPath(of) }] },
@@ -139,7 +138,7 @@ export function ObjectField(of: Type<object>, { optional }: Optional = {}): Prop
   });
 }
 
-/** Texts of a request DTO, each of them checked. */
+/** A list of texts, each of which is checked. */
 export function StringListField(options: StringListFieldOptions): PropertyDecorator {
   const { atLeast, atMost, optional } = options;
   return requestField({
@@ -182,8 +181,8 @@ function readStringList(
 }
 
 /**
- * One declaration for the three libraries that have to know of a field: class-transformer reads it (to its value or to a
- * Refusal), class-validator collects the refusals in the order of declaration, Swagger describes it.
+ * Declares a field to three libraries at once: class-transformer reads it, to its value or to a Refusal,
+ * class-validator collects the refusals in the order of declaration, and Swagger describes it.
  */
 function requestField({ schema, fallback, read }: Field): PropertyDecorator {
   return (target, key) => {
@@ -199,9 +198,9 @@ function requestField({ schema, fallback, read }: Field): PropertyDecorator {
 }
 
 function describe(schema: Readonly<Record<string, unknown>>, required: boolean): ApiPropertyOptions {
-  // A parameter's `anyOf` is given as a whole: Nest would put a type beside it.
+  // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
   const description = 'anyOf' in schema ? { type: 'string', required, schema } : { ...schema, required };
-  // Nest's types know the `exclusiveMinimum` of OpenAPI 3.0 alone, which is a boolean.
+  // Nest's types only know the `exclusiveMinimum` of OpenAPI 3.0, which is a boolean.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return description as ApiPropertyOptions;
 }

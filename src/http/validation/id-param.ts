@@ -1,9 +1,9 @@
 import { Param, type PipeTransform } from '@nestjs/common';
-import { readInteger } from './read-integer';
+import { readInteger } from './readers/read-integer';
 import { Refusal } from './refusal';
 import { RequestInvalid } from './request-invalid';
 
-/** The number that a part of the path is read as, however it is written (`+0042`, `4_2`); null when it is none. */
+/** Reads an id in any spelling of an integer (`+0042`, `4_2`); null when it is not a positive integer. */
 export function readId(text: string): number | null {
   const id = readInteger(text, { greaterThan: 0 });
   return id instanceof Refusal ? null : id;
@@ -19,5 +19,5 @@ class IdPipe implements PipeTransform<string> {
   }
 }
 
-/** A number in the path; anything else is a 422. */
+/** An id in the path. Anything but a positive integer is answered 422. */
 export const IdParam = (name: string) => Param(name, new IdPipe(name));

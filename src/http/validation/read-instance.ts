@@ -4,7 +4,7 @@ import { validateSync } from 'class-validator';
 import { type Refusal, RefusedItems } from './refusal';
 import type { RequestFields } from './request-fields';
 
-/** An instance of a DTO: its declared fields alone, coerced, defaults filled in; or what was not taken, in the order of declaration. */
+/** Gives an instance of a DTO with its declared fields, coerced, or all refusals in declaration order. */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
   const refused = validateSync(instance).map(({ property, value }): [string, Refusal | RefusedItems] => [

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 
-/** Why an input was not taken, in Pydantic's words: an item of the 422 answer that doesn't know its place yet. */
+/** Why an input was refused, in Pydantic's words: an item of the 422 answer, except for its location. */
 export class Refusal {
   constructor(
     readonly type: string,
@@ -9,14 +9,14 @@ export class Refusal {
     readonly ctx?: JsonObject,
   ) {}
 
-  /** @param loc the place, e.g. `['body', 'period']` */
+  /** @param loc the location, e.g. `['body', 'period']` */
   at(...loc: readonly (string | number)[]): ValidationItem {
     const { type, msg, input, ctx } = this;
     return { type, loc, msg, input, ...(ctx && { ctx }) };
   }
 }
 
-/** Why some items of a list, or some fields of an object, were not taken. */
+/** Why some items of a list, or some fields of an object, were refused. */
 export class RefusedItems {
   constructor(private readonly items: readonly (readonly [key: string | number, Refusal | RefusedItems])[]) {}
 

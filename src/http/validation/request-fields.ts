@@ -1,14 +1,14 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
 
 /**
- * The values that a DTO is read from. They are out of class-transformer's sight, which walks into every property it finds
- * and trusts what it meets there (`constructor`, for one).
+ * The values that a DTO is read from. They are hidden from class-transformer, which walks into every property
+ * and trusts what it finds there, for example a `constructor`.
  */
 export class RequestFields {
   readonly #values: JsonObject;
   readonly #inputWhenMissing: JsonValue;
 
-  /** @param inputWhenMissing what the item of a missing field shows as its input */
+  /** @param inputWhenMissing the `input` in the item of a missing field */
   constructor(values: JsonObject, inputWhenMissing: JsonValue) {
     this.#values = values;
     this.#inputWhenMissing = inputWhenMissing;

@@ -36,7 +36,7 @@ function itemsOf(type: 'query' | 'body', value: JsonValue | undefined): unknown 
 }
 
 describe('RequestValidationPipe', () => {
-  it('makes an instance of coerced values and defaults, without what is not declared', () => {
+  it('gives an instance with coerced values and defaults, without undeclared fields', () => {
     const order = read('body', parseJson('{"country": "ru", "period": " 30 ", "colour": "red"}'));
     expect(order).toBeInstanceOf(Order);
     expect(order).toEqual({
@@ -48,7 +48,7 @@ describe('RequestValidationPipe', () => {
     });
   });
 
-  it('lists every mistake, in the order of declaration', () => {
+  it('lists every mistake in the order of declaration', () => {
     const body = parseJson('{"gift": 7, "count": null, "country": "r"}');
     expect(itemsOf('body', body)).toEqual([
       {
@@ -69,19 +69,19 @@ describe('RequestValidationPipe', () => {
     ]);
   });
 
-  it('shows no input for a parameter that is missing in the query', () => {
+  it('shows null as the input of a missing query parameter', () => {
     expect(itemsOf('query', { country: 'ru' })).toEqual([
       { type: 'missing', loc: ['query', 'period'], msg: 'Field required', input: null },
     ]);
   });
 
-  it.each([[null], [undefined]])('asks for the body when it is %p', (body) => {
+  it.each([[null], [undefined]])('reports a missing body when it is %p', (body) => {
     expect(itemsOf('body', body)).toEqual([
       { type: 'missing', loc: ['body'], msg: 'Field required', input: null },
     ]);
   });
 
-  it.each([['[{}]'], ['"{}"'], ['1'], ['1.5'], ['true']])('refuses %s, which is no object', (text) => {
+  it.each([['[{}]'], ['"{}"'], ['1'], ['1.5'], ['true']])('refuses %s, which is not an object', (text) => {
     expect(itemsOf('body', parseJson(text))).toEqual([
       {
         type: 'model_attributes_type',
@@ -104,11 +104,11 @@ describe('RequestValidationPipe', () => {
     },
   );
 
-  it('does not take an inherited property for a field', () => {
+  it('ignores inherited properties', () => {
     expect(itemsOf('body', Object.create({ country: 'ru', period: 3n }))).toHaveLength(2);
   });
 
-  it('leaves alone what has no DTO', () => {
+  it('returns a value without a DTO unchanged', () => {
     const pipe = new RequestValidationPipe();
     expect(pipe.transform('a', { type: 'param', metatype: String })).toBe('a');
     expect(pipe.transform('a', { type: 'query', metatype: String })).toBe('a');

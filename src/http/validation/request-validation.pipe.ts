@@ -9,8 +9,9 @@ import { RequestInvalid } from './request-invalid';
 const BUILT_IN: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean];
 
 /**
- * Makes the query or the body of a request an instance of its DTO: declared fields alone, coerced, defaults filled in.
- * Throws `RequestInvalid` with every item, in the order in which the DTO declares its fields.
+ * Turns the query or the body of a request into an instance of its DTO: declared fields only, coerced, with
+ * defaults filled in. Throws `RequestInvalid` with all items, in the order in which the DTO declares the
+ * fields.
  */
 @Injectable()
 export class RequestValidationPipe implements PipeTransform<JsonValue | undefined> {

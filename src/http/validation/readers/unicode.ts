@@ -1,8 +1,8 @@
-import { Refusal } from './refusal';
+import { Refusal } from '../refusal';
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Whether the text holds half of a surrogate pair: JSON can escape one, but it is no character. */
+/** Whether the text has half of a surrogate pair, which JSON can escape although it is no character. */
 export function hasLoneSurrogate(text: string): boolean {
   return LONE_SURROGATE.test(text);
 }

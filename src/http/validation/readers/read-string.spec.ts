@@ -1,11 +1,11 @@
 import { readString } from './read-string';
 
 describe('readString', () => {
-  it('takes text as it is, untrimmed', () => {
+  it('keeps text as it is, untrimmed', () => {
     expect(readString(' ru\u0000', {})).toBe(' ru\u0000');
   });
 
-  it.each([[6n], [6.5], [true], [null], [[]], [{}]])('refuses %p, which is no text', (input) => {
+  it.each([[6n], [6.5], [true], [null], [[]], [{}]])('refuses %p, which is not text', (input) => {
     expect(readString(input, {})).toEqual({
       type: 'string_type',
       msg: 'Input should be a valid string',
@@ -21,7 +21,7 @@ describe('readString', () => {
     });
   });
 
-  it('speaks of one character and of several', () => {
+  it('distinguishes one character from several in its message', () => {
     expect(readString('', { minLength: 1 })).toMatchObject({
       msg: 'String should have at least 1 character',
     });
@@ -36,7 +36,7 @@ describe('readString', () => {
     });
   });
 
-  it.each(['6 ', '6\n', '4S', '', '٦'])('holds %j against the pattern as a whole', (input) => {
+  it.each(['6 ', '6\n', '4S', '', '٦'])('matches %j against the whole pattern', (input) => {
     expect(readString(input, { pattern: '^(6|4|4s)$' })).toEqual({
       type: 'string_pattern_mismatch',
       msg: "String should match pattern '^(6|4|4s)$'",
@@ -45,7 +45,7 @@ describe('readString', () => {
     });
   });
 
-  it('refuses half a surrogate pair where it has to look at the text', () => {
+  it('refuses half a surrogate pair when there is a bound to check', () => {
     expect(readString('ab\ud800', { maxLength: 4 })).toMatchObject({ type: 'string_unicode' });
     expect(readString('ab\ud800', {})).toBe('ab\ud800');
   });

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { chooseRequestId } from '../common';
+import { chooseRequestId } from '../../common';
 import { statusText } from './status-text';
 
 interface Exchange {
@@ -15,8 +15,8 @@ const STATUS_BY_CODE = new Map([
 ]);
 
 /**
- * Answers what is not HTTP in the form of every other answer. Node calls this for errors in the middle of an exchange too:
- * then there is an answer to give only as long as none has begun.
+ * Answers requests that are not valid HTTP in the form of all other answers. Node reports an error in the
+ * middle of an exchange here as well; that one is answered only if no answer has begun.
  */
 export function answerMalformedRequests(server: Server): void {
   const exchanges = new WeakMap<Duplex, Exchange[]>();

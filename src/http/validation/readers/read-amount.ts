@@ -1,11 +1,11 @@
-import { Money } from '../../common';
-import type { JsonValue } from '../json/json-value';
-import { Refusal } from './refusal';
+import { Money } from '../../../common';
+import type { JsonValue } from '../../json/json-value';
+import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 const DECIMAL = /^\d{1,12}(?:\.\d{1,6})?$/;
 
-/** Reads roubles above 0 with at most two decimals, from text as everywhere, or from a number. */
+/** Reads an amount in roubles, above 0 and with at most two decimals, from text or from a number. */
 export function readAmount(input: JsonValue): Money | Refusal {
   if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'bigint') {
     const msg = 'Decimal input should be an integer, float, string or Decimal object';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../json/json-value';
+import type { JsonValue } from '../../json/json-value';
 import { readInteger } from './read-integer';
 
 describe('readInteger', () => {
@@ -29,7 +29,7 @@ describe('readInteger', () => {
     [1e18, Number.MAX_SAFE_INTEGER],
   ];
 
-  it.each(accepted)('takes %p for %p', (input, value) => {
+  it.each(accepted)('reads %p as %p', (input, value) => {
     expect(readInteger(input, {})).toBe(value);
   });
 
@@ -48,12 +48,12 @@ describe('readInteger', () => {
     ['\ud8006', 'string_unicode'],
   ];
 
-  const unreadable =
-    '| |abc|1.5|3.|.0|1e3|0x10|5,0|1 0|+-6|-+6|--6|++6|+ 6|-|_1|1_|0_|1__0|1.0_0|-0-5|\ufeff6|٣|６|6\u0000|NaN|true'.split(
-      '|',
-    );
+  const unreadable = [
+    '| |abc|1.5|3.|.0|1e3|0x10|5,0|1 0|+-6|-+6|--6|++6|+ 6|-',
+    '_1|1_|0_|1__0|1.0_0|-0-5|\ufeff6|٣|６|6\u0000|NaN|true',
+  ].flatMap((texts) => texts.split('|'));
 
-  it.each(unreadable)('can not parse %j', (input) => {
+  it.each(unreadable)('cannot parse %j', (input) => {
     expect(readInteger(input, {})).toEqual({
       type: 'int_parsing',
       msg: 'Input should be a valid integer, unable to parse string as an integer',
@@ -65,7 +65,7 @@ describe('readInteger', () => {
     expect(readInteger(input, {})).toMatchObject({ type, input });
   });
 
-  it('holds the value against its bounds', () => {
+  it('checks the bounds', () => {
     const bounds = { greaterThan: 0, atMost: 1000 };
     expect(readInteger('1', bounds)).toBe(1);
     expect(readInteger('1000', bounds)).toBe(1000);
@@ -83,7 +83,7 @@ describe('readInteger', () => {
     });
   });
 
-  it('is not slowed down by a body full of spaces', () => {
+  it('takes linear time for a long run of spaces', () => {
     const startedMs = performance.now();
     expect(readInteger(`${' '.repeat(100_000)}x`, {})).toMatchObject({ type: 'int_parsing' });
     expect(performance.now() - startedMs).toBeLessThan(1000);

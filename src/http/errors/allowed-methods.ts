@@ -1,12 +1,12 @@
 import type { Application } from 'express';
 
-/** What is used here of Express' own router, which publishes no types for it. */
+/** A layer of Express's router, as far as it is used here. Express publishes no types for it. */
 interface RouteLayer {
   readonly route: { readonly methods: Readonly<Record<string, boolean>> };
   match(path: string): unknown;
 }
 
-/** The methods that the application serves at a path, sorted; empty when it serves nothing there. */
+/** The methods that the application serves under a path, sorted; none when it serves nothing there. */
 export function allowedMethods(application: Application, path: string): string[] {
   const methods = new Set<string>();
   for (const layer of application.router.stack) {

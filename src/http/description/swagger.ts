@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { contentSecurityPolicy } from 'helmet';
 
-/** An interface that has a description of its own. */
+/** An API with an OpenAPI description of its own. */
 export interface ApiInterface {
   readonly title: string;
   readonly description: string;
@@ -32,8 +32,9 @@ function describe(
 }
 
 /**
- * What Swagger UI loads, all of it from here. `@nestjs/swagger` writes three styles into its page, which its options leave as they are: these alone are
- * let in, by their hashes, that of an attribute through 'unsafe-hashes'. What scripts set afterwards is not an attribute and needs no permission.
+ * Lets Swagger UI load what it needs, all of it from this server. `@nestjs/swagger` writes three inline
+ * styles into the page that no option removes, so exactly these are allowed by their hashes; the one in an
+ * attribute needs 'unsafe-hashes'. Styles that scripts set later need no permission.
  */
 const PAGE_POLICY = {
   useDefaults: false,
@@ -54,7 +55,7 @@ const PAGE_POLICY = {
   },
 };
 
-/** Serves a description at `/<prefix>openapi.json` and Swagger UI for it at `/<prefix>docs`. */
+/** Serves the description at `/<prefix>openapi.json` and `.yaml`, and Swagger UI at `/<prefix>docs`. */
 export function serveDescription(app: NestExpressApplication, described: ApiInterface, prefix: string): void {
   app.use(`/${prefix}docs`, contentSecurityPolicy(PAGE_POLICY));
   SwaggerModule.setup(`${prefix}docs`, app, () => describe(app, described), {
@@ -64,7 +65,8 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
     swaggerOptions: {
       persistAuthorization: true,
       displayRequestDuration: true,
-      // Without the bar at the top, which brings a style along, and the badge at the bottom, which has descriptions judged by a service elsewhere.
+      // The default layout brings another style, and a badge that sends the description to a service
+      // elsewhere.
       layout: 'BaseLayout',
       tryItOutEnabled: true,
     },

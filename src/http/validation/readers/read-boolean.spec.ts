@@ -1,4 +1,4 @@
-import type { JsonValue } from '../json/json-value';
+import type { JsonValue } from '../../json/json-value';
 import { readBoolean } from './read-boolean';
 
 describe('readBoolean', () => {
@@ -26,7 +26,7 @@ describe('readBoolean', () => {
     [2n],
     [1e18],
     [2n ** 63n - 1n],
-  ])('can not interpret %p', (input) => {
+  ])('cannot interpret %p', (input) => {
     expect(readBoolean(input)).toEqual({
       type: 'bool_parsing',
       msg: 'Input should be a valid boolean, unable to interpret input',

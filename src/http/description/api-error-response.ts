@@ -1,14 +1,14 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiProperty, ApiResponse, getSchemaPath } from '@nestjs/swagger';
-import { HTTPValidationError } from './validation/http-validation-error';
+import { HTTPValidationError } from './http-validation-error';
 
-/** The body of every error that is not about the request's fields. */
+/** The body of every error except 422. */
 export class ErrorResponse {
   @ApiProperty({ type: 'string', title: 'Detail' })
   detail!: string;
 }
 
-/** Describes an error answer of a route, with an example for each text that it can carry. */
+/** Describes an error of a route, with an example for each of its texts. */
 export function ApiErrorResponse(status: number, description: string, ...details: readonly string[]) {
   return applyDecorators(
     ApiExtraModels(ErrorResponse),
@@ -25,7 +25,7 @@ export function ApiErrorResponse(status: number, description: string, ...details
   );
 }
 
-/** Describes the 422 answer, with an example. */
+/** Describes the 422 answer of a route by an example. */
 export function ApiValidationErrorResponse(example: {
   loc: readonly string[];
   msg: string;

@@ -1,11 +1,11 @@
-import type { JsonValue } from '../json/json-value';
-import { Refusal } from './refusal';
+import type { JsonValue } from '../../json/json-value';
+import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 const TRUE_WORDS: readonly JsonValue[] = ['1', 't', 'y', 'on', 'yes', 'true', 1n, 1];
 const FALSE_WORDS: readonly JsonValue[] = ['0', 'f', 'n', 'no', 'off', 'false', 0n, 0];
 
-/** Reads a boolean as leniently as Pydantic does: `yes`, `off`, `T`, `1` …, in any case, untrimmed. */
+/** Reads a boolean as leniently as Pydantic does: `yes`, `off`, `T`, `1` and more, in any case, untrimmed. */
 export function readBoolean(input: JsonValue): boolean | Refusal {
   if (typeof input === 'boolean') return input;
   if (typeof input === 'string' && hasLoneSurrogate(input)) return notUnicode(input);

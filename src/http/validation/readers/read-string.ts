@@ -1,5 +1,5 @@
-import type { JsonValue } from '../json/json-value';
-import { Refusal } from './refusal';
+import type { JsonValue } from '../../json/json-value';
+import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
 export interface StringBounds {
@@ -9,11 +9,11 @@ export interface StringBounds {
   readonly pattern?: string;
 }
 
-/** Takes text only: no number or boolean is read as text. */
+/** Accepts text only; numbers and booleans are not converted. */
 export function readString(input: JsonValue, bounds: StringBounds): string | Refusal {
   if (typeof input !== 'string') return new Refusal('string_type', 'Input should be a valid string', input);
   const { minLength, maxLength, pattern } = bounds;
-  // Pydantic looks into text only where it has something to check.
+  // Pydantic decodes text only when it has a bound to check.
   const bounded = minLength !== undefined || maxLength !== undefined || pattern !== undefined;
   if (bounded && hasLoneSurrogate(input)) return notUnicode(input);
   const length = Array.from(input).length;

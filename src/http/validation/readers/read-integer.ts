@@ -1,8 +1,8 @@
-import type { JsonValue } from '../json/json-value';
-import { Refusal } from './refusal';
+import type { JsonValue } from '../../json/json-value';
+import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
-/** As many characters as Python and Pydantic read an integer from. */
+/** The longest text that Python and Pydantic read an integer from. */
 const MAX_LENGTH = 4300;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 const LEADING_DIGITS = /^-?[1-9][0-9]*/;
@@ -17,8 +17,9 @@ export interface IntegerBounds {
 }
 
 /**
- * Reads an integer as leniently as Pydantic does: from whole numbers, booleans and text such as `" 6 "`, `"+6"`, `"1_000"`
- * and `"3.0"`. One that a number can't hold exactly is given as the nearest safe integer: no rule here tells such apart.
+ * Reads an integer as leniently as Pydantic does: from whole numbers, booleans and text such as `" 6 "`,
+ * `"+6"`, `"1_000"` and `"3.0"`. One beyond the safe integers becomes the nearest of them: no rule
+ * distinguishes those.
  */
 export function readInteger(input: JsonValue, bounds: IntegerBounds): number | Refusal {
   const value = toBigInt(input);
@@ -64,8 +65,8 @@ function fromText(input: string): bigint | Refusal {
 }
 
 /**
- * Takes off, in pydantic-core's order, what it allows around an integer. The order decides odd cases: `"0-5"` is -5,
- * because a minus may follow the leading zeros.
+ * Removes, in pydantic-core's order, what it allows around an integer. The order decides odd cases: `"0-5"`
+ * is -5, because a minus may follow the leading zeros.
  */
 function cleanIntegerText(input: string): string | null {
   const trimmed = trim(input);
@@ -81,7 +82,7 @@ function cleanIntegerText(input: string): string | null {
   return negative ? `-${digits}` : digits;
 }
 
-/** Not `String.prototype.trim`, whose idea of white space differs, nor a pattern, which is slow on a long run of spaces. */
+/** `String.prototype.trim` has another idea of white space, and a pattern is slow on a long run of spaces. */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;

@@ -8,13 +8,12 @@ import {
   NotFoundException,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { DomainError, type ErrorKind } from '../common';
-import { messageOf, stackOf } from '../common';
+import { DomainError, type ErrorKind, messageOf, stackOf } from '../../common';
+import type { JsonValue } from '../json/json-value';
+import { writeJson } from '../json/write-json';
+import { RequestInvalid } from '../validation/request-invalid';
 import { allowedMethods } from './allowed-methods';
-import type { JsonValue } from './json/json-value';
-import { writeJson } from './json/write-json';
 import { statusText } from './status-text';
-import { RequestInvalid } from './validation/request-invalid';
 
 const STATUS = {
   'bad-request': 400,
@@ -29,8 +28,8 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
-/** Headers that an endpoint may have set for the answer it did not get to give. */
-const HEADERS_OF_THE_OTHER_ANSWER = [
+/** Headers that the route may have set for the answer that the error replaces. */
+const REPLACED_HEADERS = [
   'Content-Type',
   'Content-Disposition',
   'Content-Encoding',
@@ -47,12 +46,14 @@ interface ErrorAnswer {
 
 const UNAVAILABLE: ErrorAnswer = { status: STATUS.unavailable, detail: 'Service temporarily unavailable' };
 
-/** Turns whatever was thrown into `{"detail": …}`. What nobody foresaw is logged here, once, and tells the caller nothing. */
+/**
+ * Turns any error into `{"detail": …}`. Unforeseen ones are logged, and the caller does not see their text.
+ */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
   private readonly logger = new Logger('Errors');
 
-  /** @param isUnavailable tells the failures of what the service stands on, which are nobody's mistake: 503 */
+  /** @param isUnavailable recognises failures of a dependency such as the database, which are answered 503 */
   constructor(private readonly isUnavailable: (error: unknown) => boolean) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -64,11 +65,11 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     if (answer.status === 500) this.logger.error('unforeseen error', stackOf(error));
     if (answer === UNAVAILABLE) this.logger.error(messageOf(error));
     if (response.headersSent) {
-      // Too late for another answer: a cut connection tells the caller that this one is not whole.
+      // It is too late for another answer. A cut connection tells the caller that this one is incomplete.
       response.destroy();
       return;
     }
-    for (const name of HEADERS_OF_THE_OTHER_ANSWER) response.removeHeader(name);
+    for (const name of REPLACED_HEADERS) response.removeHeader(name);
     response
       .status(answer.status)
       .set({ ...answer.headers })
@@ -87,14 +88,14 @@ function answerTo(error: unknown, request: Request): ErrorAnswer {
   return { status, detail: statusText(status) };
 }
 
-/** Only the router throws Nest's own exception: nothing is served under this method and path. */
+/** Only the router throws Nest's `NotFoundException`: it found no route for the method and the path. */
 function notServed(request: Request): ErrorAnswer {
   const allowed = allowedMethods(request.app, request.path);
   if (allowed.length === 0) return { status: 404, detail: statusText(404) };
   return { status: 405, detail: statusText(405), headers: { Allow: allowed.join(', ') } };
 }
 
-/** The status of an error that the framework blames on the caller: Nest's exceptions, and the http-errors of Express. */
+/** The status of a framework's error that blames the caller: Nest's exceptions and Express's http-errors. */
 function clientErrorStatus(error: unknown): number | undefined {
   if (!types.isNativeError(error)) return undefined;
   const status =
@@ -102,7 +103,7 @@ function clientErrorStatus(error: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-/** The caller left in the middle of a download: nobody's failure, and nobody to answer. */
+/** The caller disconnected during a download. That is no failure, and nobody is left to answer. */
 function isHangUp(error: unknown, response: Response): boolean {
   const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
   return isCut && response.headersSent && response.destroyed;

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** An item of a 422 answer, for the description of the interface. */
+/** An item of a 422 answer, as the description shows it. */
 export class ValidationError {
   @ApiProperty({
     type: 'array',
@@ -28,7 +28,7 @@ export class ValidationError {
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** The body of a 422 answer, for the description of the interface. */
+/** The body of a 422 answer, as the description shows it. */
 export class HTTPValidationError {
   @ApiProperty({ type: [ValidationError], title: 'Detail', required: false })
   readonly detail!: readonly ValidationError[];

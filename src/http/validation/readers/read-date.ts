@@ -1,0 +1,36 @@
+import type { JsonValue } from '../../json/json-value';
+import { Refusal } from '../refusal';
+
+/** Reads a day of the calendar, e.g. `2026-11-21`, and leaves it as text. */
+export function readDate(input: JsonValue): string | Refusal {
+  if (typeof input !== 'string') return new Refusal('date_type', 'Input should be a valid date', input);
+  if (isDay(input) && !input.startsWith('0000')) return input;
+  const error = 'expected a day, e.g. 2026-11-21';
+  return new Refusal('date_from_datetime_parsing', `Input should be a valid date, ${error}`, input, {
+    error,
+  });
+}
+
+const DATE_TIME = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/;
+
+/** Reads an ISO 8601 date-time. Its offset from UTC is required: without one the moment is unknown. */
+export function readDateTime(input: JsonValue): Date | Refusal {
+  if (typeof input !== 'string') {
+    return new Refusal('datetime_type', 'Input should be a valid datetime', input);
+  }
+  // A `+` that was not escaped in a query arrives as a space.
+  const text = input.replace(/ (?=\d\d:\d\d$)/, (blank, place: number) => (place > 10 ? '+' : blank));
+  const [, day = '', offset] = DATE_TIME.exec(text) ?? [];
+  const moment = new Date(text.replace(' ', 'T'));
+  if (!isDay(day) || Number.isNaN(moment.getTime()) || moment.getUTCFullYear() < 1) {
+    const error = 'expected ISO 8601 with an offset, e.g. 2026-11-21T12:00:00Z';
+    return new Refusal('datetime_parsing', `Input should be a valid datetime, ${error}`, input, { error });
+  }
+  if (offset === undefined) return new Refusal('timezone_aware', 'Input should have timezone info', input);
+  return moment;
+}
+
+/** JavaScript takes the 30th of February for the 2nd of March; this does not. */
+function isDay(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
+}
