@@ -42,7 +42,7 @@ const allowed = {
     'status',
     'sales',
   ],
-  integrity: ['database', 'provider'],
+  integrity: ['database', 'provider', 'orders'],
   status: ['common', 'database', 'provider', 'orders'],
   local: ['config', 'common', 'database', 'auth', 'users', 'ledger', 'proxies'],
   sandbox: [],

@@ -1,3 +1,5 @@
+import { OPEN_STATES, PURCHASE_TAG_SQL, sqlStates, TAG_PREFIX_SQL, UNATTENDED_STATES } from '../orders';
+
 export interface Invariant {
   /** What `audit` prints. */
   readonly name: string;
@@ -54,7 +56,7 @@ export const INVARIANTS: readonly Invariant[] = [
       SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders
         FROM accounts a
         LEFT JOIN (SELECT user_id, sum(held) AS held FROM orders
-                    WHERE state IN ('reserved', 'submitting', 'confirming', 'review')
+                    WHERE state IN ${sqlStates(OPEN_STATES)}
                     GROUP BY user_id) o USING (user_id)
        WHERE a.held <> coalesce(o.held, 0)`,
   },
@@ -95,7 +97,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE o.kind = 'purchase'
          AND (o.captured <> o.unit_price * coalesce(p.delivered, 0)
               OR (o.state = 'completed' AND p.delivered IS DISTINCT FROM o.count)
-              OR (o.state NOT IN ('completed', 'partial') AND p.delivered IS NOT NULL))`,
+              OR (o.state NOT IN ${sqlStates(['completed', 'partial'])} AND p.delivered IS NOT NULL))`,
   },
   {
     // A proxy belongs to the user who bought it, and only that user prolongs it.
@@ -178,7 +180,7 @@ export const INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT o.id AS order_id, o.group_id, o.state
         FROM orders o LEFT JOIN orders lead ON lead.id = o.group_id
-       WHERE (o.group_id IS NULL AND o.state NOT IN ('reserved', 'refunded'))
+       WHERE (o.group_id IS NULL AND o.state NOT IN ${sqlStates(['reserved', 'refunded'])})
           OR (o.group_id IS NOT NULL AND o.state = 'reserved')
           OR o.kind <> lead.kind OR o.version <> lead.version OR o.period <> lead.period
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
@@ -199,7 +201,7 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'no-order-open-for-a-day',
     violations: `
       SELECT id AS order_id, state, created_at FROM orders
-       WHERE state IN ('reserved', 'submitting', 'confirming')
+       WHERE state IN ${sqlStates(UNATTENDED_STATES)}
          AND created_at < now() - interval '24 hours 15 minutes'`,
   },
 ];
@@ -216,11 +218,10 @@ export const PROVIDER_INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT l.provider_proxy_id, l.tag
         FROM provider_listing l
-       WHERE starts_with(l.tag, (SELECT format('prs.%s.', environment) FROM installation))
-         AND NOT EXISTS (SELECT FROM proxies p
-                           JOIN orders o ON o.id = p.order_id JOIN orders lead ON lead.id = o.group_id
-                          WHERE p.provider_proxy_id = l.provider_proxy_id
-                            AND coalesce(p.tag, lead.tag) = l.tag)
+       WHERE starts_with(l.tag, ${TAG_PREFIX_SQL})
+         AND NOT EXISTS (SELECT FROM proxies
+                          WHERE proxies.provider_proxy_id = l.provider_proxy_id
+                            AND ${PURCHASE_TAG_SQL} = l.tag)
          AND NOT EXISTS (SELECT FROM orphans WHERE orphans.provider_proxy_id = l.provider_proxy_id)
          AND NOT EXISTS (SELECT FROM orders o
                           WHERE o.tag = l.tag AND (o.closed_at IS NULL OR o.closed_at >= $1))`,

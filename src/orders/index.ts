@@ -12,7 +12,7 @@ export {
   sqlStates,
   UNATTENDED_STATES,
 } from './order-states';
-export { TAG_PREFIX_SQL } from './order-tag';
+export { PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-tag';
 export { OrderTransitions } from './order-transitions';
 export { Order, type StateChange } from './order.entity';
 export { IdempotencyKeyMissing, IdempotencyKeyReused, OrderNotFound, RefundTooLarge } from './orders.errors';

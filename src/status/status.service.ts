@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
+import { OPEN_STATES, type OpenState, sqlStates } from '../orders';
 import { ProxyProvider } from '../provider';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
 
@@ -54,8 +55,6 @@ export interface Status {
   /** The replicas that reported in the last seconds. */
   readonly replicas: readonly (ReplicaReport & { readonly holder: string; readonly reported_at: Date })[];
 }
-
-type OpenState = 'reserved' | 'submitting' | 'confirming' | 'review';
 
 /** Reads the state of all replicas from the database. */
 @Injectable()
@@ -137,7 +136,7 @@ export class StatusService {
   private async openOrders(): Promise<Map<OpenState, { count: number; oldest: Date }>> {
     const states = await this.query<{ state: OpenState; count: number; oldest: Date }>(
       `SELECT state, count(*) AS count, min(created_at) AS oldest
-         FROM orders WHERE state IN ('reserved', 'submitting', 'confirming', 'review') GROUP BY state`,
+         FROM orders WHERE state IN ${sqlStates(OPEN_STATES)} GROUP BY state`,
     );
     return new Map(states.map(({ state, ...orders }) => [state, orders]));
   }
