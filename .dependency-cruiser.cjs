@@ -27,7 +27,7 @@ const allowed = {
     'proxies',
   ],
   health: ['auth'],
-  sales: ['common', 'database'],
+  sales: ['http', 'common', 'database'],
   staff: [
     'http',
     'common',
@@ -43,7 +43,7 @@ const allowed = {
     'sales',
   ],
   integrity: ['database', 'provider', 'orders'],
-  status: ['common', 'database', 'provider', 'orders'],
+  status: ['http', 'common', 'database', 'provider', 'orders'],
   local: ['config', 'common', 'database', 'auth', 'users', 'ledger', 'proxies'],
   sandbox: [],
 };

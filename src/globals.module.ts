@@ -7,20 +7,20 @@ import { Account, LedgerEntry } from './ledger';
 import { Order, Orphan, ProviderCall } from './orders';
 import { DefaultMarkup, PriceRule } from './pricing';
 import { Proxy } from './proxies';
-import { StaffAction } from './staff';
+import { AuditLogEntry } from './staff';
 import { User } from './users';
 
 /** Every entity of the service: for the running application, the TypeORM command line, and the test of the schema against them. */
 export const entities = [
   Account,
   ApiToken,
+  AuditLogEntry,
   DefaultMarkup,
   LedgerEntry,
   Order,
   Orphan,
   PriceRule,
   Proxy,
-  StaffAction,
   TokenSpending,
   ProviderCall,
   User,

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { createCli } from '../src/cli/cli';
 import { WireClient } from '../src/sandbox';
 import { StaffModule } from '../src/staff';
-import { STAFF_ACTION, type StaffActionOfRoute } from '../src/staff/staff-action';
+import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
 import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from './support/built-service';
 import { runCliHere } from './support/cli';
 import { type Customer, purchase, Replicas, send } from './support/replicas';
@@ -164,11 +164,11 @@ const CREATED: Readonly<Record<string, string>> = {
 };
 
 /** As the routes say it themselves. */
-function routesOfStaff(): StaffActionOfRoute[] {
+function routesOfStaff(): AuditedRoute[] {
   const controllers = Reflect.getMetadata('controllers', StaffModule) as { prototype: object }[];
   return controllers
     .flatMap(({ prototype }) => Object.values(Object.getOwnPropertyDescriptors(prototype)))
-    .map(({ value }) => typeof value === 'function' && Reflect.getMetadata(STAFF_ACTION, value))
+    .map(({ value }) => typeof value === 'function' && Reflect.getMetadata(AUDITED_ROUTE, value))
     .filter((route) => route);
 }
 
@@ -196,7 +196,7 @@ describe('The command line', () => {
       const options = await optionsOf();
       const [before] = await replicas.query<Row>('SELECT max(id) AS id FROM staff_actions');
       await textOf(`${command} ${options}`.trim());
-      const target = routesOfStaff().find((route) => route.action === action)?.on?.[0];
+      const target = routesOfStaff().find((route) => route.action === action)?.on;
       expect(
         await replicas.query('SELECT via, user_id, action, target_type FROM staff_actions WHERE id > $1', [
           before?.id ?? 0,

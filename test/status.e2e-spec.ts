@@ -4,7 +4,7 @@ import { AdministrationModule } from '../src/administration.module';
 import { AppConfig } from '../src/config';
 import { JobLease, REPLICA_ID } from '../src/database';
 import { SweepService } from '../src/orders';
-import { type Status, StatusService } from '../src/status';
+import { type StatusOut, StatusService } from '../src/status';
 import { eventually } from './support/built-service';
 import { captureLog } from './support/log-capture';
 import { startReplica } from './support/replica';
@@ -37,7 +37,7 @@ describe('the status of the service', () => {
     await service.close();
   });
 
-  const read = (): Promise<Status> => office.get(StatusService).read();
+  const read = (): Promise<StatusOut> => office.get(StatusService).read();
   const buy = (user: TestUser) => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
 
   it('lists each replica with what it reports of itself', async () => {

@@ -1,31 +1,26 @@
 import { Command, CommanderError } from 'commander';
 import { failureLine } from '../common';
-import { addBalance } from './commands/balance';
-import { addOrders } from './commands/orders';
-import { addOrphans } from './commands/orphans';
-import { addPrices } from './commands/prices';
-import { addSystem } from './commands/system';
-import { addTokens } from './commands/tokens';
-import { addUsers } from './commands/users';
+import { COMMANDS, GROUPS } from './commands';
 import { complain } from './run';
 
 export function createCli(): Command {
   const cli = new Command('cli')
     .description('Administration of the proxy rental service. Prints JSON.')
-    // Whatever commander says of an argument, a suggestion included, on one line.
+    // Complaints of commander about arguments stand on one line, suggestions included.
     .configureOutput({ outputError: (text) => complain(text.trim().replaceAll('\n', ' ')) })
     .exitOverride();
-  for (const add of [addUsers, addTokens, addBalance, addOrders, addOrphans, addPrices, addSystem]) add(cli);
+  for (const [name, description] of Object.entries(GROUPS)) cli.command(name).description(description);
+  for (const add of COMMANDS) add(cli);
   return cli;
 }
 
-/** Says why a command is refused. @returns the exit code */
+/** Runs a command; one line on standard error says why it is refused. @returns the exit code */
 export async function runCommand(words: readonly string[]): Promise<number> {
   try {
     await createCli().parseAsync(words, { from: 'user' });
     return 0;
   } catch (error) {
-    // commander has said what is wrong with the arguments by itself.
+    // commander has complained about the arguments itself.
     if (error instanceof CommanderError) return error.exitCode;
     complain(failureLine(error));
     return 1;

@@ -3,7 +3,7 @@ import { runCommand } from './cli';
 
 async function main(): Promise<void> {
   const code = await runCommand(process.argv.slice(2));
-  // That of the audit is set already.
+  // The command `audit` sets the exit code itself.
   if (code !== 0) process.exitCode = code;
 }
 

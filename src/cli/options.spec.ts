@@ -158,7 +158,7 @@ describe('a target on the command line', () => {
   it('is what the log names', () => {
     expect(parseTarget('price-rule:7')).toEqual({ type: 'price-rule', id: '7' });
     for (const text of ['', '42', 'user:', 'user:anna', 'server:1', 'user:42 ']) {
-      expect(() => parseTarget(text)).toThrow('must be what the log names, e.g. user:42, order:815.');
+      expect(() => parseTarget(text)).toThrow('must be a target of the audit log, e.g. user:42, order:815.');
     }
   });
 });

@@ -2,18 +2,18 @@ import { InvalidArgumentError } from 'commander';
 import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../auth';
 import { Money } from '../common';
 import { SALES_DIMENSIONS, type SalesDimension } from '../sales';
-import { type Target, parseTarget as toTarget } from '../staff';
+import { type AuditTarget, parseTarget as toTarget } from '../staff';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** A positive whole number that is exact in JSON. */
+/** Reads a positive whole number that is exact in JSON. */
 export function parseId(text: string): number {
   const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(id)) throw new InvalidArgumentError('must be a positive whole number.');
   return id;
 }
 
-/** Names of scopes, `all` for those of customers, `staff` for those of staff. */
+/** Reads names of scopes; `all` stands for every scope of customers, `staff` for every scope of staff. */
 export function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').flatMap((part): Scope[] => {
     const name = part.trim();
@@ -26,7 +26,7 @@ export function parseScopes(text: string): Scope[] {
   return [...new Set(scopes)];
 }
 
-/** Addresses and networks in CIDR notation, separated by commas. */
+/** Reads addresses and networks in CIDR notation, separated by commas. */
 export function parseNetworks(text: string): string[] {
   const networks = text.split(',').map((network) => network.trim());
   if (!networks.every(isNetwork)) {
@@ -35,7 +35,7 @@ export function parseNetworks(text: string): string[] {
   return networks;
 }
 
-/** `90m`, `12h` or `30d`, in milliseconds. */
+/** Reads `90m`, `12h` or `30d` as milliseconds. */
 export function parseDurationMs(text: string): number {
   const [, amount, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
   if (!amount || !unit) {
@@ -44,7 +44,7 @@ export function parseDurationMs(text: string): number {
   return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** Roubles with at most two decimals. */
+/** Reads roubles with at most two decimals. */
 export function parseAmount(text: string): Money {
   try {
     return Money.parse(text);
@@ -53,7 +53,7 @@ export function parseAmount(text: string): Money {
   }
 }
 
-/** ISO 8601 with its offset, so that it means the same everywhere. */
+/** Reads ISO 8601 with an offset, so that it means the same everywhere. */
 export function parseMoment(text: string): Date {
   const isComplete = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text);
   const moment = new Date(isComplete ? text : Number.NaN);
@@ -63,7 +63,7 @@ export function parseMoment(text: string): Date {
   return moment;
 }
 
-/** What the database can keep, and above 0. */
+/** Reads roubles above 0 that the database can keep. */
 export function parseAmountAboveZero(text: string): Money {
   const amount = parseAmount(text);
   if (!amount.isPositive() || amount.kopecks >= 10n ** 14n) {
@@ -78,7 +78,7 @@ export function parseText(text: string): string {
   return trimmed;
 }
 
-/** A day that there is in the calendar. */
+/** Reads a day that exists in the calendar. */
 export function parseDay(text: string): string {
   const isDay =
     /^[1-9]\d{3}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text);
@@ -86,7 +86,7 @@ export function parseDay(text: string): string {
   return text;
 }
 
-/** What sales are summed up by. */
+/** Reads what sales are summed up by. */
 export function parseDimensions(text: string): SalesDimension[] {
   const names = text.split(',').map((name) => name.trim());
   const known = SALES_DIMENSIONS.filter((dimension) => names.includes(dimension));
@@ -96,9 +96,9 @@ export function parseDimensions(text: string): SalesDimension[] {
   return known;
 }
 
-/** `user:42` */
-export function parseTarget(text: string): Target {
+/** Reads `user:42`. */
+export function parseTarget(text: string): AuditTarget {
   const target = toTarget(text);
-  if (!target) throw new InvalidArgumentError('must be what the log names, e.g. user:42, order:815.');
+  if (!target) throw new InvalidArgumentError('must be a target of the audit log, e.g. user:42, order:815.');
   return target;
 }

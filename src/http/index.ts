@@ -3,6 +3,7 @@ export {
   ApiValidationErrorResponse,
   ErrorResponse,
 } from './description/api-error-response';
+export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './description/api-properties';
 export { configureHttp } from './configure-http';
 export { HttpAdapter } from './http-adapter';
 export { ApiIdempotencyKey, markReplay, REPLAYED_HEADER } from './description/idempotency-key';

@@ -1,5 +1,5 @@
 export { Account } from './account.entity';
-export { LedgerEntry } from './ledger-entry.entity';
+export { LedgerEntry, type LedgerEntryKind } from './ledger-entry.entity';
 export { InsufficientBalance } from './ledger.errors';
 export { LedgerModule } from './ledger.module';
 export { LedgerService, POSTED_ENTRY, isInsufficientBalance, type PostedEntry } from './ledger.service';

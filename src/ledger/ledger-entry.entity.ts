@@ -75,7 +75,7 @@ export class LedgerEntry {
 
   /** What staff did. */
   @Column({ type: 'bigint', nullable: true })
-  @ForeignKey('StaffAction')
+  @ForeignKey('AuditLogEntry')
   actionId!: number | null;
 
   @CreateDateColumn({ type: 'timestamptz' })

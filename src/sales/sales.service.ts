@@ -3,33 +3,11 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
+import type { SalesFiguresOut, SalesRowOut } from './sales.dto';
 import { InvalidSalesCursor, InvalidSalesPeriod, LONGEST_PERIOD_DAYS } from './sales.errors';
 
 export const SALES_DIMENSIONS = ['day', 'country', 'version'] as const;
 export type SalesDimension = (typeof SALES_DIMENSIONS)[number];
-
-/** Amounts are in roubles, rounded to kopecks after they were summed up. */
-export interface SalesFigures {
-  readonly orders: number;
-  /** How many of the orders are prolongations. */
-  readonly prolongations: number;
-  /** How many proxies were bought and delivered. */
-  readonly proxies: number;
-  readonly sales: string;
-  readonly refunds: string;
-  /** What the provider charged. */
-  readonly cost: string;
-  /** Sales less refunds and cost. */
-  readonly margin: string;
-}
-
-/** A dimension that was not asked for is null. */
-export interface SalesRow extends SalesFigures {
-  /** `2026-11-21`, in UTC. */
-  readonly day: string | null;
-  readonly country: string | null;
-  readonly version: string | null;
-}
 
 export interface SalesQuery {
   /** The first day, `2026-11-21`, in UTC. */
@@ -42,9 +20,9 @@ export interface SalesQuery {
 
 export interface Sales {
   /** For the whole period. */
-  readonly total: SalesFigures;
+  readonly total: SalesFiguresOut;
   /** Sorted by day, the latest first, then by country, then by version. */
-  readonly rows: readonly SalesRow[];
+  readonly rows: readonly SalesRowOut[];
 }
 
 const DAY_MS = 86_400_000;
@@ -70,7 +48,7 @@ export class SalesService {
     if (!(days > 0 && days <= LONGEST_PERIOD_DAYS)) throw new InvalidSalesPeriod();
     const keys = SALES_DIMENSIONS.filter((dimension) => by.includes(dimension));
     if (after.length > 0 && after.length !== keys.length) throw new InvalidSalesCursor();
-    const [total, ...rows] = await queryRows<SalesRow>(
+    const [total, ...rows] = await queryRows<SalesRowOut>(
       this.dataSource,
       `WITH live AS MATERIALIZED (
          SELECT greatest($1::date, least($2::date,

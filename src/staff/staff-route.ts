@@ -5,33 +5,39 @@ import {
   SetMetadata,
   UseInterceptors,
 } from '@nestjs/common';
-import { ApiOperation } from '@nestjs/swagger';
-import type { Request } from 'express';
+import { ApiOperation, ApiParam } from '@nestjs/swagger';
 import { Scopes, type StaffScope } from '../auth';
-import type { Act } from './act';
-import { STAFF_ACTION, type StaffActionOfRoute } from './staff-action';
-import { StaffActionInterceptor } from './staff-action.interceptor';
+import type { AuditContext } from './audit-log/audit-context';
+import {
+  AUDITED_ROUTE,
+  type AuditedRequest,
+  type AuditedRoute,
+  AuditLogInterceptor,
+  ID_PARAMETERS,
+} from './audit-log/audit-log.interceptor';
 
-/** A route of staff: the scope it needs, what the log calls it, and what it is for. */
-export const StaffRoute = (route: {
-  readonly scope: StaffScope;
-  readonly action: string;
-  readonly on?: StaffActionOfRoute['on'];
-  readonly summary: string;
-  readonly description: string;
-}) => {
-  const { scope, action, on, summary, description } = route;
-  return applyDecorators(
+/** Marks a route of staff: the scope that it needs, and what the audit log says of it. */
+export const StaffRoute = ({ scope, ...route }: { readonly scope: StaffScope } & AuditedRoute) =>
+  applyDecorators(
     Scopes(scope),
-    SetMetadata<string, StaffActionOfRoute>(STAFF_ACTION, { action, ...(on && { on }) }),
-    UseInterceptors(StaffActionInterceptor),
-    ApiOperation({ operationId: action, summary, description }),
+    SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, route),
+    UseInterceptors(AuditLogInterceptor),
+    ApiOperation({ operationId: route.action }),
+    // Without an example, which Swagger UI would fill in: nobody is to block user 42 by accident.
+    ...(route.on
+      ? [
+          ApiParam({
+            name: ID_PARAMETERS[route.on],
+            schema: { type: 'integer' },
+            description: `Id of the ${route.on.replace('-', ' ')}`,
+          }),
+        ]
+      : []),
   );
-};
 
-/** What is being done, for the service that does it. */
-export const CurrentAct = createParamDecorator((_: unknown, context: ExecutionContext): Act => {
-  const { act } = context.switchToHttp().getRequest<Request & { act?: Act }>();
-  if (!act) throw new Error('a route without @StaffRoute asks for its act');
-  return act;
+/** The audit context of the request, for the service that carries out a change. */
+export const CurrentAudit = createParamDecorator((_: unknown, context: ExecutionContext): AuditContext => {
+  const { audit } = context.switchToHttp().getRequest<AuditedRequest>();
+  if (!audit) throw new Error('a route without @StaffRoute asks for its audit context');
+  return audit;
 });

@@ -2,16 +2,14 @@ import { Controller, Get } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { Public, Scopes } from '../auth';
-import { StaffLog } from './staff-log';
+import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffRoute } from './staff-route';
 import { StaffRoutesCheck } from './staff-routes.check';
-
-const TEXTS = { summary: 'Test', description: 'For the test.' };
 
 @Controller('staff/things')
 class StaffController {
   @Get()
-  @StaffRoute({ scope: 'staff:users', action: 'things.list', ...TEXTS })
+  @StaffRoute({ scope: 'staff:users', action: 'things.list' })
   list(): void {}
 }
 
@@ -27,7 +25,7 @@ class CustomersController {
 }
 
 @Controller('staff')
-class UnloggedController {
+class UnauditedController {
   @Get()
   @Scopes('staff:users')
   list(): void {}
@@ -44,31 +42,31 @@ class UnloggedController {
 @Controller('elsewhere')
 class ElsewhereController {
   @Get()
-  @StaffRoute({ scope: 'staff:users', action: 'elsewhere', ...TEXTS })
+  @StaffRoute({ scope: 'staff:users', action: 'elsewhere' })
   list(): void {}
 }
 
 async function start(...controllers: (new () => object)[]): Promise<void> {
   const module = await Test.createTestingModule({
     imports: [DiscoveryModule],
-    providers: [StaffRoutesCheck, { provide: StaffLog, useValue: {} }],
+    providers: [StaffRoutesCheck, { provide: AuditLogService, useValue: {} }],
     controllers,
   }).compile();
   await module.createNestApplication({ logger: false }).init();
 }
 
 describe('StaffRoutesCheck', () => {
-  it('lets an application start whose routes of staff all say what the log calls them', async () => {
+  it('lets an application start when every route of staff is audited', async () => {
     await expect(start(StaffController, CustomersController)).resolves.toBeUndefined();
   });
 
-  it('keeps an application from starting with a route of staff that the log would not have, or that customers could call', async () => {
-    await expect(start(UnloggedController)).rejects.toThrow(
-      ': UnloggedController.list, UnloggedController.forCustomers, UnloggedController.open',
+  it('keeps an application from starting with a staff route that is not audited or is open to customers', async () => {
+    await expect(start(UnauditedController)).rejects.toThrow(
+      ': UnauditedController.list, UnauditedController.forCustomers, UnauditedController.open',
     );
   });
 
-  it('keeps an application from starting with a route of staff among those of customers', async () => {
+  it('keeps an application from starting with a route of staff outside /staff', async () => {
     await expect(start(ElsewhereController)).rejects.toThrow(': ElsewhereController.list');
   });
 });

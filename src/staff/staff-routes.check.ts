@@ -1,9 +1,12 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { ACCESS, type Access, findRoutes, isStaffScope } from '../auth';
-import { STAFF_ACTION } from './staff-action';
+import { AUDITED_ROUTE } from './audit-log/audit-log.interceptor';
 
-/** Keeps the application from starting with a route of staff that the log would not know of, or that a customer could call. */
+/**
+ * Keeps the application from starting with a route under `/staff` that is not audited or that customers could
+ * call, or with a route elsewhere that needs a scope of staff.
+ */
 @Injectable()
 export class StaffRoutesCheck implements OnModuleInit {
   constructor(
@@ -15,14 +18,15 @@ export class StaffRoutesCheck implements OnModuleInit {
   onModuleInit(): void {
     const wrong = findRoutes(this.discovery, this.scanner).filter(({ path, handler, controller }) => {
       const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [handler, controller]);
-      const needsStaff = access?.public === false && isStaffScope(access.scope);
-      const isStaffs = /^\/staff(?:\/|$)/i.test(path);
-      return isStaffs ? !needsStaff || !Reflect.hasMetadata(STAFF_ACTION, handler) : needsStaff;
+      const needsStaffScope = access?.public === false && isStaffScope(access.scope);
+      const isUnderStaff = /^\/staff(?:\/|$)/i.test(path);
+      return isUnderStaff
+        ? !needsStaffScope || !Reflect.hasMetadata(AUDITED_ROUTE, handler)
+        : needsStaffScope;
     });
     if (wrong.length > 0) {
-      throw new Error(
-        `under /staff without @StaffRoute, or the other way round: ${wrong.map(({ name }) => name).join(', ')}`,
-      );
+      const names = wrong.map(({ name }) => name).join(', ');
+      throw new Error(`routes under /staff without @StaffRoute, or with it elsewhere: ${names}`);
     }
   }
 }

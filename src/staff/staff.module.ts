@@ -10,28 +10,39 @@ import { ProviderModule } from '../provider';
 import { SalesModule } from '../sales';
 import { StatusModule } from '../status';
 import { UsersModule } from '../users';
-import { StaffBalanceController } from './balance.controller';
-import { StaffDecisionsController } from './decisions.controller';
-import { LogController } from './log.controller';
-import { StaffOrdersController } from './orders.controller';
-import { StaffPricesController } from './prices.controller';
-import { StaffAction } from './staff-action.entity';
-import { StaffBalanceService } from './staff-balance.service';
-import { StaffDecisionsService } from './staff-decisions.service';
-import { StaffLog } from './staff-log';
-import { StaffOrdersService } from './staff-orders.service';
-import { StaffPostings } from './staff-postings';
-import { StaffPricesService } from './staff-prices.service';
+import { AuditLogEntry } from './audit-log/audit-log-entry.entity';
+import { AuditLogController } from './audit-log/audit-log.controller';
+import { AuditLogService } from './audit-log/audit-log.service';
+import { StaffBalancesController } from './balances/staff-balances.controller';
+import { StaffBalancesService } from './balances/staff-balances.service';
+import { StaffPostingsService } from './balances/staff-postings.service';
+import { StaffOrdersController } from './orders/staff-orders.controller';
+import { StaffOrdersService } from './orders/staff-orders.service';
+import { StaffOrphansController } from './orphans/staff-orphans.controller';
+import { StaffOrphansService } from './orphans/staff-orphans.service';
+import { StaffPricesController } from './prices/staff-prices.controller';
+import { StaffPricesService } from './prices/staff-prices.service';
 import { StaffRoutesCheck } from './staff-routes.check';
-import { StaffTokensService } from './staff-tokens.service';
-import { StaffUsersService } from './staff-users.service';
-import { SystemController } from './system.controller';
-import { StaffTokensController } from './tokens.controller';
-import { StaffUsersController } from './users.controller';
+import { StaffSystemController } from './system/staff-system.controller';
+import { StaffScopesController } from './tokens/staff-scopes.controller';
+import { StaffTokensController } from './tokens/staff-tokens.controller';
+import { StaffTokensService } from './tokens/staff-tokens.service';
+import { StaffUsersController } from './users/staff-users.controller';
+import { StaffUsersService } from './users/staff-users.service';
+
+const SERVICES = [
+  AuditLogService,
+  StaffBalancesService,
+  StaffOrdersService,
+  StaffOrphansService,
+  StaffPricesService,
+  StaffTokensService,
+  StaffUsersService,
+];
 
 @Module({
   imports: [
-    TypeOrmModule.forFeature([StaffAction]),
+    TypeOrmModule.forFeature([AuditLogEntry]),
     DiscoveryModule,
     AuthModule,
     UsersModule,
@@ -43,35 +54,19 @@ import { StaffUsersController } from './users.controller';
     SalesModule,
     ProviderModule,
   ],
+  // In the order in which Swagger UI shows them.
   controllers: [
     StaffUsersController,
     StaffTokensController,
-    StaffBalanceController,
-    StaffDecisionsController,
-    StaffPricesController,
-    SystemController,
+    StaffBalancesController,
     StaffOrdersController,
-    LogController,
+    StaffOrphansController,
+    StaffPricesController,
+    StaffSystemController,
+    StaffScopesController,
+    AuditLogController,
   ],
-  providers: [
-    StaffLog,
-    StaffPostings,
-    StaffRoutesCheck,
-    StaffBalanceService,
-    StaffDecisionsService,
-    StaffOrdersService,
-    StaffPricesService,
-    StaffTokensService,
-    StaffUsersService,
-  ],
-  exports: [
-    StaffLog,
-    StaffBalanceService,
-    StaffDecisionsService,
-    StaffOrdersService,
-    StaffPricesService,
-    StaffTokensService,
-    StaffUsersService,
-  ],
+  providers: [...SERVICES, StaffPostingsService, StaffRoutesCheck],
+  exports: SERVICES,
 })
 export class StaffModule {}

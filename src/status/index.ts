@@ -1,3 +1,4 @@
 export { StatusJobsModule } from './status-jobs.module';
 export { StatusModule } from './status.module';
-export { type Status, StatusService } from './status.service';
+export { ProviderBalanceOut, StatusOut } from './status.dto';
+export { StatusService } from './status.service';

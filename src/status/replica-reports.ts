@@ -3,22 +3,15 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows, REPLICA_ID } from '../database';
 import { DispatcherService } from '../orders';
-import { type BreakerStatus, type ProviderStatus, ProxyProvider } from '../provider';
+import { ProxyProvider } from '../provider';
+import type { ReplicaOut } from './status.dto';
 
 export const REPORT_INTERVAL_MS = 5000;
 /** A replica whose last report is older is not shown. */
 export const FRESH_SECONDS = 20;
 
-/** What a replica reports of itself. Times are ISO 8601. */
-export interface ReplicaReport {
-  readonly pid: number;
-  readonly started_at: string;
-  readonly breakers: readonly (Omit<BreakerStatus, 'since'> & { readonly since: string })[];
-  /** Calls that wait for a rate permit, by priority. */
-  readonly waiting_calls: ProviderStatus['waitingCalls'];
-  /** Requests at this replica that wait for their order to be sent. */
-  readonly waiting_orders: number;
-}
+/** What a replica reports of itself. */
+export type ReplicaReport = Omit<ReplicaOut, 'holder' | 'reported_at'>;
 
 @Injectable()
 export class ReplicaReports {

@@ -5,56 +5,7 @@ import { queryRows } from '../database';
 import { OPEN_STATES, type OpenState, sqlStates } from '../orders';
 import { ProxyProvider } from '../provider';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
-
-/** The state of the whole service, for staff. */
-export interface Status {
-  /** The database's time, against which ages are computed. */
-  readonly at: Date;
-  /** The balance of our account at the provider, in roubles; null before its first answer. */
-  readonly provider_balance: {
-    readonly amount: string;
-    readonly seen_at: Date;
-    readonly is_low: boolean;
-  } | null;
-  /** What the provider charged for orders that were closed in the last 24 hours, in roubles. */
-  readonly spent_24_hours: string;
-  /** How long the balance lasts at that rate; null when nothing was spent or the balance is not known. */
-  readonly runway_hours: number | null;
-  /** Not yet sent to the provider. */
-  readonly orders_waiting: number;
-  /** When the oldest of them was placed. */
-  readonly oldest_waiting_at: Date | null;
-  /** Sent to the provider, which has not answered yet. */
-  readonly orders_submitting: number;
-  /** Sent with an unknown outcome, which reconciliation is going to find out. */
-  readonly orders_confirming: number;
-  /** Left to staff to decide. */
-  readonly orders_in_review: number;
-  /** When the oldest of them was placed. */
-  readonly oldest_in_review_at: Date | null;
-  /** Proxies at the provider that no order accounts for, left to staff to decide. */
-  readonly open_orphans: number;
-  /** The copies of the provider's catalog in the catalog store, by kind. */
-  readonly catalogue: readonly {
-    readonly kind: string;
-    readonly copies: number;
-    readonly oldest_fetched_at: Date | null;
-    readonly newest_fetched_at: Date | null;
-  }[];
-  /** The last run of each job that one replica runs for all. */
-  readonly jobs: readonly {
-    readonly name: string;
-    /** A run that broke off is taken over by another replica. */
-    readonly state: 'done' | 'running' | 'broken-off';
-    readonly started_at: Date;
-    readonly finished_at: Date | null;
-    readonly holder: string;
-    /** Counts by name: what the run did, or has done so far. */
-    readonly report: Readonly<Record<string, number>> | null;
-  }[];
-  /** The replicas that reported in the last seconds. */
-  readonly replicas: readonly (ReplicaReport & { readonly holder: string; readonly reported_at: Date })[];
-}
+import type { ReplicaOut, StatusOut } from './status.dto';
 
 /** Reads the state of all replicas from the database. */
 @Injectable()
@@ -64,7 +15,7 @@ export class StatusService {
     private readonly provider: ProxyProvider,
   ) {}
 
-  async read(): Promise<Status> {
+  async read(): Promise<StatusOut> {
     const orders = await this.openOrders();
     const [orphans] = await this.query<{ count: number }>(
       'SELECT count(*) AS count FROM orphans WHERE resolution IS NULL',
@@ -95,7 +46,7 @@ export class StatusService {
   }
 
   private async account(): Promise<
-    Pick<Status, 'at' | 'provider_balance' | 'spent_24_hours' | 'runway_hours'>
+    Pick<StatusOut, 'at' | 'provider_balance' | 'spent_24_hours' | 'runway_hours'>
   > {
     const [row] = await this.query<{
       at: Date;
@@ -123,7 +74,7 @@ export class StatusService {
     };
   }
 
-  private async freshReplicas(): Promise<Status['replicas']> {
+  private async freshReplicas(): Promise<ReplicaOut[]> {
     const replicas = await this.query<{ holder: string; reported_at: Date; report: ReplicaReport }>(
       `SELECT holder, reported_at, report FROM replica_reports
         WHERE reported_at > now() - make_interval(secs => $1) ORDER BY report->>'started_at', holder`,

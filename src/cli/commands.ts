@@ -1,0 +1,490 @@
+import { PricePreviewService } from '../catalog';
+import { IP_VERSIONS } from '../common';
+import { ORDER_KINDS, ORDER_STATES } from '../orders';
+import type { NewPriceRule } from '../pricing';
+import { SalesService } from '../sales';
+import {
+  AuditLogService,
+  ORDER_DECISIONS,
+  ORPHAN_MARKS,
+  ORPHAN_STATES,
+  StaffBalancesService,
+  StaffOrdersService,
+  StaffOrphansService,
+  StaffPricesService,
+  StaffTokensService,
+  StaffUsersService,
+} from '../staff';
+import { StatusService } from '../status';
+import {
+  type AddCommand,
+  change,
+  enabled,
+  optional,
+  type OptionsOf,
+  read,
+  required,
+  withDefault,
+} from './command-spec';
+import { addAudit, addMigrate } from './maintenance';
+import {
+  parseAmount,
+  parseAmountAboveZero,
+  parseDay,
+  parseDimensions,
+  parseDurationMs,
+  parseId,
+  parseMoment,
+  parseNetworks,
+  parseScopes,
+  parseTarget,
+  parseText,
+} from './options';
+
+export const GROUPS = {
+  users: 'Users',
+  tokens: 'API tokens',
+  balance: 'Balances and the ledger',
+  orders: 'Orders',
+  orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
+  prices: 'Price rules, which set the markup',
+  actions: 'The audit log of what staff do',
+} as const;
+
+const MAX_ITEMS = 1000;
+
+const withId = (entity: string) => ({ id: required('<id>', `the ${entity}`, parseId) });
+const ofUser = { user: required('<id>', 'the user', parseId) };
+const withReason = { reason: required('<text>', 'kept in the audit log', parseText) };
+const withSignature = {
+  by: required('<name>', 'who makes the change', parseText),
+  reason: required('<text>', 'kept with the rule', parseText),
+};
+
+/** The options of a list that shows the newest first. */
+const paged = (cursor = '<id>') => ({
+  before: optional(cursor, 'show older ones only: the last one of the previous page', parseId),
+  limit: withDefault(optional('<count>', 'show this many at most', parseId), MAX_ITEMS),
+});
+const toPage = ({ before, limit = MAX_ITEMS }: { before?: number | undefined; limit?: number }) => ({
+  cursor: before ?? null,
+  limit,
+});
+
+const ruleOptions = {
+  user: optional('<id>', 'the only user that the rule is for', parseId),
+  country: optional(
+    '<code>',
+    'the only country that it is for; it applies where it is cheaper than the quote',
+    parseText,
+  ),
+  version: optional('<version>', 'the only IP version that it is for', IP_VERSIONS),
+  minPeriod: optional('<days>', 'the shortest period that it is for', parseId),
+  maxPeriod: optional('<days>', 'the longest period that it is for', parseId),
+  from: optional(
+    '<moment>',
+    'when it begins, e.g. 2027-01-31T09:00:00Z; in two seconds if left out',
+    parseMoment,
+  ),
+  to: optional('<moment>', 'when it ends; not decided yet if left out', parseMoment),
+};
+const toRule = (
+  { user, from, to, ...rule }: OptionsOf<typeof ruleOptions>,
+  markupPercent: string,
+): NewPriceRule => ({
+  userId: user,
+  country: rule.country,
+  version: rule.version,
+  minPeriod: rule.minPeriod,
+  maxPeriod: rule.maxPeriod,
+  markupPercent,
+  validFrom: from,
+  validTo: to,
+});
+
+const blocking = (verb: 'block' | 'unblock', description: string): AddCommand =>
+  change({
+    name: `users ${verb}`,
+    description,
+    action: `users.${verb}`,
+    options: { ...ofUser, ...withReason },
+    target: ({ user }) => ({ type: 'user', id: user }),
+    service: StaffUsersService,
+    run: (users, { user, reason }, audit) => users[verb](audit, user, reason),
+  });
+
+const posting = (direction: 'credit' | 'debit', description: string): AddCommand =>
+  change({
+    name: `balance ${direction}`,
+    description,
+    action: `balance.${direction}`,
+    options: {
+      ...ofUser,
+      amount: required('<roubles>', 'e.g. 500.00', parseAmount),
+      reason: required('<text>', 'kept with the ledger entry', parseText),
+      reference: optional('<text>', 'the document behind it: an invoice or a ticket', parseText),
+      key: optional(
+        '<text>',
+        'an idempotency key: repeated with it, the command is carried out once',
+        String,
+      ),
+    },
+    target: ({ user }) => ({ type: 'user', id: user }),
+    service: StaffBalancesService,
+    run: async (balances, { user, key, ...rest }, audit) =>
+      (await balances.post(audit, direction, { userId: user, ...rest }, key)).entry,
+  });
+
+/** Every use case of staff on the command line, with the service that carries it out. */
+export const COMMANDS: readonly AddCommand[] = [
+  change({
+    name: 'users create',
+    description: 'Creates a user with an empty account.',
+    action: 'users.create',
+    options: {
+      username: required('<name>', 'the name on the messaging platform', parseText),
+      tgId: optional('<number>', 'the number on the messaging platform', parseId),
+      webUsername: optional('<name>', 'the login on the website', parseText),
+      hasApp: enabled('the user has opened the companion application'),
+    },
+    service: StaffUsersService,
+    run: (users, user, audit) => users.create(audit, user),
+  }),
+  blocking('block', 'Blocks a user: all tokens of the user are refused.'),
+  blocking('unblock', 'Unblocks a user.'),
+  read({
+    name: 'users list',
+    description: 'Lists users, newest first.',
+    action: 'users.search',
+    options: {
+      ...paged(),
+      query: optional('<part>', 'a whole id, or a part of a name or number', parseText),
+    },
+    service: StaffUsersService,
+    run: async (users, { query = null, ...page }) => (await users.search(query, toPage(page))).items,
+  }),
+  read({
+    name: 'users show',
+    description: 'Shows a user with their money.',
+    action: 'users.read',
+    options: withId('user'),
+    target: ({ id }) => ({ type: 'user', id }),
+    service: StaffUsersService,
+    run: (users, { id }) => users.getProfile(id),
+  }),
+
+  change({
+    name: 'tokens create',
+    description: 'Issues a token and shows its text, this once.',
+    action: 'tokens.create',
+    options: {
+      ...ofUser,
+      scopes: required(
+        '<list>',
+        'separated by commas; all: every scope of customers, staff: every scope of staff',
+        parseScopes,
+      ),
+      name: optional('<name>', 'what the token is for', parseText),
+      expiresIn: optional('<duration>', 'e.g. 90m, 12h, 30d', parseDurationMs),
+      allowedIps: optional('<list>', 'networks in CIDR notation, separated by commas', parseNetworks),
+      dailyLimit: optional(
+        '<roubles>',
+        'the most that its orders may take in one day (UTC)',
+        parseAmountAboveZero,
+      ),
+    },
+    target: ({ user }) => ({ type: 'user', id: user }),
+    service: StaffTokensService,
+    run: (tokens, { user, expiresIn, ...token }, audit) => {
+      const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn);
+      return tokens.issue(audit, { userId: user, expiresAt, ...token });
+    },
+  }),
+  read({
+    name: 'tokens list',
+    description: 'Lists the tokens of a user, oldest first, without their text.',
+    action: 'tokens.list',
+    options: {
+      ...ofUser,
+      after: optional('<id>', 'show newer ones only: the last one of the previous page', parseId),
+    },
+    target: ({ user }) => ({ type: 'user', id: user }),
+    service: StaffTokensService,
+    run: async (tokens, { user, after }) => (await tokens.list(user, toPage({ before: after }))).items,
+  }),
+  change({
+    name: 'tokens revoke',
+    description: 'Revokes a token.',
+    action: 'tokens.revoke',
+    options: { ...withId('token'), reason: optional('<text>', 'kept in the audit log', parseText) },
+    target: ({ id }) => ({ type: 'token', id }),
+    service: StaffTokensService,
+    run: (tokens, { id, reason }, audit) => tokens.revoke(audit, id, reason),
+  }),
+
+  posting('credit', 'Adds money to a balance.'),
+  posting('debit', 'Takes money from a balance; money that is held for orders stays held.'),
+  read({
+    name: 'balance ledger',
+    description: 'Shows every change of a balance with what caused it, newest first.',
+    action: 'ledger.read',
+    options: { ...paged('<seq>'), ...ofUser },
+    target: ({ user }) => ({ type: 'user', id: user }),
+    service: StaffBalancesService,
+    run: async (balances, { user, ...page }) => (await balances.listEntries(user, toPage(page))).items,
+  }),
+  read({
+    name: 'balance statement',
+    description: 'Prints every change of a balance in a period as CSV, oldest first.',
+    action: 'ledger.statement',
+    options: {
+      ...ofUser,
+      from: required('<moment>', 'the beginning of the period, e.g. 2026-11-01T00:00:00Z', parseMoment),
+      to: required('<moment>', 'the end of the period, which is not included', parseMoment),
+    },
+    target: ({ user }) => ({ type: 'user', id: user }),
+    service: StaffBalancesService,
+    run: (balances, { user, from, to }) => balances.readStatement(user, from, to),
+  }),
+
+  read({
+    name: 'orders list',
+    description: 'Lists orders, newest first.',
+    action: 'orders.search',
+    options: {
+      ...paged(),
+      user: optional('<id>', 'the user who placed it', parseId),
+      state: optional('<state>', 'the state of the order', ORDER_STATES),
+      kind: optional('<kind>', 'a purchase or a prolongation', ORDER_KINDS),
+      from: optional('<moment>', 'placed at this time or later, e.g. 2027-01-31T09:00:00Z', parseMoment),
+      to: optional('<moment>', 'placed before this time', parseMoment),
+      tag: optional('<tag>', 'the tag of the order or of its batch', parseText),
+      providerOrderId: optional('<id>', 'the id of the order at the provider', parseText),
+      providerProxyId: optional(
+        '<id>',
+        'the id, at the provider, of a proxy that the order delivered or prolonged',
+        parseText,
+      ),
+      host: optional('<address>', 'the address of a proxy that the order delivered or prolonged', parseText),
+      requestId: optional('<id>', 'the X-Request-Id of the request that placed it', parseText),
+    },
+    service: StaffOrdersService,
+    run: async (orders, { user, ...options }) =>
+      (await orders.search({ ...options, userId: user }, toPage(options))).items,
+  }),
+  read({
+    name: 'orders show',
+    description: 'Shows everything that is known of an order.',
+    action: 'orders.read',
+    options: withId('order'),
+    target: ({ id }) => ({ type: 'order', id }),
+    service: StaffOrdersService,
+    run: (orders, { id }) => orders.getDetail(id),
+  }),
+  change({
+    name: 'orders decide',
+    description: 'Closes an order in review.',
+    action: 'orders.decide',
+    options: {
+      ...withId('order'),
+      as: required(
+        '<decision>',
+        'deliver: ask the provider and hand over what it has; refund: return the money',
+        ORDER_DECISIONS,
+      ),
+      ...withReason,
+    },
+    target: ({ id }) => ({ type: 'order', id }),
+    needsProvider: ({ as }) => as === 'deliver',
+    service: StaffOrdersService,
+    run: (orders, { id, as, reason }, audit) => orders.decide(audit, id, as, reason),
+  }),
+  change({
+    name: 'orders refund',
+    description: 'Returns money that was paid for an order; the proxies stay with the user.',
+    action: 'orders.refund',
+    options: {
+      ...withId('order'),
+      amount: optional('<roubles>', 'e.g. 12.54; all that is left if left out', parseAmountAboveZero),
+      reason: required('<text>', 'kept with the ledger entry', parseText),
+      reference: optional('<text>', 'the document behind it: an invoice or a ticket', parseText),
+      key: required(
+        '<text>',
+        'an idempotency key: repeated with it, the command is carried out once',
+        String,
+      ),
+    },
+    target: ({ id }) => ({ type: 'order', id }),
+    service: StaffOrdersService,
+    run: async (orders, { id, key, ...refund }, audit) =>
+      (await orders.refund(audit, { orderId: id, ...refund }, key)).entry,
+  }),
+
+  read({
+    name: 'orphans list',
+    description: 'Lists orphans, newest first.',
+    action: 'orphans.list',
+    options: {
+      ...paged(),
+      state: optional('<state>', 'what was decided about them', ORPHAN_STATES),
+      tag: optional('<tag>', 'the tag under which the provider lists them', parseText),
+    },
+    service: StaffOrphansService,
+    run: async (orphans, options) => (await orphans.list(options, toPage(options))).items,
+  }),
+  change({
+    name: 'orphans assign',
+    description: 'Gives an orphan to the user of a purchase, free of charge. This cannot be undone.',
+    action: 'orphans.assign',
+    options: {
+      ...withId('orphan'),
+      order: required('<id>', 'the purchase', parseId),
+      ...withReason,
+    },
+    target: ({ id }) => ({ type: 'orphan', id }),
+    service: StaffOrphansService,
+    run: (orphans, { id, order, reason }, audit) => orphans.assign(audit, id, order, reason),
+  }),
+  change({
+    name: 'orphans mark',
+    description: 'Marks what is to become of an orphan.',
+    action: 'orphans.mark',
+    options: {
+      ...withId('orphan'),
+      as: required(
+        '<state>',
+        'written-off: it stays our cost; open: somebody has to look into it again',
+        ORPHAN_MARKS,
+      ),
+      ...withReason,
+    },
+    target: ({ id }) => ({ type: 'orphan', id }),
+    service: StaffOrphansService,
+    run: (orphans, { id, as, reason }, audit) => orphans.mark(audit, id, as, reason),
+  }),
+
+  read({
+    name: 'prices list',
+    description: 'Lists the price rules in force and those to come, newest first.',
+    action: 'prices.list',
+    options: {
+      history: enabled('list the rules that have ended, too'),
+      user: optional('<id>', 'the user whose own rules are listed', parseId),
+      before: optional('<id>', 'show older ones only: the last one of the previous page', parseId),
+    },
+    service: StaffPricesService,
+    run: async (prices, { history, user, before }) =>
+      (await prices.list({ history, userId: user }, toPage({ before }))).items,
+  }),
+  read({
+    name: 'prices which',
+    description: 'Shows which markup applies to an offer, now or at another time.',
+    action: 'prices.which',
+    options: {
+      user: optional('<id>', 'the user who would order', parseId),
+      country: optional('<code>', 'the country of an order; a quote names none', parseText),
+      version: withDefault(optional('<version>', 'the IP version', IP_VERSIONS), '6'),
+      period: required('<days>', 'the period', parseId),
+      at: optional('<moment>', 'e.g. 2027-01-31T09:00:00Z; now if left out', parseMoment),
+    },
+    service: StaffPricesService,
+    run: (prices, { user = null, country = null, version, period, at }) =>
+      prices.findMarkup({ userId: user, country, version, period }, at),
+  }),
+  read({
+    name: 'prices show',
+    description: 'Shows a price rule, with who added and ended it and why.',
+    action: 'prices.read',
+    options: withId('price rule'),
+    target: ({ id }) => ({ type: 'price-rule', id }),
+    service: StaffPricesService,
+    run: (prices, { id }) => prices.get(id),
+  }),
+  change({
+    name: 'prices add',
+    description: 'Adds a price rule and ends the one that it replaces.',
+    action: 'prices.add',
+    options: {
+      ...ruleOptions,
+      markup: required('<percent>', 'the markup of the rule, e.g. 12.5', parseText),
+      replaces: optional('<id>', 'the rule that ends when this one begins', parseId),
+      ...withSignature,
+    },
+    service: StaffPricesService,
+    run: (prices, { markup, by, reason, replaces, ...rule }, audit) =>
+      prices.add(audit, toRule(rule, markup), { by, reason, replaces }),
+  }),
+  change({
+    name: 'prices end',
+    description: 'Ends a price rule.',
+    action: 'prices.end',
+    options: {
+      ...withId('price rule'),
+      at: optional('<moment>', 'when it ends; in two seconds if left out', parseMoment),
+      ...withSignature,
+    },
+    target: ({ id }) => ({ type: 'price-rule', id }),
+    service: StaffPricesService,
+    run: (prices, { id, at, by, reason }, audit) => prices.end(audit, id, { at, by, reason }),
+  }),
+  read({
+    name: 'prices preview',
+    description: 'Shows what adding a rule, ending one, or both would do to the prices. Changes nothing.',
+    action: 'prices.preview',
+    options: {
+      ...ruleOptions,
+      markup: optional('<percent>', 'the markup of the rule that is added', parseText),
+      replaces: optional('<id>', 'the rule that is ended', parseId),
+    },
+    service: PricePreviewService,
+    run: (previews, { replaces, markup, ...rule }) => {
+      const adds = markup !== undefined || Object.keys(rule).length > 0;
+      return previews.preview({ add: adds ? toRule(rule, markup ?? '') : undefined, end: replaces });
+    },
+  }),
+
+  read({
+    name: 'status',
+    description: 'Shows the state of the service: open orders, the provider, the catalog, jobs and replicas.',
+    action: 'status.read',
+    options: {},
+    service: StatusService,
+    run: (status) => status.read(),
+  }),
+  read({
+    name: 'sales',
+    description: 'Sums up sales, refunds, cost and margin of a period, latest day first.',
+    action: 'sales.read',
+    options: {
+      from: required('<day>', 'the first day (UTC), e.g. 2026-11-01', parseDay),
+      to: required('<day>', 'the day after the last, at most 366 days later', parseDay),
+      by: withDefault(
+        optional('<list>', 'any of day, country and version, separated by commas', parseDimensions),
+        ['day'],
+      ),
+    },
+    service: SalesService,
+    run: async (sales, question) => {
+      const { total, rows } = await sales.read(question);
+      return { total, items: rows };
+    },
+  }),
+  read({
+    name: 'actions list',
+    description: 'Lists what staff changed or looked at, newest first.',
+    action: 'actions.search',
+    options: {
+      ...paged(),
+      user: optional('<id>', 'the member of staff', parseId),
+      action: optional('<name>', 'what was done, e.g. users.block', parseText),
+      target: optional('<target>', 'what it was done to, e.g. user:42', parseTarget),
+      from: optional('<moment>', 'at this time or later, e.g. 2027-01-31T09:00:00Z', parseMoment),
+      to: optional('<moment>', 'before this time', parseMoment),
+    },
+    service: AuditLogService,
+    run: async (auditLog, { user, ...options }) =>
+      (await auditLog.search({ ...options, userId: user }, toPage(options))).items,
+  }),
+  addAudit,
+  addMigrate,
+];

@@ -1,0 +1,98 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, DateTimeField } from '../../http';
+import { IdField, SearchField } from '../fields';
+import { PageOf, PageQuery } from '../paging';
+import { TARGET_PATTERN } from './audit-context';
+
+export class ActionsQuery extends PageQuery {
+  @ApiProperty({ description: 'The member of staff' })
+  @IdField({ optional: true })
+  user_id!: number | null;
+
+  @ApiProperty({ description: 'What was done, e.g. `users.block`' })
+  @SearchField()
+  action!: string | null;
+
+  @ApiProperty({ description: 'What it was done to, e.g. `user:42`' })
+  @SearchField(TARGET_PATTERN)
+  target!: string | null;
+
+  @ApiProperty({ description: 'The earliest time, with its offset, e.g. 2026-11-01T00:00:00Z' })
+  @DateTimeField({ optional: true })
+  from!: Date | null;
+
+  @ApiProperty({ description: 'The end of the period, which is not included' })
+  @DateTimeField({ optional: true })
+  to!: Date | null;
+}
+
+export class ActionTarget {
+  @ApiProperty({ type: 'string', example: 'user' })
+  type!: string;
+
+  @ApiProperty({ type: 'string', example: '42' })
+  id!: string;
+}
+
+/** A record of the audit log. */
+export class ActionOut {
+  @ApiProperty({ type: 'integer', example: 1001 })
+  id!: number;
+
+  @ApiMoment()
+  at!: Date;
+
+  @ApiProperty({
+    type: 'string',
+    enum: ['api', 'cli'],
+    description: 'Over HTTP or on the command line',
+    example: 'api',
+  })
+  via!: 'api' | 'cli';
+
+  @ApiNullable('integer', { description: 'The member of staff. Null on the command line', example: 7 })
+  user_id!: number | null;
+
+  @ApiNullable('integer', { description: 'The token that was used', example: 12 })
+  token_id!: number | null;
+
+  @ApiProperty({ type: 'string', example: 'users.block' })
+  action!: string;
+
+  @ApiProperty({ anyOf: [{ $ref: '#/components/schemas/ActionTarget' }, { type: 'null' }] })
+  target!: ActionTarget | null;
+
+  @ApiNullable('string', { example: 'Card reported stolen' })
+  reason!: string | null;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    description: 'The query and the body of the request',
+    example: { reason: 'Card reported stolen' },
+  })
+  request!: object;
+
+  @ApiNullable('object', {
+    description: 'What was changed, as it was before. Null for reads',
+    example: { id: 42, blocked_at: null },
+  })
+  before!: object | null;
+
+  @ApiNullable('object', {
+    description: 'What was changed, as it was afterwards. Null for reads',
+    example: { id: 42, blocked_at: '2026-11-21T12:00:00.000Z' },
+  })
+  after!: object | null;
+
+  @ApiNullable('string', { description: 'The address that the request came from', example: '203.0.113.7' })
+  ip!: string | null;
+
+  @ApiNullable('string', {
+    description: '`X-Request-Id` of the request',
+    example: '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e',
+  })
+  request_id!: string | null;
+}
+
+export class ActionsPage extends PageOf(ActionOut) {}

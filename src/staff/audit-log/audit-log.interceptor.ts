@@ -1,0 +1,68 @@
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { Request } from 'express';
+import { mergeMap, type Observable } from 'rxjs';
+import { type Caller, callerOf, plainAddress } from '../../auth';
+import { requestId } from '../../common';
+import { readId } from '../../http';
+import { AuditContext, type TargetType, toRecordable } from './audit-context';
+import { AuditLogService } from './audit-log.service';
+
+export const AUDITED_ROUTE = 'audited-route';
+
+/** What the audit log says of a route. */
+export interface AuditedRoute {
+  /** The name of the action, `users.block`; also the operation id in the description. */
+  readonly action: string;
+  /** What the route acts on, when its path names it. */
+  readonly on?: TargetType;
+}
+
+export type AuditedRequest = Request & { user?: Caller; audit?: AuditContext };
+
+/** The parameter of a path that names a target. */
+export const ID_PARAMETERS = {
+  user: 'user_id',
+  token: 'token_id',
+  order: 'order_id',
+  orphan: 'orphan_id',
+  'price-rule': 'rule_id',
+} as const satisfies Record<TargetType, string>;
+
+/**
+ * Records every request of staff. A change has recorded itself in its own transaction; a read is recorded here,
+ * before the answer goes out, so that nothing is shown that could not be recorded. A refused request is not
+ * recorded: nothing was changed or shown.
+ */
+@Injectable()
+export class AuditLogInterceptor implements NestInterceptor {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const request = context.switchToHttp().getRequest<AuditedRequest>();
+    const audit = contextOf(request, this.reflector.get<AuditedRoute>(AUDITED_ROUTE, context.getHandler()));
+    request.audit = audit;
+    return next.handle().pipe(
+      mergeMap(async (answer: unknown) => {
+        if (!audit.isRecorded) await this.auditLog.recordRead(audit);
+        return answer;
+      }),
+    );
+  }
+}
+
+function contextOf(request: AuditedRequest, { action, on }: AuditedRoute): AuditContext {
+  const { params, query, body, ip } = request;
+  const id = on && readId(String(params[ID_PARAMETERS[on]]));
+  return new AuditContext(
+    action,
+    on && id ? { type: on, id } : null,
+    toRecordable({ ...query, ...(typeof body === 'object' && body) }),
+    callerOf(request),
+    plainAddress(ip),
+    requestId() ?? null,
+  );
+}

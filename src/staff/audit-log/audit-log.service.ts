@@ -1,0 +1,135 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { inTransaction, type Queryable, queryRows } from '../../database';
+import type { Idempotency } from '../../orders';
+import { type PageRequest, readPage } from '../paging';
+import type { AuditContext, AuditTarget } from './audit-context';
+import type { ActionOut, ActionsPage } from './audit-log.dto';
+
+/** What the audit log keeps of a change, beside its context. */
+export interface AuditedChange {
+  /** Left out when the context names it already. */
+  readonly target?: AuditTarget;
+  readonly reason?: string | undefined;
+  readonly before?: object | undefined;
+  readonly after?: object;
+  readonly idempotency?: Idempotency | null;
+}
+
+/** Records a change, to be called once in its transaction. Gives the id of the record. */
+export type RecordChange = (change: AuditedChange) => Promise<number>;
+
+/** What is null or left out counts as any. */
+export interface AuditLogFilter {
+  readonly userId?: number | null | undefined;
+  readonly action?: string | null | undefined;
+  readonly target?: AuditTarget | null | undefined;
+  readonly from?: Date | null | undefined;
+  /** Not included. */
+  readonly to?: Date | null | undefined;
+  /** Leaves out reads. */
+  readonly changesOnly?: true;
+}
+
+/** The audit log: everything that staff change or look at. */
+@Injectable()
+export class AuditLogService {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  /**
+   * Carries out a change in one transaction with its record: neither is there without the other.
+   *
+   * @throws TransactionOutcomeUnknown
+   */
+  async recordChange<Result>(
+    audit: AuditContext,
+    work: (manager: EntityManager, record: RecordChange) => Promise<Result>,
+  ): Promise<Result> {
+    const result = await inTransaction(this.dataSource, async (manager) => {
+      let recorded = 0;
+      const done = await work(manager, (change) => {
+        recorded += 1;
+        return this.insert(manager, audit, change);
+      });
+      if (recorded !== 1) throw new Error(`${audit.action} was recorded ${recorded} times`);
+      return done;
+    });
+    audit.isRecorded = true;
+    return result;
+  }
+
+  /** Records a request that changed nothing. */
+  async recordRead(audit: AuditContext): Promise<void> {
+    await this.insert(this.dataSource, audit, {});
+    audit.isRecorded = true;
+  }
+
+  private async insert(
+    queryable: Queryable,
+    audit: AuditContext,
+    { target = audit.target ?? undefined, reason, before, after, idempotency }: AuditedChange,
+  ): Promise<number> {
+    const [inserted] = await queryRows<{ id: number }>(
+      queryable,
+      `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request, before,
+                                  after, ip, request_id, idempotency_key, request_hash)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+       RETURNING id`,
+      [
+        audit.caller ? 'api' : 'cli',
+        audit.caller?.userId ?? null,
+        audit.caller?.tokenId ?? null,
+        audit.action,
+        target?.type ?? null,
+        target === undefined ? null : String(target.id),
+        reason ?? null,
+        audit.request,
+        before ?? null,
+        after ?? null,
+        audit.ip,
+        audit.requestId,
+        idempotency?.key ?? null,
+        idempotency?.requestHash ?? null,
+      ],
+    );
+    if (!inserted) throw new Error('an inserted record of the audit log was not returned');
+    return inserted.id;
+  }
+
+  /** A page of records, newest first. The cursor is the id of the last record of the previous page. */
+  search(filter: AuditLogFilter, page: PageRequest): Promise<ActionsPage> {
+    return readPage(
+      page,
+      (wider) => this.find(filter, wider),
+      ({ id }) => id,
+    );
+  }
+
+  private find(filter: AuditLogFilter, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
+    const { userId, action, target, from, to, changesOnly } = filter;
+    const parameters: unknown[] = [];
+    const given = (value: unknown): string => `$${parameters.push(value)}`;
+    const conditions = [
+      userId && `user_id = ${given(userId)}`,
+      action && `action = ${given(action)}`,
+      target && `target_type = ${given(target.type)} AND target_id = ${given(String(target.id))}`,
+      from && `at >= ${given(from)}`,
+      to && `at < ${given(to)}`,
+      changesOnly && 'after IS NOT NULL',
+      cursor && `(at, id) < ((SELECT at FROM staff_actions WHERE id = ${given(cursor)}), ${given(cursor)})`,
+    ].filter((condition) => typeof condition === 'string');
+    return queryRows<ActionOut>(
+      this.dataSource,
+      `SELECT id, at, via, user_id, token_id, action,
+              CASE WHEN target_type IS NOT NULL
+                   THEN json_build_object('type', target_type, 'id', target_id) END AS target,
+              reason, request, before, after, host(ip) AS ip, request_id
+         FROM staff_actions
+        ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
+        ORDER BY at DESC, id DESC
+        LIMIT ${given(limit)}`,
+      parameters,
+    );
+  }
+}

@@ -1,0 +1,125 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { type Money } from '../../common';
+import { AmountField, ApiMoment, ApiNullable, ApiRoubles, DateTimeField } from '../../http';
+import type { LedgerEntryKind } from '../../ledger';
+import { ORDER_KINDS, type OrderKind, type OrderState } from '../../orders';
+import { TextField } from '../fields';
+import { PageOf } from '../paging';
+
+export class PostingRequest {
+  @AmountField()
+  amount!: Money;
+
+  @TextField()
+  reason!: string;
+
+  @TextField({ optional: true })
+  reference!: string | null;
+}
+
+export class StatementQuery {
+  @ApiProperty({ description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z' })
+  @DateTimeField()
+  from!: Date;
+
+  @ApiProperty({ description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z' })
+  @DateTimeField()
+  to!: Date;
+}
+
+export class PostedEntryOut {
+  @ApiProperty({ type: 'integer', example: 1234 })
+  id!: number;
+
+  @ApiProperty({ type: 'integer', example: 42 })
+  user_id!: number;
+
+  @ApiProperty({ type: 'string', enum: ['topup', 'adjustment', 'refund'], example: 'topup' })
+  kind!: LedgerEntryKind;
+
+  @ApiRoubles('Roubles added to the balance. Negative when they were taken from it', '500.00')
+  amount!: string;
+
+  @ApiProperty({ type: 'string', example: 'Bank transfer' })
+  reason!: string;
+
+  @ApiNullable('string', { example: 'invoice 2026-1107' })
+  reference!: string | null;
+
+  @ApiRoubles('Roubles that can be spent after the entry', '1500.00')
+  balance!: string;
+
+  @ApiRoubles('Roubles held after the entry', '0.00')
+  held!: string;
+
+  @ApiMoment()
+  created_at!: Date;
+}
+
+/** The order that caused a ledger entry. */
+export class CausingOrder {
+  @ApiProperty({ type: 'integer', example: 815 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', enum: ORDER_KINDS, example: 'purchase' })
+  kind!: OrderKind;
+
+  @ApiProperty({ type: 'string', example: 'completed' })
+  state!: OrderState;
+}
+
+/** The action of staff that caused a ledger entry. */
+export class CausingAction {
+  @ApiProperty({ type: 'integer', description: 'The id of its record in the audit log', example: 1001 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', enum: ['api', 'cli'], example: 'api' })
+  via!: 'api' | 'cli';
+
+  @ApiNullable('integer', { description: 'The member of staff. Null on the command line', example: 7 })
+  user_id!: number | null;
+}
+
+export class LedgerEntryOut {
+  @ApiProperty({ type: 'integer', example: 1234 })
+  id!: number;
+
+  @ApiProperty({ type: 'integer', description: 'Counts the entries of a user, from 1', example: 3 })
+  seq!: number;
+
+  @ApiProperty({
+    type: 'string',
+    enum: ['topup', 'adjustment', 'hold', 'capture', 'release', 'refund'],
+    example: 'hold',
+  })
+  kind!: LedgerEntryKind;
+
+  @ApiRoubles('Roubles by which the spendable balance changed', '-25.08')
+  available_delta!: string;
+
+  @ApiRoubles('Roubles by which the held money changed', '25.08')
+  held_delta!: string;
+
+  @ApiRoubles('Roubles that can be spent after the entry', '974.92')
+  available_after!: string;
+
+  @ApiRoubles('Roubles held after the entry', '25.08')
+  held_after!: string;
+
+  @ApiProperty({ anyOf: [{ $ref: '#/components/schemas/CausingOrder' }, { type: 'null' }] })
+  order!: CausingOrder | null;
+
+  @ApiProperty({ anyOf: [{ $ref: '#/components/schemas/CausingAction' }, { type: 'null' }] })
+  action!: CausingAction | null;
+
+  @ApiNullable('string', { example: null })
+  reason!: string | null;
+
+  @ApiNullable('string', { example: null })
+  reference!: string | null;
+
+  @ApiMoment()
+  created_at!: Date;
+}
+
+export class LedgerPage extends PageOf(LedgerEntryOut) {}

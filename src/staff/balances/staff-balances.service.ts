@@ -1,0 +1,142 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Money } from '../../common';
+import { queryRows } from '../../database';
+import { LedgerService } from '../../ledger';
+import { readIdempotency } from '../../orders';
+import { UserNotFound, UsersService } from '../../users';
+import type { AuditContext } from '../audit-log/audit-context';
+import { type PageRequest, readPage } from '../paging';
+import type { LedgerEntryOut, LedgerPage } from './staff-balances.dto';
+import { type Posting, StaffPostingsService } from './staff-postings.service';
+import { type StatementRow, toCsv } from './statement-csv';
+
+/** Roubles to add to a balance, or to take from it. */
+export interface BalanceChange {
+  readonly userId: number;
+  readonly amount: Money;
+  readonly reason: string;
+  readonly reference?: string | null | undefined;
+}
+
+const SELECT_ENTRIES = `
+  SELECT entry.id, entry.seq, entry.kind, available_delta, held_delta, available_after, held_after,
+         CASE WHEN orders.id IS NOT NULL
+              THEN json_build_object('id', orders.id, 'kind', orders.kind, 'state', orders.state)
+         END AS "order",
+         CASE WHEN action.id IS NOT NULL
+              THEN json_build_object('id', action.id, 'via', action.via, 'user_id', action.user_id)
+         END AS action,
+         entry.reason, entry.reference, entry.created_at
+    FROM ledger_entries entry
+    LEFT JOIN orders ON orders.id = entry.order_id
+    LEFT JOIN staff_actions action ON action.id = entry.action_id`;
+
+const BATCH_SIZE = 1000;
+
+/** What staff do with balances, over HTTP and on the command line. */
+@Injectable()
+export class StaffBalancesService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly ledger: LedgerService,
+    private readonly users: UsersService,
+    private readonly postings: StaffPostingsService,
+  ) {}
+
+  /**
+   * Credits or debits a balance; once for each idempotency key.
+   *
+   * @throws UserNotFound, InvalidAmount, InsufficientBalance, IdempotencyKeyInvalid, IdempotencyKeyReused
+   */
+  async post(
+    audit: AuditContext,
+    direction: 'credit' | 'debit',
+    change: BalanceChange,
+    idempotencyKey?: string,
+  ): Promise<Posting> {
+    const { userId, amount, reason, reference = null } = change;
+    const request = { direction, userId, amount: amount.toString(), reason, reference: reference ?? '' };
+    const idempotency = readIdempotency(idempotencyKey, request);
+    return this.postings.post(audit, idempotency, async (manager, record) => {
+      const before = await lockAccount(manager, userId);
+      const balance = Money.parse(before.balance);
+      const after = direction === 'credit' ? balance.plus(amount) : balance.minus(amount);
+      const actionId = await record({ reason, before, after: { ...before, balance: after.toString() } });
+      return this.ledger[direction](userId, amount, reason, { reference, actionId, manager });
+    });
+  }
+
+  /**
+   * A page of a user's entries, newest first. The cursor is the `seq` of the last entry of the previous page.
+   *
+   * @throws UserNotFound
+   */
+  async listEntries(userId: number, page: PageRequest): Promise<LedgerPage> {
+    await this.assertUser(userId);
+    const find = ({ cursor, limit }: PageRequest) =>
+      queryRows<LedgerEntryOut>(
+        this.dataSource,
+        `${SELECT_ENTRIES} WHERE entry.user_id = $1 AND entry.seq < $2 ORDER BY entry.seq DESC LIMIT $3`,
+        [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+      );
+    return readPage(page, find, ({ seq }) => seq);
+  }
+
+  /** The entries of an order, oldest first. */
+  listEntriesOfOrder(orderId: number, limit: number): Promise<LedgerEntryOut[]> {
+    return queryRows(
+      this.dataSource,
+      `${SELECT_ENTRIES} WHERE entry.order_id = $1 ORDER BY entry.seq LIMIT $2`,
+      [orderId, limit],
+    );
+  }
+
+  /**
+   * The entries of a user in a period as CSV, oldest first; `to` is not included.
+   *
+   * @throws UserNotFound
+   */
+  async readStatement(userId: number, from: Date, to: Date): Promise<AsyncGenerator<string>> {
+    await this.assertUser(userId);
+    return toCsv(this.findStatementRows(userId, from, to));
+  }
+
+  private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
+    let last: Pick<StatementRow, 'created_at' | 'seq'> = { created_at: from.toISOString(), seq: 0 };
+    for (;;) {
+      const batch: StatementRow[] = await queryRows<StatementRow>(
+        this.dataSource,
+        `SELECT seq, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, kind,
+                available_delta, held_delta, available_after, held_after, order_id, reference, reason
+           FROM ledger_entries AS entry
+          WHERE user_id = $1 AND (entry.created_at, seq) > ($2::timestamptz, $3) AND entry.created_at < $4
+          ORDER BY entry.created_at, seq LIMIT ${BATCH_SIZE}`,
+        [userId, last.created_at, last.seq, to],
+      );
+      yield batch;
+      const end = batch.at(-1);
+      if (!end || batch.length < BATCH_SIZE) return;
+      last = end;
+    }
+  }
+
+  private async assertUser(userId: number): Promise<void> {
+    if (!(await this.users.find(userId))) throw new UserNotFound();
+  }
+}
+
+/** Keeps everybody else from changing the account until the transaction ends. @throws UserNotFound */
+async function lockAccount(
+  manager: EntityManager,
+  userId: number,
+): Promise<{ readonly balance: string; readonly held: string }> {
+  const [account] = await queryRows<{ balance: string; held: string }>(
+    manager,
+    'SELECT available AS balance, held FROM accounts WHERE user_id = $1 FOR UPDATE',
+    [userId],
+  );
+  if (!account) throw new UserNotFound();
+  return account;
+}

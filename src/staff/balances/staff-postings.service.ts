@@ -1,0 +1,69 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { queryRows, violatedConstraint } from '../../database';
+import { POSTED_ENTRY } from '../../ledger';
+import { type Idempotency, IdempotencyKeyReused } from '../../orders';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
+import type { PostedEntryOut } from './staff-balances.dto';
+
+/** A ledger entry, and whether an earlier request with the same key has made it. */
+export interface Posting {
+  readonly entry: PostedEntryOut;
+  readonly replayed: boolean;
+}
+
+/** Makes ledger entries for staff: one for each idempotency key, however often it is repeated. */
+@Injectable()
+export class StaffPostingsService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /**
+   * @param idempotency the key belongs to the member of staff; all callers on the command line share theirs
+   * @param post makes the entry, with the id of its record in the audit log
+   * @throws IdempotencyKeyReused, TransactionOutcomeUnknown
+   */
+  async post(
+    audit: AuditContext,
+    idempotency: Idempotency | null,
+    post: (manager: EntityManager, record: RecordChange) => Promise<PostedEntryOut>,
+  ): Promise<Posting> {
+    const earlier = await this.findEarlier(audit, idempotency);
+    if (earlier) return { entry: earlier, replayed: true };
+    try {
+      const entry = await this.auditLog.recordChange(audit, (manager, record) =>
+        post(manager, (change) => record({ ...change, idempotency })),
+      );
+      return { entry, replayed: false };
+    } catch (error) {
+      // A request with the same key was committed in the meantime.
+      const isRepeated = violatedConstraint(error) === 'staff_actions_idempotency_key';
+      const entry = isRepeated ? await this.findEarlier(audit, idempotency) : null;
+      if (!entry) throw error;
+      return { entry, replayed: true };
+    }
+  }
+
+  /** @throws IdempotencyKeyReused */
+  private async findEarlier(
+    { caller }: AuditContext,
+    idempotency: Idempotency | null,
+  ): Promise<PostedEntryOut | null> {
+    if (!idempotency) return null;
+    const [earlier] = await queryRows<PostedEntryOut & { hash: Buffer }>(
+      this.dataSource,
+      `SELECT ${POSTED_ENTRY}, request_hash AS hash
+         FROM staff_actions action JOIN ledger_entries entry ON entry.action_id = action.id
+        WHERE action.user_id ${caller ? '= $2' : 'IS NULL'} AND idempotency_key = $1`,
+      [idempotency.key, ...(caller ? [caller.userId] : [])],
+    );
+    if (!earlier) return null;
+    const { hash, ...entry } = earlier;
+    if (!hash.equals(idempotency.requestHash)) throw new IdempotencyKeyReused(idempotency.key);
+    return entry;
+  }
+}

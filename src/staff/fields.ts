@@ -1,0 +1,28 @@
+import { IntegerField, StringField } from '../http';
+
+/** A pattern for text that people read: not blank, and without control characters. */
+export const PRINTABLE = '^(?=.*\\S)\\P{Cc}+$';
+
+/** Text of a request that people read. */
+export const TextField = (options: { optional?: true } = {}) =>
+  StringField({ maxLength: 500, pattern: PRINTABLE, ...options });
+
+/** Text of a query by which something is found. */
+export const SearchField = (pattern = PRINTABLE) => StringField({ optional: true, maxLength: 100, pattern });
+
+/** Text of a request that is one of a few words. */
+export const ChoiceField = (choices: readonly string[], options: { optional?: true } = {}) =>
+  StringField({ pattern: oneOf(choices), ...options });
+
+/** The pattern of a {@link ChoiceField}. */
+export const oneOf = (choices: readonly string[]): string => `^(${choices.join('|')})$`;
+
+/** An id of a request, exact in JSON. */
+export const IdField = (options: { optional?: true } = {}) =>
+  IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER, ...options });
+
+/** The reason for a change, which the audit log keeps. */
+export class ReasonRequest {
+  @TextField()
+  reason!: string;
+}

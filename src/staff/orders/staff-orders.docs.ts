@@ -1,0 +1,85 @@
+import { ORDER_KINDS } from '../../orders';
+import { PostedEntryOut } from '../balances/staff-balances.dto';
+import { oneOf } from '../fields';
+import { missing, notAnInteger, notFound, notOneOf, StaffDocs } from '../staff-docs';
+import { DecisionRequest, OrderDetail, OrderOut, OrdersPage, RefundRequest } from './staff-orders.dto';
+
+export const SearchOrdersDocs = () =>
+  StaffDocs({
+    summary: 'Find orders',
+    description:
+      'For support and whoever decides orders in review: the orders that match all of the given parameters, newest first. ' +
+      '`from` is included and `to` is not. `tag` is the tag of an order, or the one under which it went to the provider in a ' +
+      'batch. `provider_proxy_id` and `host` are those of a proxy that the order delivered or prolonged. `request_id` is the ' +
+      '`X-Request-Id` of the answer that the customer got.',
+    answer: { description: 'A page of orders, newest first', type: OrdersPage },
+    invalid: notOneOf('kind', oneOf(ORDER_KINDS), 'refund'),
+  });
+
+export const ReadOrderDocs = () =>
+  StaffDocs({
+    summary: 'Show an order',
+    description:
+      'For support and whoever decides orders in review: everything that is known of an order. Its states with the times at ' +
+      'which it entered them, what it did to the balance, the calls to the provider with their answers (the latest 200; very ' +
+      'long answers without their list), its proxies (at most 1000, without logins and passwords), and what staff changed of ' +
+      'it (the latest 50).',
+    answer: { description: 'The order', type: OrderDetail },
+    errors: { 404: notFound('order') },
+    invalid: notAnInteger('order_id', 'last'),
+  });
+
+export const DecideOrderDocs = () =>
+  StaffDocs({
+    summary: 'Decide an order in review',
+    description:
+      'For support, when the provider did not say what became of an order. `deliver` asks the provider once more, hands over ' +
+      'the proxies that it has for the order, charges for them, and returns the rest of the money. `refund` returns all of ' +
+      'the money; what the provider has nevertheless becomes an orphan at the next sweep. The orders of a batch are decided ' +
+      'one by one.',
+    body: [
+      DecisionRequest,
+      {
+        refund: { decision: 'refund', reason: 'Nothing at the provider after a day, ticket 820' },
+        deliver: { decision: 'deliver', reason: 'The provider confirmed it, ticket 821' },
+      },
+    ],
+    answer: { description: 'The order as it is now', type: OrderOut },
+    errors: {
+      404: notFound('order'),
+      409: [
+        'Nothing was changed',
+        'The order is not in review',
+        'The provider shows nothing of this order that could be delivered',
+        'The proxy belongs to another order',
+      ],
+      503: ['The provider cannot be asked. Nothing was changed', 'Service temporarily unavailable'],
+    },
+    invalid: missing('body', 'reason'),
+  });
+
+export const RefundOrderDocs = () =>
+  StaffDocs({
+    summary: 'Refund an order',
+    description:
+      'For support, when a complaint is justified: returns a part of what was paid for an order, or without `amount` all that ' +
+      'is left of it. Several refunds together never exceed what was paid. The proxies stay with the user.',
+    body: [
+      RefundRequest,
+      {
+        whole: { reason: 'Proxies never worked, ticket 822' },
+        part: { amount: '12.54', reason: 'One of two did not work', reference: 'ticket 823' },
+      },
+    ],
+    idempotencyKey: 'required',
+    answer: { description: 'The ledger entry, with the balance after it', type: PostedEntryOut },
+    errors: {
+      404: notFound('order'),
+      409: [
+        'Nothing was changed',
+        'Nothing of this order is left to refund',
+        'Only 12.54 of this order is left to refund',
+      ],
+    },
+    invalid: missing('header', 'Idempotency-Key'),
+  });

@@ -1,0 +1,330 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSIONS, type Money, PROXY_TYPES } from '../../common';
+import {
+  AmountField,
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  DateTimeField,
+} from '../../http';
+import { ORDER_KINDS, ORDER_STATES, type OrderKind, type OrderState } from '../../orders';
+import { ActionOut } from '../audit-log/audit-log.dto';
+import { LedgerEntryOut } from '../balances/staff-balances.dto';
+import { ChoiceField, IdField, SearchField, TextField } from '../fields';
+import { PageOf, PageQuery } from '../paging';
+
+export const ORDER_DECISIONS = ['deliver', 'refund'] as const;
+export type OrderDecision = (typeof ORDER_DECISIONS)[number];
+
+export class OrdersQuery extends PageQuery {
+  @ApiProperty({ description: 'The user who placed the order' })
+  @IdField({ optional: true })
+  user_id!: number | null;
+
+  @ApiProperty({ description: 'The state of the order' })
+  @ChoiceField(ORDER_STATES, { optional: true })
+  state!: OrderState | null;
+
+  @ApiProperty({ description: 'A purchase or a prolongation' })
+  @ChoiceField(ORDER_KINDS, { optional: true })
+  kind!: OrderKind | null;
+
+  @ApiProperty({
+    description: 'The earliest time at which it was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
+  })
+  @DateTimeField({ optional: true })
+  from!: Date | null;
+
+  @ApiProperty({ description: 'The end of the period in which it was placed, which is not included' })
+  @DateTimeField({ optional: true })
+  to!: Date | null;
+
+  @ApiProperty({ description: 'The whole tag of the order or of its batch' })
+  @SearchField()
+  tag!: string | null;
+
+  @ApiProperty({ description: 'The id of the order at the provider' })
+  @SearchField()
+  provider_order_id!: string | null;
+
+  @ApiProperty({ description: 'The id, at the provider, of a proxy that the order delivered or prolonged' })
+  @SearchField()
+  provider_proxy_id!: string | null;
+
+  @ApiProperty({ description: 'The address of a proxy that the order delivered or prolonged' })
+  @SearchField()
+  host!: string | null;
+
+  @ApiProperty({ description: '`X-Request-Id` of the answer that the customer got' })
+  @SearchField()
+  request_id!: string | null;
+}
+
+export class DecisionRequest {
+  @ChoiceField(ORDER_DECISIONS)
+  decision!: OrderDecision;
+
+  @TextField()
+  reason!: string;
+}
+
+export class RefundRequest {
+  @AmountField({ optional: true })
+  amount!: Money | null;
+
+  @TextField()
+  reason!: string;
+
+  @TextField({ optional: true })
+  reference!: string | null;
+}
+
+/** An order as lists show it, and as the audit log keeps it. */
+export class OrderOut {
+  @ApiProperty({ type: 'integer', example: 815 })
+  id!: number;
+
+  @ApiProperty({ type: 'integer', example: 42 })
+  user_id!: number;
+
+  @ApiProperty({ type: 'string', enum: ORDER_KINDS, example: 'purchase' })
+  kind!: OrderKind;
+
+  @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'completed' })
+  state!: OrderState;
+
+  @ApiProperty({ type: 'string', description: 'The tag of this order', example: 'prs.f3k9.u42.o815' })
+  tag!: string;
+
+  @ApiProperty({ type: 'string', example: 'ru' })
+  country!: string;
+
+  @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
+  version!: string;
+
+  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  period!: number;
+
+  @ApiProperty({ type: 'integer', example: 3 })
+  count!: number;
+
+  @ApiProperty({ type: 'string', enum: PROXY_TYPES, example: 'http' })
+  proxy_type!: string;
+
+  @ApiNullable('integer', { description: 'The proxy that a prolongation prolongs', example: null })
+  proxy_id!: number | null;
+
+  @ApiRoubles('Roubles for one proxy', '8.36')
+  unit_price!: string;
+
+  @ApiRoubles('Roubles held when the order was placed', '25.08')
+  held!: string;
+
+  @ApiRoubles('Roubles paid', '25.08')
+  captured!: string;
+
+  @ApiRoubles('Roubles released when the order was closed', '0.00')
+  released!: string;
+
+  @ApiRoubles('Roubles that staff refunded of what was paid', '0.00')
+  refunded!: string;
+
+  @ApiNullable('string', { example: '100500' })
+  provider_order_id!: string | null;
+
+  @ApiNullable('string', { description: 'Why the order was refunded or is in review', example: null })
+  failure!: string | null;
+
+  @ApiNullable('string', {
+    description: '`X-Request-Id` of the request that placed the order',
+    example: '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e',
+  })
+  request_id!: string | null;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiNullableMoment('When the order was sent to the provider', '2026-11-21T12:00:00.200Z')
+  submitted_at!: Date | null;
+
+  @ApiNullableMoment('When the order reached its last state', '2026-11-21T12:00:01.000Z')
+  closed_at!: Date | null;
+
+  @ApiNullable('integer', {
+    description:
+      'The batch in which the order was sent, named by its leading order. The order itself when it was sent alone',
+    example: 815,
+  })
+  group_id!: number | null;
+}
+
+export class OrdersPage extends PageOf(OrderOut) {}
+
+export class OrderStepOut {
+  @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'reserved' })
+  state!: OrderState;
+
+  @ApiNullableMoment('When the order entered the state. Null for states from before the history was kept')
+  at!: string | null;
+}
+
+export class OrderGroupOut {
+  @ApiNullable('string', {
+    description: 'The tag of the leading order, under which the provider lists the purchases of the batch',
+    example: 'prs.f3k9.u42.o815',
+  })
+  upstream_tag!: string | null;
+
+  @ApiProperty({ type: 'array', items: { type: 'integer' }, example: [815, 816] })
+  order_ids!: readonly number[];
+}
+
+export class UpstreamCallOut {
+  @ApiProperty({ type: 'integer', example: 4711 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', example: 'buy' })
+  method!: string;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: {
+      count: '3',
+      period: '30',
+      country: 'ru',
+      version: '6',
+      type: 'http',
+      descr: 'prs.f3k9.u42.o815',
+    },
+  })
+  request!: object;
+
+  @ApiProperty({
+    type: 'string',
+    enum: ['done', 'refused', 'unavailable', 'unknown'],
+    description: '`unavailable`: the call was not sent. `unknown`: it was sent, and got no usable answer',
+    example: 'done',
+  })
+  outcome!: string;
+
+  @ApiNullable('integer', { example: 200 })
+  http_status!: number | null;
+
+  @ApiProperty({
+    anyOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }, { type: 'null' }],
+    description: 'The answer without logins and passwords, or why there was none',
+    example: { status: 'yes', order_id: '100500', count: 3, price: '20.90' },
+  })
+  answer!: unknown;
+
+  @ApiProperty({ type: 'integer', example: 180 })
+  duration_ms!: number;
+
+  @ApiMoment(undefined, '2026-11-21T12:00:00.400Z')
+  created_at!: Date;
+}
+
+/** A proxy that an order delivered or prolonged, without its credentials. */
+export class OrderedProxyOut {
+  @ApiProperty({ type: 'integer', example: 1001 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', description: 'The id of the proxy at the provider', example: '2000123' })
+  provider_proxy_id!: string;
+
+  @ApiProperty({ type: 'string', example: '203.0.113.7' })
+  host!: string;
+
+  @ApiProperty({ type: 'string', example: '8000' })
+  port!: string;
+
+  @ApiProperty({ type: 'boolean', example: true })
+  active!: boolean;
+
+  @ApiNullableMoment(undefined, '2026-12-21T12:00:00.000Z')
+  date_end!: Date | null;
+
+  @ApiNullableMoment('When it was found that the provider had taken the proxy away', null)
+  withdrawn_at!: Date | null;
+
+  @ApiNullable('integer', {
+    description: 'The record in the audit log by which staff assigned the proxy',
+    example: null,
+  })
+  assigned_action_id!: number | null;
+}
+
+/** Everything that is known of an order. */
+export class OrderDetail extends OrderOut {
+  @ApiNullable('string', {
+    description:
+      'Percent added to the price of the provider. Null for orders from before there were price rules',
+    example: '20.0000',
+  })
+  markup_percent!: string | null;
+
+  @ApiNullable('integer', {
+    description: 'The price rule that set the markup. Null: the default markup',
+    example: null,
+  })
+  price_rule_id!: number | null;
+
+  @ApiProperty({ type: 'string', example: 'px6' })
+  provider!: string;
+
+  @ApiRoubles('Roubles that the provider quoted for the whole order', '20.9000')
+  provider_price!: string;
+
+  @ApiNullable('string', { description: 'Roubles that the provider charged', example: '20.9000' })
+  provider_charge!: string | null;
+
+  @ApiNullableMoment('When the proxy of a prolongation would have ended', null)
+  date_end_before!: Date | null;
+
+  @ApiMoment(
+    'While the order is reserved: when it is given up. Afterwards: the last time at which the call can have been sent',
+    '2026-11-21T12:00:30.000Z',
+  )
+  deadline!: Date;
+
+  @ApiMoment('While the order is open: when the provider is checked for it next', '2026-11-21T12:00:30.000Z')
+  next_look_at!: Date;
+
+  @ApiProperty({ type: 'integer', description: 'How often the provider was checked for it', example: 0 })
+  looks!: number;
+
+  @ApiNullableMoment('Since when every check has shown nothing of the order', null)
+  nothing_seen_since!: Date | null;
+
+  @ApiNullable('integer', { description: 'The token with which the order was placed', example: 17 })
+  token_id!: number | null;
+
+  @ApiNullable('string', { description: 'The Idempotency-Key of the customer', example: null })
+  idempotency_key!: string | null;
+
+  @ApiProperty({ type: [OrderStepOut] })
+  history!: readonly OrderStepOut[];
+
+  @ApiProperty({
+    anyOf: [{ $ref: '#/components/schemas/OrderGroupOut' }, { type: 'null' }],
+    description: 'The orders that were sent to the provider in one call. Null until the order is sent',
+  })
+  group!: OrderGroupOut | null;
+
+  @ApiProperty({ type: [LedgerEntryOut] })
+  entries!: readonly LedgerEntryOut[];
+
+  @ApiProperty({ type: [UpstreamCallOut], description: 'The calls for the whole batch, oldest first' })
+  upstream_calls!: readonly UpstreamCallOut[];
+
+  @ApiProperty({
+    type: [OrderedProxyOut],
+    description: 'The proxies that a purchase delivered, or the proxy that a prolongation prolonged',
+  })
+  proxies!: readonly OrderedProxyOut[];
+
+  @ApiProperty({ type: [ActionOut], description: 'What staff changed of the order, newest first' })
+  actions!: readonly ActionOut[];
+}

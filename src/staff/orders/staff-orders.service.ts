@@ -1,0 +1,197 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Money } from '../../common';
+import { queryRows } from '../../database';
+import {
+  IdempotencyKeyMissing,
+  OrderNotFound,
+  OrderTransitions,
+  readIdempotency,
+  RefundTooLarge,
+  ReviewService,
+} from '../../orders';
+import { ProxyProvider } from '../../provider';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import { StaffBalancesService } from '../balances/staff-balances.service';
+import { type Posting, StaffPostingsService } from '../balances/staff-postings.service';
+import { type PageRequest, readPage } from '../paging';
+import { ORDER_COLUMNS, type OrderFilter, toSearchStatement } from './order-search';
+import type {
+  OrderDecision,
+  OrderDetail,
+  OrderedProxyOut,
+  OrderOut,
+  OrdersPage,
+  UpstreamCallOut,
+} from './staff-orders.dto';
+
+/** Roubles to return of what was paid for an order. */
+export interface Refund {
+  readonly orderId: number;
+  /** Null or left out: all that is left. */
+  readonly amount?: Money | null | undefined;
+  readonly reason: string;
+  readonly reference?: string | null | undefined;
+}
+
+/** What comes from other tables is read by statements of its own. */
+type OrderRow = Omit<OrderDetail, 'group' | 'entries' | 'upstream_calls' | 'proxies' | 'actions'> & {
+  readonly leader_tag: string | null;
+};
+
+// The most that is shown of one order.
+const MAX_CALLS = 200;
+const MAX_PROXIES = 1000;
+const MAX_ENTRIES = 1000;
+const MAX_ACTIONS = 50;
+/** Characters of the answer to one call; a listing can be far longer. */
+const MAX_ANSWER_LENGTH = 20_000;
+
+/** What staff do with orders, over HTTP and on the command line. */
+@Injectable()
+export class StaffOrdersService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly provider: ProxyProvider,
+    private readonly review: ReviewService,
+    private readonly transitions: OrderTransitions,
+    private readonly balances: StaffBalancesService,
+    private readonly postings: StaffPostingsService,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /** A page of orders, newest first. The cursor is the id of the last order of the previous page. */
+  search(filter: OrderFilter, page: PageRequest): Promise<OrdersPage> {
+    const find = (wider: PageRequest) => {
+      const { statement, parameters } = toSearchStatement(filter, wider, this.provider.name);
+      return queryRows<OrderOut>(this.dataSource, statement, parameters);
+    };
+    return readPage(page, find, ({ id }) => id);
+  }
+
+  /** Everything that is known of an order. @throws OrderNotFound */
+  async getDetail(id: number): Promise<OrderDetail> {
+    const [found] = await queryRows<OrderRow>(
+      this.dataSource,
+      `SELECT ${ORDER_COLUMNS}, orders.markup_percent, orders.price_rule_id, orders.provider, orders.provider_price,
+              orders.provider_charge, orders.date_end_before, orders.deadline, orders.next_look_at, orders.looks,
+              orders.nothing_seen_since, orders.token_id, orders.idempotency_key, orders.history,
+              leader.tag AS leader_tag
+         FROM orders LEFT JOIN orders leader ON leader.id = orders.group_id
+        WHERE orders.id = $1`,
+      [id],
+    );
+    if (!found) throw new OrderNotFound();
+    const { leader_tag: leaderTag, ...order } = found;
+    const members = await this.findMembers(order);
+    const upstreamTag = order.kind === 'purchase' ? leaderTag : null;
+    const changes = { target: { type: 'order', id }, changesOnly: true } as const;
+    return {
+      ...order,
+      group: order.group_id === null ? null : { upstream_tag: upstreamTag, order_ids: members },
+      entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
+      upstream_calls: await this.findCalls(members),
+      proxies: await this.findProxies(order),
+      actions: (await this.auditLog.search(changes, { cursor: null, limit: MAX_ACTIONS })).items,
+    };
+  }
+
+  /**
+   * Closes an order in review: hands over the proxies that the provider has for it and charges for them, or
+   * returns the money.
+   *
+   * @throws OrderNotFound, OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother, ServiceUnavailable
+   */
+  async decide(
+    audit: AuditContext,
+    orderId: number,
+    decision: OrderDecision,
+    reason: string,
+  ): Promise<OrderOut> {
+    const found = decision === 'deliver' ? await this.review.findDelivery(orderId) : null;
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await lockOrder(orderId, manager);
+      if (found) await this.review.decideDelivery(found, manager);
+      else await this.review.decideRefund(orderId, manager);
+      const after = await lockOrder(orderId, manager);
+      await record({ reason, before, after });
+      return after;
+    });
+  }
+
+  /**
+   * Returns a part of what was paid for an order, or all that is left; once for each idempotency key. The proxies
+   * stay with the user.
+   *
+   * @throws OrderNotFound, RefundTooLarge, IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
+   */
+  async refund(audit: AuditContext, refund: Refund, idempotencyKey: string | undefined): Promise<Posting> {
+    const { orderId, amount, reason, reference = null } = refund;
+    const idempotency = readIdempotency(idempotencyKey, {
+      direction: 'refund',
+      orderId,
+      amount: amount?.toString() ?? 'all',
+      reason,
+      reference: reference ?? '',
+    });
+    if (!idempotency) throw new IdempotencyKeyMissing();
+    return this.postings.post(audit, idempotency, async (manager, record) => {
+      const before = await lockOrder(orderId, manager);
+      const refunded = Money.parse(before.refunded);
+      const left = Money.parse(before.captured).minus(refunded);
+      const returned = amount ?? left;
+      if (!returned.isPositive() || returned.minus(left).isPositive()) throw new RefundTooLarge(left);
+      const after = Object.assign({}, before, { refunded: refunded.plus(returned).toString() });
+      const actionId = await record({ reason, before, after });
+      return this.transitions.refundCharge(orderId, returned, { reason, reference, actionId }, manager);
+    });
+  }
+
+  /** The ids of the orders that were sent together with this one, itself included. */
+  private async findMembers({ id, group_id: batchId }: Pick<OrderOut, 'id' | 'group_id'>): Promise<number[]> {
+    if (batchId === null) return [id];
+    const members = await queryRows<{ id: number }>(
+      this.dataSource,
+      'SELECT id FROM orders WHERE group_id = $1 ORDER BY id',
+      [batchId],
+    );
+    return members.map((member) => member.id);
+  }
+
+  /** The calls of a batch are kept under its leading order, those before it was sent under any of its members. */
+  private findCalls(orderIds: readonly number[]): Promise<UpstreamCallOut[]> {
+    return queryRows(
+      this.dataSource,
+      `SELECT id, method, request, outcome, http_status, duration_ms, created_at,
+              CASE WHEN length(answer::text) <= ${MAX_ANSWER_LENGTH} THEN answer
+                   WHEN jsonb_typeof(answer) = 'object' THEN answer || '{"list": "omitted"}'
+                   ELSE '"omitted"' END AS answer
+         FROM (SELECT * FROM upstream_calls WHERE order_id = ANY ($1)
+                ORDER BY created_at DESC, id DESC LIMIT ${MAX_CALLS}) AS latest
+        ORDER BY created_at, id`,
+      [orderIds],
+    );
+  }
+
+  private findProxies({ id, kind, proxy_id: proxyId }: OrderOut): Promise<OrderedProxyOut[]> {
+    const [column, value] = kind === 'purchase' ? ['order_id', id] : ['id', proxyId];
+    return queryRows(
+      this.dataSource,
+      `SELECT id, provider_proxy_id, host, port, active, date_end, withdrawn_at, assigned_action_id
+         FROM proxies WHERE ${column} = $1 ORDER BY id LIMIT ${MAX_PROXIES}`,
+      [value],
+    );
+  }
+}
+
+/** Keeps everybody else from changing the order until the transaction ends. @throws OrderNotFound */
+async function lockOrder(orderId: number, manager: EntityManager): Promise<OrderOut> {
+  await manager.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [orderId]);
+  const [order] = await queryRows<OrderOut>(manager, `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1`, [
+    orderId,
+  ]);
+  if (!order) throw new OrderNotFound();
+  return order;
+}

@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import { OrphansService, type OrphanState } from '../../orders';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import { type PageRequest, readPage } from '../paging';
+import type { OrphanMark, OrphanOut, OrphansPage } from './staff-orphans.dto';
+
+/** What is null or left out counts as any. */
+export interface OrphanFilter {
+  readonly state?: OrphanState | null | undefined;
+  readonly tag?: string | null | undefined;
+}
+
+/** What staff do with orphans, over HTTP and on the command line. */
+@Injectable()
+export class StaffOrphansService {
+  constructor(
+    private readonly orphans: OrphansService,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /** A page of orphans, newest first. The cursor is the id of the last orphan of the previous page. */
+  list({ state = null, tag = null }: OrphanFilter, page: PageRequest): Promise<OrphansPage> {
+    return readPage(
+      page,
+      (wider) => this.orphans.list({ state, tag }, wider),
+      ({ id }) => id,
+    );
+  }
+
+  /**
+   * Gives an orphan to the user of a closed purchase, free of charge.
+   *
+   * @throws OrphanNotFound, OrphanAssigned, OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother
+   */
+  assign(audit: AuditContext, orphanId: number, orderId: number, reason: string): Promise<OrphanOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.orphans.lockUndecided(orphanId, manager);
+      const after = { ...before, state: 'assigned', order_id: orderId };
+      const actionId = await record({ reason, before, after });
+      await this.orphans.assign(orphanId, orderId, actionId, manager);
+      return this.orphans.get(orphanId, manager);
+    });
+  }
+
+  /** @throws OrphanNotFound, OrphanAssigned */
+  mark(audit: AuditContext, orphanId: number, state: OrphanMark, reason: string): Promise<OrphanOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.orphans.lockUndecided(orphanId, manager);
+      await this.orphans.mark(orphanId, state, manager);
+      const after = await this.orphans.get(orphanId, manager);
+      await record({ reason, before, after });
+      return after;
+    });
+  }
+}

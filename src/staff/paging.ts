@@ -1,0 +1,79 @@
+import type { Type } from '@nestjs/common';
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiNullable, IntegerField } from '../http';
+import { IdField } from './fields';
+
+const MAX_LIMIT = 200;
+const DEFAULT_LIMIT = 50;
+
+export const CURSOR = '`next_cursor` of the previous page. Leave it out for the first page';
+export const NEXT_CURSOR = 'The `cursor` of the next page. Null on the last page';
+
+/** Describes and reads how many items a page has. */
+export const LimitField = (): PropertyDecorator => (target, key) => {
+  ApiProperty({ description: 'The greatest number of items on a page' })(target, key);
+  IntegerField({ greaterThan: 0, atMost: MAX_LIMIT, default: DEFAULT_LIMIT })(target, key);
+};
+
+/** An example of what is refused, for the description of every list. */
+export const LIMIT_TOO_LARGE = {
+  type: 'less_than_equal',
+  loc: ['query', 'limit'],
+  msg: `Input should be less than or equal to ${MAX_LIMIT}`,
+  input: '1000',
+  ctx: { le: MAX_LIMIT },
+};
+
+/** Which page of a list: the one after the cursor, which is null for the first page. */
+export interface PageRequest<Cursor = number> {
+  readonly cursor: Cursor | null;
+  readonly limit: number;
+}
+
+/** The query of every list that is paged by number. */
+export class PageQuery implements PageRequest {
+  @ApiProperty({ description: CURSOR })
+  @IdField({ optional: true })
+  cursor!: number | null;
+
+  @LimitField()
+  limit!: number;
+}
+
+export interface Page<Item, Cursor = number> {
+  readonly items: readonly Item[];
+  readonly next_cursor: Cursor | null;
+}
+
+/** The base of the class that describes a page of items. */
+export function PageOf<Item extends object>(item: Type<Item>): Type<Page<Item>> {
+  class ItemsPage implements Page<Item> {
+    // The name `type` tells Nest that the function names a class.
+    @ApiProperty({ type: () => item, isArray: true })
+    items!: readonly Item[];
+
+    @ApiNullable('integer', { description: NEXT_CURSOR, example: null })
+    next_cursor!: number | null;
+  }
+  return ItemsPage;
+}
+
+/** Makes a page of the items that were read: one more than the limit, when there is a next page. */
+export function toPage<Item, Cursor>(
+  found: readonly Item[],
+  limit: number,
+  cursorOf: (item: Item) => Cursor,
+): Page<Item, Cursor> {
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  return { items, next_cursor: last && found.length > limit ? cursorOf(last) : null };
+}
+
+/** Reads a page, with one item more to tell whether there is a next one. */
+export async function readPage<Item, Cursor>(
+  { cursor, limit }: PageRequest<Cursor>,
+  read: (page: PageRequest<Cursor>) => Promise<readonly Item[]>,
+  cursorOf: (item: Item) => Cursor,
+): Promise<Page<Item, Cursor>> {
+  return toPage(await read({ cursor, limit: limit + 1 }), limit, cursorOf);
+}

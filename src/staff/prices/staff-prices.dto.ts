@@ -1,0 +1,243 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSION_PATTERN, IP_VERSIONS, type IpVersion } from '../../common';
+import {
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  BooleanField,
+  DateTimeField,
+  IntegerField,
+  ObjectField,
+  StringField,
+} from '../../http';
+import type { NewPriceRule } from '../../pricing';
+import { IdField, TextField } from '../fields';
+import { PageOf, PageQuery } from '../paging';
+
+const CountryField = () => StringField({ optional: true, pattern: '^[A-Za-z]{2,4}$' });
+const PeriodField = () => IntegerField({ optional: true, greaterThan: 0, atMost: 3650 });
+
+/** Which offers a rule applies to, and its markup. What is left out stands for all. */
+export class PriceRuleFields {
+  @IdField({ optional: true })
+  user_id!: number | null;
+
+  @CountryField()
+  country!: string | null;
+
+  @StringField({ optional: true, pattern: IP_VERSION_PATTERN })
+  version!: IpVersion | null;
+
+  @PeriodField()
+  min_period!: number | null;
+
+  @PeriodField()
+  max_period!: number | null;
+
+  @StringField({ pattern: String.raw`^\d{1,4}(\.\d{1,4})?$` })
+  markup_percent!: string;
+
+  @DateTimeField({ optional: true })
+  valid_from!: Date | null;
+
+  @DateTimeField({ optional: true })
+  valid_to!: Date | null;
+}
+
+export const toNewPriceRule = (fields: PriceRuleFields): NewPriceRule => ({
+  userId: fields.user_id ?? undefined,
+  country: fields.country ?? undefined,
+  version: fields.version ?? undefined,
+  minPeriod: fields.min_period ?? undefined,
+  maxPeriod: fields.max_period ?? undefined,
+  markupPercent: fields.markup_percent,
+  validFrom: fields.valid_from ?? undefined,
+  validTo: fields.valid_to ?? undefined,
+});
+
+export class NewPriceRuleRequest extends PriceRuleFields {
+  @IdField({ optional: true })
+  replaces!: number | null;
+
+  @TextField()
+  reason!: string;
+}
+
+export class EndPriceRuleRequest {
+  @DateTimeField({ optional: true })
+  at!: Date | null;
+
+  @TextField()
+  reason!: string;
+}
+
+export class PreviewRequest {
+  @ObjectField(PriceRuleFields, { optional: true })
+  add!: PriceRuleFields | null;
+
+  @IdField({ optional: true })
+  end!: number | null;
+}
+
+export class PriceRulesQuery extends PageQuery {
+  @ApiProperty({ description: 'Whether to list the rules that have ended, too' })
+  @BooleanField({ default: false })
+  history!: boolean;
+
+  @ApiProperty({ description: 'The user whose own rules are listed' })
+  @IdField({ optional: true })
+  user_id!: number | null;
+}
+
+export class WhichQuery {
+  @ApiProperty({ description: 'The user who would order. Without it: a user without rules of their own' })
+  @IdField({ optional: true })
+  user_id!: number | null;
+
+  @ApiProperty({ description: 'The country of an order. A quote names none' })
+  @CountryField()
+  country!: string | null;
+
+  @ApiProperty({ description: '6, 4 or 4s (IPv4 shared)' })
+  @StringField({ pattern: IP_VERSION_PATTERN, default: '6' })
+  version!: IpVersion;
+
+  @ApiProperty({ description: 'Days' })
+  @IntegerField({ greaterThan: 0, atMost: 3650 })
+  period!: number;
+
+  @ApiProperty({ description: 'A time with its offset, e.g. 2027-01-31T09:00:00Z. Without it: now' })
+  @DateTimeField({ optional: true })
+  at!: Date | null;
+}
+
+const ApiPercent = () =>
+  ApiProperty({
+    type: 'string',
+    description: 'Percent added to the price of the provider',
+    example: '12.5000',
+  });
+
+export class PriceRuleOut {
+  @ApiProperty({ type: 'integer', example: 5 })
+  id!: number;
+
+  @ApiNullable('integer', { description: 'The only user that the rule is for. Null: all users', example: 42 })
+  user_id!: number | null;
+
+  @ApiNullable('string', {
+    description:
+      'The only country that the rule is for, where it is cheaper than the quote. Null: all countries',
+    example: null,
+  })
+  country!: string | null;
+
+  @ApiNullable('string', { description: '6, 4 or 4s (IPv4 shared). Null: all versions', example: '6' })
+  version!: string | null;
+
+  @ApiNullable('integer', { description: 'The shortest period in days, included. Null: any', example: 30 })
+  min_period!: number | null;
+
+  @ApiNullable('integer', { description: 'The longest period in days, included. Null: any', example: null })
+  max_period!: number | null;
+
+  @ApiPercent()
+  markup_percent!: string;
+
+  @ApiMoment()
+  valid_from!: Date;
+
+  @ApiNullableMoment('The end of the rule, which is not included. Null: not decided yet', null)
+  valid_to!: Date | null;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiProperty({
+    type: 'string',
+    description: 'The name and id of the member of staff who added it',
+    example: 'boris (7)',
+  })
+  created_by!: string;
+
+  @ApiProperty({ type: 'string', example: 'Contract 815' })
+  reason!: string;
+
+  @ApiNullableMoment('When the end was set. Also null when the rule was added with its end', null)
+  ended_at!: Date | null;
+
+  @ApiNullable('string', { example: null })
+  ended_by!: string | null;
+
+  @ApiNullable('string', { example: null })
+  end_reason!: string | null;
+}
+
+export class PriceRulesPage extends PageOf(PriceRuleOut) {}
+
+export class HeldMarkupOut {
+  @ApiMoment('The time for which the markup is given')
+  at!: Date;
+
+  @ApiPercent()
+  markup_percent!: string;
+
+  @ApiProperty({
+    anyOf: [{ $ref: '#/components/schemas/PriceRuleOut' }, { type: 'null' }],
+    description: 'The rule that sets the markup. Null: the setting MARKUP_PERCENT does',
+  })
+  rule!: PriceRuleOut | null;
+}
+
+export class PreviewedPriceOut {
+  @ApiPercent()
+  markup_percent!: string;
+
+  @ApiProperty({
+    anyOf: [{ type: 'integer' }, { type: 'string', enum: ['new', 'default'] }],
+    description: 'The id of a rule, `new` for the rule that is previewed, `default` for MARKUP_PERCENT',
+    example: 'new',
+  })
+  by!: number | 'new' | 'default';
+
+  @ApiRoubles('Roubles for one proxy', '23.52')
+  unit_price!: string;
+}
+
+export class PreviewedOfferOut {
+  @ApiNullable('integer', { description: 'Null: every user without rules of their own', example: 42 })
+  user_id!: number | null;
+
+  @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
+  version!: string;
+
+  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  period!: number;
+
+  @ApiNullable('string', {
+    description: 'Null: the quote, and every country without rules of its own',
+    example: null,
+  })
+  country!: string | null;
+
+  @ApiProperty({ type: () => PreviewedPriceOut })
+  before!: PreviewedPriceOut;
+
+  @ApiProperty({ type: () => PreviewedPriceOut })
+  after!: PreviewedPriceOut;
+}
+
+export class PricePreviewOut {
+  @ApiMoment('When the change first takes effect. The prices are those of this moment')
+  at!: Date;
+
+  @ApiMoment('When the provider told its prices')
+  provider_prices_of!: Date;
+
+  @ApiProperty({ type: 'integer', description: 'The number of offers whose price changes', example: 12 })
+  changed!: number;
+
+  @ApiProperty({ type: () => PreviewedOfferOut, isArray: true })
+  offers!: readonly PreviewedOfferOut[];
+}

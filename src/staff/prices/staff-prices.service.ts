@@ -1,0 +1,112 @@
+import { Injectable } from '@nestjs/common';
+import { type NewPriceRule, type PricedOffer, type PriceRule, PriceRulesService } from '../../pricing';
+import { UsersService } from '../../users';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import { type PageRequest, readPage } from '../paging';
+import type { HeldMarkupOut, PriceRuleOut, PriceRulesPage } from './staff-prices.dto';
+
+interface Signature {
+  /** Who makes the change. Left out over HTTP, where the caller is known. */
+  readonly by?: string;
+  readonly reason: string;
+}
+
+const toPriceRuleOut = (rule: PriceRule): PriceRuleOut => ({
+  id: rule.id,
+  user_id: rule.userId,
+  country: rule.country,
+  version: rule.version,
+  min_period: rule.minPeriod,
+  max_period: rule.maxPeriod,
+  markup_percent: rule.markupPercent,
+  valid_from: rule.validFrom,
+  valid_to: rule.validTo,
+  created_at: rule.createdAt,
+  created_by: rule.createdBy,
+  reason: rule.reason,
+  ended_at: rule.endedAt,
+  ended_by: rule.endedBy,
+  end_reason: rule.endReason,
+});
+
+/** What staff do with price rules, over HTTP and on the command line. */
+@Injectable()
+export class StaffPricesService {
+  constructor(
+    private readonly rules: PriceRulesService,
+    private readonly users: UsersService,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /** A page of rules, newest first. The cursor is the id of the last rule of the previous page. */
+  list(
+    filter: { readonly history?: boolean | undefined; readonly userId?: number | undefined },
+    page: PageRequest,
+  ): Promise<PriceRulesPage> {
+    const find = async ({ cursor, limit }: PageRequest) =>
+      (await this.rules.list({ ...filter, before: cursor ?? undefined, limit })).map(toPriceRuleOut);
+    return readPage(page, find, ({ id }) => id);
+  }
+
+  /** The markup of an offer at a time, or now, and the rule that sets it. */
+  async findMarkup(offer: PricedOffer, moment?: Date): Promise<HeldMarkupOut> {
+    const country = offer.country?.toLowerCase() ?? null;
+    const { percent, rule, at } = await this.rules.heldAt({ ...offer, country }, moment);
+    return { at, markup_percent: percent, rule: rule && toPriceRuleOut(rule) };
+  }
+
+  /** @throws PriceRuleNotFound */
+  async get(id: number): Promise<PriceRuleOut> {
+    return toPriceRuleOut(await this.rules.get(id));
+  }
+
+  /**
+   * @param replaces the rule that ends when this one begins
+   * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules, PriceChangeTooLate
+   */
+  async add(
+    audit: AuditContext,
+    rule: NewPriceRule,
+    { replaces, ...signature }: Signature & { readonly replaces?: number | undefined },
+  ): Promise<PriceRuleOut> {
+    const { by, reason } = await this.sign(audit, signature);
+    // A rule changes once: when this change succeeds, the rule was as it is read here.
+    const before = replaces === undefined ? undefined : await this.get(replaces);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const added = await this.rules.add(rule, { by, reason }, replaces, manager);
+      const after = toPriceRuleOut(added);
+      await record({ target: { type: 'price-rule', id: added.id }, reason, before, after });
+      await this.rules.assertAhead(added.validFrom, manager);
+      return after;
+    });
+  }
+
+  /**
+   * @param at when the rule ends; left out: as soon as every replica can know of it
+   * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded, PriceChangeTooLate
+   */
+  async end(
+    audit: AuditContext,
+    id: number,
+    { at, ...signature }: Signature & { readonly at?: Date | undefined },
+  ): Promise<PriceRuleOut> {
+    const { by, reason } = await this.sign(audit, signature);
+    const before = await this.get(id);
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const ended = await this.rules.end(id, { by, reason }, at, manager);
+      const after = toPriceRuleOut(ended);
+      await record({ reason, before, after });
+      await this.rules.assertAhead(ended.validTo, manager);
+      return after;
+    });
+  }
+
+  /** Names the caller as the rule keeps them: `boris (42)`. */
+  private async sign({ caller }: AuditContext, { by, reason }: Signature): Promise<Required<Signature>> {
+    if (by !== undefined) return { by, reason };
+    if (!caller) throw new Error('a change of prices on the command line names nobody');
+    const user = await this.users.find(caller.userId);
+    return { by: `${user?.username ?? user?.webUsername ?? 'user'} (${caller.userId})`, reason };
+  }
+}

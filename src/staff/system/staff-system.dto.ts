@@ -1,0 +1,36 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiNullable, DateField, StringField } from '../../http';
+import { SalesFiguresOut, SalesRowOut } from '../../sales';
+import { CURSOR, LimitField, NEXT_CURSOR, type PageRequest } from '../paging';
+
+export class SalesQuery implements PageRequest<string> {
+  @ApiProperty({ description: 'The first day (UTC), e.g. 2026-11-01' })
+  @DateField()
+  from!: string;
+
+  @ApiProperty({ description: 'The day after the last, at most 366 days later' })
+  @DateField()
+  to!: string;
+
+  /** Separated by commas. */
+  @StringField({ pattern: '^(day|country|version)(,(day|country|version))*$', default: 'day' })
+  by!: string;
+
+  @ApiProperty({ description: CURSOR })
+  @StringField({ optional: true, maxLength: 50, pattern: '^[^/]+(/[^/]+){0,2}$' })
+  cursor!: string | null;
+
+  @LimitField()
+  limit!: number;
+}
+
+export class SalesPage {
+  @ApiProperty({ type: () => SalesFiguresOut, description: 'The sums of the whole period, on every page' })
+  total!: SalesFiguresOut;
+
+  @ApiProperty({ type: () => SalesRowOut, isArray: true })
+  items!: readonly SalesRowOut[];
+
+  @ApiNullable('string', { description: NEXT_CURSOR, example: '2026-11-20' })
+  next_cursor!: string | null;
+}

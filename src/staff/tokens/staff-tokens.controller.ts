@@ -1,0 +1,48 @@
+import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { IdParam } from '../../http';
+import type { AuditContext } from '../audit-log/audit-context';
+import { ReasonRequest } from '../fields';
+import { PageQuery } from '../paging';
+import { CurrentAudit, StaffRoute } from '../staff-route';
+import { IssueTokenDocs, ListTokensDocs, RevokeTokenDocs } from './staff-tokens.docs';
+import { type IssuedToken, NewTokenRequest, type TokenOut, type TokensPage } from './staff-tokens.dto';
+import { StaffTokensService } from './staff-tokens.service';
+
+@ApiTags('Tokens')
+@Controller('staff')
+export class StaffTokensController {
+  constructor(private readonly tokens: StaffTokensService) {}
+
+  @Post('users/:user_id/tokens')
+  @IssueTokenDocs()
+  @StaffRoute({ scope: 'staff:tokens', action: 'tokens.create', on: 'user' })
+  issue(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('user_id') userId: number,
+    @Body() body: NewTokenRequest,
+  ): Promise<IssuedToken> {
+    const { scopes, name, expires_at: expiresAt, allowed_ips: allowedIps, daily_limit: dailyLimit } = body;
+    const token = { userId, scopes: [...new Set(scopes)], name, expiresAt, allowedIps, dailyLimit };
+    return this.tokens.issue(audit, token);
+  }
+
+  @Get('users/:user_id/tokens')
+  @ListTokensDocs()
+  @StaffRoute({ scope: 'staff:tokens', action: 'tokens.list', on: 'user' })
+  list(@IdParam('user_id') userId: number, @Query() page: PageQuery): Promise<TokensPage> {
+    return this.tokens.list(userId, page);
+  }
+
+  @Post('tokens/:token_id/revoke')
+  @HttpCode(200)
+  @RevokeTokenDocs()
+  @StaffRoute({ scope: 'staff:tokens', action: 'tokens.revoke', on: 'token' })
+  revoke(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('token_id') tokenId: number,
+    @Body() { reason }: ReasonRequest,
+  ): Promise<TokenOut> {
+    return this.tokens.revoke(audit, tokenId, reason);
+  }
+}

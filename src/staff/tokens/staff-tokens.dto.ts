@@ -1,0 +1,120 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../../auth';
+import { type Money } from '../../common';
+import {
+  AmountField,
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  DateTimeField,
+  StringListField,
+} from '../../http';
+import { TextField } from '../fields';
+import { PageOf } from '../paging';
+
+const EVERY_SCOPE = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];
+const MOST_NETWORKS = 50;
+
+export class NewTokenRequest {
+  @StringListField({
+    atLeast: 1,
+    atMost: EVERY_SCOPE.length,
+    of: {
+      isValid: isScope,
+      type: 'enum',
+      msg: `Input should be ${EVERY_SCOPE.map((scope) => `'${scope}'`).join(', ')}`,
+    },
+  })
+  scopes!: readonly Scope[];
+
+  @TextField({ optional: true })
+  name!: string | null;
+
+  @DateTimeField({ optional: true })
+  expires_at!: Date | null;
+
+  @StringListField({
+    optional: true,
+    atLeast: 1,
+    atMost: MOST_NETWORKS,
+    of: {
+      isValid: isNetwork,
+      type: 'ip_any_network',
+      msg: 'Input should be an address or a network in CIDR notation',
+    },
+  })
+  allowed_ips!: readonly string[] | null;
+
+  @AmountField({ optional: true })
+  daily_limit!: Money | null;
+}
+
+export class TokenOut {
+  @ApiProperty({ type: 'integer', example: 17 })
+  id!: number;
+
+  @ApiProperty({ type: 'integer', example: 42 })
+  user_id!: number;
+
+  @ApiNullable('string', { example: 'laptop' })
+  name!: string | null;
+
+  @ApiProperty({ type: 'array', items: { type: 'string' }, example: ['profile:read', 'proxies:read'] })
+  scopes!: readonly string[];
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiNullableMoment('Null: the token does not expire', null)
+  expires_at!: Date | null;
+
+  @ApiNullableMoment('When the token was revoked', null)
+  revoked_at!: Date | null;
+
+  @ApiNullableMoment('When the token was last used, to the minute', null)
+  last_used_at!: Date | null;
+
+  @ApiProperty({
+    anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
+    description: 'The only networks that the token works from. Null: it works from anywhere',
+    example: ['203.0.113.0/24'],
+  })
+  allowed_ips!: readonly string[] | null;
+
+  @ApiNullable('string', {
+    description: 'The most roubles that its orders may take in one day (UTC). Null: no limit',
+    example: '500.00',
+  })
+  daily_limit!: string | null;
+}
+
+export class TokensPage extends PageOf(TokenOut) {}
+
+export class IssuedToken extends TokenOut {
+  @ApiProperty({
+    type: 'string',
+    description: 'The text of the token, which is shown this once',
+    example: 'prx_…',
+  })
+  token!: string;
+}
+
+/** A scope with what it grants. */
+export class ScopeOut {
+  @ApiProperty({ type: 'string', example: 'profile:read' })
+  scope!: string;
+
+  @ApiProperty({ type: 'string', example: 'Profile and balance' })
+  grants!: string;
+
+  @ApiProperty({ type: 'string', enum: ['customers', 'staff'], example: 'customers' })
+  for!: 'customers' | 'staff';
+
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'string' },
+    description: 'The routes that require it',
+    example: ['GET /me'],
+  })
+  routes!: readonly string[];
+}

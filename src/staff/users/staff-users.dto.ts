@@ -1,0 +1,79 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles, BooleanField } from '../../http';
+import { IdField, SearchField, TextField } from '../fields';
+import { PageOf, PageQuery } from '../paging';
+
+export class NewUserRequest {
+  @TextField()
+  username!: string;
+
+  @IdField({ optional: true })
+  tg_id!: number | null;
+
+  @TextField({ optional: true })
+  web_username!: string | null;
+
+  @BooleanField({ default: false })
+  has_app!: boolean;
+}
+
+export class UsersQuery extends PageQuery {
+  @ApiProperty({ description: 'A whole id, or a part of a username, web_username or tg_id' })
+  @SearchField()
+  query!: string | null;
+}
+
+export class UserOut {
+  @ApiProperty({ type: 'integer', example: 42 })
+  id!: number;
+
+  @ApiNullable('string', { description: 'The name on the messaging platform', example: 'boris' })
+  username!: string | null;
+
+  @ApiNullable('integer', { description: 'The number on the messaging platform', example: 123456789 })
+  tg_id!: number | null;
+
+  @ApiNullable('string', { description: 'The login on the website', example: 'boris@example.org' })
+  web_username!: string | null;
+
+  @ApiProperty({
+    type: 'boolean',
+    description: 'Whether the user has ever opened the companion application',
+    example: false,
+  })
+  has_app!: boolean;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiNullableMoment('Since when the user is blocked. Null: not blocked', null)
+  blocked_at!: Date | null;
+
+  @ApiNullable('string', { example: null })
+  blocked_reason!: string | null;
+}
+
+export class UsersPage extends PageOf(UserOut) {}
+
+export class UserProfile extends UserOut {
+  @ApiRoubles('Roubles that can be spent', '9924.76')
+  balance!: string;
+
+  @ApiRoubles('Roubles held for open orders', '0.00')
+  held!: string;
+
+  @ApiRoubles('Roubles spent since midnight UTC, less the refunds since then', '25.08')
+  spent_today!: string;
+
+  @ApiRoubles('Roubles spent in the last 30 days, less the refunds in them', '75.24')
+  spent_30_days!: string;
+
+  @ApiRoubles('Roubles spent ever, less all refunds', '75.24')
+  spent_total!: string;
+
+  @ApiProperty({ type: 'integer', description: 'Orders whose outcome is not known yet', example: 0 })
+  open_orders!: number;
+
+  @ApiNullableMoment('When the last order was placed')
+  last_order_at!: Date | null;
+}

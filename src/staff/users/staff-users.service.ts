@@ -1,0 +1,143 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { queryRows } from '../../database';
+import { type NewUser, type User, UserNotFound, UsersService } from '../../users';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import { type PageRequest, readPage } from '../paging';
+import type { UserOut, UserProfile, UsersPage } from './staff-users.dto';
+
+/** The columns of a UserOut. */
+const COLUMNS =
+  'users.id, username, tg_id, web_username, has_app, users.created_at, blocked_at, blocked_reason';
+
+/** Shorter parts have a trigram at the beginning of a word only. */
+const SHORTEST_PART = 3;
+/** How many of the newest users are searched one by one, before the index is. */
+const NEWEST = 5000;
+
+const toUserOut = (user: User): UserOut => ({
+  id: user.id,
+  username: user.username,
+  tg_id: user.tgId,
+  web_username: user.webUsername,
+  has_app: user.hasApp,
+  created_at: user.createdAt,
+  blocked_at: user.blockedAt,
+  blocked_reason: user.blockedReason,
+});
+
+/** What staff do with users, over HTTP and on the command line. */
+@Injectable()
+export class StaffUsersService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly users: UsersService,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /** @throws UserExists */
+  create(audit: AuditContext, user: NewUser): Promise<UserOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const after = toUserOut(await this.users.create(user, manager));
+      await record({ target: { type: 'user', id: after.id }, after });
+      return after;
+    });
+  }
+
+  /** @throws UserNotFound */
+  block(audit: AuditContext, userId: number, reason: string): Promise<UserOut> {
+    return this.setBlocked(audit, userId, reason, true);
+  }
+
+  /** @throws UserNotFound */
+  unblock(audit: AuditContext, userId: number, reason: string): Promise<UserOut> {
+    return this.setBlocked(audit, userId, reason, false);
+  }
+
+  private setBlocked(
+    audit: AuditContext,
+    userId: number,
+    reason: string,
+    isBlocked: boolean,
+  ): Promise<UserOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const { before, after } = await this.users.setBlocked(userId, isBlocked ? reason : null, manager);
+      await record({ reason, before: toUserOut(before), after: toUserOut(after) });
+      return toUserOut(after);
+    });
+  }
+
+  /**
+   * A page of users, newest first. The cursor is the id of the last user of the previous page.
+   *
+   * @param part a whole id, or a part of a username or web_username in any case, or of a tg_id; fewer than three
+   *   characters match at the beginning only; null lists all users
+   */
+  search(part: string | null, page: PageRequest): Promise<UsersPage> {
+    return readPage(
+      page,
+      (wider) => this.find(part, wider),
+      ({ id }) => id,
+    );
+  }
+
+  private async find(part: string | null, { cursor, limit }: PageRequest): Promise<UserOut[]> {
+    const before = cursor ?? Number.MAX_SAFE_INTEGER;
+    if (part === null) {
+      return queryRows(
+        this.dataSource,
+        `SELECT ${COLUMNS} FROM users WHERE id < $1 ORDER BY id DESC LIMIT $2`,
+        [before, limit],
+      );
+    }
+    const escaped = part.replaceAll(/[\\%_]/g, '\\$&');
+    const pattern = part.length < SHORTEST_PART ? `${escaped}%` : `%${escaped}%`;
+    const id = /^\d{1,16}$/.test(part) ? Number(part) : null;
+    const matches = `(username ILIKE $2 OR web_username ILIKE $2 OR tg_id::text ILIKE $2
+                      ${id === null ? '' : 'OR id = $4'})`;
+    const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
+    // A common part is soon found among the newest users, a rare one by the index. The planner cannot tell which it is
+    // when only old users match, and would read them all.
+    const found = await queryRows<UserOut>(
+      this.dataSource,
+      `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users
+        WHERE ${matches} ORDER BY id DESC LIMIT $3`,
+      parameters,
+    );
+    if (found.length === limit) return found;
+    return queryRows(
+      this.dataSource,
+      `SELECT ${COLUMNS} FROM users WHERE id = ANY (ARRAY(SELECT id FROM users WHERE id < $1 AND ${matches}))
+        ORDER BY id DESC LIMIT $3`,
+      parameters,
+    );
+  }
+
+  /** @throws UserNotFound */
+  async getProfile(userId: number): Promise<UserProfile> {
+    const [profile] = await queryRows<UserProfile>(
+      this.dataSource,
+      `SELECT ${COLUMNS}, available AS balance, held, spent AS spent_total, spending.*,
+              (SELECT count(*) FROM orders
+                WHERE orders.user_id = users.id
+                  AND state IN ('reserved', 'submitting', 'confirming', 'review')) AS open_orders,
+              (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at
+         FROM users JOIN accounts ON accounts.user_id = users.id,
+              LATERAL (
+                SELECT coalesce(sum(amount) FILTER (WHERE spent_at >= current_date), 0)::numeric(14,2) AS spent_today,
+                       coalesce(sum(amount), 0)::numeric(14,2) AS spent_30_days
+                  FROM (SELECT entry.created_at AS spent_at,
+                               CASE kind WHEN 'capture' THEN -held_delta ELSE -available_delta END AS amount
+                          FROM ledger_entries entry
+                         WHERE entry.user_id = users.id AND entry.created_at >= now() - interval '30 days'
+                           AND kind IN ('capture', 'refund')) AS lately
+              ) AS spending
+        WHERE users.id = $1`,
+      [userId],
+    );
+    if (!profile) throw new UserNotFound();
+    return profile;
+  }
+}

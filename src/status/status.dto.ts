@@ -1,0 +1,203 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from '../http';
+import type { BreakerStatus } from '../provider';
+
+const EXAMPLE_REPLICA = '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e';
+const ApiCount = (description: string, example = 0) => ApiProperty({ type: 'integer', description, example });
+
+export class ProviderBalanceOut {
+  @ApiRoubles('Roubles', '48210.55')
+  amount!: string;
+
+  @ApiMoment('When the provider last told it')
+  seen_at!: Date;
+
+  @ApiProperty({
+    type: 'boolean',
+    description: 'Whether the balance is below PROVIDER_LOW_BALANCE',
+    example: false,
+  })
+  is_low!: boolean;
+}
+
+export class CatalogueStatusOut {
+  @ApiProperty({
+    type: 'string',
+    description:
+      'Lists of countries, the stock of a country, the table of prices, or prices outside the table',
+    example: 'prices',
+  })
+  kind!: string;
+
+  @ApiCount('How many copies are kept', 1)
+  copies!: number;
+
+  @ApiNullableMoment('When the oldest copy was fetched')
+  oldest_fetched_at!: Date | null;
+
+  @ApiNullableMoment('When the newest copy was fetched')
+  newest_fetched_at!: Date | null;
+}
+
+export class JobStatusOut {
+  @ApiProperty({
+    type: 'string',
+    description:
+      '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ended, ' +
+      '`sales-days` sums up sales',
+    example: 'sweep',
+  })
+  name!: string;
+
+  @ApiProperty({
+    type: 'string',
+    enum: ['done', 'running', 'broken-off'],
+    description: 'The state of the last run. Another replica takes up a run that broke off',
+    example: 'done',
+  })
+  state!: 'done' | 'running' | 'broken-off';
+
+  @ApiMoment('When the last run began')
+  started_at!: Date;
+
+  @ApiNullableMoment('When the last run ended')
+  finished_at!: Date | null;
+
+  @ApiProperty({ type: 'string', description: 'The replica that runs or ran it', example: EXAMPLE_REPLICA })
+  holder!: string;
+
+  @ApiProperty({
+    anyOf: [{ type: 'object', additionalProperties: { type: 'integer' } }, { type: 'null' }],
+    description: 'Counts by name: what the run did, or how far it has come',
+    example: { listed: 51234, changed: 2, orphans: 0, withdrawn: 1 },
+  })
+  report!: Readonly<Record<string, number>> | null;
+}
+
+export class BreakerOut {
+  @ApiProperty({
+    type: 'string',
+    enum: ['money', 'reads', 'funds'],
+    description:
+      '`money` guards calls that cost something and `reads` all others; `funds` opens when our balance at the provider ' +
+      'is too low',
+    example: 'money',
+  })
+  name!: BreakerStatus['name'];
+
+  @ApiProperty({
+    type: 'string',
+    enum: ['closed', 'open', 'half-open'],
+    description:
+      '`closed` lets calls through, `open` holds them back, `half-open` lets one through as a trial',
+    example: 'closed',
+  })
+  state!: BreakerStatus['state'];
+
+  @ApiMoment('Since when the breaker is in this state')
+  since!: string;
+}
+
+export class WaitingCallsOut {
+  @ApiCount('Purchases and prolongations')
+  order!: number;
+
+  @ApiCount('Checks of what became of orders')
+  confirmation!: number;
+
+  @ApiCount('Requests for prices')
+  price!: number;
+
+  @ApiCount('All other calls')
+  rest!: number;
+}
+
+export class ReplicaOut {
+  @ApiProperty({ type: 'string', description: 'The id of the replica', example: EXAMPLE_REPLICA })
+  holder!: string;
+
+  @ApiMoment('When the replica last reported')
+  reported_at!: Date;
+
+  @ApiProperty({ type: 'integer', example: 4711 })
+  pid!: number;
+
+  @ApiMoment('When its process started')
+  started_at!: string;
+
+  @ApiProperty({ type: () => BreakerOut, isArray: true })
+  breakers!: readonly BreakerOut[];
+
+  @ApiProperty({
+    type: () => WaitingCallsOut,
+    description: 'Calls to the provider that wait for a rate permit, by priority, highest first',
+  })
+  waiting_calls!: WaitingCallsOut;
+
+  @ApiCount('Queued orders whose requests are pending at this replica')
+  waiting_orders!: number;
+}
+
+/** The state of the service, as staff see it. */
+export class StatusOut {
+  @ApiMoment('The time of the database, which ages are measured by')
+  at!: Date;
+
+  @ApiProperty({
+    anyOf: [{ $ref: '#/components/schemas/ProviderBalanceOut' }, { type: 'null' }],
+    description: 'Our balance at the provider. Null before its first answer',
+  })
+  provider_balance!: ProviderBalanceOut | null;
+
+  @ApiRoubles('Roubles that the provider charged for orders closed in the last 24 hours', '3310.40')
+  spent_24_hours!: string;
+
+  @ApiNullable('number', {
+    description:
+      'How many hours the balance lasts at that rate. Null when nothing was spent, or the balance is not known',
+    example: 349.5,
+  })
+  runway_hours!: number | null;
+
+  @ApiCount('Orders that have not been sent to the provider', 3)
+  orders_waiting!: number;
+
+  @ApiNullableMoment('When the oldest of them was placed')
+  oldest_waiting_at!: Date | null;
+
+  @ApiCount('Orders that were sent and have not been answered', 1)
+  orders_submitting!: number;
+
+  @ApiCount('Orders that were sent and whose outcome is being checked')
+  orders_confirming!: number;
+
+  @ApiCount('Orders for staff to decide', 1)
+  orders_in_review!: number;
+
+  @ApiNullableMoment('When the oldest of them was placed')
+  oldest_in_review_at!: Date | null;
+
+  @ApiCount('Proxies at the provider that no order accounts for, for staff to decide')
+  open_orphans!: number;
+
+  @ApiProperty({
+    type: () => CatalogueStatusOut,
+    isArray: true,
+    description: 'The local copies of the catalog of the provider, by kind',
+  })
+  catalogue!: readonly CatalogueStatusOut[];
+
+  @ApiProperty({
+    type: () => JobStatusOut,
+    isArray: true,
+    description: 'The last run of each job that one replica runs for all',
+  })
+  jobs!: readonly JobStatusOut[];
+
+  @ApiProperty({
+    type: () => ReplicaOut,
+    isArray: true,
+    description: 'The replicas that reported in the last 20 seconds, with their breakers and queues',
+  })
+  replicas!: readonly ReplicaOut[];
+}
