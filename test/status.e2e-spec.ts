@@ -247,7 +247,7 @@ describe('a long job', () => {
     const log = captureLog();
     const service = await startTestService({ environment: { LOG_LEVEL: 'info' } });
     const progress = () =>
-      log.lines.map((line) => JSON.parse(line).message).filter((message) => /goes on/.test(message));
+      log.lines.map((line) => JSON.parse(line).message).filter((message) => /is still running/.test(message));
     const run = (lease: JobLease) =>
       lease.runWhenDue({ intervalSeconds: 0, leaseSeconds: 60 }, async () => {
         for (let done = 1; done <= 3; done++) await lease.renew({ done, left: 3 - done });
@@ -258,9 +258,9 @@ describe('a long job', () => {
       expect(progress()).toEqual([]);
       await run(new JobLease(service.dataSource, 'long', 0));
       expect(progress()).toEqual([
-        'long goes on: 1 done, 2 left so far',
-        'long goes on: 2 done, 1 left so far',
-        'long goes on: 3 done, 0 left so far',
+        'long is still running: 1 done, 2 left so far',
+        'long is still running: 2 done, 1 left so far',
+        'long is still running: 3 done, 0 left so far',
       ]);
     } finally {
       await service.close();

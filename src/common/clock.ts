@@ -1,4 +1,4 @@
-/** The time as the service sees it. Tests hand in one that they move. */
+/** The time of the service. Tests use a clock that they set. */
 export abstract class Clock {
   abstract now(): Date;
 }

@@ -1,4 +1,4 @@
-/** What went wrong, in the service's own terms. The error filter's table gives each kind its status. */
+/** What went wrong, in the service's terms. A table of the error filter maps each kind to a status. */
 export type ErrorKind =
   | 'bad-request'
   | 'not-authenticated'
@@ -13,13 +13,13 @@ export type ErrorKind =
 
 export interface DomainErrorOptions {
   readonly cause?: unknown;
-  /** Sent along with the answer, e.g. `WWW-Authenticate`. */
+  /** Headers of the answer, e.g. `WWW-Authenticate`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Becomes `Retry-After`. */
   readonly retryAfterSeconds?: number;
 }
 
-/** An error that a caller is meant to see. Services throw these and no HTTP exceptions. */
+/** An error that the caller is meant to see. Services throw these rather than HTTP exceptions. */
 export abstract class DomainError extends Error {
   abstract readonly kind: ErrorKind;
   readonly headers: Readonly<Record<string, string>>;

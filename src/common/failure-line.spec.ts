@@ -1,8 +1,8 @@
 import { EnvironmentError } from '../config';
 import { failureLine } from './failure-line';
 
-describe('the line about a failure', () => {
-  it('names every mistake of the environment', () => {
+describe('failureLine', () => {
+  it('lists every mistake in the environment', () => {
     const error = new EnvironmentError(['PORT must be a number', 'LOG_LEVEL must be one of info, debug']);
     expect(failureLine(error)).toBe(
       'The environment is not usable: PORT must be a number; LOG_LEVEL must be one of info, debug',
@@ -11,15 +11,15 @@ describe('the line about a failure', () => {
 
   it.each([
     ['an address refuses', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })],
-    // What Node says of a name with several addresses, localhost for one.
+    // Node's error for a name with several addresses, such as localhost.
     ['all addresses of a name refuse', Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' })],
-    ['pg has waited in vain', new Error('Connection terminated due to connection timeout')],
-    ['the pool has waited in vain', new Error('timeout exceeded when trying to connect')],
+    ['pg gets no connection in time', new Error('Connection terminated due to connection timeout')],
+    ['the pool has no free connection in time', new Error('timeout exceeded when trying to connect')],
   ])('says that the database cannot be reached when %s', (_, error) => {
     expect(failureLine(error)).toBe('The database cannot be reached');
   });
 
-  it('is one line of whatever else an error says', () => {
+  it('joins the lines of any other error', () => {
     expect(failureLine(new Error('first\n  second'))).toBe('first second');
     expect(failureLine('no error')).toBe('Failed');
   });

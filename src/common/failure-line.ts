@@ -1,6 +1,6 @@
 import { EnvironmentError } from '../config';
 
-/** The system's and pg's ways of saying that nobody answers at an address. */
+/** Codes of the system and of pg for an address where nobody answers. */
 const UNREACHABLE_CODES: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -12,11 +12,11 @@ const UNREACHABLE_CODES: ReadonlySet<unknown> = new Set([
 ]);
 const CONNECT_TIMEOUT = /connect.*timeout|timeout.*connect/i;
 
-/** Why a process could not do what it was started for, in one line for the person who started it. */
+/** Explains in one line, to whoever started the process, why it failed. */
 export function failureLine(error: unknown): string {
   if (error instanceof EnvironmentError) return `The environment is not usable: ${error.problems.join('; ')}`;
   if (!(error instanceof Error)) return 'Failed';
-  // An address that stands for several has an error without a message, but with the code.
+  // For a name with several addresses, Node's error has a code but no message.
   if (('code' in error && UNREACHABLE_CODES.has(error.code)) || CONNECT_TIMEOUT.test(error.message)) {
     return 'The database cannot be reached';
   }

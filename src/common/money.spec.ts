@@ -30,7 +30,7 @@ describe('multiplyDecimal', () => {
     ['0.000000000001', 7, '0.000000000007'],
     ['0', 5, '0'],
     ['0.05', 0, '0.00'],
-  ])('makes of %s times %i %s', (text, factor, product) => {
+  ])('multiplies %s by %i to %s', (text, factor, product) => {
     expect(multiplyDecimal(text, factor)).toBe(product);
   });
 });
@@ -58,7 +58,7 @@ describe('unitPriceWithMarkup', () => {
     ['0.0001', 1, '0', '0.01'],
     ['28', 1, '12.5', '31.50'],
     ['100', 7, '20', '17.15'],
-  ])('makes of %s for %i with %s %% a price of %s', (total, count, markup, price) => {
+  ])('divides %s by %i and adds %s %% to get %s', (total, count, markup, price) => {
     expect(unitPriceWithMarkup(total, count, markup).toString()).toBe(price);
   });
 });

@@ -1,6 +1,6 @@
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
 
-/** A decimal number exactly as written: `units / 10 ** scale`. */
+/** A decimal number, exactly as written: `units / 10 ** scale`. */
 interface ExactDecimal {
   readonly units: bigint;
   readonly scale: number;
@@ -25,20 +25,23 @@ function ceilDivide(dividend: bigint, divisor: bigint): bigint {
   return dividend % divisor > 0n ? quotient + 1n : quotient;
 }
 
-/** As exact as what was given: `"0.0125"` times 3 is `"0.0375"`. */
+/** Multiplies exactly: `"0.0125"` times 3 is `"0.0375"`. */
 export function multiplyDecimal(text: string, factor: number): string {
   const { units, scale } = parseDecimal(text);
   return formatDecimal({ units: units * BigInt(factor), scale });
 }
 
-/** Negative when the first is less, 0 when they are equal, however they are written. */
+/** Negative when the first is less, 0 when both are equal in value, whatever their decimals. */
 export function compareDecimals(one: string, other: string): number {
   const [left, right] = [parseDecimal(one), parseDecimal(other)];
   const difference = left.units * 10n ** BigInt(right.scale) - right.units * 10n ** BigInt(left.scale);
   return difference < 0n ? -1 : Number(difference > 0n);
 }
 
-/** An amount of roubles, exact to the kopeck. Written and stored as a string with two decimals: `"1234.50"`. */
+/**
+ * An amount in roubles, exact to the kopeck. As text, and in the database, it has two decimals:
+ * `"1234.50"`.
+ */
 export class Money {
   static readonly zero = new Money(0n);
 
@@ -83,9 +86,9 @@ export class Money {
 }
 
 /**
- * What one proxy costs the customer: the provider's total ÷ count × (1 + markup), rounded up to the kopeck.
+ * The customer's price of one proxy: the provider's total ÷ count × (1 + markup), rounded up to the kopeck.
  *
- * @param providerTotal the provider's price of all of them, a decimal string of any precision
+ * @param providerTotal the provider's price of all proxies, a decimal string of any precision
  * @param markupPercent a decimal string, e.g. `"12.5"`
  */
 export function unitPriceWithMarkup(providerTotal: string, count: number, markupPercent: string): Money {

@@ -1,6 +1,6 @@
 import { batchedLookup } from './batched-lookup';
 
-describe('a batched lookup', () => {
+describe('batchedLookup', () => {
   const asked: (readonly number[])[] = [];
   const lookUp = batchedLookup(async (keys: readonly number[]) => {
     asked.push(keys);
@@ -9,7 +9,7 @@ describe('a batched lookup', () => {
   });
   beforeEach(() => void asked.splice(0));
 
-  it('asks once for what is asked in one turn, and gives each its own', async () => {
+  it('sends one statement for the look-ups of one turn and gives each its result', async () => {
     expect(await Promise.all([lookUp(1), lookUp(2), lookUp(1), lookUp(100)])).toEqual([
       'number 1',
       'number 2',
@@ -19,7 +19,7 @@ describe('a batched lookup', () => {
     expect(asked).toEqual([[1, 2, 1, 100]]);
   });
 
-  it('asks again for what is asked later, also while the first is under way', async () => {
+  it('sends another statement for later look-ups, also while the first one runs', async () => {
     const first = lookUp(1);
     await new Promise(setImmediate);
     await Promise.all([first, lookUp(1)]);
@@ -27,14 +27,14 @@ describe('a batched lookup', () => {
     expect(asked).toEqual([[1], [1], [1]]);
   });
 
-  it('fails for all who asked together, and for nobody else', async () => {
+  it('rejects all look-ups of a failed statement and no others', async () => {
     const together = [lookUp(1), lookUp(13)];
     await expect(together[0]).rejects.toThrow('unlucky');
     await expect(together[1]).rejects.toThrow('unlucky');
     expect(await lookUp(1)).toBe('number 1');
   });
 
-  it('does not let a statement grow without end', async () => {
+  it('limits the number of keys in a statement', async () => {
     await Promise.all(Array.from({ length: 450 }, (_, key) => lookUp(key % 100 === 13 ? 1 : key)));
     expect(asked.map(({ length }) => length)).toEqual([200, 200, 50]);
   });

@@ -1,13 +1,14 @@
 import DataLoader from 'dataloader';
 
-/** Large enough for every request that one turn of the event loop begins, small enough for a statement. */
-const MOST_KEYS = 200;
+/** More than the requests that start in one turn of the event loop, and few enough for one statement. */
+const MAX_KEYS = 200;
 
 /**
- * Looks up by keys. What is asked for within one turn of the event loop is one statement, which begins after the last of them asked:
- * nothing is kept, and nobody gets an answer older than their question.
+ * Looks up many keys with one statement: the look-ups of one turn of the event loop share it. It is sent
+ * after the last of them was requested and nothing is cached, so no result is older than its request.
  *
- * @param lookUp gives what it finds by the keys, which may name one several times; what fails, fails for all of them
+ * @param lookUp gives the rows found, by key; the keys may repeat. An error rejects every look-up of the
+ * batch
  */
 export function batchedLookup<Key, Found>(
   lookUp: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Found>>,
@@ -17,7 +18,7 @@ export function batchedLookup<Key, Found>(
       const found = await lookUp(keys);
       return keys.map((key) => found.get(key));
     },
-    { cache: false, maxBatchSize: MOST_KEYS, batchScheduleFn: setImmediate },
+    { cache: false, maxBatchSize: MAX_KEYS, batchScheduleFn: setImmediate },
   );
   return (key) => loader.load(key);
 }

@@ -30,8 +30,8 @@ const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 
 /**
- * Limits are set on the server's side. pg's own `query_timeout` hands a connection back while its transaction is still open, and
- * the next user of it commits what the failed one left.
+ * Limits that the server enforces. pg's own `query_timeout` returns a connection to the pool while its
+ * transaction is still open, and the next user of the connection would commit what the failed one left.
  */
 const SERVER_LIMITS = [
   'lock_timeout=10s',
@@ -41,13 +41,13 @@ const SERVER_LIMITS = [
   'DateStyle=ISO',
 ];
 
-/** Options of the service's one data source. `parseInt8`: ids are numbers, exact up to 2^53. */
+/** Options of the service's data source. By `parseInt8`, ids are numbers, which are exact up to 2^53. */
 export function dataSourceOptions(database: {
   url: string;
   poolSize: number;
-  /** For a free connection. */
+  /** The longest wait for a free connection. */
   poolWaitMs?: number;
-  /** 0: none. */
+  /** 0: no limit. */
   statementTimeoutSeconds?: number;
   applicationName: string;
 }): DataSourceOptions & { type: 'postgres' } {

@@ -3,21 +3,22 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { queryRows } from './sql';
 
-/** Who this process is to the others, in the rows that name their holder. */
+/** Identifies this process to the other replicas, in rows that name their holder. */
 export const REPLICA_ID = randomUUID();
 
-/** A run was silent for so long that another replica may have taken the job over. */
+/** A run did not renew its lease in time, so another replica may have taken over the job. */
 export class LeaseLost extends Error {}
 
 const PROGRESS_EVERY_MS = 10_000;
 
 /**
- * A job that runs on one replica at a time, at most so often, whichever replica it is. A run that is silent for longer than its lease
- * is taken for dead. What a run reports, counts by name, stands in `job_runs`: how far it has come, then what it did.
+ * A job that runs on one replica at a time, whichever it is, and at most once in an interval. A run that
+ * does not renew its lease counts as dead. Its report, counts by name, is stored in `job_runs`: first the
+ * progress, then the result.
  */
 export class JobLease {
   private readonly logger = new Logger(JobLease.name);
-  private toldAt = 0;
+  private loggedAt = 0;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -25,20 +26,24 @@ export class JobLease {
     private readonly progressEveryMs = PROGRESS_EVERY_MS,
   ) {}
 
-  /** Does the work when it is due and no other replica does it, else gives null. A run that fails is due again when its lease ends. */
+  /**
+   * Does the work if it is due and no other replica does it; gives null otherwise. A failed run is due again
+   * when its lease ends.
+   */
   async runWhenDue<Report extends object>(
     times: { intervalSeconds: number; leaseSeconds: number },
     work: () => Promise<Report>,
   ): Promise<Report | null> {
     if (!(await this.take(times))) return null;
-    this.toldAt = performance.now();
+    this.loggedAt = performance.now();
     const report = await work();
     await this.finish(report);
     return report;
   }
 
   /**
-   * To be said by a run before each of its steps, with how far it has come: a long run tells the log now and then.
+   * Renews the lease and stores the progress. A run calls this before each of its steps; a long run is logged
+   * now and then.
    *
    * @throws LeaseLost
    */
@@ -51,10 +56,10 @@ export class JobLease {
       [this.name, REPLICA_ID, soFar],
     );
     if (renewed.length === 0) throw new LeaseLost(`the lease of ${this.name} ran out`);
-    if (performance.now() - this.toldAt < this.progressEveryMs) return;
-    this.toldAt = performance.now();
+    if (performance.now() - this.loggedAt < this.progressEveryMs) return;
+    this.loggedAt = performance.now();
     const counts = Object.entries(soFar).map(([what, count]) => `${count} ${what}`);
-    this.logger.log(`${this.name} goes on: ${counts.join(', ')} so far`);
+    this.logger.log(`${this.name} is still running: ${counts.join(', ')} so far`);
   }
 
   private async take({

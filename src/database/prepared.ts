@@ -3,7 +3,7 @@ import { DataSource, QueryFailedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { isSessionLost, type Queryable, queryRows } from './sql';
 
-/** Each text that is sent this way, and what it is called on every connection. */
+/** The name of each prepared statement, which is the same on every connection. */
 const names = new Map<string, string>();
 
 function nameOf(statement: string): string {
@@ -12,13 +12,13 @@ function nameOf(statement: string): string {
   return name;
 }
 
-/** A connection that is cut says so to whoever waits for its answer. */
+/** The query in progress reports a lost connection; the event of the client would end the process. */
 const ignore = (): void => undefined;
 
 /**
- * What {@link queryRows} does, for a statement that is sent all the time: each connection parses it once, by a name, and plans it a few
- * times. Only for texts that are written in the code, because every connection keeps all of them. In a transaction it is sent
- * like any other.
+ * Does what {@link queryRows} does for a statement that runs all the time: each connection parses it once,
+ * under a name, and plans it a few times. Use it only for constant texts, because every connection keeps
+ * all of them. In a transaction the statement is sent like any other.
  *
  * @throws QueryFailedError
  */

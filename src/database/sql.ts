@@ -1,12 +1,12 @@
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { snakeCase } from './snake-naming.strategy';
 
-/** Where a statement can run: by itself, or in the transaction of a manager. */
+/** Runs a statement by itself (a data source) or in a transaction (its manager). */
 export type Queryable = Pick<DataSource | EntityManager, 'query'>;
 
 /**
- * Runs one statement and gives the rows that it selects or returns.
- * (TypeORM answers an UPDATE or DELETE with `[rows, count]`, anything else with the rows.)
+ * Runs a statement and gives the rows that it selects or returns. TypeORM answers an UPDATE or DELETE with
+ * `[rows, count]` and anything else with the rows.
  */
 export async function queryRows<Row>(
   dataSource: Queryable,
@@ -17,46 +17,50 @@ export async function queryRows<Row>(
   return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
 }
 
-/** Words of the code as a list in SQL, for a check constraint: `('http', 'socks')`. Not for anything that a caller sent. */
+/** Writes constants of the code as a list for a check constraint: `('http', 'socks')`. It escapes nothing. */
 export const sqlList = (words: readonly string[]): string =>
   `(${words.map((word) => `'${word}'`).join(', ')})`;
 
-/** Selects columns under their names in the code: `id, proxy_type AS "proxyType"`. */
+/** Selects columns under the names of their properties: `id, proxy_type AS "proxyType"`. */
 export const selectList = (properties: readonly string[]): string =>
   properties.map((name) => (snakeCase(name) === name ? name : `${snakeCase(name)} AS "${name}"`)).join(', ');
 
-/** The database's time: what is compared between replicas is not their own. */
+/** The database's time, for whatever replicas compare: their own clocks differ. */
 export async function databaseTime(dataSource: Queryable): Promise<Date> {
   const [row] = await queryRows<{ now: Date }>(dataSource, 'SELECT clock_timestamp() AS now');
   if (!row) throw new Error('the database did not tell the time');
   return row.now;
 }
 
-/** The name of the constraint that refused a statement, or undefined when it failed for another reason. */
+/** The name of the constraint that refused a statement; undefined when it failed for another reason. */
 export function violatedConstraint(error: unknown): string | undefined {
   if (!(error instanceof QueryFailedError)) return undefined;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
   return code?.startsWith('23') ? constraint : undefined;
 }
 
-/** SQLSTATE classes of a session that ended: connection exception, and operator intervention (shutdown, crash). */
+/** SQLSTATE classes of a lost session: connection exception, and operator intervention (shutdown, crash). */
 const SESSION_LOST = /^(08|57P)/;
 
 /**
- * Whether a failed statement may have been committed all the same: it was sent, and its session ended before it was answered.
- * Such a failure is no "no": look before saying anything.
+ * Whether a failed statement may have been committed all the same: it was sent, and its session ended
+ * before the answer came. Such a failure is no refusal, so read the database before telling anyone about
+ * the outcome.
  */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);
 }
 
-/** Whether pg failed without an answer of the database to the statement, or because the session ended. */
+/** Whether pg failed without an answer to the statement, or because the session ended. */
 export function isSessionLost(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || SESSION_LOST.test(code);
 }
 
-/** COMMIT was sent and not answered: the work is done, or nothing of it is. Look before saying anything. */
+/**
+ * COMMIT was sent and not answered, so either all of the work is done or none. Read the database to find
+ * out.
+ */
 export class TransactionOutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('it is not known whether a transaction was committed', { cause });
@@ -64,16 +68,16 @@ export class TransactionOutcomeUnknown extends Error {
   }
 }
 
-/** Codes of the system's and of PostgreSQL's for a server that cannot be used now: refused, full, stopping, or too slow. */
+/** Codes of the system and of PostgreSQL for a server that refuses, is full, is stopping, or is too slow. */
 const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|08|53|57|55P03)/;
 
-/** Whether a failure is the database's state and not the request's fault or ours. */
+/** Whether an error comes from the state of the database rather than from the request or the code. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (mayHaveCommitted(error) || error instanceof TransactionOutcomeUnknown) return true;
   const cause = error instanceof QueryFailedError ? (error.driverError as unknown) : error;
   if (typeof cause !== 'object' || cause === null) return false;
   if ('code' in cause && UNAVAILABLE.test(String(cause.code))) return true;
-  // pg-pool says it in words alone when no connection comes free in time.
+  // pg-pool gives no code when no connection becomes free in time.
   return (
     'message' in cause &&
     /timeout exceeded when trying to connect|Connection terminated/.test(String(cause.message))

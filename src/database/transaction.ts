@@ -2,20 +2,21 @@ import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { messageOf } from '../common';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
-/** What is used here of pg's client: TypeORM does not hand on what a COMMIT was answered. */
+/** A client of pg, as far as it is used here. TypeORM does not pass on the answer to a COMMIT. */
 interface Client {
   query(statement: string): Promise<{ readonly command: string }>;
 }
 
-/** What TypeORM's runner has beside its published types: a connection given back with an error is closed. */
+/** An unpublished method of TypeORM's runner: a connection that is released with an error is closed. */
 interface Releasing {
   releasePostgresConnection(error?: Error): Promise<void>;
 }
 
 /**
- * Does several statements in one transaction (read committed), all through the manager that the work is given. Resolves only when the
- * database has said that it committed: after an error that the work swallowed, COMMIT is answered with ROLLBACK. On any error the
- * connection is closed, which ends the transaction, whatever state it was in.
+ * Runs several statements in one transaction (read committed), all of them through the manager that the work
+ * receives. Resolves only when the database has confirmed the commit: if the work swallowed an error, the
+ * database answers COMMIT with ROLLBACK. On any error the connection is closed, which ends the transaction
+ * whatever its state.
  *
  * @throws TransactionOutcomeUnknown
  */

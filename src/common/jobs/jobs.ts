@@ -3,8 +3,8 @@ import { SchedulerRegistry } from '@nestjs/schedule';
 import { stackOf } from '../error-text';
 
 /**
- * Work that is done at a steady interval. A round that takes longer than the interval lets the next ones pass; a failed one is
- * logged, and the next one comes all the same.
+ * Runs work at regular intervals. While a round is running, further ones are skipped. A failed round is
+ * logged and does not stop the next one.
  */
 @Injectable()
 export class Jobs implements OnModuleDestroy {
@@ -24,7 +24,7 @@ export class Jobs implements OnModuleDestroy {
     this.scheduler.addInterval(name, setInterval(round, intervalMs));
   }
 
-  /** Begins no more rounds, and lets those that have begun come to their end. */
+  /** Starts no more rounds and waits for those that are running. */
   async onModuleDestroy(): Promise<void> {
     for (const name of this.scheduler.getIntervals()) this.scheduler.deleteInterval(name);
     await Promise.all(this.running.values());

@@ -20,7 +20,7 @@ function linesOf(options: AppLoggerOptions, log: (logger: AppLogger) => void): s
 }
 
 describe('AppLogger', () => {
-  it('puts the id of the request on every JSON line it causes', () => {
+  it('adds the id of the request to each JSON line', () => {
     const [line = ''] = linesOf({ level: 'info', format: 'json' }, (logger) => {
       runInRequest({ requestId: 'abc' }, () => logger.log('sold', { count: 3 }, 'Orders'));
     });
@@ -33,7 +33,7 @@ describe('AppLogger', () => {
     });
   });
 
-  it('puts it on every readable line too, with or without a context', () => {
+  it('adds it to each readable line too, with or without a context', () => {
     const lines = linesOf({ level: 'info', format: 'pretty' }, (logger) => {
       runInRequest({ requestId: 'abc' }, () => {
         logger.log('sold', 'Orders');
@@ -44,12 +44,12 @@ describe('AppLogger', () => {
     for (const line of lines) expect(line).toContain('[abc] ');
   });
 
-  it('writes no id outside of a request', () => {
+  it('adds no id outside of a request', () => {
     const [line = ''] = linesOf({ level: 'info', format: 'json' }, (logger) => logger.log('started'));
     expect(JSON.parse(line)).not.toHaveProperty('requestId');
   });
 
-  it('keeps silent below its level', () => {
+  it('logs nothing below its level', () => {
     const lines = linesOf({ level: 'warn', format: 'json' }, (logger) => {
       logger.debug('one');
       logger.log('two');
@@ -60,7 +60,7 @@ describe('AppLogger', () => {
   });
 
   it.each(['json', 'pretty'] as const)(
-    'tells how the application is put together at debug alone: %s',
+    'logs the set-up of modules and routes at level debug only: %s',
     (format) => {
       const tell = (logger: AppLogger) => {
         for (const context of ['InstanceLoader', 'RoutesResolver', 'RouterExplorer']) {
@@ -74,19 +74,16 @@ describe('AppLogger', () => {
   );
 });
 
-describe('the id of a request', () => {
-  it.each(['a', '0af7651916cd43dd', 'with space', '~'.repeat(128)])(
-    'is the one that the caller chose: %s',
-    (id) => {
-      expect(chooseRequestId(id)).toBe(id);
-    },
-  );
+describe('The id of a request', () => {
+  it.each(['a', '0af7651916cd43dd', 'with space', '~'.repeat(128)])('is that of the caller: %s', (id) => {
+    expect(chooseRequestId(id)).toBe(id);
+  });
 
-  it.each([undefined, '', 'a'.repeat(129), 'a\tb', 'é', '\u007f'])('is a new one instead of %j', (id) => {
+  it.each([undefined, '', 'a'.repeat(129), 'a\tb', 'é', '\u007f'])('is a new one in place of %j', (id) => {
     expect(chooseRequestId(id)).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('follows the request through what it awaits', async () => {
+  it('follows the request through asynchronous calls', async () => {
     await runInRequest({ requestId: 'abc' }, async () => {
       await new Promise(setImmediate);
       expect(requestId()).toBe('abc');

@@ -13,14 +13,14 @@ const ENABLED_LEVELS: Record<AppLoggerOptions['level'], LogLevel[]> = {
   debug: ['fatal', 'error', 'warn', 'log', 'debug'],
 };
 
-/** Where Nest tells, line after line, of the modules and routes it puts together. */
+/** Contexts in which Nest logs every module and route that it sets up. */
 const ASSEMBLY_CONTEXTS: ReadonlySet<unknown> = new Set([
   'InstanceLoader',
   'RouterExplorer',
   'RoutesResolver',
 ]);
 
-/** Nest's logger, with the request's id on every line that a request causes. */
+/** Nest's logger, with the id of the request on every line that a request causes. */
 export class AppLogger extends ConsoleLogger {
   constructor({ level, format }: AppLoggerOptions) {
     super({

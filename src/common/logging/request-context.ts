@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 
-/** What is known about the request that the running code serves. */
+/** The request that the running code serves. */
 export interface RequestContext {
   readonly requestId: string;
   userId?: string;
@@ -15,18 +15,18 @@ export function runInRequest<Result>(context: RequestContext, run: () => Result)
   return contexts.run(context, run);
 }
 
-/** The id of the request being served; undefined outside of one, in a job for instance. */
+/** The id of the current request; undefined outside of one, for example in a job. */
 export function requestId(): string | undefined {
   return contexts.getStore()?.requestId;
 }
 
-/** Has the log lines of this request name its user. */
+/** Names the user in the access log line of the current request. */
 export function setRequestUser(userId: string | number): void {
   const context = contexts.getStore();
   if (context) context.userId = String(userId);
 }
 
-/** The caller's id when it is 1 to 128 printable ASCII characters, else a new one. */
+/** The caller's id if it is 1 to 128 printable ASCII characters, else a new one. */
 export function chooseRequestId(offered: string | undefined): string {
   return offered !== undefined && ACCEPTABLE_ID.test(offered) ? offered : randomUUID();
 }
