@@ -5,6 +5,8 @@ import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
+const POOL_SIZE = 4;
+
 describe('the stored flags of proxies', () => {
   let log: LogCapture;
   let service: TestService;
@@ -15,7 +17,11 @@ describe('the stored flags of proxies', () => {
     log = captureLog();
     // Refreshed by the test alone.
     service = await startTestService({
-      environment: { ACTIVE_FLAGS_INTERVAL_SECONDS: '86400', LOG_LEVEL: 'debug' },
+      environment: {
+        ACTIVE_FLAGS_INTERVAL_SECONDS: '86400',
+        DB_POOL_SIZE: String(POOL_SIZE),
+        LOG_LEVEL: 'debug',
+      },
     });
     flags = service.app.get(ActiveFlagsService);
     user = await service.createUser();
@@ -109,8 +115,10 @@ describe('the stored flags of proxies', () => {
     };
     const before = await statistics();
     expect(await refresh()).toEqual({ ended: 1, restored: 1 });
-    // A session tells what it did a while later, all at once.
+    // A session publishes its statistics a while later, unless it is asked to at once.
+    const publish = () => service.dataSource.query('SELECT pg_stat_force_next_flush(), pg_sleep(0.02)');
     const after = await eventually(async () => {
+      await Promise.all(Array.from({ length: POOL_SIZE }, publish));
       const now = await statistics();
       return now.changed === before.changed + 2 && now;
     });

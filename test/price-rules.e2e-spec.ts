@@ -1,8 +1,9 @@
 import { type PricePreview, PricePreviewService } from '../src/catalog';
 import { Money, unitPriceWithMarkup } from '../src/common';
-import { CurrentMarkups, type NewPriceRule, type PriceRule, PriceRulesService } from '../src/pricing';
+import { type NewPriceRule, type PriceRule, PriceRulesService } from '../src/pricing';
 import { type ApiClient, createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
+import { PriceLead } from './support/price-lead';
 import { type Replica, startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -11,10 +12,12 @@ const BY = { by: 'anna', reason: 'test' };
 let service: TestService;
 let rules: PriceRulesService;
 let user: TestUser;
+let prices: PriceLead;
 
 beforeAll(async () => {
   service = await startTestService();
   rules = service.app.get(PriceRulesService);
+  prices = new PriceLead(service);
 });
 
 afterAll(() => service.close());
@@ -27,19 +30,14 @@ beforeEach(async () => {
 /** A rule that names no user concerns the next tests' as well. */
 afterEach(async () => {
   for (const { id, userId, validTo } of await rules.list({ limit: 1000 })) {
-    if (userId === null && !validTo) await inForce((await rules.end(id, BY)).validTo);
+    if (userId === null && !validTo) await rules.end(id, BY);
   }
+  await prices.applyChanges();
 });
-
-/** Until this process knows that a moment of the database's has passed, and what has changed by then. */
-async function inForce(moment: Date | null): Promise<void> {
-  await eventually(async () => moment && (await rules.readVersion()).now > moment);
-  await service.app.get(CurrentMarkups).follow();
-}
 
 async function add(rule: NewPriceRule, replaces?: number): Promise<PriceRule> {
   const added = await rules.add(rule, BY, replaces);
-  await inForce(added.validFrom);
+  await prices.applyChanges();
   return added;
 }
 
@@ -367,9 +365,13 @@ describe('Two replicas', () => {
   let replica: Replica;
 
   beforeAll(async () => {
+    prices.restore();
     replica = await startReplica(service);
   });
-  afterAll(() => replica.close());
+  afterAll(async () => {
+    await replica.close();
+    prices = new PriceLead(service);
+  });
 
   it('change about a second and a half after a rule is written, and when one begins later, not sooner', async () => {
     const apis = [user.api, createApiClient(replica.baseUrl, user.token)];
@@ -405,7 +407,8 @@ describe('Two replicas', () => {
   });
 
   it('know the rules from their first request on', async () => {
-    await add({ userId: user.id, markupPercent: '0' });
+    const { validFrom } = await rules.add({ userId: user.id, markupPercent: '0' }, BY);
+    await eventually(async () => (await rules.readVersion()).now > validFrom);
     const third = await startReplica(service);
     try {
       expect((await quote(createApiClient(third.baseUrl, user.token))).price_final).toBe('20.90');
@@ -423,8 +426,8 @@ describe('The number of rules', () => {
       [user.id],
     );
     await expect(rules.add({ markupPercent: '1' }, BY)).rejects.toThrow('There are 10000 price rules');
-    const last = await rules.add({ userId: user.id, markupPercent: '0' }, BY, first?.id);
-    await inForce(last.validFrom);
+    await rules.add({ userId: user.id, markupPercent: '0' }, BY, first?.id);
+    await prices.applyChanges();
     expect((await quote(user.api, { period: 30 })).price_final).toBe('21.11');
   });
 });

@@ -1,5 +1,5 @@
-import { CurrentMarkups, PriceRulesService } from '../src/pricing';
 import { eventually } from './support/built-service';
+import { PriceLead } from './support/price-lead';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -26,9 +26,11 @@ const REASON = { reason: 'test' };
 let service: TestService;
 let staff: Staff;
 let user: TestUser;
+let prices: PriceLead;
 
 beforeAll(async () => {
   service = await startTestService();
+  prices = new PriceLead(service);
   staff = await createStaff(service, ['staff:system', 'staff:audit']);
 });
 afterAll(() => service.close());
@@ -41,13 +43,6 @@ async function add(rule: object): Promise<Rule> {
   const { status, body } = await staff.post<Rule>('/staff/price-rules', { ...rule, ...REASON });
   expect([status, body]).toEqual([201, expect.any(Object)]);
   return body;
-}
-
-/** Until this process knows that a moment of the database's has passed, and what has changed by then. */
-async function inForce(moment: string | null): Promise<void> {
-  const rules = service.app.get(PriceRulesService);
-  await eventually(async () => (await rules.readVersion()).now > new Date(moment ?? Number.NaN));
-  await service.app.get(CurrentMarkups).follow();
 }
 
 const lastAction = async (rule: Rule): Promise<Action | undefined> =>
@@ -90,7 +85,7 @@ describe('A price rule', () => {
       ended_by: null,
       end_reason: null,
     });
-    await inForce(rule.valid_from);
+    await prices.applyChanges();
     expect([await quoted(), await charged()]).toEqual(['22.44', '22.44']);
     const [order] = await service.dataSource.query(
       'SELECT markup_percent, price_rule_id FROM orders WHERE user_id = $1',
@@ -111,7 +106,7 @@ describe('A price rule', () => {
         end_reason: 'over',
       },
     ]);
-    await inForce(ended.valid_to);
+    await prices.applyChanges();
     expect([await quoted(), await charged()]).toEqual(['25.08', '25.08']);
     expect((await staff.get(`/staff/price-rules/${rule.id}`)).body).toEqual(ended);
   });
@@ -223,7 +218,7 @@ describe('A change that has to wait', () => {
       return waits;
     });
     await runner.query('SELECT pg_sleep($1)', [ms / 1000]);
-    const { now: unlockedAt } = await service.app.get(PriceRulesService).readVersion();
+    const [{ now: unlockedAt }] = await service.dataSource.query('SELECT clock_timestamp() AS now');
     await runner.commitTransaction();
     await runner.release();
     return { ...(await changing), unlockedAt };
@@ -277,7 +272,7 @@ describe('A preview', () => {
     expect(rules.body.items).toEqual([]);
 
     const added = await add(rule);
-    await inForce(added.valid_from);
+    await prices.applyChanges();
     expect(await quoted()).toBe('20.90');
     expect((await preview({ end: added.id })).body.offers).toMatchObject([
       { before: { by: added.id, unit_price: '20.90' }, after: { by: 'default', unit_price: '25.08' } },
@@ -287,8 +282,8 @@ describe('A preview', () => {
 
   it('shows no countries that other users alone have rules for', async () => {
     const other = await service.createUser();
-    const rule = await add({ user_id: other.id, country: 'us', markup_percent: '1' });
-    await inForce(rule.valid_from);
+    await add({ user_id: other.id, country: 'us', markup_percent: '1' });
+    await prices.applyChanges();
     await quoted();
     const { body } = await preview({ add: { user_id: user.id, ...SCOPE, markup_percent: '0' } });
     expect(body.offers.map(({ country }) => country)).toEqual([null]);

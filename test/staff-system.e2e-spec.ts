@@ -42,7 +42,10 @@ let staff: Staff;
 let user: TestUser;
 
 beforeAll(async () => {
-  service = await startTestService({ environment: { BREAKER_FAILURES: '2', BREAKER_PROBE_MS: '600000' } });
+  service = await startTestService({
+    environment: { BREAKER_FAILURES: '2', BREAKER_PROBE_MS: '600000' },
+    jobIntervalsMs: { 'replica-report': 100 },
+  });
   staff = await createStaff(service, ['staff:system']);
   user = await service.createUser();
 });

@@ -25,6 +25,7 @@ describe('the status of the service', () => {
         BREAKER_PROBE_MS: '600000',
         PROVIDER_LOW_BALANCE: '5000.00',
       },
+      jobIntervalsMs: { 'replica-report': 100 },
     });
     // The command line reads the status in a process of its own.
     office = await NestFactory.createApplicationContext(

@@ -1,10 +1,23 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AppConfig } from '../../src/config';
-import type { TestService } from './test-service';
+import { changeJobIntervals, type TestService } from './test-service';
 
 type SettingChanges = { readonly [Group in keyof AppConfig]?: Partial<AppConfig[Group]> };
 type Application = typeof import('../../src/application');
+type Common = typeof import('../../src/common');
+
+/** What takes long to load and keeps nothing that tells one process from another. */
+const SHARED_PACKAGES = [
+  '@nestjs/common',
+  '@nestjs/core',
+  '@nestjs/swagger',
+  'class-validator',
+  'pg',
+  'rxjs',
+  'typeorm',
+  'zod',
+];
 
 export interface Replica {
   readonly baseUrl: string;
@@ -12,8 +25,8 @@ export interface Replica {
 }
 
 /**
- * A second application on the database and the provider of the first, configured differently where told so. It has modules of its
- * own, as a second process would: passport keeps its strategies in a variable of its module.
+ * A second application on the database and the provider of the first, with other settings where they are given. Its
+ * modules are loaded anew, as in a second process: passport keeps its strategies in a variable of its module.
  */
 export async function startReplica(service: TestService, changes: SettingChanges = {}): Promise<Replica> {
   const config = Object.fromEntries(
@@ -22,19 +35,26 @@ export async function startReplica(service: TestService, changes: SettingChanges
       Object.assign({}, settings, Reflect.get(changes, group)),
     ]),
   ) as unknown as AppConfig;
-  const { createApplication } = loadAnew();
+  const { createApplication, Jobs } = loadAnew();
   const app = await createApplication(config, service.clock);
+  changeJobIntervals(app.get(Jobs), service.jobIntervalsMs);
   await app.listen(0, '127.0.0.1');
   const server: Server = app.getHttpServer();
   const { port } = server.address() as AddressInfo;
   return { baseUrl: `http://127.0.0.1:${port}`, close: () => app.close() };
 }
 
-function loadAnew(): Application {
-  let application: Application | undefined;
+function loadAnew(): Application & Common {
+  let loaded: (Application & Common) | undefined;
+  const shared = new Map(SHARED_PACKAGES.map((name) => [name, jest.requireActual<object>(name)]));
   jest.isolateModules(() => {
-    application = jest.requireActual<Application>('../../src/application');
+    for (const [name, exported] of shared) jest.doMock(name, () => exported);
+    loaded = {
+      ...jest.requireActual<Application>('../../src/application'),
+      ...jest.requireActual<Common>('../../src/common'),
+    };
   });
-  if (!application) throw new Error('the application was not loaded');
-  return application;
+  for (const name of SHARED_PACKAGES) jest.dontMock(name);
+  if (!loaded) throw new Error('the application was not loaded');
+  return loaded;
 }

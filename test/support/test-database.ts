@@ -55,7 +55,8 @@ export async function createTestDatabase({ migrated = true } = {}): Promise<Test
   await asAdmin(async (admin) => {
     const template = templateName();
     if (migrated) await ensureTemplate(admin, template);
-    await admin.query(`CREATE DATABASE ${name} ${migrated ? `TEMPLATE ${template}` : ''}`);
+    // A copy of files takes half as long as one through the write-ahead log, which is the default.
+    await admin.query(`CREATE DATABASE ${name} ${migrated ? `TEMPLATE ${template} STRATEGY FILE_COPY` : ''}`);
   });
   return {
     url: urlOf(name),

@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
 import { createApplication } from '../../src/application';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
-import { Money } from '../../src/common';
+import { Jobs, Money } from '../../src/common';
 import { readEnvironment, resolveConfig } from '../../src/config';
 import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
@@ -20,6 +20,8 @@ export interface TestUser {
   readonly api: ApiClient;
 }
 
+export type JobIntervalsMs = Readonly<Record<string, number>>;
+
 export interface TestService {
   readonly app: NestExpressApplication;
   readonly baseUrl: string;
@@ -27,6 +29,7 @@ export interface TestService {
   readonly dataSource: DataSource;
   readonly sandbox: RunningSandbox;
   readonly control: SandboxControl;
+  readonly jobIntervalsMs: JobIntervalsMs | undefined;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
   balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
   /** Waits until no order is open: what reconciliation brings about by itself. */
@@ -48,6 +51,14 @@ const QUICK = {
   RECONCILE_INTERVAL_MS: '50',
 };
 
+/** To be called before the application is initialized, which is when the jobs are scheduled. */
+export function changeJobIntervals(jobs: Jobs, intervalsMs: JobIntervalsMs = {}): void {
+  const every = jobs.every.bind(jobs);
+  jest
+    .spyOn(jobs, 'every')
+    .mockImplementation((name, usualMs, work) => every(name, intervalsMs[name] ?? usualMs, work));
+}
+
 /** The whole application on a database and a sandbox of its own, listening. */
 export async function startTestService(
   options: {
@@ -55,6 +66,8 @@ export async function startTestService(
     sandbox?: SandboxOptions;
     /** Before the service starts on it. */
     prepareDatabase?: (url: string) => Promise<void>;
+    /** Intervals of scheduled jobs in milliseconds, by the job's name, in place of the usual ones. */
+    jobIntervalsMs?: JobIntervalsMs;
   } = {},
 ): Promise<TestService> {
   const database = await createTestDatabase();
@@ -69,6 +82,7 @@ export async function startTestService(
   });
   const clock = new TestClock();
   const app = await createApplication(resolveConfig(environment, database.url, sandbox), clock);
+  changeJobIntervals(app.get(Jobs), options.jobIntervalsMs);
   await app.listen(0, '127.0.0.1');
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const dataSource = app.get(DataSource);
@@ -80,6 +94,7 @@ export async function startTestService(
     dataSource,
     sandbox,
     control: new SandboxControl(sandbox.controlUrl),
+    jobIntervalsMs: options.jobIntervalsMs,
     async createUser({ balance = '10000.00', scopes = ALL_SCOPES } = {}) {
       const { id } = await app.get(UsersService).create({ username: 'test' });
       const amount = Money.parse(balance);

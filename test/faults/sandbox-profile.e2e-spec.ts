@@ -1,4 +1,4 @@
-import { SandboxControl } from '../src/sandbox';
+import { SandboxControl } from '../../src/sandbox';
 import {
   BUILD_TIMEOUT_MS,
   type BuiltService,
@@ -6,9 +6,9 @@ import {
   killLeftovers,
   readSandboxAddress,
   startBuiltService,
-} from './support/built-service';
-import { createTestDatabase, type TestDatabase } from './support/test-database';
-import { createTestDirectory, removeTestDirectory } from './support/test-directory';
+} from '../support/built-service';
+import { createTestDatabase, type TestDatabase } from '../support/test-database';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
 let database: TestDatabase;
 let dataDir: string;
