@@ -2,16 +2,23 @@ import 'reflect-metadata';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { assertAlike } from './comparison/alike';
-import { httpContestant, SERVICE } from './comparison/contestants';
-import { measureExportGrowth, measureMemory, measureStart, measureStoring } from './comparison/lone-figures';
-import { dayRequests, isPathName, type Kit, LARGEST_EXPORT, type PathName, PATHS } from './comparison/paths';
-import { comparePlot } from './comparison/plot';
-import { compareMarkdown } from './comparison/report';
-import { measureInRounds, type PathResult } from './comparison/rounds';
-import { type LoneFigures, reachedText, verdicts } from './comparison/targets';
-import { Theatre } from './comparison/theatre';
+import { comparePlot } from './reports/compare-plot';
+import { compareMarkdown } from './reports/compare-report';
+import { type SingleMetrics, reachedText, verdicts } from './reports/targets';
 import { PROJECT } from './support/processes';
+import { assertEquivalentResponses } from './workloads/equivalence';
+import { measureInRounds, type WorkloadResult } from './workloads/rounds';
+import { ComparisonSetup } from './workloads/setup';
+import { measureExportGrowth, measureMemory, measureStart, measureStoring } from './workloads/single-metrics';
+import { httpSubject, SERVICE } from './workloads/subjects';
+import {
+  dailyMixRequests,
+  isWorkloadName,
+  type WorkloadContext,
+  LARGEST_EXPORT,
+  type WorkloadName,
+  WORKLOADS,
+} from './workloads/workloads';
 
 /**
  * The service beside the limits of what it stands on, in one run: `node dist/bench/compare.js`, three quarters of an hour;
@@ -20,8 +27,8 @@ import { PROJECT } from './support/processes';
  */
 
 /** What is measured beside the paths. */
-const LONE = ['start', 'storing', 'export-memory', 'memory'] as const;
-type LoneName = (typeof LONE)[number];
+const SINGLE_METRICS = ['start', 'storing', 'export-memory', 'memory'] as const;
+type SingleMetricName = (typeof SINGLE_METRICS)[number];
 
 const STORED_PURCHASES = 20;
 const SETTLE_TIMEOUT_MS = 10_000;
@@ -31,14 +38,15 @@ interface Options {
   readonly seconds: number;
   readonly rounds: number;
   readonly minutes: number;
-  readonly paths: readonly PathName[];
-  readonly lone: ReadonlySet<LoneName>;
+  readonly paths: readonly WorkloadName[];
+  readonly singleMetrics: ReadonlySet<SingleMetricName>;
   readonly results: string;
 }
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-const isLoneName = (name: string): name is LoneName => LONE.some((one) => one === name);
+const isSingleMetricName = (name: string): name is SingleMetricName =>
+  SINGLE_METRICS.some((one) => one === name);
 
 function readOptions(): Options {
   const { values } = parseArgs({
@@ -57,66 +65,70 @@ function readOptions(): Options {
     }
     return value;
   };
-  const names = values.only?.split(',') ?? [...Object.keys(PATHS), ...LONE];
-  const unknown = names.filter((name) => !isPathName(name) && !isLoneName(name));
+  const names = values.only?.split(',') ?? [...Object.keys(WORKLOADS), ...SINGLE_METRICS];
+  const unknown = names.filter((name) => !isWorkloadName(name) && !isSingleMetricName(name));
   if (unknown.length > 0) {
     throw new Error(
-      `--only has no ${unknown.join(', ')}; there are ${[...Object.keys(PATHS), ...LONE].join(', ')}`,
+      `--only has no ${unknown.join(', ')}; there are ${[...Object.keys(WORKLOADS), ...SINGLE_METRICS].join(', ')}`,
     );
   }
   return {
     seconds: number('seconds'),
     rounds: number('rounds'),
     minutes: number('minutes'),
-    paths: names.filter(isPathName),
-    lone: new Set(names.filter(isLoneName)),
+    paths: names.filter(isWorkloadName),
+    singleMetrics: new Set(names.filter(isSingleMetricName)),
     results: values.results,
   };
 }
 
-async function comparePaths(kit: Kit, options: Options): Promise<PathResult[]> {
-  const results: PathResult[] = [];
+async function measureWorkloads(context: WorkloadContext, options: Options): Promise<WorkloadResult[]> {
+  const results: WorkloadResult[] = [];
   for (const [at, name] of options.paths.entries()) {
     progress(`${name} (${at + 1} of ${options.paths.length})`);
-    const plan = await PATHS[name](kit);
-    if (kit.bare) await assertAlike(kit.service, kit.bare, plan.alike);
-    const result = await measureInRounds({ name, title: plan.title }, plan.contestants, options);
+    const plan = await WORKLOADS[name](context);
+    if (context.bare) await assertEquivalentResponses(context.service, context.bare, plan.equivalentRequests);
+    const result = await measureInRounds({ name, title: plan.title }, plan.subjects, options);
     for (const note of result.notes) progress(`  ${note}`);
     results.push(result);
   }
   return results;
 }
 
-async function measureLone(
-  theatre: Theatre,
-  kit: Kit,
-  { lone, rounds, minutes }: Options,
-): Promise<LoneFigures> {
-  const { stage, instruments, cast } = kit;
-  const alone = async <Result>(name: LoneName, work: () => Promise<Result>): Promise<Result | null> => {
-    if (!lone.has(name)) return null;
+async function measureSingleMetrics(
+  setup: ComparisonSetup,
+  context: WorkloadContext,
+  { singleMetrics, rounds, minutes }: Options,
+): Promise<SingleMetrics> {
+  const { fixture, instruments, customerPool } = context;
+  const alone = async <Result>(
+    name: SingleMetricName,
+    work: () => Promise<Result>,
+  ): Promise<Result | null> => {
+    if (!singleMetrics.has(name)) return null;
     progress(name);
     return work();
   };
   /** One that was just started, and is ended after. */
-  const withService = async <Result>(work: (fresh: Kit) => Promise<Result>): Promise<Result> => {
-    const service = await theatre.startService();
+  const withService = async <Result>(work: (fresh: WorkloadContext) => Promise<Result>): Promise<Result> => {
+    const service = await setup.startService();
     try {
-      return await work({ ...kit, service });
+      return await work({ ...context, service });
     } finally {
       await service.stop();
     }
   };
   return {
     startMs: await alone('start', () =>
-      measureStart(theatre.nodeOptions, { ...stage.environment, MIGRATE_ON_START: 'true' }, rounds),
+      measureStart(setup.nodeOptions, { ...fixture.environment, MIGRATE_ON_START: 'true' }, rounds),
     ),
     storing: await alone('storing', async () => {
-      const buyer = await cast.busyBuyer();
-      const store = (): Promise<number[]> => measureStoring(stage, kit.service, buyer, STORED_PURCHASES);
+      const buyer = await customerPool.busyBuyer();
+      const store = (): Promise<number[]> =>
+        measureStoring(fixture, context.service, buyer, STORED_PURCHASES);
       const idle = await store();
-      const reads = (await dayRequests(kit)).filter(({ body }) => body === undefined);
-      const load = httpContestant(SERVICE, kit.service, reads, instruments, {
+      const reads = (await dailyMixRequests(context)).filter(({ body }) => body === undefined);
+      const load = httpSubject(SERVICE, context.service, reads, instruments, {
         connections: READS_WHILE_STORING,
       });
       const storing = new AbortController();
@@ -128,12 +140,12 @@ async function measureLone(
       return { idle, loaded };
     }),
     exportGrowthMb: await alone('export-memory', async () => {
-      const [reader] = await cast.readersWith(LARGEST_EXPORT);
+      const [reader] = await customerPool.readersWith(LARGEST_EXPORT);
       return withService(({ service }) =>
         measureExportGrowth(
           service,
           ['json', 'txt'].map((format) =>
-            httpContestant(
+            httpSubject(
               SERVICE,
               service,
               [{ path: `/proxies/export?format=${format}`, token: reader?.token ?? '' }],
@@ -146,7 +158,7 @@ async function measureLone(
     }),
     memory: await alone('memory', () =>
       withService(async (fresh) => {
-        const day = httpContestant(SERVICE, fresh.service, await dayRequests(fresh), instruments);
+        const day = httpSubject(SERVICE, fresh.service, await dailyMixRequests(fresh), instruments);
         return measureMemory(fresh.service, day, minutes);
       }),
     ),
@@ -155,28 +167,28 @@ async function measureLone(
 
 async function main(): Promise<void> {
   const options = readOptions();
-  const theatre = await Theatre.open();
+  const setup = await ComparisonSetup.open();
   try {
-    const kit = await theatre.cast({ beside: true });
-    const paths = await comparePaths(kit, options);
-    const lone = await measureLone(theatre, kit, options);
-    const open = await theatre.stage.untilSettled(SETTLE_TIMEOUT_MS);
-    const problems = await theatre.stage.audit({ withProvider: false });
+    const context = await setup.customerPool({ beside: true });
+    const paths = await measureWorkloads(context, options);
+    const singleMetrics = await measureSingleMetrics(setup, context, options);
+    const open = await setup.fixture.untilSettled(SETTLE_TIMEOUT_MS);
+    const problems = await setup.fixture.audit({ withProvider: false });
     // A pgbench that broke off leaves orders that nobody goes on with.
     if (open > 0 && paths.every(({ notes }) => notes.length === 0)) {
       problems.push(`${open} orders did not come to an end`);
     }
 
-    const reached = verdicts(paths, lone);
+    const reached = verdicts(paths, singleMetrics);
     const report = compareMarkdown({
-      circumstances: await theatre.describe(),
+      circumstances: await setup.describe(),
       method: describeMethod(options),
       verdicts: reached,
       paths,
-      lone,
+      singleMetrics,
       notes: [
-        ...(kit.pgbench === null ? ['this machine has no pgbench: the limit of the database'] : []),
-        ...(kit.psql === null ? ['this machine has no psql: its COPY'] : []),
+        ...(context.pgbench === null ? ['this machine has no pgbench: the limit of the database'] : []),
+        ...(context.psql === null ? ['this machine has no psql: its COPY'] : []),
       ],
     });
     await mkdir(options.results, { recursive: true });
@@ -189,7 +201,7 @@ async function main(): Promise<void> {
     for (const problem of problems) progress(`BROKEN: ${problem}`);
     if (problems.length > 0) process.exitCode = 1;
   } finally {
-    await theatre.close();
+    await setup.close();
   }
 }
 

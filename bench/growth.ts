@@ -3,14 +3,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { growthMarkdown, type GrowthSize } from './comparison/growth-report';
-import { isPathName, type Kit, type PathName, PATHS } from './comparison/paths';
-import { measureInRounds, type PathResult } from './comparison/rounds';
-import { Theatre } from './comparison/theatre';
+import { growthMarkdown, type GrowthSize } from './reports/growth-report';
+import { showProgress } from './seeding/progress';
+import { seedDatabase } from './seeding/seed-database';
+import type { Fixture } from './support/fixture';
 import { PROJECT } from './support/processes';
-import { showProgress } from './support/progress';
-import { seedDatabase } from './support/seeding';
-import type { Stage } from './support/stage';
+import { measureInRounds, type WorkloadResult } from './workloads/rounds';
+import { ComparisonSetup } from './workloads/setup';
+import { isWorkloadName, type WorkloadContext, type WorkloadName, WORKLOADS } from './workloads/workloads';
 
 /**
  * Whether an answer takes longer when there is more of everything: `node dist/bench/growth.js`, hours, most of them for
@@ -22,7 +22,7 @@ const SIZES = '1000:1000,1000:100000,1000000:10000000';
 const ENTRIES_PER_USER = 10;
 /** So few that an answer's time is that of the work, not of the line. */
 const CONNECTIONS = 4;
-const MIX: PathName = 'mix';
+const MIX: WorkloadName = 'mix';
 const JOBS_TIMEOUT_MS = 1_800_000;
 const POLL_MS = 500;
 
@@ -30,7 +30,7 @@ interface Options {
   readonly sizes: readonly GrowthSize[];
   readonly seconds: number;
   readonly rounds: number;
-  readonly paths: readonly PathName[];
+  readonly paths: readonly WorkloadName[];
   readonly results: string;
 }
 
@@ -57,19 +57,19 @@ function readOptions(): Options {
   const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
   if (!(seconds > 0)) throw new Error('--seconds must be a number above 0');
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1');
-  const names = values.only?.split(',') ?? Object.keys(PATHS).filter((name) => name !== MIX);
-  const unknown = names.filter((name) => !isPathName(name));
+  const names = values.only?.split(',') ?? Object.keys(WORKLOADS).filter((name) => name !== MIX);
+  const unknown = names.filter((name) => !isWorkloadName(name));
   if (unknown.length > 0) {
-    throw new Error(`--only has no ${unknown.join(', ')}; there are ${Object.keys(PATHS).join(', ')}`);
+    throw new Error(`--only has no ${unknown.join(', ')}; there are ${Object.keys(WORKLOADS).join(', ')}`);
   }
-  return { sizes, seconds, rounds, paths: names.filter(isPathName), results: values.results };
+  return { sizes, seconds, rounds, paths: names.filter(isWorkloadName), results: values.results };
 }
 
 /** What the service does once with a database that it finds full is no part of its answers. */
-async function untilSummedUp(stage: Stage): Promise<void> {
+async function untilSummedUp(fixture: Fixture): Promise<void> {
   const deadlineMs = performance.now() + JOBS_TIMEOUT_MS;
   for (;;) {
-    const [row] = await stage.query<{ done: boolean }>(
+    const [row] = await fixture.query<{ done: boolean }>(
       `SELECT EXISTS (SELECT FROM sales_rollup WHERE rolled_to >= (now() AT TIME ZONE 'UTC')::date - 1) AS done`,
     );
     if (row?.done) return;
@@ -78,55 +78,58 @@ async function untilSummedUp(stage: Stage): Promise<void> {
   }
 }
 
-async function compareSizes(theatre: Theatre, options: Options): Promise<PathResult[]> {
-  const kits: { readonly name: string; readonly kit: Kit }[] = [];
-  const stages: Stage[] = [];
+async function compareSizes(setup: ComparisonSetup, options: Options): Promise<WorkloadResult[]> {
+  const contexts: { readonly name: string; readonly context: WorkloadContext }[] = [];
+  const fixtures: Fixture[] = [];
   try {
     for (const { users, proxies } of options.sizes) {
       const name = `growth_${users}_${proxies}`;
       progress(`${users} users with ${proxies} proxies`);
-      const stage = await theatre.stage.beside(name);
-      stages.push(stage);
+      const fixture = await setup.fixture.beside(name);
+      fixtures.push(fixture);
       const seeding = { users, proxiesPerUser: proxies / users, entriesPerUser: ENTRIES_PER_USER, seed: 1 };
       await seedDatabase({
         ...seeding,
-        databaseUrl: stage.environment.DATABASE_URL,
+        databaseUrl: fixture.environment.DATABASE_URL,
         onProgress: showProgress(process.stderr),
       });
-      const kit = await theatre.cast({ stage, beside: false });
-      kits.push({ name, kit: { ...kit, instruments: { ...kit.instruments, connections: CONNECTIONS } } });
+      const context = await setup.customerPool({ fixture, beside: false });
+      contexts.push({
+        name,
+        context: { ...context, instruments: { ...context.instruments, connections: CONNECTIONS } },
+      });
     }
-    await Promise.all(stages.map(untilSummedUp));
-    const results: PathResult[] = [];
+    await Promise.all(fixtures.map(untilSummedUp));
+    const results: WorkloadResult[] = [];
     for (const [at, path] of options.paths.entries()) {
       progress(`${path} (${at + 1} of ${options.paths.length})`);
-      const contestants = [];
+      const subjects = [];
       let title = '';
-      for (const { name, kit } of kits) {
-        const plan = await PATHS[path](kit);
+      for (const { name, context } of contexts) {
+        const plan = await WORKLOADS[path](context);
         title = plan.title;
-        const [service] = plan.contestants;
-        if (service) contestants.push({ name, measure: service.measure.bind(service) });
+        const [service] = plan.subjects;
+        if (service) subjects.push({ name, measure: service.measure.bind(service) });
       }
-      results.push(await measureInRounds({ name: path, title }, contestants, options));
+      results.push(await measureInRounds({ name: path, title }, subjects, options));
     }
     return results;
   } finally {
-    for (const stage of stages.toReversed()) await stage.close();
+    for (const fixture of fixtures.toReversed()) await fixture.close();
   }
 }
 
 async function main(): Promise<void> {
   const options = readOptions();
-  const theatre = await Theatre.open();
+  const setup = await ComparisonSetup.open();
   try {
-    const paths = await compareSizes(theatre, options);
-    const report = growthMarkdown(await theatre.describe(), options, paths);
+    const paths = await compareSizes(setup, options);
+    const report = growthMarkdown(await setup.describe(), options, paths);
     await mkdir(options.results, { recursive: true });
     await writeFile(join(options.results, 'growth.md'), report);
     process.stdout.write(`${report}\n`);
   } finally {
-    await theatre.close();
+    await setup.close();
   }
 }
 

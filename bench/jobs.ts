@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startSandbox } from '../src/sandbox';
-import { sendOrder } from './support/load';
+import { Fixture } from './support/fixture';
 import { markdownTable } from './support/markdown';
-import { Stage } from './support/stage';
+import { sendOrder } from './support/order-client';
 
 /**
  * What the scheduled jobs cost with a million proxies: `node dist/bench/jobs.js [--proxies 1000000]`, about half an hour, on Linux
@@ -41,13 +41,13 @@ async function until<Answer>(ask: () => Promise<Answer | undefined>): Promise<An
 }
 
 /** Buys them through the service, so that the books are as they always are. */
-async function rent(stage: Stage, proxies: number): Promise<void> {
-  await stage.control.setRateLimit(null);
-  await stage.control.setBalance('1000000000.00');
-  await stage.control.setStock('6', 'ru', 2 * proxies);
+async function rent(fixture: Fixture, proxies: number): Promise<void> {
+  await fixture.control.setRateLimit(null);
+  await fixture.control.setBalance('1000000000.00');
+  await fixture.control.setStock('6', 'ru', 2 * proxies);
   // A customer's balance is enough for some twenty purchases.
-  const customers = await stage.createCustomers(Math.ceil(proxies / BATCH_SIZE / 20));
-  const replicas = await stage.startReplicas(1, NO_JOBS);
+  const customers = await fixture.createCustomers(Math.ceil(proxies / BATCH_SIZE / 20));
+  const replicas = await fixture.startReplicas(1, NO_JOBS);
   let bought = 0;
   const buyer = async (): Promise<void> => {
     while (bought < proxies) {
@@ -63,13 +63,13 @@ async function rent(stage: Stage, proxies: number): Promise<void> {
   };
   await Promise.all(Array.from({ length: BUYERS }, buyer));
   await replicas.stop();
-  await stage.query('VACUUM ANALYZE');
+  await fixture.query('VACUUM ANALYZE');
 }
 
 /** Of the one service that runs, MB. */
-async function peakMemory(stage: Stage, since: Date): Promise<number> {
+async function peakMemory(fixture: Fixture, since: Date): Promise<number> {
   const { pid } = await until(async () => {
-    const [replica] = await stage.query<{ pid: number }>(
+    const [replica] = await fixture.query<{ pid: number }>(
       `SELECT (report->>'pid')::int AS pid FROM replica_reports WHERE reported_at > $1 ORDER BY reported_at DESC LIMIT 1`,
       [since],
     );
@@ -81,34 +81,34 @@ async function peakMemory(stage: Stage, since: Date): Promise<number> {
 
 /** A service, started for one run of one job, that does it by itself. Gives a row of the table. */
 async function measure(
-  stage: Stage,
+  fixture: Fixture,
   job: Job,
   what: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<string[]> {
-  await stage.query('DELETE FROM job_runs');
-  const [begun] = await stage.query<{ xact: string; at: Date }>(
+  await fixture.query('DELETE FROM job_runs');
+  const [begun] = await fixture.query<{ xact: string; at: Date }>(
     'SELECT pg_current_xact_id()::text AS xact, clock_timestamp() AS at',
   );
   if (!begun) throw new Error('the database did not answer');
-  const replicas = await stage.startReplicas(1, {
+  const replicas = await fixture.startReplicas(1, {
     ...NO_JOBS,
     [INTERVAL_OF[job]]: String(INTERVAL_SECONDS),
     ...environment,
   });
   const run = await until(async () => {
-    const [row] = await stage.query<{ seconds: number; report: Record<string, number> }>(
+    const [row] = await fixture.query<{ seconds: number; report: Record<string, number> }>(
       `SELECT extract(epoch FROM finished_at - started_at)::float8 AS seconds, report FROM job_runs
         WHERE name = $1 AND finished_at IS NOT NULL`,
       [job],
     );
     return row;
   });
-  const [touched] = await stage.query<{ rows: number }>(
+  const [touched] = await fixture.query<{ rows: number }>(
     'SELECT count(*)::int AS rows FROM proxies WHERE xmin::text::bigint >= $1',
     [begun.xact],
   );
-  const memory = await peakMemory(stage, begun.at);
+  const memory = await peakMemory(fixture, begun.at);
   await replicas.stop();
   const counts = Object.entries(run.report).map(([name, count]) => `${count} ${name}`);
   const row = [what, `${run.seconds.toFixed(1)} s`, String(touched?.rows), `${memory} MB`, counts.join(', ')];
@@ -116,11 +116,11 @@ async function measure(
   return row;
 }
 
-async function measureIdle(stage: Stage): Promise<string[]> {
-  const [begun] = await stage.query<{ at: Date }>('SELECT clock_timestamp() AS at');
+async function measureIdle(fixture: Fixture): Promise<string[]> {
+  const [begun] = await fixture.query<{ at: Date }>('SELECT clock_timestamp() AS at');
   if (!begun) throw new Error('the database did not answer');
-  const replicas = await stage.startReplicas(1, NO_JOBS);
-  const memory = await peakMemory(stage, begun.at);
+  const replicas = await fixture.startReplicas(1, NO_JOBS);
+  const memory = await peakMemory(fixture, begun.at);
   await replicas.stop();
   return ['a service that does nothing', '—', '—', `${memory} MB`, '—'];
 }
@@ -128,56 +128,56 @@ async function measureIdle(stage: Stage): Promise<string[]> {
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { proxies: { type: 'string', default: '1000000' } } });
   const proxies = Number(values.proxies);
-  const stage = await Stage.open(0);
+  const fixture = await Fixture.open(0);
   try {
     progress(`buying ${proxies} proxies`);
-    await rent(stage, proxies);
-    const rows = [await measureIdle(stage)];
+    await rent(fixture, proxies);
+    const rows = [await measureIdle(fixture)];
     const ids = async (offset: number): Promise<number[]> => {
-      const found = await stage.query<{ id: number }>(
+      const found = await fixture.query<{ id: number }>(
         `SELECT provider_proxy_id::bigint AS id FROM proxies ORDER BY id OFFSET $1 LIMIT ${CHANGED}`,
         [offset],
       );
       return found.map(({ id }) => id);
     };
 
-    rows.push(await measure(stage, 'sweep', 'sweep: nothing has changed'));
-    for (const id of await ids(0)) await stage.control.changeProxy(id, { host: '127.0.0.2' });
-    for (const id of await ids(proxies / 2)) await stage.control.withdrawProxy(id);
-    rows.push(await measure(stage, 'sweep', `sweep: ${CHANGED} moved, ${CHANGED} withdrawn`));
-    rows.push(await measure(stage, 'sweep', `sweep: the ${CHANGED} are believed`));
+    rows.push(await measure(fixture, 'sweep', 'sweep: nothing has changed'));
+    for (const id of await ids(0)) await fixture.control.changeProxy(id, { host: '127.0.0.2' });
+    for (const id of await ids(proxies / 2)) await fixture.control.withdrawProxy(id);
+    rows.push(await measure(fixture, 'sweep', `sweep: ${CHANGED} moved, ${CHANGED} withdrawn`));
+    rows.push(await measure(fixture, 'sweep', `sweep: the ${CHANGED} are believed`));
     const ended = Math.floor(Date.now() / 1000) - 60;
     for (const id of await ids(proxies - CHANGED)) {
-      await stage.control.changeProxy(id, { unixtimeEnd: ended });
+      await fixture.control.changeProxy(id, { unixtimeEnd: ended });
     }
-    rows.push(await measure(stage, 'sweep', `sweep: ${CHANGED} ended early`));
-    const problems = await stage.audit();
+    rows.push(await measure(fixture, 'sweep', `sweep: ${CHANGED} ended early`));
+    const problems = await fixture.audit();
 
     const empty = await startSandbox({ rateLimitPerSecond: null });
     try {
       const provider = { PX6_BASE_URL: empty.baseUrl, PX6_API_KEY: empty.apiKey };
-      rows.push(await measure(stage, 'sweep', 'sweep: nothing is listed', provider));
-      rows.push(await measure(stage, 'sweep', 'sweep: nothing is listed again', provider));
+      rows.push(await measure(fixture, 'sweep', 'sweep: nothing is listed', provider));
+      rows.push(await measure(fixture, 'sweep', 'sweep: nothing is listed again', provider));
     } finally {
       await empty.close();
     }
-    rows.push(await measure(stage, 'sweep', 'sweep: everything is back'));
+    rows.push(await measure(fixture, 'sweep', 'sweep: everything is back'));
 
-    rows.push(await measure(stage, 'active-flags', 'active flags: nothing has ended'));
-    await stage.query(
+    rows.push(await measure(fixture, 'active-flags', 'active flags: nothing has ended'));
+    await fixture.query(
       `UPDATE proxies SET date_end = now() WHERE id IN (SELECT id FROM proxies WHERE active LIMIT ${CHANGED})`,
     );
-    rows.push(await measure(stage, 'active-flags', `active flags: ${CHANGED} have ended`));
-    await stage.query('SET statement_timeout = 0; UPDATE proxies SET date_end = now() WHERE active');
-    rows.push(await measure(stage, 'active-flags', 'active flags: everything has ended'));
-    rows.push(await measure(stage, 'active-flags', 'active flags: nothing has ended since'));
+    rows.push(await measure(fixture, 'active-flags', `active flags: ${CHANGED} have ended`));
+    await fixture.query('SET statement_timeout = 0; UPDATE proxies SET date_end = now() WHERE active');
+    rows.push(await measure(fixture, 'active-flags', 'active flags: everything has ended'));
+    rows.push(await measure(fixture, 'active-flags', 'active flags: nothing has ended since'));
 
     const head = [`of ${proxies} proxies`, 'time', 'rows written', 'peak memory', 'report'];
-    process.stdout.write(`${await stage.describe()}\n\n${markdownTable(head, rows)}\n`);
+    process.stdout.write(`${await fixture.describe()}\n\n${markdownTable(head, rows)}\n`);
     for (const problem of problems) progress(`BROKEN: ${problem}`);
     if (problems.length > 0) process.exitCode = 1;
   } finally {
-    await stage.close();
+    await fixture.close();
   }
 }
 

@@ -3,12 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { isPathName, type Kit, type PathName, PATHS } from './comparison/paths';
-import { Theatre } from './comparison/theatre';
 import { type CpuProfile, fold, type Frame, selfTimes } from './profiling/cpu-profile';
 import { flameGraph } from './profiling/flame-graph';
 import { markdownTable } from './support/markdown';
 import { PROJECT } from './support/processes';
+import { ComparisonSetup } from './workloads/setup';
+import { isWorkloadName, type WorkloadContext, type WorkloadName, WORKLOADS } from './workloads/workloads';
 
 /**
  * Where the time of each path goes: `node dist/bench/profile.js [--only me,buy-1] [--seconds 10]`. Writes a flame graph of each to
@@ -23,17 +23,22 @@ const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 const monotonicUs = (): number => Number(process.hrtime.bigint() / MICROSECONDS);
 
 /** A service of its own for each path, under load for so long, and asked to end: then it writes its profile. */
-async function profilePath(theatre: Theatre, kit: Kit, path: PathName, seconds: number): Promise<Frame> {
+async function profileWorkload(
+  setup: ComparisonSetup,
+  context: WorkloadContext,
+  path: WorkloadName,
+  seconds: number,
+): Promise<Frame> {
   const directory = await mkdtemp(join(tmpdir(), 'proxy-rental-profile-'));
   try {
-    const service = await theatre.startService(theatre.stage, ['--cpu-prof', `--cpu-prof-dir=${directory}`]);
+    const service = await setup.startService(setup.fixture, ['--cpu-prof', `--cpu-prof-dir=${directory}`]);
     let [fromUs, untilUs] = [0, 0];
     try {
-      const plan = await PATHS[path]({ ...kit, service });
-      const [contestant] = plan.contestants;
-      await contestant?.measure(seconds / 2);
+      const plan = await WORKLOADS[path]({ ...context, service });
+      const [subject] = plan.subjects;
+      await subject?.measure(seconds / 2);
       fromUs = monotonicUs();
-      await contestant?.measure(seconds);
+      await subject?.measure(seconds);
       untilUs = monotonicUs();
     } finally {
       await service.stop();
@@ -66,18 +71,18 @@ async function main(): Promise<void> {
   });
   const seconds = Number(values.seconds);
   if (!(seconds > 0)) throw new Error('--seconds must be a number above 0');
-  const names = values.only?.split(',') ?? Object.keys(PATHS);
-  const unknown = names.filter((name) => !isPathName(name));
+  const names = values.only?.split(',') ?? Object.keys(WORKLOADS);
+  const unknown = names.filter((name) => !isWorkloadName(name));
   if (unknown.length > 0) {
-    throw new Error(`--only has no ${unknown.join(', ')}; there are ${Object.keys(PATHS).join(', ')}`);
+    throw new Error(`--only has no ${unknown.join(', ')}; there are ${Object.keys(WORKLOADS).join(', ')}`);
   }
   await mkdir(values.results, { recursive: true });
-  const theatre = await Theatre.open();
+  const setup = await ComparisonSetup.open();
   try {
-    const kit = await theatre.cast({ beside: false });
-    for (const path of names.filter(isPathName)) {
+    const context = await setup.customerPool({ beside: false });
+    for (const path of names.filter(isWorkloadName)) {
       progress(path);
-      const root = await profilePath(theatre, kit, path, seconds);
+      const root = await profileWorkload(setup, context, path, seconds);
       const file = join(values.results, `profile-${path}.svg`);
       await writeFile(file, flameGraph(root, `${path}: ${(root.totalUs / 1_000_000).toFixed(1)} s of work`));
       process.stdout.write(
@@ -93,7 +98,7 @@ async function main(): Promise<void> {
       );
     }
   } finally {
-    await theatre.close();
+    await setup.close();
   }
 }
 

@@ -4,8 +4,8 @@ import { failureLine } from '../src/common/failure-line';
 import { readEnvironment } from '../src/config';
 import { migrate } from '../src/database';
 import { acquireResources } from '../src/local';
-import { showProgress } from './support/progress';
-import { seedDatabase, type SeedOptions } from './support/seeding';
+import { showProgress } from './seeding/progress';
+import { seedDatabase, type SeedOptions } from './seeding/seed-database';
 
 /**
  * Fills the service's database, or another, with believable users, orders, proxies and books:

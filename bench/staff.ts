@@ -8,8 +8,8 @@ import { failureLine } from '../src/common/failure-line';
 import { readEnvironment, resolveConfig } from '../src/config';
 import { migrate, queryRows } from '../src/database';
 import { UsersService } from '../src/users';
+import { addStaffData } from './seeding/staff-data';
 import { markdownTable, milliseconds } from './support/markdown';
-import { fillForStaff } from './support/staff-load';
 import { explain, recordStatements } from './support/statement-plans';
 import { median } from './support/statistics';
 
@@ -133,7 +133,7 @@ async function main(): Promise<void> {
   const databaseUrl = values['database-url'];
   if (databaseUrl === undefined) throw new Error('--database-url is missing');
   await migrate(databaseUrl);
-  if (values.fill) await fillForStaff(databaseUrl, LOG_LINES, BUSY_ORDERS);
+  if (values.fill) await addStaffData(databaseUrl, LOG_LINES, BUSY_ORDERS);
   const environment = readEnvironment({ ...QUIET, DATABASE_URL: databaseUrl });
   const provider = { apiKey: QUIET.PX6_API_KEY, baseUrl: QUIET.PX6_BASE_URL };
   const app = await createApplication(resolveConfig(environment, databaseUrl, provider));

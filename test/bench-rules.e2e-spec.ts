@@ -1,23 +1,23 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { assertAlike } from '../bench/comparison/alike';
-import { BARE, readPgbench, type Sample, SERVICE } from '../bench/comparison/contestants';
-import { growthMarkdown } from '../bench/comparison/growth-report';
-import { readStoringTimes } from '../bench/comparison/lone-figures';
-import { toPgbenchScript } from '../bench/comparison/pgbench-script';
-import { comparePlot } from '../bench/comparison/plot';
-import { compareMarkdown } from '../bench/comparison/report';
-import { inTurn, measureInRounds, type PathResult, ratioOf } from '../bench/comparison/rounds';
-import { type LoneFigures, verdicts } from '../bench/comparison/targets';
-import { AnswerReader } from '../bench/generator/answer-reader';
-import { runLoad } from '../bench/generator/loops';
+import { ResponseReader } from '../bench/generator/response-reader';
+import { runLoad } from '../bench/generator/run-load';
 import { type CpuProfile, fold, placeOf, selfTimes } from '../bench/profiling/cpu-profile';
 import { flameGraph } from '../bench/profiling/flame-graph';
+import { comparePlot } from '../bench/reports/compare-plot';
+import { compareMarkdown } from '../bench/reports/compare-report';
+import { growthMarkdown } from '../bench/reports/growth-report';
+import { type SingleMetrics, verdicts } from '../bench/reports/targets';
 import { readNodeOptions } from '../bench/support/processes';
 import { percentile, ratioSpread, slope, spread } from '../bench/support/statistics';
+import { assertEquivalentResponses } from '../bench/workloads/equivalence';
+import { toPgbenchScript } from '../bench/workloads/pgbench-script';
+import { inTurn, measureInRounds, type WorkloadResult, ratioOf } from '../bench/workloads/rounds';
+import { readStoringTimes } from '../bench/workloads/single-metrics';
+import { BARE_NODE, readPgbench, type Sample, SERVICE } from '../bench/workloads/subjects';
 
-const NOTHING_BESIDE: LoneFigures = { startMs: null, exportGrowthMb: null, storing: null, memory: null };
+const NOTHING_BESIDE: SingleMetrics = { startMs: null, exportGrowthMb: null, storing: null, memory: null };
 
 const sample = (perSecond: number, p50Ms = 1): Sample => ({
   perSecond,
@@ -29,12 +29,12 @@ const sample = (perSecond: number, p50Ms = 1): Sample => ({
   peakMb: 100,
 });
 
-const path = (name: string, rates: Readonly<Record<string, readonly number[]>>): PathResult => ({
+const path = (name: string, rates: Readonly<Record<string, readonly number[]>>): WorkloadResult => ({
   name,
   title: `GET /${name}`,
   notes: [],
-  contestants: Object.entries(rates).map(([contestant, perSecond]) => ({
-    name: contestant,
+  subjects: Object.entries(rates).map(([subject, perSecond]) => ({
+    name: subject,
     rounds: perSecond.map((rate) => sample(rate)),
     atRates: [],
   })),
@@ -125,7 +125,7 @@ describe('the rules of the bench', () => {
       ['without a body', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
     ])('reads an answer %s, however it is cut', (_, answer) => {
       for (let cut = 1; cut < answer.length; cut += 1) {
-        const reader = new AnswerReader();
+        const reader = new ResponseReader();
         const parts = [answer.slice(0, cut), answer.slice(cut), answer];
         expect(parts.map((part) => reader.take(Buffer.from(part)))).toEqual([false, true, true]);
         expect(reader.status).toBe(200);
@@ -138,24 +138,24 @@ describe('the rules of the bench', () => {
       const one = await serve((_, response) => response.end('{"a":1}'));
       const other = await serve((_, response) => response.end('{"a":2}'));
       const requests = [{ path: '/me', token: 'x' }];
-      await expect(assertAlike(one, other, requests)).rejects.toThrow(
+      await expect(assertEquivalentResponses(one, other, requests)).rejects.toThrow(
         '/me: the service answers 1}, bare node 2}',
       );
-      await expect(assertAlike(one, one, requests)).resolves.toBeUndefined();
+      await expect(assertEquivalentResponses(one, one, requests)).resolves.toBeUndefined();
     });
 
     it('turns the order round, and compares each round with itself', async () => {
       expect(inTurn(['a', 'b', 'c'], 0)).toEqual(['a', 'b', 'c']);
       expect(inTurn(['a', 'b', 'c'], 1)).toEqual(['c', 'b', 'a']);
       // The machine became three times slower: the ratio did not.
-      const drifting = path('me', { [SERVICE]: [60, 40, 20], [BARE]: [120, 80, 40] });
-      expect(ratioOf(drifting, SERVICE, BARE)).toEqual({ median: 0.5, min: 0.5, max: 0.5 });
+      const drifting = path('me', { [SERVICE]: [60, 40, 20], [BARE_NODE]: [120, 80, 40] });
+      expect(ratioOf(drifting, SERVICE, BARE_NODE)).toEqual({ median: 0.5, min: 0.5, max: 0.5 });
       expect(ratioOf(drifting, SERVICE, 'nobody')).toBeNull();
     });
 
     it('notes a pgbench that cannot be run, and ends with a server that fails', async () => {
       const asked: string[] = [];
-      const contestant = (name: string, fails: boolean) => ({
+      const subject = (name: string, fails: boolean) => ({
         name,
         measure: async () => {
           asked.push(name);
@@ -163,28 +163,28 @@ describe('the rules of the bench', () => {
           return sample(1);
         },
       });
-      const contestants = [contestant(SERVICE, false), contestant('pgbench, x', true)];
-      const result = await measureInRounds({ name: 'me', title: 'me' }, contestants, {
+      const subjects = [subject(SERVICE, false), subject('pgbench, x', true)];
+      const result = await measureInRounds({ name: 'me', title: 'me' }, subjects, {
         seconds: 1,
         rounds: 2,
       });
-      expect(result.contestants.map(({ name, rounds }) => [name, rounds.length])).toEqual([[SERVICE, 2]]);
+      expect(result.subjects.map(({ name, rounds }) => [name, rounds.length])).toEqual([[SERVICE, 2]]);
       expect(result.notes).toEqual(['pgbench, x could not be run: no']);
-      const broken = [contestant(SERVICE, true)];
+      const broken = [subject(SERVICE, true)];
       const effort = { seconds: 1, rounds: 1 };
       await expect(measureInRounds({ name: 'me', title: 'me' }, broken, effort)).rejects.toThrow('no');
     });
 
     it('says which goals are reached, which are missed, and which were not measured', () => {
       const paths = [
-        path('me', { [SERVICE]: [50, 60, 64], [BARE]: [100, 100, 100] }),
-        path('proxies-100', { [SERVICE]: [310], [BARE]: [100] }),
+        path('me', { [SERVICE]: [50, 60, 64], [BARE_NODE]: [100, 100, 100] }),
+        path('proxies-100', { [SERVICE]: [310], [BARE_NODE]: [100] }),
       ];
       const memory = { peakMb: 179, growthMbPerMinute: 1.5, minutes: 10, requests: 1 };
       const storing = { idle: [20, 24, 90], loaded: [20, 25, 26] };
       const startMs = spread([1900, 1999, 2500]);
-      const lone = { startMs, storing, exportGrowthMb: 31, memory };
-      const found = verdicts(paths, lone);
+      const singleMetrics = { startMs, storing, exportGrowthMb: 31, memory };
+      const found = verdicts(paths, singleMetrics);
       const reached = (what: string) => found.find((verdict) => verdict.what.includes(what))?.isReached;
       expect(reached('GET /me')).toBe(false);
       expect(reached('GET /proxies-100')).toBe(true);
@@ -202,7 +202,7 @@ describe('the rules of the bench', () => {
         method: 'Thus.',
         verdicts: found,
         paths,
-        lone,
+        singleMetrics,
         notes: ['no pgbench'],
       });
       expect(report).toMatch(
@@ -224,8 +224,8 @@ describe('the rules of the bench', () => {
       });
       const sizes = [1000, 10_000_000].map((proxies) => ({ users: 1000, proxies }));
       const paths = [
-        { name: 'me', title: 'GET /me', notes: [], contestants: [sized([1, 2, 3]), sized([1.2, 2.4, 3.6])] },
-        { name: 'x', title: 'GET /x', notes: [], contestants: [sized([1, 2, 3]), sized([1.4, 2.8, 4.2])] },
+        { name: 'me', title: 'GET /me', notes: [], subjects: [sized([1, 2, 3]), sized([1.2, 2.4, 3.6])] },
+        { name: 'x', title: 'GET /x', notes: [], subjects: [sized([1, 2, 3]), sized([1.4, 2.8, 4.2])] },
       ];
       const report = growthMarkdown('Here.', { sizes, seconds: 1, rounds: 3 }, paths);
       expect(report).toMatch(/`GET \/me` .* 1\.20 × \(1\.20 – 1\.20\) \| +reached \|/);

@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm';
-import { seedDatabase } from '../bench/support/seeding';
+import { seedDatabase } from '../bench/seeding/seed-database';
 import { dataSourceOptions } from '../src/database';
 import { INVARIANTS } from '../src/integrity/invariants';
 import { createTestDatabase, type TestDatabase } from './support/test-database';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { AnswerReader } from './answer-reader';
+import { ResponseReader } from './response-reader';
 
-export interface Answered {
+export interface CompletedRequest {
   readonly status: number;
   /** Times are those of `performance.now()`. */
   readonly sentAtMs: number;
@@ -16,8 +16,8 @@ export interface Answered {
  * with the server.
  */
 export class Connection {
-  private readonly reader = new AnswerReader();
-  private waiting: ((answered: Answered) => void) | null = null;
+  private readonly reader = new ResponseReader();
+  private waiting: ((answered: CompletedRequest) => void) | null = null;
   private sentAtMs = 0;
   private begunAtMs = Number.NaN;
 
@@ -36,7 +36,7 @@ export class Connection {
   }
 
   /** @param onAnswer told status 0 when the connection is lost */
-  send(request: Buffer, onAnswer: (answered: Answered) => void): void {
+  send(request: Buffer, onAnswer: (answered: CompletedRequest) => void): void {
     this.waiting = onAnswer;
     this.sentAtMs = performance.now();
     this.begunAtMs = Number.NaN;

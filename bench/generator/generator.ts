@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { LoadJob, LoadResult } from './job';
+import type { LoadJob, LoadResult } from './load-job';
 
 const PROGRAM = join(__dirname, 'main.js');
 

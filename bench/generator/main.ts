@@ -1,5 +1,5 @@
-import type { LoadJob } from './job';
-import { runLoad } from './loops';
+import type { LoadJob } from './load-job';
+import { runLoad } from './run-load';
 
 /** The load generator's process: takes jobs, one at a time, from its parent. */
 process.on('message', (job: LoadJob) => {

@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm';
-import { seedDatabase, type Seeded } from '../../bench/support/seeding';
+import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
 import { findWholeReads, recordStatements, type SentStatement } from '../../bench/support/statement-plans';
 import { dataSourceOptions } from '../../src/database';
 import { SweepService } from '../../src/orders';

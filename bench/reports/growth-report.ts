@@ -1,6 +1,6 @@
 import { markdownTable, milliseconds } from '../support/markdown';
 import { ratioSpread, type Spread } from '../support/statistics';
-import { type ContestantResult, type Effort, type PathResult, valuesOf } from './rounds';
+import { type RoundOptions, type SubjectResult, valuesOf, type WorkloadResult } from '../workloads/rounds';
 import { times } from './targets';
 
 export interface GrowthSize {
@@ -10,17 +10,17 @@ export interface GrowthSize {
 
 const AT_MOST = 1.3;
 
-const medians = ({ rounds }: ContestantResult): number[] => rounds.map(({ p50Ms }) => p50Ms);
+const medians = ({ rounds }: SubjectResult): number[] => rounds.map(({ p50Ms }) => p50Ms);
 
 /** How the medians of a size compare with those of the smallest, round by round. */
-const growthOf = (size: ContestantResult, smallest: ContestantResult): Spread =>
+const growthOf = (size: SubjectResult, smallest: SubjectResult): Spread =>
   ratioSpread(medians(size), medians(smallest));
 
-/** @param paths with a contestant for each size, in their order, the smallest first */
+/** @param paths with a subject for each size, in their order, the smallest first */
 export function growthMarkdown(
   circumstances: string,
-  { sizes, seconds, rounds }: Effort & { readonly sizes: readonly GrowthSize[] },
-  paths: readonly PathResult[],
+  { sizes, seconds, rounds }: RoundOptions & { readonly sizes: readonly GrowthSize[] },
+  paths: readonly WorkloadResult[],
 ): string {
   const names = sizes.map(({ users, proxies }) => `${grouped(users)} users, ${grouped(proxies)} proxies`);
   return [
@@ -33,12 +33,12 @@ export function growthMarkdown(
     '',
     markdownTable(
       ['', ...names, ...names.slice(1).map((name) => `${name} ÷ smallest`), `within ${AT_MOST} ×`],
-      paths.map(({ title, contestants }) => {
-        const [smallest, ...larger] = contestants;
+      paths.map(({ title, subjects }) => {
+        const [smallest, ...larger] = subjects;
         const ratios = larger.map((size) => growthOf(size, smallest ?? size));
         return [
           `\`${title}\``,
-          ...contestants.map((size) => milliseconds(valuesOf(size, 'p50Ms').median)),
+          ...subjects.map((size) => milliseconds(valuesOf(size, 'p50Ms').median)),
           ...ratios.map(times),
           ratios.every(({ median }) => median <= AT_MOST) ? 'reached' : '**not reached**',
         ];

@@ -1,8 +1,8 @@
 import { markdownTable, milliseconds } from '../support/markdown';
 import type { Spread } from '../support/statistics';
-import { type Sample, SERVICE } from './contestants';
-import { type PathResult, RATES, ratioOf, valuesOf } from './rounds';
-import { type LoneFigures, reachedText, times, type Verdict } from './targets';
+import { type WorkloadResult, RATES, ratioOf, valuesOf } from '../workloads/rounds';
+import { type Sample, SERVICE } from '../workloads/subjects';
+import { reachedText, type SingleMetrics, times, type Verdict } from './targets';
 
 export interface Report {
   /** The machine, the versions and the commit. */
@@ -10,13 +10,20 @@ export interface Report {
   /** What was measured how. */
   readonly method: string;
   readonly verdicts: readonly Verdict[];
-  readonly paths: readonly PathResult[];
-  readonly lone: LoneFigures;
+  readonly paths: readonly WorkloadResult[];
+  readonly singleMetrics: SingleMetrics;
   /** What was left out, and why. */
   readonly notes: readonly string[];
 }
 
-export function compareMarkdown({ circumstances, method, verdicts, paths, lone, notes }: Report): string {
+export function compareMarkdown({
+  circumstances,
+  method,
+  verdicts,
+  paths,
+  singleMetrics,
+  notes,
+}: Report): string {
   const missing = [...notes, ...paths.flatMap((path) => path.notes.map((note) => `${path.title}: ${note}`))];
   return [
     '# The service beside the limits of what it stands on',
@@ -43,13 +50,13 @@ export function compareMarkdown({ circumstances, method, verdicts, paths, lone, 
     'Latency from the moment at which each request was to be sent. The rates are those of each by itself.',
     '',
     latencyTable(paths),
-    ...memoryLines(lone),
+    ...memoryLines(singleMetrics),
     ...(missing.length === 0 ? [] : ['', '## Not measured', '', ...missing.map((note) => `- ${note}`)]),
     '',
   ].join('\n');
 }
 
-function throughputTable(paths: readonly PathResult[]): string {
+function throughputTable(paths: readonly WorkloadResult[]): string {
   return markdownTable(
     [
       '',
@@ -64,12 +71,12 @@ function throughputTable(paths: readonly PathResult[]): string {
       'database CPU s a 1,000',
     ],
     paths.flatMap((path) =>
-      path.contestants.map((contestant, at) => {
-        const value = (name: keyof Sample): Spread => valuesOf(contestant, name);
-        const ratio = contestant.name === SERVICE ? null : ratioOf(path, SERVICE, contestant.name);
+      path.subjects.map((subject, at) => {
+        const value = (name: keyof Sample): Spread => valuesOf(subject, name);
+        const ratio = subject.name === SERVICE ? null : ratioOf(path, SERVICE, subject.name);
         return [
           at === 0 ? `\`${path.title}\`` : '',
-          contestant.name,
+          subject.name,
           withEnds(value('perSecond')),
           ratio ? times(ratio) : '',
           milliseconds(value('p50Ms').median),
@@ -84,17 +91,17 @@ function throughputTable(paths: readonly PathResult[]): string {
   );
 }
 
-function latencyTable(paths: readonly PathResult[]): string {
+function latencyTable(paths: readonly WorkloadResult[]): string {
   const columns = RATES.flatMap(({ title }) => [title, 'p50', 'p99', 'p99.9']);
   return markdownTable(
     ['', '', ...columns],
     paths.flatMap((path) =>
-      path.contestants
+      path.subjects
         .filter(({ atRates }) => atRates.length > 0)
-        .map((contestant, at) => [
+        .map((subject, at) => [
           at === 0 ? `\`${path.title}\`` : '',
-          contestant.name,
-          ...contestant.atRates.flatMap(({ perSecond, p50Ms, p99Ms, p999Ms }) => [
+          subject.name,
+          ...subject.atRates.flatMap(({ perSecond, p50Ms, p99Ms, p999Ms }) => [
             `${rounded(perSecond)} / s`,
             milliseconds(p50Ms),
             milliseconds(p99Ms),
@@ -105,7 +112,7 @@ function latencyTable(paths: readonly PathResult[]): string {
   );
 }
 
-function memoryLines({ memory, storing, startMs }: LoneFigures): string[] {
+function memoryLines({ memory, storing, startMs }: SingleMetrics): string[] {
   const lines: string[] = [];
   if (memory) {
     lines.push(

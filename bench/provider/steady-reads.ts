@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { type Customer, nowMs, pauseUntil } from './load';
+import { type Customer, nowMs, pauseUntil } from '../support/order-client';
 
 export interface Read {
   readonly path: string;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Answered, Connection } from './connection';
-import type { LoadJob, LoadResult } from './job';
+import { type CompletedRequest, Connection } from './connection';
+import type { LoadJob, LoadResult } from './load-job';
 
 /** So many may be under way at a fixed rate; beyond that requests wait here, and their clocks run. */
 const MOST_CONNECTIONS = 256;
@@ -17,7 +17,11 @@ class Tally {
   private readonly failures: Record<string, number> = {};
 
   /** @param isMeasured of a moment: in a closed loop of the answer's, at a fixed rate of the intended one */
-  note({ status, begunAtMs, answeredAtMs }: Answered, intendedAtMs: number, isMeasured: boolean): void {
+  note(
+    { status, begunAtMs, answeredAtMs }: CompletedRequest,
+    intendedAtMs: number,
+    isMeasured: boolean,
+  ): void {
     if (status < 200 || status > 299) this.failures[status] = (this.failures[status] ?? 0) + 1;
     else if (isMeasured) {
       this.answered += 1;
@@ -59,7 +63,7 @@ async function runClosedLoop(job: LoadJob, requests: readonly Buffer[]): Promise
   const tally = new Tally();
   const fromMs = performance.now() + job.warmupSeconds * 1000;
   const untilMs = fromMs + job.seconds * 1000;
-  const late: Answered[] = [];
+  const late: CompletedRequest[] = [];
   await Promise.all(
     connections.map(
       (connection, place) =>

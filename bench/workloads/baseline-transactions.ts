@@ -3,7 +3,7 @@
  * as sent, and settle it with what it brought. The service's own tables, with their triggers and constraints.
  */
 
-export interface OrdinaryOrder {
+export interface BaselineOrder {
   readonly count: number;
   /** Roubles for one. */
   readonly unitPrice: string;
@@ -17,7 +17,7 @@ SELECT token.id AS token, user_id, scopes, allowed_ips, daily_limit, last_used_a
  WHERE token_hash = '\\x${tokenHash}' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
 \\gset caller_`;
 
-const place = (kind: 'purchase' | 'prolongation', { count, unitPrice }: OrdinaryOrder): string => `
+const place = (kind: 'purchase' | 'prolongation', { count, unitPrice }: BaselineOrder): string => `
 BEGIN;
 SELECT available AS balance FROM accounts WHERE user_id = :user FOR UPDATE
 \\gset
@@ -51,7 +51,7 @@ COMMIT;
 `;
 
 /** @param choose sets `user` */
-export function ordinaryPurchase(order: OrdinaryOrder, choose: string): string {
+export function baselinePurchase(order: BaselineOrder, choose: string): string {
   const proxies = `
 INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version, date_start, date_end)
 SELECT :user, :order, 'px6', 'bench-' || nextval('bench_numbers'), '127.0.0.1', '41175', 'knEzgr', '7HrD28', 'http', 'ru', '6',
@@ -67,7 +67,7 @@ SELECT :user, :order, 'px6', 'bench-' || nextval('bench_numbers'), '127.0.0.1', 
 }
 
 /** @param choose sets `proxy` and `user` */
-export function ordinaryProlongation(order: OrdinaryOrder, choose: string): string {
+export function baselineProlongation(order: BaselineOrder, choose: string): string {
   const proxy = `
 SELECT id, host, port, login, password, version, country, date_end AS ends FROM proxies WHERE id = :proxy AND user_id = :user
 \\gset proxy_`;

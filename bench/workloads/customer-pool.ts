@@ -1,7 +1,7 @@
 import { Client } from 'pg';
-import type { Customer } from '../support/load';
-import type { Stage } from '../support/stage';
-import { order, purchase } from './ask';
+import type { Fixture } from '../support/fixture';
+import type { Customer } from '../support/order-client';
+import { placeOrder, purchase } from './requests';
 
 /** Of one order at most, as the service allows. */
 const PROXIES_PER_ORDER = 1000;
@@ -46,20 +46,20 @@ const GIVE_PROXIES = `
   RETURNING id`;
 
 /** Who plays: made when first asked for, so that a short run makes few. */
-export class Cast {
+export class CustomerPool {
   private readonly groups = new Map<string, Promise<readonly Customer[]>>();
 
-  constructor(private readonly stage: Stage) {}
+  constructor(private readonly fixture: Fixture) {}
 
   /** A provider that never runs out of anything, and numbers for what stands in for its own. */
   async prepare(): Promise<void> {
-    const { control } = this.stage;
+    const { control } = this.fixture;
     await control.setRateLimit(null);
     await control.setBalance('1000000000.00');
     await control.setStock('6', 'ru', PLENTY);
-    await this.stage.query('CREATE SEQUENCE bench_numbers');
+    await this.fixture.query('CREATE SEQUENCE bench_numbers');
     for (const [at, table] of ['users', 'orders', 'proxies', 'api_tokens'].entries()) {
-      await this.stage.query(
+      await this.fixture.query(
         `SELECT setval(seq, greatest($2, nextval(seq))) FROM (SELECT pg_get_serial_sequence($1, 'id')::regclass AS seq) AS its`,
         [table, (at + 1) * FIRST_ID],
       );
@@ -80,7 +80,7 @@ export class Cast {
   readersWith(proxies: number): Promise<readonly Customer[]> {
     const count = proxies > PROXIES_PER_ORDER ? 1 : READERS;
     return this.once(`readers ${proxies}`, async () => {
-      const customers = await this.stage.createCustomers(count);
+      const customers = await this.fixture.createCustomers(count);
       await this.giveProxies(customers, proxies);
       return customers;
     });
@@ -106,7 +106,7 @@ export class Cast {
 
   private async giveProxies(customers: readonly Customer[], proxies: number): Promise<number[]> {
     // The service's own connections have a limit to what a statement may take.
-    const client = new Client({ connectionString: this.stage.environment.DATABASE_URL });
+    const client = new Client({ connectionString: this.fixture.environment.DATABASE_URL });
     await client.connect();
     try {
       const { rows } = await client.query<{ id: string }>(GIVE_PROXIES, [
@@ -124,8 +124,8 @@ export class Cast {
 
   /** A purchase of a hundred, again and again for minutes, must not end for want of money. */
   private async createRich(count: number): Promise<readonly Customer[]> {
-    const customers = await this.stage.createCustomers(count);
-    await this.stage.query(
+    const customers = await this.fixture.createCustomers(count);
+    await this.fixture.query(
       `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
        SELECT id, 'topup', ${BALANCE}, 0, 'bench' FROM unnest($1::bigint[]) AS id`,
       [customers.map(({ id }) => id)],
@@ -141,6 +141,6 @@ export class Cast {
 }
 
 async function buyOne(baseUrl: string, customer: Customer): Promise<{ customer: Customer; proxyId: string }> {
-  const { proxies } = await order(baseUrl, purchase(customer.token, 1));
+  const { proxies } = await placeOrder(baseUrl, purchase(customer.token, 1));
   return { customer, proxyId: proxies?.[0]?.id ?? '' };
 }

@@ -1,5 +1,5 @@
-import { ask } from './ask';
-import type { RequestText, Server } from './contestants';
+import { sendRequest } from './requests';
+import type { BenchRequest, Server } from './subjects';
 
 const SHOWN = 80;
 
@@ -8,13 +8,16 @@ const SHOWN = 80;
  *
  * @throws Error when the two answer one of the requests differently, or not with 200
  */
-export async function assertAlike(
+export async function assertEquivalentResponses(
   service: Server,
   bare: Server,
-  requests: readonly RequestText[],
+  requests: readonly BenchRequest[],
 ): Promise<void> {
   for (const request of requests) {
-    const [one, other] = [await ask(service.baseUrl, request), await ask(bare.baseUrl, request)];
+    const [one, other] = [
+      await sendRequest(service.baseUrl, request),
+      await sendRequest(bare.baseUrl, request),
+    ];
     if (one.equals(other)) continue;
     const at = one.findIndex((byte, place) => byte !== other[place]);
     const part = (bytes: Buffer): string => bytes.toString('utf8', Math.max(at, 0), at + SHOWN);

@@ -3,7 +3,7 @@ const LENGTH = /^content-length:\s*(\d+)\s*$/im;
 const CHUNKED = /^transfer-encoding:.*\bchunked\s*$/im;
 
 /** Reads the answers of one connection, one at a time, and keeps nothing of them but the status and when the body began. */
-export class AnswerReader {
+export class ResponseReader {
   status = 0;
   /** Whether the first byte of the body has come. */
   hasBegun = false;

@@ -1,18 +1,18 @@
 import { milliseconds } from '../support/markdown';
 import { type Spread, spread } from '../support/statistics';
-import { BARE, COPY, HEALTH, ORDINARY, SERVICE } from './contestants';
-import type { MemoryFigures } from './lone-figures';
-import type { PathName } from './paths';
-import { findContestant, type PathResult, ratioOf, valuesOf } from './rounds';
+import { findSubject, type WorkloadResult, ratioOf, valuesOf } from '../workloads/rounds';
+import type { MemoryMetrics } from '../workloads/single-metrics';
+import { BARE_NODE, COPY, HEALTH, THREE_TRANSACTIONS, SERVICE } from '../workloads/subjects';
+import type { WorkloadName } from '../workloads/workloads';
 
 /** What is measured beside the paths. Null: it was not. */
-export interface LoneFigures {
+export interface SingleMetrics {
   readonly startMs: Spread | null;
   /** Of a service that was just started, over one export of each format. */
   readonly exportGrowthMb: number | null;
   /** Milliseconds in the database. */
   readonly storing: { readonly idle: readonly number[]; readonly loaded: readonly number[] } | null;
-  readonly memory: MemoryFigures | null;
+  readonly memory: MemoryMetrics | null;
 }
 
 /** A goal, and how near the run came. */
@@ -26,21 +26,21 @@ export interface Verdict {
 
 /** So many times as many a second as somebody else. */
 const RATIOS: readonly {
-  readonly path: PathName;
+  readonly path: WorkloadName;
   readonly against: string;
   readonly atLeast: number;
 }[] = [
-  { path: 'me', against: BARE, atLeast: 0.65 },
+  { path: 'me', against: BARE_NODE, atLeast: 0.65 },
   { path: 'countries', against: HEALTH, atLeast: 0.9 },
   { path: 'price', against: HEALTH, atLeast: 0.9 },
-  { path: 'proxies-100', against: BARE, atLeast: 3 },
-  { path: 'proxies-1000', against: BARE, atLeast: 8 },
+  { path: 'proxies-100', against: BARE_NODE, atLeast: 3 },
+  { path: 'proxies-1000', against: BARE_NODE, atLeast: 8 },
   { path: 'export-json', against: COPY, atLeast: 0.7 },
   { path: 'export-txt', against: COPY, atLeast: 0.7 },
-  { path: 'buy-1', against: ORDINARY, atLeast: 0.5 },
-  { path: 'buy-1-busy', against: ORDINARY, atLeast: 0.8 },
-  { path: 'buy-100', against: ORDINARY, atLeast: 0.5 },
-  { path: 'buy-100-busy', against: ORDINARY, atLeast: 0.8 },
+  { path: 'buy-1', against: THREE_TRANSACTIONS, atLeast: 0.5 },
+  { path: 'buy-1-busy', against: THREE_TRANSACTIONS, atLeast: 0.8 },
+  { path: 'buy-100', against: THREE_TRANSACTIONS, atLeast: 0.5 },
+  { path: 'buy-100-busy', against: THREE_TRANSACTIONS, atLeast: 0.8 },
 ];
 
 const EXPORT_FIRST_BYTE_MS = 100;
@@ -52,8 +52,8 @@ const GROWTH_MB_PER_MINUTE = 1;
 const MEMORY_MINUTES = 10;
 const START_MS = 2000;
 
-export function verdicts(paths: readonly PathResult[], lone: LoneFigures): Verdict[] {
-  const find = (name: PathName): PathResult | undefined => paths.find((path) => path.name === name);
+export function verdicts(paths: readonly WorkloadResult[], singleMetrics: SingleMetrics): Verdict[] {
+  const find = (name: WorkloadName): WorkloadResult | undefined => paths.find((path) => path.name === name);
   return [
     ...RATIOS.map(({ path, against, atLeast }) => {
       const result = find(path);
@@ -67,7 +67,7 @@ export function verdicts(paths: readonly PathResult[], lone: LoneFigures): Verdi
     }),
     ...(['export-json', 'export-txt'] as const).map((path) => {
       const result = find(path);
-      const firstByte = result ? valuesOf(findContestant(result, SERVICE), 'firstByteMs') : null;
+      const firstByte = result ? valuesOf(findSubject(result, SERVICE), 'firstByteMs') : null;
       return verdict(
         `${result?.title ?? path}: first byte`,
         `within ${EXPORT_FIRST_BYTE_MS} ms`,
@@ -76,23 +76,23 @@ export function verdicts(paths: readonly PathResult[], lone: LoneFigures): Verdi
         firstByte && firstByte.median <= EXPORT_FIRST_BYTE_MS,
       );
     }),
-    below('an export of each format: memory over idle', lone.exportGrowthMb, EXPORT_GROWTH_MB, 'MB'),
+    below('an export of each format: memory over idle', singleMetrics.exportGrowthMb, EXPORT_GROWTH_MB, 'MB'),
     ...(['idle', 'loaded'] as const).map((state) =>
       below(
         `storing 1,000 proxies of a purchase, in the database, ${state}`,
-        lone.storing && spread(lone.storing[state]).median,
+        singleMetrics.storing && spread(singleMetrics.storing[state]).median,
         STORING_MS,
         'ms',
       ),
     ),
-    below("resident under a day's mix", lone.memory?.peakMb ?? null, RESIDENT_MB, 'MB'),
+    below("resident under a day's mix", singleMetrics.memory?.peakMb ?? null, RESIDENT_MB, 'MB'),
     below(
-      `its growth, in the second half of ${lone.memory?.minutes ?? MEMORY_MINUTES} minutes`,
-      lone.memory?.growthMbPerMinute ?? null,
+      `its growth, in the second half of ${singleMetrics.memory?.minutes ?? MEMORY_MINUTES} minutes`,
+      singleMetrics.memory?.growthMbPerMinute ?? null,
       GROWTH_MB_PER_MINUTE,
       'MB a minute',
     ),
-    below('start to the first answer', lone.startMs?.median ?? null, START_MS, 'ms'),
+    below('start to the first answer', singleMetrics.startMs?.median ?? null, START_MS, 'ms'),
   ];
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createApplication } from '../../src/application';
 import { readEnvironment, resolveConfig } from '../../src/config';
-import type { StageEnvironment } from '../support/stage';
+import type { FixtureEnvironment } from '../support/fixture';
 import type { SentStatement } from '../support/statement-plans';
 
 /** Long enough for what the service does by itself to come by once. */
@@ -12,7 +12,7 @@ const IDLE_MS = 3000;
 const AFTERMATH_MS = 300;
 
 /** An application in this process, of which every statement that it sends is seen, however it sends it. */
-export interface RecordedService {
+export interface RecordingService {
   readonly baseUrl: string;
   /** What the work makes the service send, in order; without what it sends while nobody asks for anything. */
   readonly record: <Result>(
@@ -27,9 +27,9 @@ type QueryCall = readonly [statement?: string | { text?: string; values?: unknow
  *
  * @param environment of a service
  */
-export async function withRecordedService<Result>(
-  environment: StageEnvironment,
-  work: (service: RecordedService) => Promise<Result>,
+export async function withStatementRecorder<Result>(
+  environment: FixtureEnvironment,
+  work: (service: RecordingService) => Promise<Result>,
 ): Promise<Result> {
   const sent: SentStatement[] = [];
   const original = Reflect.get(Client.prototype, 'query') as (...parameters: unknown[]) => unknown;

@@ -17,7 +17,7 @@ import { LedgerService } from '../../src/ledger';
 import { acquireEmbeddedPostgres } from '../../src/local';
 import { SandboxControl, WireClient } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
-import type { Customer } from './load';
+import type { Customer } from './order-client';
 import { PROJECT, type RunningService, startSandboxProcess, startService } from './processes';
 
 const BALANCE = Money.parse('10000000.00');
@@ -32,26 +32,26 @@ export interface Replicas {
   stop(): Promise<void>;
 }
 
-export interface StageEnvironment extends Readonly<Record<string, string>> {
+export interface FixtureEnvironment extends Readonly<Record<string, string>> {
   readonly DATABASE_URL: string;
   readonly PX6_API_KEY: string;
   readonly PX6_BASE_URL: string;
 }
 
 /** What the bench plays on: a PostgreSQL and a sandbox of its own, and whatever replicas are started on them. */
-export class Stage {
+export class Fixture {
   private constructor(
     readonly control: SandboxControl,
     readonly wire: WireClient,
     /** Of every replica. Holds the database's password and the provider's key. */
-    readonly environment: StageEnvironment,
-    private readonly office: INestApplicationContext,
+    readonly environment: FixtureEnvironment,
+    private readonly administration: INestApplicationContext,
     private readonly running: Set<RunningService>,
     readonly close: () => Promise<void>,
   ) {}
 
   /** @param ratePerSecond of calls that the service may make */
-  static async open(ratePerSecond: number): Promise<Stage> {
+  static async open(ratePerSecond: number): Promise<Fixture> {
     // Last opened, first closed.
     const closers: (() => Promise<unknown>)[] = [];
     const close = async (): Promise<void> => {
@@ -82,29 +82,36 @@ export class Stage {
         LOG_LEVEL: 'error',
         MIGRATE_ON_START: 'false',
       };
-      const office = await openOffice(environment);
-      closers.push(() => office.close());
+      const administration = await openAdministration(environment);
+      closers.push(() => administration.close());
       const running = new Set<RunningService>();
       closers.push(() => Promise.all([...running].map((service) => service.stop())));
       const control = new SandboxControl(controlUrl);
-      return new Stage(control, new WireClient(baseUrl, apiKey), environment, office, running, close);
+      return new Fixture(
+        control,
+        new WireClient(baseUrl, apiKey),
+        environment,
+        administration,
+        running,
+        close,
+      );
     } catch (error) {
       await close();
       throw error;
     }
   }
 
-  /** A stage with an empty database of its own, on the same server and before the same provider. To be closed before this one. */
-  async beside(name: string): Promise<Stage> {
+  /** A fixture with an empty database of its own, on the same server and before the same provider. To be closed before this one. */
+  async beside(name: string): Promise<Fixture> {
     await this.query(`CREATE DATABASE ${name}`);
     const url = Object.assign(new URL(this.environment.DATABASE_URL), { pathname: `/${name}` }).href;
     await migrate(url);
     const environment = { ...this.environment, DATABASE_URL: url };
-    const office = await openOffice(environment);
+    const administration = await openAdministration(environment);
     const running = new Set<RunningService>();
-    return new Stage(this.control, this.wire, environment, office, running, async () => {
+    return new Fixture(this.control, this.wire, environment, administration, running, async () => {
       await Promise.all([...running].map((service) => service.stop()));
-      await office.close();
+      await administration.close();
     });
   }
 
@@ -139,16 +146,16 @@ export class Stage {
   async createCustomers(count: number): Promise<Customer[]> {
     const customers: Customer[] = [];
     while (customers.length < count) {
-      const { id } = await this.office.get(UsersService).create({ username: 'bench' });
-      await this.office.get(LedgerService).credit(id, BALANCE, 'bench');
-      const { text } = await this.office.get(TokensService).issue({ userId: id, scopes: ALL_SCOPES });
+      const { id } = await this.administration.get(UsersService).create({ username: 'bench' });
+      await this.administration.get(LedgerService).credit(id, BALANCE, 'bench');
+      const { text } = await this.administration.get(TokensService).issue({ userId: id, scopes: ALL_SCOPES });
       customers.push({ id, token: text });
     }
     return customers;
   }
 
   query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
-    return this.office.get(DataSource).query(statement, parameters);
+    return this.administration.get(DataSource).query(statement, parameters);
   }
 
   /** Of the server. Its log lies beside it. */
@@ -171,7 +178,7 @@ export class Stage {
 
   /** What is wrong with the books, and, unless it is left out, between them and what the provider lists. */
   async audit({ withProvider = true } = {}): Promise<string[]> {
-    const { checks } = await this.office.get(IntegrityService).run({ withProvider });
+    const { checks } = await this.administration.get(IntegrityService).run({ withProvider });
     return checks
       .filter(({ violations }) => violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
@@ -193,7 +200,7 @@ export class Stage {
   }
 }
 
-function openOffice(environment: StageEnvironment): Promise<INestApplicationContext> {
+function openAdministration(environment: FixtureEnvironment): Promise<INestApplicationContext> {
   const config = resolveConfig(readEnvironment(environment), environment.DATABASE_URL, {
     baseUrl: environment.PX6_BASE_URL,
     apiKey: environment.PX6_API_KEY,

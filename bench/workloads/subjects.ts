@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Generator } from '../generator/generator';
-import type { LoadJob, LoadResult } from '../generator/job';
+import type { LoadJob, LoadResult } from '../generator/load-job';
 import { runPostgresProgram } from '../support/postgres-tools';
+import { cpuSeconds, familyCpuSeconds, peakMb, resetPeak } from '../support/process-usage';
 import { mean, percentile } from '../support/statistics';
-import { cpuSeconds, familyCpuSeconds, peakMb, resetPeak } from '../support/usage';
 
 /** Of the measured time, what goes before it and does not count. */
 const WARMUP_SHARE = 0.2;
@@ -13,10 +13,10 @@ const PGBENCH_THREADS = 2;
 
 /** Names as the report shows them. */
 export const SERVICE = 'service';
-export const BARE = 'bare node';
+export const BARE_NODE = 'bare node';
 export const HEALTH = 'its /health';
-export const STATEMENTS = 'pgbench, its statements';
-export const ORDINARY = 'pgbench, BEGIN … COMMIT';
+export const SAME_STATEMENTS = 'pgbench, its statements';
+export const THREE_TRANSACTIONS = 'pgbench, BEGIN … COMMIT';
 export const COPY = 'psql COPY';
 
 /** What one round measured in a closed loop. NaN: not known. */
@@ -33,7 +33,7 @@ export interface Sample {
 }
 
 /** Who is measured on a path. */
-export interface Contestant {
+export interface Subject {
   readonly name: string;
   /** As fast as it goes. */
   measure(seconds: number): Promise<Sample>;
@@ -46,7 +46,7 @@ export interface Server {
   readonly pid: number;
 }
 
-/** What measuring needs beside the contestant. */
+/** What measuring needs beside the subject. */
 export interface Instruments {
   readonly generator: Generator;
   /** NaN when it is not to be seen from here. */
@@ -54,16 +54,16 @@ export interface Instruments {
   readonly connections: number;
 }
 
-export class WrongAnswers extends Error {}
+export class FailedRequestsError extends Error {}
 
-export interface RequestText {
+export interface BenchRequest {
   readonly path: string;
   readonly token: string | null;
   /** Makes it a POST. */
   readonly body?: object;
 }
 
-function requestText({ path, token, body }: RequestText): string {
+function formatHttpRequest({ path, token, body }: BenchRequest): string {
   const json = body === undefined ? null : JSON.stringify(body);
   return [
     `${json === null ? 'GET' : 'POST'} ${path} HTTP/1.1`,
@@ -77,10 +77,10 @@ function requestText({ path, token, body }: RequestText): string {
   ].join('\r\n');
 }
 
-/** @throws WrongAnswers when some were not 2xx */
-export function checked(name: string, result: LoadResult): LoadResult {
+/** @throws FailedRequestsError when some were not 2xx */
+export function assertAllSucceeded(name: string, result: LoadResult): LoadResult {
   const failures = Object.entries(result.failures).map(([status, count]) => `${count} × ${status}`);
-  if (failures.length > 0) throw new WrongAnswers(`${name} was answered ${failures.join(', ')}`);
+  if (failures.length > 0) throw new FailedRequestsError(`${name} was answered ${failures.join(', ')}`);
   return result;
 }
 
@@ -89,14 +89,14 @@ export function checked(name: string, result: LoadResult): LoadResult {
  *
  * @param connections as many as are usual, unless given
  */
-export function httpContestant(
+export function httpSubject(
   name: string,
   server: Server,
-  requests: readonly RequestText[],
+  requests: readonly BenchRequest[],
   { generator, postmasterPid, connections: usual }: Instruments,
   { connections = usual, atRates = connections > 1 }: { connections?: number; atRates?: boolean } = {},
-): Contestant {
-  const texts = requests.map(requestText);
+): Subject {
+  const texts = requests.map(formatHttpRequest);
   const job = (perSecond: number | null, seconds: number): LoadJob => ({
     port: Number(new URL(server.baseUrl).port),
     requests: texts,
@@ -106,7 +106,7 @@ export function httpContestant(
     seconds,
   });
   const run = async (perSecond: number | null, seconds: number): Promise<LoadResult> =>
-    checked(name, await generator.run(job(perSecond, seconds)));
+    assertAllSucceeded(name, await generator.run(job(perSecond, seconds)));
   return {
     name,
     measure: async (seconds) => {
@@ -135,12 +135,12 @@ export function httpContestant(
  *
  * @param variables of the script, numbers
  */
-export function pgbenchContestant(
+export function pgbenchSubject(
   name: string,
   { program, databaseUrl, script }: { program: string; databaseUrl: string; script: string },
   variables: Readonly<Record<string, number>>,
   { postmasterPid, connections }: Instruments,
-): Contestant {
+): Subject {
   return {
     name,
     measure: async (seconds) => {
@@ -190,10 +190,10 @@ export function readPgbench(stdout: string, cpu: number): Sample {
 }
 
 /** psql, writing rows out, one time after the other. */
-export function copyContestant(
+export function copySubject(
   { program, databaseUrl, rows }: { program: string; databaseUrl: string; rows: string },
   { postmasterPid }: Instruments,
-): Contestant {
+): Subject {
   return {
     name: COPY,
     measure: async (seconds) => {

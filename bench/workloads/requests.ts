@@ -1,7 +1,7 @@
-import type { RequestText } from './contestants';
+import type { BenchRequest } from './subjects';
 
 /** One request outside of what is measured. @throws Error when it is not answered 200 */
-export async function ask(baseUrl: string, { path, token, body }: RequestText): Promise<Buffer> {
+export async function sendRequest(baseUrl: string, { path, token, body }: BenchRequest): Promise<Buffer> {
   const answer = await fetch(baseUrl + path, {
     headers: {
       ...(token !== null && { Authorization: `Bearer ${token}` }),
@@ -20,17 +20,17 @@ export interface OrderAnswer {
 }
 
 /** A purchase or a prolongation. @throws Error when it is not delivered */
-export async function order(baseUrl: string, request: RequestText): Promise<OrderAnswer> {
-  return JSON.parse((await ask(baseUrl, request)).toString('utf8'));
+export async function placeOrder(baseUrl: string, request: BenchRequest): Promise<OrderAnswer> {
+  return JSON.parse((await sendRequest(baseUrl, request)).toString('utf8'));
 }
 
-export const purchase = (token: string, count: number): RequestText => ({
+export const purchase = (token: string, count: number): BenchRequest => ({
   path: '/proxies/buy',
   token,
   body: { country: 'ru', period: 30, count },
 });
 
-export const prolongation = (token: string, proxyId: string): RequestText => ({
+export const prolongation = (token: string, proxyId: string): BenchRequest => ({
   path: `/proxies/${proxyId}/prolong`,
   token,
   body: { period: 30 },

@@ -1,13 +1,13 @@
 import { open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Customer } from '../support/load';
+import type { Fixture } from '../support/fixture';
+import type { Customer } from '../support/order-client';
+import { peakMb, resetPeak, residentMb, watchMemory } from '../support/process-usage';
 import { startService } from '../support/processes';
-import type { Stage } from '../support/stage';
 import { slope, spread, type Spread } from '../support/statistics';
-import { peakMb, resetPeak, residentMb, watchMemory } from '../support/usage';
-import { ask, order, purchase } from './ask';
-import type { Contestant, Server } from './contestants';
+import { placeOrder, purchase, sendRequest } from './requests';
+import type { Server, Subject } from './subjects';
 
 /** After a start, for what is done once to be done. */
 const SETTLE_MS = 2000;
@@ -25,7 +25,7 @@ export async function measureStart(
     const startedAtMs = performance.now();
     const service = await startService(environment, nodeOptions);
     try {
-      await ask(service.baseUrl, { path: '/health', token: null });
+      await sendRequest(service.baseUrl, { path: '/health', token: null });
       times.push(performance.now() - startedAtMs);
     } finally {
       await service.stop();
@@ -35,16 +35,16 @@ export async function measureStart(
 }
 
 /** How far a service that was just started grows over what it had when it was idle, MB. */
-export async function measureExportGrowth(server: Server, exports: readonly Contestant[]): Promise<number> {
+export async function measureExportGrowth(server: Server, exports: readonly Subject[]): Promise<number> {
   await pause(SETTLE_MS);
   const idleMb = await residentMb(server.pid);
   await resetPeak(server.pid);
   // One download each.
-  for (const contestant of exports) await contestant.measure(0);
+  for (const subject of exports) await subject.measure(0);
   return (await peakMb(server.pid)) - idleMb;
 }
 
-export interface MemoryFigures {
+export interface MemoryMetrics {
   readonly peakMb: number;
   /** Of the second half of the time, by least squares: what is taken once, at the beginning, is no leak. */
   readonly growthMbPerMinute: number;
@@ -53,11 +53,7 @@ export interface MemoryFigures {
 }
 
 /** What is resident while the service does what it does all day, as fast as it goes. */
-export async function measureMemory(
-  server: Server,
-  day: Contestant,
-  minutes: number,
-): Promise<MemoryFigures> {
+export async function measureMemory(server: Server, day: Subject, minutes: number): Promise<MemoryMetrics> {
   const watch = watchMemory(server.pid, MEMORY_INTERVAL_MS);
   const { perSecond } = await day.measure(minutes * 60);
   const samples = await watch.stop();
@@ -75,14 +71,14 @@ export async function measureMemory(
  * the statement that stores proxies. Its parsing and planning are counted.
  */
 export async function measureStoring(
-  stage: Stage,
+  fixture: Fixture,
   { baseUrl }: Server,
   { token }: Customer,
   purchases: number,
 ): Promise<number[]> {
-  const log = await DurationLog.open(stage);
+  const log = await DurationLog.open(fixture);
   try {
-    for (let n = 0; n < purchases; n += 1) await order(baseUrl, purchase(token, BATCH_SIZE));
+    for (let n = 0; n < purchases; n += 1) await placeOrder(baseUrl, purchase(token, BATCH_SIZE));
   } finally {
     await log.close();
   }
@@ -92,27 +88,27 @@ export async function measureStoring(
 /** What the server says of the durations of statements, from its log. */
 class DurationLog {
   private constructor(
-    private readonly stage: Stage,
+    private readonly fixture: Fixture,
     private readonly file: string,
     private readonly from: number,
   ) {}
 
-  static async open(stage: Stage): Promise<DurationLog> {
-    const file = join(dirname(await stage.dataDirectory()), 'server.log');
+  static async open(fixture: Fixture): Promise<DurationLog> {
+    const file = join(dirname(await fixture.dataDirectory()), 'server.log');
     const { size } = await stat(file);
-    await stage.query(`ALTER SYSTEM SET log_line_prefix = '${LINE_PREFIX}'`);
-    await stage.query('ALTER SYSTEM SET log_parameter_max_length = 0');
-    await stage.query('ALTER SYSTEM SET log_min_duration_statement = 0');
-    await stage.query('SELECT pg_reload_conf()');
+    await fixture.query(`ALTER SYSTEM SET log_line_prefix = '${LINE_PREFIX}'`);
+    await fixture.query('ALTER SYSTEM SET log_parameter_max_length = 0');
+    await fixture.query('ALTER SYSTEM SET log_min_duration_statement = 0');
+    await fixture.query('SELECT pg_reload_conf()');
     await pause(SETTLE_MS / 4);
-    return new DurationLog(stage, file, size);
+    return new DurationLog(fixture, file, size);
   }
 
   async close(): Promise<void> {
-    await this.stage.query('ALTER SYSTEM RESET log_min_duration_statement');
-    await this.stage.query('ALTER SYSTEM RESET log_parameter_max_length');
-    await this.stage.query('ALTER SYSTEM RESET log_line_prefix');
-    await this.stage.query('SELECT pg_reload_conf()');
+    await this.fixture.query('ALTER SYSTEM RESET log_min_duration_statement');
+    await this.fixture.query('ALTER SYSTEM RESET log_parameter_max_length');
+    await this.fixture.query('ALTER SYSTEM RESET log_line_prefix');
+    await this.fixture.query('SELECT pg_reload_conf()');
   }
 
   async read(): Promise<number[]> {

@@ -4,7 +4,7 @@ import { Client } from 'pg';
  * What a seeded database lacks: one customer with far more orders, entries, proxies and tokens than all others, proxies that share a
  * host, a call with a hundred orders, names that only the oldest users have, and a log of millions of lines. Past the triggers: the customer's balance is not that of their entries.
  */
-export async function fillForStaff(databaseUrl: string, lines: number, busyOrders: number): Promise<void> {
+export async function addStaffData(databaseUrl: string, lines: number, busyOrders: number): Promise<void> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   const run = async (statement: string, parameters: readonly unknown[] = []): Promise<void> => {

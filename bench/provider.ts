@@ -3,6 +3,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { deliveredPerSecond, type OrderMetrics, orderTable, readTable, waitsMs } from './provider/report';
+import { read, type Read, readSteadily } from './provider/steady-reads';
+import { type Replicas, Fixture } from './support/fixture';
+import { markdownTable, milliseconds, seconds } from './support/markdown';
 import {
   type Attempt,
   type Customer,
@@ -11,12 +15,8 @@ import {
   pauseUntil,
   runClosedLoop,
   sendOrder,
-} from './support/load';
-import { markdownTable, milliseconds, seconds } from './support/markdown';
+} from './support/order-client';
 import { PROJECT } from './support/processes';
-import { read, type Read, readSteadily } from './support/reads';
-import { deliveredPerSecond, type OrderFigures, orderTable, readTable, waitsMs } from './support/report';
-import { type Replicas, Stage } from './support/stage';
 import { median, mostInAnySecond, percentile, tally } from './support/statistics';
 
 /** What the provider allows for one key. */
@@ -118,19 +118,19 @@ interface Fairness {
 }
 
 /** The scenarios, and what was found wrong in them. */
-class UpstreamBench {
+class ProviderScenarios {
   readonly problems: string[] = [];
   private countries: { readonly v6: string[]; readonly v4: string[] } = { v6: [], v4: [] };
 
   constructor(
-    private readonly stage: Stage,
+    private readonly fixture: Fixture,
     private readonly options: Options,
   ) {}
 
   async run(): Promise<string> {
     await this.stock();
     const prolongers = await this.withReplicas('setting up', {}, (replicas) => this.buyForAll(replicas));
-    await this.stage.control.setLatencies({ buy: this.options.latencyMs, prolong: this.options.latencyMs });
+    await this.fixture.control.setLatencies({ buy: this.options.latencyMs, prolong: this.options.latencyMs });
 
     const apart = await this.withReplicas(
       'each order by itself',
@@ -152,15 +152,15 @@ class UpstreamBench {
       { RECONCILE_QUIET_SECONDS: String(BREAKER_QUIET_SECONDS) },
       (replicas) => this.play('open breaker', () => this.buyAgainstOpenBreaker(replicas)),
     );
-    this.findCallProblems('the whole run', await this.stage.control.getCalls());
+    this.findCallProblems('the whole run', await this.fixture.control.getCalls());
 
     const { purchases, reads } = together.purchases;
-    const gain = (after: OrderFigures, before: OrderFigures): string =>
+    const gain = (after: OrderMetrics, before: OrderMetrics): string =>
       (deliveredPerSecond(after) / deliveredPerSecond(before)).toFixed(1);
     return [
       '# Many users behind three requests a second',
       '',
-      `${await this.stage.describe()}.`,
+      `${await this.fixture.describe()}.`,
       '',
       `${this.options.users} users, each with one order after the other, on ${this.options.replicas} replicas for ${this.options.seconds} s after ` +
         `${this.options.warmupSeconds} s of warming up. A purchase and a prolongation take the provider ${seconds(this.options.latencyMs)}; it allows ` +
@@ -202,7 +202,7 @@ class UpstreamBench {
 
   /** Enough of everything at the provider, before anybody keeps a copy of what it has. */
   private async stock(): Promise<void> {
-    const { control, wire } = this.stage;
+    const { control, wire } = this.fixture;
     const listCountries = async (version: '6' | '4'): Promise<string[]> => {
       const { list } = await wire.ask<{ list: string[] }>(`getcountry?version=${version}`);
       for (const country of list) await control.setStock(version, country, PLENTY);
@@ -220,7 +220,7 @@ class UpstreamBench {
     work: (replicas: Replicas) => Promise<Result>,
   ): Promise<Result> {
     progress(`${name}: starting ${this.options.replicas} replicas`);
-    const replicas = await this.stage.startReplicas(this.options.replicas, {
+    const replicas = await this.fixture.startReplicas(this.options.replicas, {
       ORDERS_PER_CALL: String(ORDERS_PER_CALL),
       PURCHASE_WAIT_MS: String(PURCHASE_WAIT_MS),
       ...environment,
@@ -235,15 +235,15 @@ class UpstreamBench {
     progress(`  ${name}`);
     const startedAtMs = nowMs();
     const result = await scenario();
-    const open = await this.stage.untilSettled(SETTLE_TIMEOUT_MS);
+    const open = await this.fixture.untilSettled(SETTLE_TIMEOUT_MS);
     if (open > 0) this.problems.push(`${name}: ${open} orders did not come to an end`);
-    for (const violation of await this.stage.audit()) this.problems.push(`${name}: ${violation}`);
+    for (const violation of await this.fixture.audit()) this.problems.push(`${name}: ${violation}`);
     this.findCallProblems(name, await this.callsSince(startedAtMs));
     return result;
   }
 
   private async callsSince(timeMs: number, method?: string) {
-    const calls = await this.stage.control.getCalls(method);
+    const calls = await this.fixture.control.getCalls(method);
     return calls.filter(({ receivedAtMs }) => receivedAtMs >= timeMs);
   }
 
@@ -268,7 +268,7 @@ class UpstreamBench {
 
   /** One proxy for each user, to prolong. */
   private async buyForAll(replicas: Replicas): Promise<Prolonger[]> {
-    const customers = await this.stage.createCustomers(this.options.users);
+    const customers = await this.fixture.createCustomers(this.options.users);
     return Promise.all(
       customers.map(async (customer) => {
         const { status, body } = await sendOrder(replicas.chooseBaseUrl, purchase(customer, ONE_KIND));
@@ -280,19 +280,19 @@ class UpstreamBench {
     );
   }
 
-  private async buyInLoop(replicas: Replicas, nextKind: () => Kind): Promise<OrderFigures> {
-    const customers = await this.stage.createCustomers(this.options.users);
+  private async buyInLoop(replicas: Replicas, nextKind: () => Kind): Promise<OrderMetrics> {
+    const customers = await this.fixture.createCustomers(this.options.users);
     const clients = customers.map((customer) => () => purchase(customer, nextKind()));
     return this.measure(replicas, 'buy', clients, this.measuredTime());
   }
 
-  private prolongInLoop(replicas: Replicas, prolongers: readonly Prolonger[]): Promise<OrderFigures> {
+  private prolongInLoop(replicas: Replicas, prolongers: readonly Prolonger[]): Promise<OrderMetrics> {
     const clients = prolongers.map((prolonger) => () => prolongation(prolonger));
     return this.measure(replicas, 'prolong', clients, this.measuredTime());
   }
 
-  private async buyAndRead(replicas: Replicas): Promise<{ purchases: OrderFigures; reads: Read[] }> {
-    const [reader, ...customers] = await this.stage.createCustomers(this.options.users + 1);
+  private async buyAndRead(replicas: Replicas): Promise<{ purchases: OrderMetrics; reads: Read[] }> {
+    const [reader, ...customers] = await this.fixture.createCustomers(this.options.users + 1);
     if (!reader) throw new Error('There is no user to read');
     const clients = customers.map((customer) => () => purchase(customer, ONE_KIND));
     const time = this.measuredTime();
@@ -321,7 +321,7 @@ class UpstreamBench {
     method: 'buy' | 'prolong',
     clients: readonly (() => Order)[],
     { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
-  ): Promise<OrderFigures> {
+  ): Promise<OrderMetrics> {
     const startedAtMs = nowMs();
     const attempts = await runClosedLoop(replicas.chooseBaseUrl, clients, untilMs);
     this.expectStatuses(method, attempts, [200, 503]);
@@ -343,7 +343,7 @@ class UpstreamBench {
   /** Gives what each order took beyond the provider's own time. */
   private async orderAlone({ chooseBaseUrl }: Replicas): Promise<number[]> {
     const attempts: Attempt[] = [];
-    for (const customer of await this.stage.createCustomers(LONE_ORDERS)) {
+    for (const customer of await this.fixture.createCustomers(LONE_ORDERS)) {
       await pause(IDLE_MS);
       attempts.push(await sendOrder(chooseBaseUrl, purchase(customer, ONE_KIND)));
     }
@@ -352,7 +352,7 @@ class UpstreamBench {
   }
 
   private async orderBesideBusyOne({ chooseBaseUrl }: Replicas): Promise<Fairness> {
-    const [busyOne, ...others] = await this.stage.createCustomers(1 + ONCE_ORDERERS);
+    const [busyOne, ...others] = await this.fixture.createCustomers(1 + ONCE_ORDERERS);
     if (!busyOne) throw new Error('There is no busy user');
     const { v6, v4 } = this.countries;
     const kinds = kindsOf(v6, BUSY_PERIODS).slice(0, BUSY_ORDERS);
@@ -389,14 +389,14 @@ class UpstreamBench {
 
   /** Gives how long each refusal took. */
   private async buyAgainstOpenBreaker({ baseUrls }: Replicas): Promise<number[]> {
-    const [probing, ...customers] = await this.stage.createCustomers(1 + MIXED_KINDS.length);
+    const [probing, ...customers] = await this.fixture.createCustomers(1 + MIXED_KINDS.length);
     const [baseUrl] = baseUrls;
     if (!probing || baseUrl === undefined) throw new Error('There is nobody to refuse, or nobody to do it');
     // Each replica has breakers of its own.
     const buyOnce = (customer: Customer, kind: Kind): Promise<Attempt> =>
       sendOrder(() => baseUrl, purchase(customer, kind), { untilMs: 0 });
 
-    await this.stage.control.orderFault({ method: 'buy', kind: 'http-status', status: 503, times: null });
+    await this.fixture.control.orderFault({ method: 'buy', kind: 'http-status', status: 503, times: null });
     let isOpen = false;
     for (let round = 0; round < OPENING_ROUNDS && !isOpen; round += 1) {
       // Each of another kind: together they would fail as one.
@@ -408,10 +408,10 @@ class UpstreamBench {
     const refusals: Attempt[] = [];
     while (refusals.length < REFUSALS_MEASURED) refusals.push(await buyOnce(probing, ONE_KIND));
     this.expectStatuses('open breaker', refusals, [503]);
-    const held = await this.stage.query('SELECT FROM orders WHERE user_id = $1', [probing.id]);
+    const held = await this.fixture.query('SELECT FROM orders WHERE user_id = $1', [probing.id]);
     if (held.length > 0) this.problems.push(`open breaker: ${held.length} orders were reserved all the same`);
 
-    await this.stage.control.resetFaults();
+    await this.fixture.control.resetFaults();
     const recovered = await sendOrder(() => baseUrl, purchase(probing, ONE_KIND), {
       untilMs: nowMs() + SETTLE_TIMEOUT_MS,
     });
@@ -476,16 +476,16 @@ function interruption(): Promise<never> {
 async function main(): Promise<void> {
   const options = readOptions();
   const interrupted = interruption();
-  const stage = await Stage.open(CALLS_PER_SECOND);
+  const fixture = await Fixture.open(CALLS_PER_SECOND);
   try {
-    const bench = new UpstreamBench(stage, options);
+    const bench = new ProviderScenarios(fixture, options);
     const report = await Promise.race([bench.run(), interrupted]);
     process.stdout.write(report);
     await mkdir(RESULTS, { recursive: true });
     await writeFile(join(RESULTS, 'provider.md'), report);
     process.exitCode = bench.problems.length === 0 ? 0 : 1;
   } finally {
-    await stage.close();
+    await fixture.close();
   }
 }
 

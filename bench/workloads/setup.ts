@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Generator } from '../generator/generator';
+import { Fixture } from '../support/fixture';
 import { findPostgresProgram, runPostgresProgram } from '../support/postgres-tools';
+import { readPostmasterPid } from '../support/process-usage';
 import { productionOptions, startServer } from '../support/processes';
-import { Stage } from '../support/stage';
-import { readPostmasterPid } from '../support/usage';
-import { Cast } from './cast';
-import type { Instruments, Server } from './contestants';
-import type { Kit } from './paths';
+import { CustomerPool } from './customer-pool';
+import type { Instruments, Server } from './subjects';
+import type { WorkloadContext } from './workloads';
 
-const BARE_SERVER = join(__dirname, '..', 'bare', 'main.js');
+const BARE_NODE_SERVER = join(__dirname, '..', 'baseline', 'main.js');
 const CONNECTIONS = 32;
 const NEVER_SECONDS = '86400';
 const BYTES_PER_GIGABYTE = 2 ** 30;
@@ -20,10 +20,10 @@ export const SERVICE_SETTINGS = { SWEEP_INTERVAL_SECONDS: NEVER_SECONDS };
 /** One order a call, so that what is recorded of one is one order's. */
 const RECORDED_SETTINGS = { ...SERVICE_SETTINGS, ORDERS_PER_CALL: '1' };
 
-/** A stage with everybody on it, and what they are measured with. */
-export class Theatre {
+/** A fixture with everybody on it, and what they are measured with. */
+export class ComparisonSetup {
   private constructor(
-    readonly stage: Stage,
+    readonly fixture: Fixture,
     readonly instruments: Instruments,
     readonly pgbench: string | null,
     readonly psql: string | null,
@@ -31,16 +31,16 @@ export class Theatre {
     private readonly closers: (() => Promise<unknown>)[],
   ) {}
 
-  static async open(): Promise<Theatre> {
+  static async open(): Promise<ComparisonSetup> {
     const closers: (() => Promise<unknown>)[] = [];
     try {
-      const stage = await Stage.open(0);
-      closers.push(() => stage.close());
+      const fixture = await Fixture.open(0);
+      closers.push(() => fixture.close());
       const generator = new Generator();
       closers.push(() => generator.close());
-      const postmasterPid = await readPostmasterPid(await stage.dataDirectory());
-      return new Theatre(
-        stage,
+      const postmasterPid = await readPostmasterPid(await fixture.dataDirectory());
+      return new ComparisonSetup(
+        fixture,
         { generator, postmasterPid, connections: CONNECTIONS },
         await findPostgresProgram('pgbench'),
         await findPostgresProgram('psql'),
@@ -59,10 +59,10 @@ export class Theatre {
 
   /** The service as it runs in production, one replica, started anew. */
   async startService(
-    stage = this.stage,
+    fixture = this.fixture,
     moreOptions: readonly string[] = [],
   ): Promise<Server & { stop(): Promise<void> }> {
-    const replicas = await stage.startReplicas(1, SERVICE_SETTINGS, [...this.nodeOptions, ...moreOptions]);
+    const replicas = await fixture.startReplicas(1, SERVICE_SETTINGS, [...this.nodeOptions, ...moreOptions]);
     return {
       baseUrl: replicas.baseUrls[0] ?? '',
       pid: replicas.pids[0] ?? 0,
@@ -71,25 +71,31 @@ export class Theatre {
   }
 
   /** @param beside what the paths are compared with */
-  async cast({ stage = this.stage, beside }: { stage?: Stage; beside: boolean }): Promise<Kit> {
-    const cast = new Cast(stage);
-    await cast.prepare();
-    const service = await this.startService(stage);
+  async customerPool({
+    fixture = this.fixture,
+    beside,
+  }: {
+    fixture?: Fixture;
+    beside: boolean;
+  }): Promise<WorkloadContext> {
+    const customerPool = new CustomerPool(fixture);
+    await customerPool.prepare();
+    const service = await this.startService(fixture);
     let bare: Server | null = null;
     if (beside) {
-      const server = await startServer(BARE_SERVER, { DATABASE_URL: stage.environment.DATABASE_URL });
+      const server = await startServer(BARE_NODE_SERVER, { DATABASE_URL: fixture.environment.DATABASE_URL });
       this.closers.push(() => server.stop());
       bare = server;
     }
     return {
-      stage,
-      cast,
+      fixture,
+      customerPool,
       service,
       bare,
       instruments: this.instruments,
       pgbench: beside ? this.pgbench : null,
       psql: beside ? this.psql : null,
-      recordedEnvironment: { ...stage.environment, ...RECORDED_SETTINGS },
+      recordingEnvironment: { ...fixture.environment, ...RECORDED_SETTINGS },
     };
   }
 
@@ -99,11 +105,15 @@ export class Theatre {
     const memory = `${Math.round(totalmem() / BYTES_PER_GIGABYTE)} GB`;
     const version = this.pgbench === null ? 'no pgbench' : await this.readVersion(this.pgbench);
     const options = this.nodeOptions.length === 0 ? 'no options' : this.nodeOptions.join(' ');
-    return `${await this.stage.describe()}. ${cpu?.model.trim() ?? 'An unknown processor'}, ${memory}, ${await kernel()}; ${version}; Node.js with ${options}.`;
+    return `${await this.fixture.describe()}. ${cpu?.model.trim() ?? 'An unknown processor'}, ${memory}, ${await kernel()}; ${version}; Node.js with ${options}.`;
   }
 
   private async readVersion(program: string): Promise<string> {
-    const { stdout } = await runPostgresProgram(program, ['--version'], this.stage.environment.DATABASE_URL);
+    const { stdout } = await runPostgresProgram(
+      program,
+      ['--version'],
+      this.fixture.environment.DATABASE_URL,
+    );
     return stdout.trim();
   }
 }

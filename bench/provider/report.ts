@@ -1,10 +1,10 @@
-import type { Attempt } from './load';
-import { markdownTable, milliseconds, seconds } from './markdown';
-import type { Read } from './reads';
-import { median, percentile } from './statistics';
+import { markdownTable, milliseconds, seconds } from '../support/markdown';
+import type { Attempt } from '../support/order-client';
+import { median, percentile } from '../support/statistics';
+import type { Read } from './steady-reads';
 
 /** What came of a load of orders. Rates and counts are of the measured time, calls in a second of the whole scenario. */
-export interface OrderFigures {
+export interface OrderMetrics {
   readonly measuredSeconds: number;
   readonly delivered: readonly Attempt[];
   readonly answered503: number;
@@ -20,7 +20,7 @@ export interface OrderFigures {
 const tookMs = ({ sentAtMs, answeredAtMs }: Attempt): number => answeredAtMs - sentAtMs;
 const sinceFirstMs = ({ firstSentAtMs, answeredAtMs }: Attempt): number => answeredAtMs - firstSentAtMs;
 
-const ORDER_ROWS: readonly (readonly [string, (figures: OrderFigures) => string])[] = [
+const ORDER_ROWS: readonly (readonly [string, (figures: OrderMetrics) => string])[] = [
   ['delivered a second', (figures) => deliveredPerSecond(figures).toFixed(1)],
   ['delivered', ({ delivered }) => String(delivered.length)],
   ['answered 503', ({ answered503 }) => String(answered503)],
@@ -34,12 +34,12 @@ const ORDER_ROWS: readonly (readonly [string, (figures: OrderFigures) => string]
   ['429 from the provider', ({ answered429 }) => String(answered429)],
 ];
 
-export function deliveredPerSecond({ delivered, measuredSeconds }: OrderFigures): number {
+export function deliveredPerSecond({ delivered, measuredSeconds }: OrderMetrics): number {
   return delivered.length / measuredSeconds;
 }
 
 /** One column for each load. */
-export function orderTable(loads: Readonly<Record<string, OrderFigures>>): string {
+export function orderTable(loads: Readonly<Record<string, OrderMetrics>>): string {
   const figures = Object.values(loads);
   return markdownTable(
     ['', ...Object.keys(loads)],

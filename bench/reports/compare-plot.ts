@@ -1,6 +1,6 @@
-import { BARE, COPY, HEALTH, ORDINARY, SERVICE, STATEMENTS } from './contestants';
-import { rounded } from './report';
-import { type PathResult, valuesOf } from './rounds';
+import { type WorkloadResult, valuesOf } from '../workloads/rounds';
+import { BARE_NODE, COPY, HEALTH, THREE_TRANSACTIONS, SERVICE, SAME_STATEMENTS } from '../workloads/subjects';
+import { rounded } from './compare-report';
 
 const WIDTH = 960;
 const LABELS = 300;
@@ -12,21 +12,21 @@ const TOP = 64;
 /** Apart for those who do not see all colours alike. */
 const COLOURS: Readonly<Record<string, string>> = {
   [SERVICE]: '#0072b2',
-  [BARE]: '#e69f00',
+  [BARE_NODE]: '#e69f00',
   [HEALTH]: '#56b4e9',
-  [STATEMENTS]: '#999999',
-  [ORDINARY]: '#555555',
+  [SAME_STATEMENTS]: '#999999',
+  [THREE_TRANSACTIONS]: '#555555',
   [COPY]: '#009e73',
 };
 
-/** Requests a second of each contestant of each path, as a share of the path's fastest: medians as bars, rounds as a line from end to end. */
-export function comparePlot(paths: readonly PathResult[]): string {
+/** Requests a second of each subject of each path, as a share of the path's fastest: medians as bars, rounds as a line from end to end. */
+export function comparePlot(paths: readonly WorkloadResult[]): string {
   const parts: string[] = [];
   let y = TOP;
   for (const path of paths) {
-    const rates = path.contestants.map((contestant) => ({
-      name: contestant.name,
-      ...valuesOf(contestant, 'perSecond'),
+    const rates = path.subjects.map((subject) => ({
+      name: subject.name,
+      ...valuesOf(subject, 'perSecond'),
     }));
     const scale = (WIDTH - LABELS - VALUES) / Math.max(...rates.map(({ max }) => max));
     parts.push(text(LABELS - 10, y + BAR - 3, path.title, 'text-anchor="end"'));
@@ -41,7 +41,7 @@ export function comparePlot(paths: readonly PathResult[]): string {
     }
     y += GAP;
   }
-  const names = [...new Set(paths.flatMap(({ contestants }) => contestants.map(({ name }) => name)))];
+  const names = [...new Set(paths.flatMap(({ subjects }) => subjects.map(({ name }) => name)))];
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}" viewBox="0 0 ${WIDTH} ${y}" font-family="sans-serif" font-size="11">`,
     `<rect width="${WIDTH}" height="${y}" fill="#fff"/>`,
