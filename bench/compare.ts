@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { comparePlot } from './reports/compare-plot';
 import { compareMarkdown } from './reports/compare-report';
-import { type SingleMetrics, reachedText, verdicts } from './reports/targets';
+import { reachedText, type SingleMetrics, verdicts } from './reports/targets';
 import { PROJECT } from './support/processes';
 import { assertEquivalentResponses } from './workloads/equivalence';
 import { measureInRounds, type WorkloadResult } from './workloads/rounds';
@@ -14,8 +14,8 @@ import { httpSubject, SERVICE } from './workloads/subjects';
 import {
   dailyMixRequests,
   isWorkloadName,
-  type WorkloadContext,
   LARGEST_EXPORT,
+  type WorkloadContext,
   type WorkloadName,
   WORKLOADS,
 } from './workloads/workloads';

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { deliveredPerSecond, type OrderMetrics, orderTable, readTable, waitsMs } from './provider/report';
 import { read, type Read, readSteadily } from './provider/steady-reads';
-import { type Replicas, Fixture } from './support/fixture';
+import { Fixture, type Replicas } from './support/fixture';
 import { markdownTable, milliseconds, seconds } from './support/markdown';
 import {
   type Attempt,

@@ -13,7 +13,7 @@ import { readNodeOptions } from '../bench/support/processes';
 import { percentile, ratioSpread, slope, spread } from '../bench/support/statistics';
 import { assertEquivalentResponses } from '../bench/workloads/equivalence';
 import { toPgbenchScript } from '../bench/workloads/pgbench-script';
-import { inTurn, measureInRounds, type WorkloadResult, ratioOf } from '../bench/workloads/rounds';
+import { inTurn, measureInRounds, ratioOf, type WorkloadResult } from '../bench/workloads/rounds';
 import { readStoringTimes } from '../bench/workloads/single-metrics';
 import { BARE_NODE, readPgbench, type Sample, SERVICE } from '../bench/workloads/subjects';
 

@@ -1,5 +1,5 @@
-import { type WorkloadResult, valuesOf } from '../workloads/rounds';
-import { BARE_NODE, COPY, HEALTH, THREE_TRANSACTIONS, SERVICE, SAME_STATEMENTS } from '../workloads/subjects';
+import { valuesOf, type WorkloadResult } from '../workloads/rounds';
+import { BARE_NODE, COPY, HEALTH, SAME_STATEMENTS, SERVICE, THREE_TRANSACTIONS } from '../workloads/subjects';
 import { rounded } from './compare-report';
 
 const WIDTH = 960;

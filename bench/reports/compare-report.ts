@@ -1,6 +1,6 @@
 import { markdownTable, milliseconds } from '../support/markdown';
 import type { Spread } from '../support/statistics';
-import { type WorkloadResult, RATES, ratioOf, valuesOf } from '../workloads/rounds';
+import { RATES, ratioOf, valuesOf, type WorkloadResult } from '../workloads/rounds';
 import { type Sample, SERVICE } from '../workloads/subjects';
 import { reachedText, type SingleMetrics, times, type Verdict } from './targets';
 

@@ -1,8 +1,8 @@
 import { milliseconds } from '../support/markdown';
 import { type Spread, spread } from '../support/statistics';
-import { findSubject, type WorkloadResult, ratioOf, valuesOf } from '../workloads/rounds';
+import { findSubject, ratioOf, valuesOf, type WorkloadResult } from '../workloads/rounds';
 import type { MemoryMetrics } from '../workloads/single-metrics';
-import { BARE_NODE, COPY, HEALTH, THREE_TRANSACTIONS, SERVICE } from '../workloads/subjects';
+import { BARE_NODE, COPY, HEALTH, SERVICE, THREE_TRANSACTIONS } from '../workloads/subjects';
 import type { WorkloadName } from '../workloads/workloads';
 
 /** What is measured beside the paths. Null: it was not. */

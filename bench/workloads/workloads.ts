@@ -8,17 +8,17 @@ import { placeOrder, prolongation, purchase } from './requests';
 import { withStatementRecorder } from './statement-recorder';
 import {
   BARE_NODE,
-  type Subject,
+  type BenchRequest,
   copySubject,
   HEALTH,
   httpSubject,
   type Instruments,
-  THREE_TRANSACTIONS,
   pgbenchSubject,
-  type BenchRequest,
+  SAME_STATEMENTS,
   type Server,
   SERVICE,
-  SAME_STATEMENTS,
+  type Subject,
+  THREE_TRANSACTIONS,
 } from './subjects';
 
 export const LARGEST_EXPORT = 100_000;
