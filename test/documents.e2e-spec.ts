@@ -1,0 +1,193 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
+import { createCli } from '../src/cli/cli';
+
+const ROOT = join(__dirname, '..');
+const MAX_README_BYTES = 9000;
+const MAX_COLUMNS = 120;
+
+interface Line {
+  readonly number: number;
+  readonly text: string;
+  readonly isCode: boolean;
+}
+
+interface Document {
+  /** Relative to the root of the repository. */
+  readonly path: string;
+  readonly lines: readonly Line[];
+}
+
+const documents = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+].map(readDocument);
+
+/** The changelog and the records of decisions also name what has since been renamed or removed. */
+const presentDocuments = documents.filter(
+  ({ path }) => path !== 'CHANGELOG.md' && !path.startsWith('docs/decisions/'),
+);
+
+function readDocument(path: string): Document {
+  let isCode = false;
+  const lines = readFileSync(join(ROOT, path), 'utf8')
+    .split('\n')
+    .map((text, at) => {
+      const isFence = /^\s*```/.test(text);
+      if (isFence) isCode = !isCode;
+      return { number: at + 1, text, isCode: isCode || isFence };
+    });
+  return { path, lines };
+}
+
+interface DependencyRules {
+  readonly forbidden: readonly {
+    readonly name: string;
+    readonly to: { readonly pathNot?: string | string[] };
+  }[];
+}
+
+/** What the given expression finds, each with the place where it stands. */
+function findAll(
+  from: readonly Document[],
+  expression: RegExp,
+  lines: 'all' | 'prose' = 'all',
+): { found: string; path: string; at: string }[] {
+  return from.flatMap(({ path, lines: all }) =>
+    all
+      .filter(({ isCode }) => lines === 'all' || !isCode)
+      .flatMap(({ number, text }) =>
+        [...text.matchAll(expression)].map(([, found = '']) => ({ found, path, at: `${path}:${number}` })),
+      ),
+  );
+}
+
+/** The anchors that GitHub gives to the headings of a document. */
+function anchorsOf(path: string): Set<string> {
+  const anchors = new Set<string>();
+  for (const { text, isCode } of readDocument(path).lines) {
+    const heading = isCode ? undefined : /^#{1,6} (.+)$/.exec(text)?.[1];
+    if (heading === undefined) continue;
+    const plain = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+    const slug = plain.replaceAll(/[^\p{L}\p{M}\p{N}_ -]/gu, '').replaceAll(' ', '-');
+    let anchor = slug;
+    for (let repeated = 1; anchors.has(anchor); repeated += 1) anchor = `${slug}-${repeated}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+/** Every command that does something, with its options. */
+function commandsOf(command: Command, words: readonly string[] = []): [string, string[]][] {
+  if (command.commands.length > 0) {
+    return command.commands.flatMap((child) => commandsOf(child, [...words, child.name()]));
+  }
+  const options = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long ?? '');
+  return [[words.join(' '), options.toSorted()]];
+}
+
+/** The commands in the code blocks of docs/cli.md. An indented line continues the one before. */
+function documentedCommands(): [string, string[]][] {
+  const code = readDocument('docs/cli.md')
+    .lines.filter(({ isCode }) => isCode)
+    .map(({ text }) => text.replace(/ # .*$/, ''))
+    .join('\n')
+    .replaceAll(/\n\s+/g, ' ');
+  return [...code.matchAll(/^cli ([a-z ]+)(.*)$/gm)].map(([, words = '', rest = '']) => [
+    words.trim(),
+    [...rest.matchAll(/--[a-z][a-z-]*/g)].map(([option]) => option).toSorted(),
+  ]);
+}
+
+describe('the documents', () => {
+  it('have links that lead somewhere', () => {
+    const links = findAll(documents, /\]\(([^)\s]+)\)/g, 'prose').filter(
+      ({ found }) => !/^[a-z]+:/.test(found),
+    );
+    expect(links.length).toBeGreaterThan(50);
+    const broken = links.filter(({ found, path }) => {
+      const [file = '', anchor] = found.split('#');
+      const target = file === '' ? path : join(dirname(path), file);
+      if (!existsSync(join(ROOT, target))) return true;
+      return anchor !== undefined && !anchorsOf(target).has(anchor);
+    });
+    expect(broken.map(({ found, at }) => `${at}: ${found}`)).toEqual([]);
+  });
+
+  it('name files and folders that exist', () => {
+    const paths = findAll(presentDocuments, /`((?:src|test|bench|docs|scripts|docker|\.ci)\/[^`\s]*)`/g);
+    expect(paths.length).toBeGreaterThan(30);
+    // Of a pattern, the part before the first wildcard or placeholder must exist.
+    const missing = paths.filter(({ found }) => {
+      const fixed = /[*<{…]/.test(found) ? dirname(found.replace(/[*<{…].*$/, 'x')) : found;
+      return !existsSync(join(ROOT, fixed));
+    });
+    expect(missing.map(({ found, at }) => `${at}: ${found}`)).toEqual([]);
+  });
+
+  it('have every module in the table of the architecture', () => {
+    const modules = readdirSync(join(ROOT, 'src'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+    const architecture = documents.filter(({ path }) => path === 'docs/architecture.md');
+    const described = findAll(architecture, /^\| `([a-z]+)` +\| (?!means)/g).map(({ found }) => found);
+    expect(described).toEqual(expect.arrayContaining(modules));
+  });
+
+  it('draw every module above all that it may import', () => {
+    const drawing = readDocument('docs/architecture.md')
+      .lines.filter(({ isCode }) => isCode)
+      .map(({ text }) => text)
+      .join('\n')
+      .split('```')
+      .find((block) => block.includes('main, application, cli'));
+    const heights = new Map(
+      (drawing ?? '')
+        .split('\n')
+        .flatMap((line, at) => (line.match(/[a-z]+/g) ?? []).map((module) => [module, -at] as const)),
+    );
+    const height = (module: string): number => heights.get(module) ?? Number.NaN;
+    const { forbidden } = jest.requireActual<DependencyRules>('../.dependency-cruiser.cjs');
+    const arrows = forbidden.flatMap(({ name, to }) => {
+      const from = /^arrows-from-(.+)$/.exec(name)?.[1];
+      if (from === undefined || !Array.isArray(to.pathNot)) return [];
+      return to.pathNot.map((pattern) => [from, pattern.replaceAll(/^\^src\/|\/$/g, '')] as const);
+    });
+    expect(arrows.length).toBeGreaterThan(50);
+    const upwards = arrows.filter(([from, to]) => from !== to && !(height(from) > height(to)));
+    expect(upwards.map((arrow) => arrow.join(' imports '))).toEqual([]);
+  });
+
+  it('name npm scripts that exist', () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object };
+    const named = findAll(
+      presentDocuments,
+      /npm (?:run )?(?:--silent )?((?<=run (?:--silent )?)[a-z][\w:-]*|start|test)/g,
+    );
+    expect(named.length).toBeGreaterThan(20);
+    const missing = named.filter(({ found }) => !Object.hasOwn(scripts, found));
+    expect(missing.map(({ found, at }) => `${at}: ${found}`)).toEqual([]);
+  });
+
+  it('are no wider than a window', () => {
+    const wide = documents.flatMap(({ path, lines }) =>
+      lines.filter(({ text }) => text.length > MAX_COLUMNS).map(({ number }) => `${path}:${number}`),
+    );
+    expect(wide).toEqual([]);
+  });
+
+  it(`begin with a README of at most ${MAX_README_BYTES} bytes`, () => {
+    expect(readFileSync(join(ROOT, 'README.md')).length).toBeLessThanOrEqual(MAX_README_BYTES);
+  });
+
+  it('show every command of the command line with all of its options', () => {
+    const commands = commandsOf(createCli());
+    expect(commands.length).toBeGreaterThan(20);
+    expect(Object.fromEntries(documentedCommands())).toEqual(Object.fromEntries(commands));
+  });
+});
