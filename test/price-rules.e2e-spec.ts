@@ -12,12 +12,12 @@ const BY = { by: 'anna', reason: 'test' };
 let service: TestService;
 let rules: PriceRulesService;
 let user: TestUser;
-let prices: PriceLead;
+let priceLead: PriceLead;
 
 beforeAll(async () => {
   service = await startTestService();
   rules = service.app.get(PriceRulesService);
-  prices = new PriceLead(service);
+  priceLead = new PriceLead(service);
 });
 
 afterAll(() => service.close());
@@ -32,12 +32,12 @@ afterEach(async () => {
   for (const { id, userId, validTo } of await rules.list({ limit: 1000 })) {
     if (userId === null && !validTo) await rules.end(id, BY);
   }
-  await prices.applyChanges();
+  await priceLead.applyChanges();
 });
 
 async function add(rule: NewPriceRule, replaces?: number): Promise<PriceRule> {
   const added = await rules.add(rule, BY, replaces);
-  await prices.applyChanges();
+  await priceLead.applyChanges();
   return added;
 }
 
@@ -365,12 +365,12 @@ describe('Two replicas', () => {
   let replica: Replica;
 
   beforeAll(async () => {
-    prices.restore();
+    priceLead.restore();
     replica = await startReplica(service);
   });
   afterAll(async () => {
     await replica.close();
-    prices = new PriceLead(service);
+    priceLead = new PriceLead(service);
   });
 
   it('change about a second and a half after a rule is written, and when one begins later, not sooner', async () => {
@@ -427,7 +427,7 @@ describe('The number of rules', () => {
     );
     await expect(rules.add({ markupPercent: '1' }, BY)).rejects.toThrow('There are 10000 price rules');
     await rules.add({ userId: user.id, markupPercent: '0' }, BY, first?.id);
-    await prices.applyChanges();
+    await priceLead.applyChanges();
     expect((await quote(user.api, { period: 30 })).price_final).toBe('21.11');
   });
 });
