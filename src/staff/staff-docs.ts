@@ -22,7 +22,9 @@ interface StaffRouteDocs {
   readonly invalid?: InvalidRequest;
 }
 
-/** Everything that the description says of a route beside what {@link StaffRoute} says. It stands above that. */
+/**
+ * Everything that the description says of a route beside what {@link StaffRoute} says. It stands above that.
+ */
 export function StaffDocs(docs: StaffRouteDocs): MethodDecorator {
   const { summary, description, body, idempotencyKey, answer, status = 200, errors = {}, invalid } = docs;
   const headers = idempotencyKey && { headers: REPLAYED_HEADER };
@@ -43,8 +45,9 @@ const ApiStaffIdempotencyKey = (presence: 'optional' | 'required') =>
   ApiIdempotencyKey({
     required: presence === 'required',
     description:
-      'Makes it safe to repeat the request. Keys are your own: a request with the same key is carried out once, and every ' +
-      'repetition is answered with the same body and `Idempotency-Replayed: true`. Repeat on 5xx and lost connections.',
+      'Makes it safe to repeat the request. Keys are your own: a request with the same key is carried out ' +
+      'once, and every repetition is answered with the same body and `Idempotency-Replayed: true`. Repeat ' +
+      'on 5xx and lost connections.',
     example: 'ticket-817',
   });
 

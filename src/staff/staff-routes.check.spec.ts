@@ -56,17 +56,17 @@ async function start(...controllers: (new () => object)[]): Promise<void> {
 }
 
 describe('StaffRoutesCheck', () => {
-  it('lets an application start when every route of staff is audited', async () => {
+  it('starts when every route of staff is audited', async () => {
     await expect(start(StaffController, CustomersController)).resolves.toBeUndefined();
   });
 
-  it('keeps an application from starting with a staff route that is not audited or is open to customers', async () => {
+  it('refuses to start with a staff route that is not audited or is open to customers', async () => {
     await expect(start(UnauditedController)).rejects.toThrow(
       ': UnauditedController.list, UnauditedController.forCustomers, UnauditedController.open',
     );
   });
 
-  it('keeps an application from starting with a route of staff outside /staff', async () => {
+  it('refuses to start with a route of staff outside /staff', async () => {
     await expect(start(ElsewhereController)).rejects.toThrow(': ElsewhereController.list');
   });
 });

@@ -43,8 +43,8 @@ export class JobStatusOut {
   @ApiProperty({
     type: 'string',
     description:
-      '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ended, ' +
-      '`sales-days` sums up sales',
+      '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ' +
+      'ended, `sales-days` sums up sales',
     example: 'sweep',
   })
   name!: string;
@@ -79,8 +79,8 @@ export class BreakerOut {
     type: 'string',
     enum: ['money', 'reads', 'funds'],
     description:
-      '`money` guards calls that cost something and `reads` all others; `funds` opens when our balance at the provider ' +
-      'is too low',
+      '`money` guards calls that cost something and `reads` all others; `funds` opens when our balance at ' +
+      'the provider is too low',
     example: 'money',
   })
   name!: BreakerStatus['name'];
@@ -154,7 +154,8 @@ export class StatusOut {
 
   @ApiNullable('number', {
     description:
-      'How many hours the balance lasts at that rate. Null when nothing was spent, or the balance is not known',
+      'How many hours the balance lasts at that rate. Null when nothing was spent, or the balance is not ' +
+      'known',
     example: 349.5,
   })
   runway_hours!: number | null;

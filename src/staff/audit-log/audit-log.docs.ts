@@ -6,9 +6,10 @@ export const SearchAuditLogDocs = () =>
   StaffDocs({
     summary: 'Search the audit log',
     description:
-      'For supervisors and investigations: everything that staff changed or looked at, newest first, with who did it, from ' +
-      'which address, and for changes the state before and after. `target` is for example `user:42`, `token:17` or ' +
-      '`order:815`. `from` is included and `to` is not. Records are kept for good.',
+      'For supervisors and investigations: everything that staff changed or looked at, newest first, with ' +
+      'who did it, from which address, and for changes the state before and after. `target` is for ' +
+      'example `user:42`, `token:17` or `order:815`. `from` is included and `to` is not. Records are kept ' +
+      'for good.',
     answer: { description: 'A page of records, newest first', type: ActionsPage },
     invalid: LIMIT_TOO_LARGE,
   });

@@ -30,9 +30,9 @@ export const ID_PARAMETERS = {
 } as const satisfies Record<TargetType, string>;
 
 /**
- * Records every request of staff. A change has recorded itself in its own transaction; a read is recorded here,
- * before the answer goes out, so that nothing is shown that could not be recorded. A refused request is not
- * recorded: nothing was changed or shown.
+ * Records every request of staff. A change has recorded itself in its own transaction; a read is recorded
+ * here, before the answer goes out, so that nothing is shown that could not be recorded. A refused request is
+ * not recorded: nothing was changed or shown.
  */
 @Injectable()
 export class AuditLogInterceptor implements NestInterceptor {

@@ -72,8 +72,8 @@ export class AuditLogService {
   ): Promise<number> {
     const [inserted] = await queryRows<{ id: number }>(
       queryable,
-      `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request, before,
-                                  after, ip, request_id, idempotency_key, request_hash)
+      `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request,
+                                  before, after, ip, request_id, idempotency_key, request_hash)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
        RETURNING id`,
       [

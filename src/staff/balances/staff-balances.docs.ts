@@ -30,8 +30,8 @@ export const CreditDocs = () =>
   PostingDocs({
     summary: 'Credit a balance',
     description:
-      'For accounting, when a payment has come in or a customer is compensated. `reference` names the document behind it: an ' +
-      'invoice or a ticket.',
+      'For accounting, when a payment has come in or a customer is compensated. `reference` names the ' +
+      'document behind it: an invoice or a ticket.',
     example: { amount: '500.00', reason: 'Bank transfer', reference: 'invoice 2026-1107' },
   });
 
@@ -39,8 +39,8 @@ export const DebitDocs = () =>
   PostingDocs({
     summary: 'Debit a balance',
     description:
-      'For accounting, when a credit was a mistake or money is paid out. Takes at most what can be spent: money that is held ' +
-      'for orders stays held.',
+      'For accounting, when a credit was a mistake or money is paid out. Takes at most what can be spent: ' +
+      'money that is held for orders stays held.',
     example: { amount: '499.99', reason: 'Credited twice', reference: 'ticket 817' },
   });
 
@@ -48,8 +48,8 @@ export const ReadLedgerDocs = () =>
   StaffDocs({
     summary: 'Show the ledger of a user',
     description:
-      'For support, to explain a balance: every change of it, newest first, with what caused it (an order, or a member of ' +
-      'staff) and the balance after it.',
+      'For support, to explain a balance: every change of it, newest first, with what caused it (an ' +
+      'order, or a member of staff) and the balance after it.',
     answer: { description: 'A page of entries, newest first', type: LedgerPage },
     errors: { 404: notFound('user') },
     invalid: LIMIT_TOO_LARGE,
@@ -59,16 +59,18 @@ export const ReadStatementDocs = () =>
   StaffDocs({
     summary: 'Download a statement as CSV',
     description:
-      'For accounting, and for customers who ask: a file of every change of a balance in a period, oldest first. `from` is ' +
-      'included and `to` is not.',
+      'For accounting, and for customers who ask: a file of every change of a balance in a period, oldest ' +
+      'first. `from` is included and `to` is not.',
     answer: {
       description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
       content: {
         'text/csv': {
           schema: { type: 'string' },
           example:
-            'seq,created_at,kind,available_delta,held_delta,available_after,held_after,order_id,reference,reason\r\n' +
-            '1,2026-11-21T12:00:00.000000Z,topup,500.00,0.00,500.00,0.00,,invoice 2026-1107,Bank transfer\r\n',
+            'seq,created_at,kind,available_delta,held_delta,available_after,held_after,order_id,reference,' +
+            'reason\r\n' +
+            '1,2026-11-21T12:00:00.000000Z,topup,500.00,0.00,500.00,0.00,,invoice 2026-1107,' +
+            'Bank transfer\r\n',
         },
       },
     },

@@ -20,12 +20,13 @@ export interface OrderFilter {
 }
 
 /** The columns of an OrderOut. */
-export const ORDER_COLUMNS = `orders.id, orders.user_id, orders.kind, orders.state, orders.tag, orders.country,
-  orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id, orders.unit_price, orders.held,
-  orders.captured, orders.released, orders.refunded, orders.provider_order_id, orders.failure, orders.request_id,
-  orders.created_at, orders.submitted_at, orders.closed_at, orders.group_id`;
+export const ORDER_COLUMNS = `orders.id, orders.user_id, orders.kind, orders.state, orders.tag,
+  orders.country, orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id,
+  orders.unit_price, orders.held, orders.captured, orders.released, orders.refunded,
+  orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
+  orders.closed_at, orders.group_id`;
 
-/** The statement that finds a page of orders, newest first. `provider` is the one that proxy ids belong to. */
+/** The statement that finds a page of orders, newest first. @param provider whose ids of proxies are meant */
 export function toSearchStatement(
   filter: OrderFilter,
   { cursor, limit }: PageRequest,
@@ -44,7 +45,7 @@ export function toSearchStatement(
   }
   if (from) conditions.push(`orders.created_at >= ${given(from)}`);
   if (to) conditions.push(`orders.created_at < ${given(to)}`);
-  // An array makes PostgreSQL look up what few orders have first, and not read all orders in the order of time.
+  // An array makes PostgreSQL look up first what few orders have, and not read all orders by their time.
   const among = (ids: string): void => void conditions.push(`orders.id = ANY (ARRAY(${ids}))`);
   const amongThoseOf = (proxy: string): void =>
     among(

@@ -8,10 +8,11 @@ export const SearchOrdersDocs = () =>
   StaffDocs({
     summary: 'Find orders',
     description:
-      'For support and whoever decides orders in review: the orders that match all of the given parameters, newest first. ' +
-      '`from` is included and `to` is not. `tag` is the tag of an order, or the one under which it went to the provider in a ' +
-      'batch. `provider_proxy_id` and `host` are those of a proxy that the order delivered or prolonged. `request_id` is the ' +
-      '`X-Request-Id` of the answer that the customer got.',
+      'For support and whoever decides orders in review: the orders that match all of the given ' +
+      'parameters, newest first. `from` is included and `to` is not. `tag` is the tag of an order, or the ' +
+      'one under which it went to the provider in a batch. `provider_proxy_id` and `host` are those of a ' +
+      'proxy that the order delivered or prolonged. `request_id` is the `X-Request-Id` of the answer that ' +
+      'the customer got.',
     answer: { description: 'A page of orders, newest first', type: OrdersPage },
     invalid: notOneOf('kind', oneOf(ORDER_KINDS), 'refund'),
   });
@@ -20,10 +21,10 @@ export const ReadOrderDocs = () =>
   StaffDocs({
     summary: 'Show an order',
     description:
-      'For support and whoever decides orders in review: everything that is known of an order. Its states with the times at ' +
-      'which it entered them, what it did to the balance, the calls to the provider with their answers (the latest 200; very ' +
-      'long answers without their list), its proxies (at most 1000, without logins and passwords), and what staff changed of ' +
-      'it (the latest 50).',
+      'For support and whoever decides orders in review: everything that is known of an order. Its states ' +
+      'with the times at which it entered them, what it did to the balance, the calls to the provider ' +
+      'with their answers (the latest 200; very long answers without their list), its proxies (at most ' +
+      '1000, without logins and passwords), and what staff changed of it (the latest 50).',
     answer: { description: 'The order', type: OrderDetail },
     errors: { 404: notFound('order') },
     invalid: notAnInteger('order_id', 'last'),
@@ -33,10 +34,10 @@ export const DecideOrderDocs = () =>
   StaffDocs({
     summary: 'Decide an order in review',
     description:
-      'For support, when the provider did not say what became of an order. `deliver` asks the provider once more, hands over ' +
-      'the proxies that it has for the order, charges for them, and returns the rest of the money. `refund` returns all of ' +
-      'the money; what the provider has nevertheless becomes an orphan at the next sweep. The orders of a batch are decided ' +
-      'one by one.',
+      'For support, when the provider did not say what became of an order. `deliver` asks the provider ' +
+      'once more, hands over the proxies that it has for the order, charges for them, and returns the ' +
+      'rest of the money. `refund` returns all of the money; what the provider has nevertheless becomes ' +
+      'an orphan at the next sweep. The orders of a batch are decided one by one.',
     body: [
       DecisionRequest,
       {
@@ -62,8 +63,9 @@ export const RefundOrderDocs = () =>
   StaffDocs({
     summary: 'Refund an order',
     description:
-      'For support, when a complaint is justified: returns a part of what was paid for an order, or without `amount` all that ' +
-      'is left of it. Several refunds together never exceed what was paid. The proxies stay with the user.',
+      'For support, when a complaint is justified: returns a part of what was paid for an order, or ' +
+      'without `amount` all that is left of it. Several refunds together never exceed what was paid. The ' +
+      'proxies stay with the user.',
     body: [
       RefundRequest,
       {

@@ -153,7 +153,8 @@ export class OrderOut {
 
   @ApiNullable('integer', {
     description:
-      'The batch in which the order was sent, named by its leading order. The order itself when it was sent alone',
+      'The batch in which the order was sent, named by its leading order. The order itself when it was ' +
+      'sent alone',
     example: 815,
   })
   group_id!: number | null;
@@ -284,7 +285,8 @@ export class OrderDetail extends OrderOut {
   date_end_before!: Date | null;
 
   @ApiMoment(
-    'While the order is reserved: when it is given up. Afterwards: the last time at which the call can have been sent',
+    'While the order is reserved: when it is given up. Afterwards: the last time at which the call can ' +
+      'have been sent',
     '2026-11-21T12:00:30.000Z',
   )
   deadline!: Date;

@@ -75,10 +75,10 @@ export class StaffOrdersService {
   async getDetail(id: number): Promise<OrderDetail> {
     const [found] = await queryRows<OrderRow>(
       this.dataSource,
-      `SELECT ${ORDER_COLUMNS}, orders.markup_percent, orders.price_rule_id, orders.provider, orders.provider_price,
-              orders.provider_charge, orders.date_end_before, orders.deadline, orders.next_look_at, orders.looks,
-              orders.nothing_seen_since, orders.token_id, orders.idempotency_key, orders.history,
-              leader.tag AS leader_tag
+      `SELECT ${ORDER_COLUMNS}, orders.markup_percent, orders.price_rule_id, orders.provider,
+              orders.provider_price, orders.provider_charge, orders.date_end_before, orders.deadline,
+              orders.next_look_at, orders.looks, orders.nothing_seen_since, orders.token_id,
+              orders.idempotency_key, orders.history, leader.tag AS leader_tag
          FROM orders LEFT JOIN orders leader ON leader.id = orders.group_id
         WHERE orders.id = $1`,
       [id],
@@ -122,8 +122,8 @@ export class StaffOrdersService {
   }
 
   /**
-   * Returns a part of what was paid for an order, or all that is left; once for each idempotency key. The proxies
-   * stay with the user.
+   * Returns a part of what was paid for an order, or all that is left; once for each idempotency key. The
+   * proxies stay with the user.
    *
    * @throws OrderNotFound, RefundTooLarge, IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
    */
@@ -160,7 +160,7 @@ export class StaffOrdersService {
     return members.map((member) => member.id);
   }
 
-  /** The calls of a batch are kept under its leading order, those before it was sent under any of its members. */
+  /** The calls of a batch stand under its leading order, those before it was sent under any member. */
   private findCalls(orderIds: readonly number[]): Promise<UpstreamCallOut[]> {
     return queryRows(
       this.dataSource,

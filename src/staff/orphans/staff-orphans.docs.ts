@@ -6,8 +6,9 @@ export const ListOrphansDocs = () =>
   StaffDocs({
     summary: 'List orphans',
     description:
-      'For support and accounting: proxies that the provider lists under our tags and that no order accounts for, newest ' +
-      'first. `state` is `open`, `assigned` or `written-off`; without it, orphans in every state are listed.',
+      'For support and accounting: proxies that the provider lists under our tags and that no order ' +
+      'accounts for, newest first. `state` is `open`, `assigned` or `written-off`; without it, orphans in ' +
+      'every state are listed.',
     answer: { description: 'A page of orphans, newest first', type: OrphansPage },
     invalid: notOneOf('state', oneOf(ORPHAN_STATES), 'lost'),
   });
@@ -16,8 +17,8 @@ export const AssignOrphanDocs = () =>
   StaffDocs({
     summary: 'Assign an orphan',
     description:
-      'For support, when it is clear whose proxy it is: the user of the named purchase gets it free of charge. To charge for ' +
-      'it, debit the balance as well. An assignment cannot be undone.',
+      'For support, when it is clear whose proxy it is: the user of the named purchase gets it free of ' +
+      'charge. To charge for it, debit the balance as well. An assignment cannot be undone.',
     body: [AssignmentRequest, { late: { order_id: 815, reason: 'Bought after the refund, ticket 824' } }],
     answer: { description: 'The orphan as it is now', type: OrphanOut },
     errors: {
@@ -36,8 +37,8 @@ export const MarkOrphanDocs = () =>
   StaffDocs({
     summary: 'Mark an orphan',
     description:
-      'For accounting: `written-off` when the orphan belongs to nobody and stays our cost, `open` when somebody has to look ' +
-      'into it again.',
+      'For accounting: `written-off` when the orphan belongs to nobody and stays our cost, `open` when ' +
+      'somebody has to look into it again.',
     body: [MarkRequest, { loss: { state: 'written-off', reason: 'Expires tomorrow' } }],
     answer: { description: 'The orphan as it is now', type: OrphanOut },
     errors: {

@@ -16,15 +16,15 @@ const INVALID_TIMES = 'A change begins 1 s from now or later, and ends after it 
 const INVALID_PERIODS = 'The periods must be whole numbers from 1 to 3650, the first not above the last';
 const ENDED = 'The end of this price rule is written already, or comes sooner';
 const TOO_LATE =
-  'The change took too long to be known everywhere when it takes effect, and was not made: try again, or name a later ' +
-  'moment';
+  'The change took too long to be known everywhere when it takes effect, and was not made: try again, or ' +
+  'name a later moment';
 
 export const ListPriceRulesDocs = () =>
   StaffDocs({
     summary: 'List price rules',
     description:
-      'For whoever makes the prices: the price rules in force and those to come, of all users or of one, newest first. With ' +
-      '`history`, also those that have ended.',
+      'For whoever makes the prices: the price rules in force and those to come, of all users or of one, ' +
+      'newest first. With `history`, also those that have ended.',
     answer: { description: 'A page of rules, newest first', type: PriceRulesPage },
     invalid: LIMIT_TOO_LARGE,
   });
@@ -34,8 +34,9 @@ export const FindMarkupDocs = () =>
     StaffDocs({
       summary: 'Show which markup applies',
       description:
-        'For support, when a customer asks why a price is what it is: the markup of an offer, now or at another time, and the ' +
-        'rule that sets it. A quote names no country. For a time to come, the answer is what the present rules say of it.',
+        'For support, when a customer asks why a price is what it is: the markup of an offer, now or at ' +
+        'another time, and the rule that sets it. A quote names no country. For a time to come, the ' +
+        'answer is what the present rules say of it.',
       answer: { description: 'The markup', type: HeldMarkupOut },
       invalid: missing('query', 'period'),
     }),
@@ -46,7 +47,8 @@ export const ReadPriceRuleDocs = () =>
   StaffDocs({
     summary: 'Show a price rule',
     description:
-      'For whoever follows up an order or a record of the audit log: a price rule, with who added and ended it and why.',
+      'For whoever follows up an order or a record of the audit log: a price rule, with who added and ' +
+      'ended it and why.',
     answer: { description: 'The rule', type: PriceRuleOut },
     errors: { 404: notFound('price rule') },
     invalid: notAnInteger('rule_id', 'first'),
@@ -56,10 +58,11 @@ export const AddPriceRuleDocs = () =>
   StaffDocs({
     summary: 'Add a price rule',
     description:
-      'For whoever makes the prices; preview the change first. A field that is left out stands for all. Of the rules that ' +
-      'match an offer, the most specific one applies: by user, then by country, version and the fewest periods, then the ' +
-      'newest. Without `valid_from` the rule begins in one or two seconds. It begins at the same moment on every replica, and ' +
-      'the rule that it `replaces` ends then. A rule for a country applies where it is cheaper than the quote.',
+      'For whoever makes the prices; preview the change first. A field that is left out stands for all. ' +
+      'Of the rules that match an offer, the most specific one applies: by user, then by country, version ' +
+      'and the fewest periods, then the newest. Without `valid_from` the rule begins in one or two ' +
+      'seconds. It begins at the same moment on every replica, and the rule that it `replaces` ends then. ' +
+      'A rule for a country applies where it is cheaper than the quote.',
     body: [
       NewPriceRuleRequest,
       {
@@ -94,8 +97,9 @@ export const PreviewPricesDocs = () =>
   StaffDocs({
     summary: 'Preview a change of the price rules',
     description:
-      'For whoever makes the prices, before they change them: what one proxy would cost before and after, for every version ' +
-      'and period on sale that is affected by a rule to `add`, a rule to `end`, or both. Changes nothing.',
+      'For whoever makes the prices, before they change them: what one proxy would cost before and after, ' +
+      'for every version and period on sale that is affected by a rule to `add`, a rule to `end`, or ' +
+      'both. Changes nothing.',
     body: [
       PreviewRequest,
       {
@@ -123,8 +127,8 @@ export const EndPriceRuleDocs = () =>
   StaffDocs({
     summary: 'End a price rule',
     description:
-      'For whoever makes the prices: ends a rule at the given time, or else in one or two seconds. A rule that has not begun ' +
-      'by then never applies. The end of a rule is set once.',
+      'For whoever makes the prices: ends a rule at the given time, or else in one or two seconds. A rule ' +
+      'that has not begun by then never applies. The end of a rule is set once.',
     body: [
       EndPriceRuleRequest,
       {

@@ -63,7 +63,8 @@ export class StaffPricesService {
 
   /**
    * @param replaces the rule that ends when this one begins
-   * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules, PriceChangeTooLate
+   * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules,
+   *   PriceChangeTooLate
    */
   async add(
     audit: AuditContext,

@@ -7,9 +7,10 @@ export const IssueTokenDocs = () =>
   StaffDocs({
     summary: 'Issue a token',
     description:
-      'For support, when a customer or a colleague needs access. The token is shown once, in this answer. It can be limited ' +
-      'to networks, to an amount of roubles a day (UTC), and to a time. A token cannot grant a scope that it lacks itself: to ' +
-      'issue tokens for customers, yours needs the scopes of customers as well.',
+      'For support, when a customer or a colleague needs access. The token is shown once, in this answer. ' +
+      'It can be limited to networks, to an amount of roubles a day (UTC), and to a time. A token cannot ' +
+      'grant a scope that it lacks itself: to issue tokens for customers, yours needs the scopes of ' +
+      'customers as well.',
     body: [
       NewTokenRequest,
       {
@@ -47,8 +48,8 @@ export const ListTokensDocs = () =>
   StaffDocs({
     summary: 'List the tokens of a user',
     description:
-      'For support, to see which tokens a user has, what they may do and when they were last used. Oldest first, and never ' +
-      'with their text.',
+      'For support, to see which tokens a user has, what they may do and when they were last used. Oldest ' +
+      'first, and never with their text.',
     answer: { description: 'A page of tokens, oldest first', type: TokensPage },
     errors: { 404: notFound('user') },
     invalid: LIMIT_TOO_LARGE,
@@ -58,8 +59,8 @@ export const RevokeTokenDocs = () =>
   StaffDocs({
     summary: 'Revoke a token',
     description:
-      'For support, when a token was lost or is no longer needed. The next request with it is answered with 401, on every ' +
-      'replica. Revoking a revoked token keeps the first time.',
+      'For support, when a token was lost or is no longer needed. The next request with it is answered ' +
+      'with 401, on every replica. Revoking a revoked token keeps the first time.',
     body: [ReasonRequest, { lost: { reason: 'Laptop lost, ticket 816' } }],
     answer: { description: 'The token', type: TokenOut },
     errors: { 404: notFound('token') },
@@ -70,7 +71,7 @@ export const ListScopesDocs = () =>
   StaffDocs({
     summary: 'List the scopes',
     description:
-      'For whoever issues tokens: every scope with what it grants and the routes that require it, as the running service ' +
-      'has them.',
+      'For whoever issues tokens: every scope with what it grants and the routes that require it, as the ' +
+      'running service has them.',
     answer: { description: 'All scopes', type: [ScopeOut] },
   });

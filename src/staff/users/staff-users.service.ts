@@ -72,8 +72,8 @@ export class StaffUsersService {
   /**
    * A page of users, newest first. The cursor is the id of the last user of the previous page.
    *
-   * @param part a whole id, or a part of a username or web_username in any case, or of a tg_id; fewer than three
-   *   characters match at the beginning only; null lists all users
+   * @param part a whole id, or a part of a username or web_username in any case, or of a tg_id; fewer than
+   *   three characters match at the beginning only; null lists all users
    */
   search(part: string | null, page: PageRequest): Promise<UsersPage> {
     return readPage(
@@ -98,8 +98,8 @@ export class StaffUsersService {
     const matches = `(username ILIKE $2 OR web_username ILIKE $2 OR tg_id::text ILIKE $2
                       ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
-    // A common part is soon found among the newest users, a rare one by the index. The planner cannot tell which it is
-    // when only old users match, and would read them all.
+    // A common part is soon found among the newest users, a rare one by the index. The planner cannot tell
+    // which it is when only old users match, and would read them all.
     const found = await queryRows<UserOut>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users
@@ -126,7 +126,8 @@ export class StaffUsersService {
               (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at
          FROM users JOIN accounts ON accounts.user_id = users.id,
               LATERAL (
-                SELECT coalesce(sum(amount) FILTER (WHERE spent_at >= current_date), 0)::numeric(14,2) AS spent_today,
+                SELECT coalesce(sum(amount) FILTER (WHERE spent_at >= current_date), 0)::numeric(14,2)
+                         AS spent_today,
                        coalesce(sum(amount), 0)::numeric(14,2) AS spent_30_days
                   FROM (SELECT entry.created_at AS spent_at,
                                CASE kind WHEN 'capture' THEN -held_delta ELSE -available_delta END AS amount
