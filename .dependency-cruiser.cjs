@@ -9,7 +9,7 @@ const allowed = {
   database: ['config', 'common'],
   auth: ['http', 'common', 'database'],
   users: ['http', 'common', 'database', 'auth'],
-  ledger: ['common', 'database', 'users'],
+  ledger: ['http', 'common', 'database', 'users'],
   provider: ['common', 'config', 'database'],
   pricing: ['common', 'config', 'database', 'users'],
   catalog: ['http', 'common', 'config', 'database', 'provider', 'auth', 'pricing'],

@@ -1,4 +1,4 @@
-import { type PricePreview, PricePreviewService } from '../src/catalog';
+import { type PricePreviewOut, PricePreviewService } from '../src/catalog';
 import { Money, unitPriceWithMarkup } from '../src/common';
 import { type NewPriceRule, type PriceRule, PriceRulesService } from '../src/pricing';
 import { type ApiClient, createApiClient } from './support/api-client';
@@ -286,7 +286,7 @@ describe('A change of the rules', () => {
 });
 
 describe('A preview', () => {
-  const preview = (change: Parameters<PricePreviewService['preview']>[0]): Promise<PricePreview> =>
+  const preview = (change: Parameters<PricePreviewService['preview']>[0]): Promise<PricePreviewOut> =>
     service.app.get(PricePreviewService).preview(change);
 
   it('names the price before and after of every offer that a rule touches, and changes nothing', async () => {

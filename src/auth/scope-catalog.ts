@@ -2,20 +2,13 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { ACCESS, type Access } from './access.decorators';
 import { findRoutes } from './routes';
-import { ALL_SCOPES, ALL_STAFF_SCOPES, isStaffScope, type Scope, whatIsGranted } from './scopes';
-
-export interface CatalogedScope {
-  readonly scope: Scope;
-  readonly grants: string;
-  readonly for: 'customers' | 'staff';
-  /** `GET /me`, in the order in which the application has them. */
-  readonly routes: readonly string[];
-}
+import type { ScopeOut } from './scope.dto';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, isStaffScope, whatIsGranted } from './scopes';
 
 /** What each scope is good for, read off the routes themselves when the application starts. */
 @Injectable()
 export class ScopeCatalog implements OnModuleInit {
-  private catalogue: readonly CatalogedScope[] = [];
+  private catalogue: readonly ScopeOut[] = [];
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -38,7 +31,7 @@ export class ScopeCatalog implements OnModuleInit {
     }));
   }
 
-  list(): readonly CatalogedScope[] {
+  list(): readonly ScopeOut[] {
     return this.catalogue;
   }
 }

@@ -8,4 +8,5 @@ export { CatalogModule } from './catalog.module';
 export { CatalogService, type CatalogAges, type Quote } from './catalog.service';
 export { checkPeriod, toIpVersion } from './rental-periods';
 export { PricePreviewModule } from './price-preview.module';
-export { type PricePreview, PricePreviewService } from './price-preview.service';
+export { PricePreviewOut } from './dto/price-preview.dto';
+export { PricePreviewService } from './price-preview.service';

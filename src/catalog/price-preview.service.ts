@@ -11,38 +11,8 @@ import {
 } from '../pricing';
 import { NothingToPreview } from './catalog.errors';
 import { countriesKey, PRICES, type Prices } from './catalog.service';
+import type { PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
 import { SharedCopies } from './shared-copies';
-
-/** What one proxy costs, and by what. */
-export interface PreviewedPrice {
-  readonly markup_percent: string;
-  /** The id of a rule, the rule that is being previewed, or MARKUP_PERCENT. */
-  readonly by: number | 'new' | 'default';
-  /** Roubles. */
-  readonly unit_price: string;
-}
-
-/** One proxy. */
-export interface PreviewedOffer {
-  /** Null: everyone without rules of their own. */
-  readonly user_id: number | null;
-  readonly version: IpVersion;
-  /** Days. */
-  readonly period: number;
-  /** Null: the quote, and every country without rules of its own. */
-  readonly country: string | null;
-  readonly before: PreviewedPrice;
-  readonly after: PreviewedPrice;
-}
-
-export interface PricePreview {
-  /** When the change is first felt: the prices are those of this moment, as things stand. */
-  readonly at: Date;
-  /** When the provider named its prices. */
-  readonly provider_prices_of: Date;
-  readonly changed: number;
-  readonly offers: readonly PreviewedOffer[];
-}
 
 /** What a change of the price rules does to the prices, before it is made. Reads the copies of the catalog that the replicas share. */
 @Injectable()
@@ -58,7 +28,7 @@ export class PricePreviewService {
    *
    * @throws NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
-  async preview(change: PriceChange): Promise<PricePreview> {
+  async preview(change: PriceChange): Promise<PricePreviewOut> {
     const { at, rules, touched, before, after } = await this.rules.compare(change);
     const { prices, fetchedAt, sells } = await this.readCatalog();
     const offers = candidates(prices, touched, rules)
@@ -119,7 +89,7 @@ function candidates(
   );
 }
 
-const toPrice = (single: string, { percent, ruleId }: Markup): PreviewedPrice => ({
+const toPrice = (single: string, { percent, ruleId }: Markup): PreviewedPriceOut => ({
   markup_percent: percent,
   by: ruleId === null ? 'default' : ruleId === NEW_RULE_ID ? 'new' : ruleId,
   unit_price: unitPriceWithMarkup(single, 1, percent).toString(),

@@ -1,13 +1,12 @@
 import { PricePreviewService } from '../catalog';
 import { IP_VERSIONS } from '../common';
-import { ORDER_KINDS, ORDER_STATES } from '../orders';
+import { ORDER_KINDS, ORDER_STATES, ORPHAN_STATES } from '../orders';
 import type { NewPriceRule } from '../pricing';
 import { SalesService } from '../sales';
 import {
   AuditLogService,
   ORDER_DECISIONS,
   ORPHAN_MARKS,
-  ORPHAN_STATES,
   StaffBalancesService,
   StaffOrdersService,
   StaffOrphansService,

@@ -4,21 +4,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
 import { queryRows, violatedConstraint } from '../database';
 import { UserNotFound } from '../users';
-import type { LedgerEntryKind } from './ledger-entry.entity';
 import { InsufficientBalance, InvalidAmount } from './ledger.errors';
-
-/** An entry as staff see it. Amounts are roubles. */
-export interface PostedEntry {
-  readonly id: number;
-  readonly user_id: number;
-  readonly kind: LedgerEntryKind;
-  readonly amount: string;
-  readonly reason: string;
-  readonly reference: string | null;
-  readonly balance: string;
-  readonly held: string;
-  readonly created_at: Date;
-}
+import type { PostedEntryOut } from './posted-entry.dto';
 
 /** What staff's entries have beside their reason. */
 export interface EntryOrigin {
@@ -29,7 +16,7 @@ export interface EntryOrigin {
   readonly manager?: EntityManager;
 }
 
-/** The columns of a PostedEntry. */
+/** The columns of a PostedEntryOut. */
 export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.available_delta AS amount, entry.reason, entry.reference,
   entry.available_after AS balance, entry.held_after AS held, entry.created_at`;
 
@@ -45,12 +32,12 @@ export class LedgerService {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
   /** @throws InvalidAmount, UserNotFound */
-  credit(userId: number, amount: Money, reason: string, origin: EntryOrigin = {}): Promise<PostedEntry> {
+  credit(userId: number, amount: Money, reason: string, origin: EntryOrigin = {}): Promise<PostedEntryOut> {
     return this.post(userId, 'topup', amount, reason, origin);
   }
 
   /** @throws InvalidAmount, UserNotFound, InsufficientBalance */
-  debit(userId: number, amount: Money, reason: string, origin: EntryOrigin = {}): Promise<PostedEntry> {
+  debit(userId: number, amount: Money, reason: string, origin: EntryOrigin = {}): Promise<PostedEntryOut> {
     return this.post(userId, 'adjustment', amount, reason, origin);
   }
 
@@ -70,11 +57,11 @@ export class LedgerService {
     amount: Money,
     reason: string,
     { reference = null, actionId, manager = this.dataSource.manager }: EntryOrigin,
-  ): Promise<PostedEntry> {
+  ): Promise<PostedEntryOut> {
     if (!amount.isPositive() || amount.minus(LARGEST_AMOUNT).isPositive()) throw new InvalidAmount();
     const delta = kind === 'topup' ? amount : Money.zero.minus(amount);
     try {
-      const [entry] = await queryRows<PostedEntry>(
+      const [entry] = await queryRows<PostedEntryOut>(
         manager,
         `INSERT INTO ledger_entries AS entry (user_id, kind, available_delta, held_delta, reason, reference, action_id)
          VALUES ($1, $2, $3, 0, $4, $5, $6)

@@ -23,5 +23,6 @@ export { ProviderCall } from './provider-call.entity';
 export { ReconciliationService } from './reconciliation/reconciliation.service';
 export { ReviewService } from './reconciliation/review.service';
 export { Orphan } from './sweep/orphan.entity';
-export { type OrphanRow, OrphansService, type OrphanState } from './sweep/orphans.service';
+export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';
+export { OrphansService } from './sweep/orphans.service';
 export { SweepService } from './sweep/sweep.service';

@@ -5,7 +5,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { IpVersion, Money, ProxyType } from '../common';
 import { AppConfig } from '../config';
 import { mayHaveCommitted, preparedRows, type Queryable, queryRows } from '../database';
-import { POSTED_ENTRY, type PostedEntry } from '../ledger';
+import { POSTED_ENTRY, type PostedEntryOut } from '../ledger';
 import type { Markup } from '../pricing';
 import type { ProviderProxy } from '../provider';
 import type { OrderBatch } from './order-batch';
@@ -570,8 +570,8 @@ export class OrderTransitions {
     amount: Money,
     { reason, reference, actionId }: { reason: string; reference: string | null; actionId: number },
     manager: EntityManager,
-  ): Promise<PostedEntry> {
-    const [entry] = await queryRows<PostedEntry>(
+  ): Promise<PostedEntryOut> {
+    const [entry] = await queryRows<PostedEntryOut>(
       manager,
       `WITH paid AS (
          UPDATE orders SET refunded = refunded + $2::numeric WHERE id = $1 RETURNING id, user_id

@@ -5,7 +5,7 @@ export { StaffBalancesService } from './balances/staff-balances.service';
 export { type OrderFilter } from './orders/order-search';
 export { ORDER_DECISIONS } from './orders/staff-orders.dto';
 export { StaffOrdersService } from './orders/staff-orders.service';
-export { ORPHAN_MARKS, ORPHAN_STATES } from './orphans/staff-orphans.dto';
+export { ORPHAN_MARKS } from './orphans/staff-orphans.dto';
 export { StaffOrphansService } from './orphans/staff-orphans.service';
 export { StaffPricesService } from './prices/staff-prices.service';
 export { StaffModule } from './staff.module';

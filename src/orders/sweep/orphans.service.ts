@@ -9,31 +9,7 @@ import {
   OrphansGoToPurchases,
   ProxyBelongsToAnother,
 } from '../orders.errors';
-
-export type OrphanState = 'open' | 'assigned' | 'written-off';
-
-/** An orphan as staff see it. */
-export interface OrphanRow {
-  readonly id: number;
-  readonly state: OrphanState;
-  readonly provider: string;
-  readonly provider_proxy_id: string;
-  readonly tag: string;
-  /** The order that has this tag, and its user, if there is one. */
-  readonly tag_order_id: number | null;
-  readonly tag_user_id: number | null;
-  readonly host: string;
-  readonly port: string;
-  readonly proxy_type: string;
-  readonly country: string | null;
-  readonly version: string | null;
-  readonly date_start: Date;
-  readonly date_end: Date;
-  readonly found_at: Date;
-  readonly resolved_at: Date | null;
-  /** The order that staff assigned it to. */
-  readonly order_id: number | null;
-}
+import type { OrphanOut, OrphanState } from './orphan.dto';
 
 const ORPHAN = `
   SELECT orphan.id, coalesce(resolution, 'open') AS state, orphan.provider, orphan.provider_proxy_id,
@@ -62,7 +38,7 @@ export class OrphansService {
   list(
     { state, tag }: { state: OrphanState | null; tag: string | null },
     page: { cursor: number | null; limit: number },
-  ): Promise<OrphanRow[]> {
+  ): Promise<OrphanOut[]> {
     const ofTag = tag === null ? '' : 'AND orphan.tag = $3';
     const ofState =
       state === null ? '' : state === 'open' ? 'AND resolution IS NULL' : `AND resolution = '${state}'`;
@@ -74,8 +50,8 @@ export class OrphansService {
   }
 
   /** @throws OrphanNotFound */
-  async get(orphanId: number, queryable: Queryable = this.dataSource): Promise<OrphanRow> {
-    const [orphan] = await queryRows<OrphanRow>(queryable, `${ORPHAN} WHERE orphan.id = $1`, [orphanId]);
+  async get(orphanId: number, queryable: Queryable = this.dataSource): Promise<OrphanOut> {
+    const [orphan] = await queryRows<OrphanOut>(queryable, `${ORPHAN} WHERE orphan.id = $1`, [orphanId]);
     if (!orphan) throw new OrphanNotFound();
     return orphan;
   }
@@ -85,7 +61,7 @@ export class OrphansService {
    *
    * @throws OrphanNotFound, OrphanAssigned
    */
-  async lockUndecided(orphanId: number, manager: EntityManager): Promise<OrphanRow> {
+  async lockUndecided(orphanId: number, manager: EntityManager): Promise<OrphanOut> {
     await queryRows(manager, 'SELECT FROM orphans WHERE id = $1 FOR UPDATE', [orphanId]);
     const orphan = await this.get(orphanId, manager);
     if (orphan.state === 'assigned') throw new OrphanAssigned();

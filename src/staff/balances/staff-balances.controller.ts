@@ -13,6 +13,7 @@ import {
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { IdParam, markReplay, toStream } from '../../http';
+import type { PostedEntryOut } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
 import { PageQuery } from '../paging';
 import { CurrentAudit, StaffRoute } from '../staff-route';
@@ -21,7 +22,6 @@ import {
   CausingAction,
   CausingOrder,
   type LedgerPage,
-  type PostedEntryOut,
   PostingRequest,
   StatementQuery,
 } from './staff-balances.dto';

@@ -1,6 +1,7 @@
+import { PostedEntryOut } from '../../ledger';
 import { LIMIT_TOO_LARGE } from '../paging';
 import { notFound, StaffDocs } from '../staff-docs';
-import { LedgerPage, PostedEntryOut, PostingRequest } from './staff-balances.dto';
+import { LedgerPage, PostingRequest } from './staff-balances.dto';
 
 const PostingDocs = (docs: { summary: string; description: string; example: object }) =>
   StaffDocs({

@@ -2,11 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryRows, violatedConstraint } from '../../database';
-import { POSTED_ENTRY } from '../../ledger';
+import { POSTED_ENTRY, type PostedEntryOut } from '../../ledger';
 import { type Idempotency, IdempotencyKeyReused } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
-import type { PostedEntryOut } from './staff-balances.dto';
 
 /** A ledger entry, and whether an earlier request with the same key has made it. */
 export interface Posting {

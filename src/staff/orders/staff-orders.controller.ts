@@ -2,8 +2,9 @@ import { Body, Controller, Get, Headers, HttpCode, Post, Query, Res } from '@nes
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { IdParam, markReplay } from '../../http';
+import type { PostedEntryOut } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CausingAction, CausingOrder, type PostedEntryOut } from '../balances/staff-balances.dto';
+import { CausingAction, CausingOrder } from '../balances/staff-balances.dto';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { DecideOrderDocs, ReadOrderDocs, RefundOrderDocs, SearchOrdersDocs } from './staff-orders.docs';
 import {

@@ -1,5 +1,5 @@
+import { PostedEntryOut } from '../../ledger';
 import { ORDER_KINDS } from '../../orders';
-import { PostedEntryOut } from '../balances/staff-balances.dto';
 import { oneOf } from '../fields';
 import { missing, notAnInteger, notFound, notOneOf, StaffDocs } from '../staff-docs';
 import { DecisionRequest, OrderDetail, OrderOut, OrdersPage, RefundRequest } from './staff-orders.dto';

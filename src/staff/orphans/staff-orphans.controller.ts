@@ -1,16 +1,11 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { IdParam } from '../../http';
+import type { OrphanOut } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { AssignOrphanDocs, ListOrphansDocs, MarkOrphanDocs } from './staff-orphans.docs';
-import {
-  AssignmentRequest,
-  MarkRequest,
-  type OrphanOut,
-  type OrphansPage,
-  OrphansQuery,
-} from './staff-orphans.dto';
+import { AssignmentRequest, MarkRequest, type OrphansPage, OrphansQuery } from './staff-orphans.dto';
 import { StaffOrphansService } from './staff-orphans.service';
 
 @ApiTags('Orders')

@@ -1,6 +1,7 @@
+import { ORPHAN_STATES, OrphanOut } from '../../orders';
 import { oneOf } from '../fields';
 import { missing, notFound, notOneOf, StaffDocs } from '../staff-docs';
-import { AssignmentRequest, MarkRequest, ORPHAN_STATES, OrphanOut, OrphansPage } from './staff-orphans.dto';
+import { AssignmentRequest, MarkRequest, OrphansPage } from './staff-orphans.dto';
 
 export const ListOrphansDocs = () =>
   StaffDocs({

@@ -1,10 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment, StringField } from '../../http';
-import type { OrphanState } from '../../orders';
+import { StringField } from '../../http';
+import { ORPHAN_STATES, OrphanOut, type OrphanState } from '../../orders';
 import { ChoiceField, IdField, TextField } from '../fields';
 import { PageOf, PageQuery } from '../paging';
 
-export const ORPHAN_STATES = ['open', 'assigned', 'written-off'] as const satisfies readonly OrphanState[];
 export const ORPHAN_MARKS = ['open', 'written-off'] as const;
 export type OrphanMark = (typeof ORPHAN_MARKS)[number];
 
@@ -32,63 +31,6 @@ export class OrphansQuery extends PageQuery {
   @ApiProperty({ description: 'The whole tag under which the provider lists them' })
   @StringField({ optional: true, maxLength: 100 })
   tag!: string | null;
-}
-
-export class OrphanOut {
-  @ApiProperty({ type: 'integer', example: 3 })
-  id!: number;
-
-  @ApiProperty({ type: 'string', enum: ORPHAN_STATES, example: 'open' })
-  state!: OrphanState;
-
-  @ApiProperty({ type: 'string', example: 'px6' })
-  provider!: string;
-
-  @ApiProperty({ type: 'string', description: 'The id of the proxy at the provider', example: '28451' })
-  provider_proxy_id!: string;
-
-  @ApiProperty({
-    type: 'string',
-    description: 'The tag under which the proxy was bought',
-    example: 'prs.a1b2c3.u42.o815',
-  })
-  tag!: string;
-
-  @ApiNullable('integer', { description: 'The order that has this tag', example: 815 })
-  tag_order_id!: number | null;
-
-  @ApiNullable('integer', { description: 'The user who placed that order', example: 42 })
-  tag_user_id!: number | null;
-
-  @ApiProperty({ type: 'string', example: '45.90.1.7' })
-  host!: string;
-
-  @ApiProperty({ type: 'string', example: '8080' })
-  port!: string;
-
-  @ApiProperty({ type: 'string', example: 'http' })
-  proxy_type!: string;
-
-  @ApiNullable('string', { example: 'ru' })
-  country!: string | null;
-
-  @ApiNullable('string', { example: '6' })
-  version!: string | null;
-
-  @ApiMoment()
-  date_start!: Date;
-
-  @ApiMoment()
-  date_end!: Date;
-
-  @ApiMoment('When a sweep found the proxy')
-  found_at!: Date;
-
-  @ApiNullableMoment('When staff decided about it', null)
-  resolved_at!: Date | null;
-
-  @ApiNullable('integer', { description: 'The order that it was assigned to', example: null })
-  order_id!: number | null;
 }
 
 export class OrphansPage extends PageOf(OrphanOut) {}

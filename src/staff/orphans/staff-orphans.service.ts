@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { OrphansService, type OrphanState } from '../../orders';
+import { type OrphanOut, OrphansService, type OrphanState } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { type PageRequest, readPage } from '../paging';
-import type { OrphanMark, OrphanOut, OrphansPage } from './staff-orphans.dto';
+import type { OrphanMark, OrphansPage } from './staff-orphans.dto';
 
 /** What is null or left out counts as any. */
 export interface OrphanFilter {
@@ -36,7 +36,7 @@ export class StaffOrphansService {
   assign(audit: AuditContext, orphanId: number, orderId: number, reason: string): Promise<OrphanOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = await this.orphans.lockUndecided(orphanId, manager);
-      const after = { ...before, state: 'assigned', order_id: orderId };
+      const after = Object.assign({}, before, { state: 'assigned', order_id: orderId });
       const actionId = await record({ reason, before, after });
       await this.orphans.assign(orphanId, orderId, actionId, manager);
       return this.orphans.get(orphanId, manager);

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import { PricePreviewService } from '../../catalog';
+import { type PricePreviewOut, PricePreviewService } from '../../catalog';
 import { IdParam } from '../../http';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
@@ -17,7 +17,6 @@ import {
   type HeldMarkupOut,
   NewPriceRuleRequest,
   PreviewRequest,
-  type PricePreviewOut,
   PriceRuleFields,
   type PriceRuleOut,
   type PriceRulesPage,

@@ -1,5 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
+import { PricePreviewOut } from '../../catalog';
 import { LIMIT_TOO_LARGE } from '../paging';
 import { missing, notAnInteger, notFound, StaffDocs } from '../staff-docs';
 import {
@@ -7,7 +8,6 @@ import {
   HeldMarkupOut,
   NewPriceRuleRequest,
   PreviewRequest,
-  PricePreviewOut,
   PriceRuleOut,
   PriceRulesPage,
 } from './staff-prices.dto';

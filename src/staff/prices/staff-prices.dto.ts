@@ -1,10 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IP_VERSION_PATTERN, IP_VERSIONS, type IpVersion } from '../../common';
+import { IP_VERSION_PATTERN, type IpVersion } from '../../common';
 import {
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
-  ApiRoubles,
   BooleanField,
   DateTimeField,
   IntegerField,
@@ -188,56 +187,4 @@ export class HeldMarkupOut {
     description: 'The rule that sets the markup. Null: the setting MARKUP_PERCENT does',
   })
   rule!: PriceRuleOut | null;
-}
-
-export class PreviewedPriceOut {
-  @ApiPercent()
-  markup_percent!: string;
-
-  @ApiProperty({
-    anyOf: [{ type: 'integer' }, { type: 'string', enum: ['new', 'default'] }],
-    description: 'The id of a rule, `new` for the rule that is previewed, `default` for MARKUP_PERCENT',
-    example: 'new',
-  })
-  by!: number | 'new' | 'default';
-
-  @ApiRoubles('Roubles for one proxy', '23.52')
-  unit_price!: string;
-}
-
-export class PreviewedOfferOut {
-  @ApiNullable('integer', { description: 'Null: every user without rules of their own', example: 42 })
-  user_id!: number | null;
-
-  @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
-  version!: string;
-
-  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
-  period!: number;
-
-  @ApiNullable('string', {
-    description: 'Null: the quote, and every country without rules of its own',
-    example: null,
-  })
-  country!: string | null;
-
-  @ApiProperty({ type: () => PreviewedPriceOut })
-  before!: PreviewedPriceOut;
-
-  @ApiProperty({ type: () => PreviewedPriceOut })
-  after!: PreviewedPriceOut;
-}
-
-export class PricePreviewOut {
-  @ApiMoment('When the change first takes effect. The prices are those of this moment')
-  at!: Date;
-
-  @ApiMoment('When the provider told its prices')
-  provider_prices_of!: Date;
-
-  @ApiProperty({ type: 'integer', description: 'The number of offers whose price changes', example: 12 })
-  changed!: number;
-
-  @ApiProperty({ type: () => PreviewedOfferOut, isArray: true })
-  offers!: readonly PreviewedOfferOut[];
 }

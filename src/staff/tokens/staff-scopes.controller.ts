@@ -1,9 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { ScopeCatalog } from '../../auth';
+import { ScopeCatalog, type ScopeOut } from '../../auth';
 import { StaffRoute } from '../staff-route';
 import { ListScopesDocs } from './staff-tokens.docs';
-import type { ScopeOut } from './staff-tokens.dto';
 
 @ApiTags('Access and log')
 @Controller('staff/scopes')

@@ -1,7 +1,8 @@
+import { ScopeOut } from '../../auth';
 import { ReasonRequest } from '../fields';
 import { LIMIT_TOO_LARGE } from '../paging';
 import { missing, notFound, StaffDocs } from '../staff-docs';
-import { IssuedToken, NewTokenRequest, ScopeOut, TokenOut, TokensPage } from './staff-tokens.dto';
+import { IssuedToken, NewTokenRequest, TokenOut, TokensPage } from './staff-tokens.dto';
 
 export const IssueTokenDocs = () =>
   StaffDocs({

@@ -98,23 +98,3 @@ export class IssuedToken extends TokenOut {
   })
   token!: string;
 }
-
-/** A scope with what it grants. */
-export class ScopeOut {
-  @ApiProperty({ type: 'string', example: 'profile:read' })
-  scope!: string;
-
-  @ApiProperty({ type: 'string', example: 'Profile and balance' })
-  grants!: string;
-
-  @ApiProperty({ type: 'string', enum: ['customers', 'staff'], example: 'customers' })
-  for!: 'customers' | 'staff';
-
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'string' },
-    description: 'The routes that require it',
-    example: ['GET /me'],
-  })
-  routes!: readonly string[];
-}
