@@ -26,7 +26,7 @@ export interface Replica {
 
 /**
  * A second application on the database and the provider of the first, with other settings where they are given. Its
- * modules are loaded anew, as in a second process: passport keeps its strategies in a variable of its module.
+ * modules are loaded anew, as in a second process: some keep state, such as `REPLICA_ID`.
  */
 export async function startReplica(service: TestService, changes: SettingChanges = {}): Promise<Replica> {
   const config = Object.fromEntries(
