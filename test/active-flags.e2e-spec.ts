@@ -7,7 +7,7 @@ import { startTestService, type TestService, type TestUser } from './support/tes
 
 const POOL_SIZE = 4;
 
-describe('the stored flags of proxies', () => {
+describe('The stored flags of proxies', () => {
   let log: LogCapture;
   let service: TestService;
   let flags: ActiveFlagsService;
@@ -15,7 +15,7 @@ describe('the stored flags of proxies', () => {
 
   beforeEach(async () => {
     log = captureLog();
-    // Refreshed by the test alone.
+    // Only the test refreshes the flags.
     service = await startTestService({
       environment: {
         ACTIVE_FLAGS_INTERVAL_SECONDS: '86400',
@@ -34,7 +34,7 @@ describe('the stored flags of proxies', () => {
   const insert = (count: number, row: ProxyRow) => insertProxies(service.dataSource, user.id, count, row);
   const refresh = () => flags.refreshWhenDue(0);
 
-  /** By id: the flag, and the transaction that wrote the row. */
+  /** The flag and the transaction that wrote the row, by id. */
   async function stored(): Promise<Map<number, { active: boolean; writtenBy: string }>> {
     const rows = await service.dataSource.query('SELECT id, active, xmin::text AS written_by FROM proxies');
     return new Map(
@@ -45,7 +45,7 @@ describe('the stored flags of proxies', () => {
     );
   }
 
-  const told = () =>
+  const logged = () =>
     log.lines
       .filter((line) => line.includes('ActiveFlagsService'))
       .map((line) => {
@@ -53,7 +53,7 @@ describe('the stored flags of proxies', () => {
         return `${level}: ${message}`;
       });
 
-  it('are taken from what has ended, and no other row is touched', async () => {
+  it('are cleared when a rental has ended, without touching other rows', async () => {
     const ended = await insert(3, { active: true, endsInSeconds: -1 });
     const others = [
       ...(await insert(2, { active: true, endsInSeconds: 3600 })),
@@ -69,26 +69,26 @@ describe('the stored flags of proxies', () => {
     expect(await stored()).toEqual(after);
   });
 
-  it('are given back to what is rented all the same', async () => {
+  it('are set again when the rental is not over', async () => {
     const [id = 0] = await insert(1, { active: false, endsInSeconds: 3600 });
     expect(await refresh()).toEqual({ ended: 0, restored: 1 });
     expect((await stored()).get(id)?.active).toBe(true);
   });
 
-  it('are not given back to what the provider has withdrawn', async () => {
+  it('are not set again for withdrawn proxies', async () => {
     const [id = 0] = await insert(1, { active: false, endsInSeconds: 3600 });
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now()');
     expect(await refresh()).toEqual({ ended: 0, restored: 0 });
     expect((await stored()).get(id)?.active).toBe(false);
   });
 
-  it('are refreshed to the last one, however many there are', async () => {
+  it('are all refreshed, however many there are', async () => {
     await insert(20_001, { active: true, endsInSeconds: -1 });
     expect(await refresh()).toEqual({ ended: 20_001, restored: 0 });
     expect(await service.dataSource.query('SELECT id FROM proxies WHERE active')).toEqual([]);
   });
 
-  it('of a proxy that is being changed at this moment are left to the next round', async () => {
+  it('of rows that another transaction is changing are left to the next run', async () => {
     const [locked = 0, free = 0] = await insert(2, { active: true, endsInSeconds: -1 });
     const session = service.dataSource.createQueryRunner();
     await session.startTransaction();
@@ -101,7 +101,7 @@ describe('the stored flags of proxies', () => {
     expect([locked, free].map((id) => after.get(id)?.active)).toEqual([true, false]);
   });
 
-  it('are found by an index, not by reading the table', async () => {
+  it('are found by an index, without a table scan', async () => {
     await insert(20_000, { active: true, endsInSeconds: 3600 });
     await insert(20_000, { active: false, endsInSeconds: -1 });
     await insert(1, { active: true, endsInSeconds: -1 });
@@ -125,17 +125,17 @@ describe('the stored flags of proxies', () => {
     expect(after.reads).toBe(before.reads);
   });
 
-  it('are told of in one line, below the usual level when nothing has changed', async () => {
+  it('are logged in one line, at level debug when nothing has changed', async () => {
     await insert(2, { active: true, endsInSeconds: -1 });
     await refresh();
     await refresh();
-    expect(told()).toEqual([
+    expect(logged()).toEqual([
       'log: 2 proxies have ended, 0 are active again',
       'debug: 0 proxies have ended, 0 are active again',
     ]);
   });
 
-  it('are refreshed by one replica at a time, and not again before their time', async () => {
+  it('are refreshed by one replica at a time and once in an interval', async () => {
     const reports = await Promise.all([
       flags.refreshWhenDue(3600),
       flags.refreshWhenDue(3600),
@@ -146,8 +146,8 @@ describe('the stored flags of proxies', () => {
   });
 });
 
-describe('the refresh of the flags at two replicas', () => {
-  it('happens by itself, once an interval, and leaves with the job what it did', async () => {
+describe('The refresh of the flags on two replicas', () => {
+  it('runs by itself once in an interval and stores its report', async () => {
     const log = captureLog();
     const service = await startTestService({
       environment: { ACTIVE_FLAGS_INTERVAL_SECONDS: '1', LOG_LEVEL: 'debug' },
@@ -167,7 +167,7 @@ describe('the refresh of the flags at two replicas', () => {
         'SELECT extract(epoch FROM clock_timestamp() - $1)::float8 AS seconds',
         [startedAt],
       );
-      // Were each replica to do it by itself, there would be twice as many.
+      // If each replica refreshed on its own, there would be twice as many.
       expect(rounds()).toBeLessThanOrEqual(seconds + 2);
       await eventually(async () => {
         const [job] = await service.dataSource.query(

@@ -12,7 +12,7 @@ const PATHS = [
   '/proxies/export?proxy_type=http',
 ] as const;
 
-describe('What was answered of proxies before', () => {
+describe('An earlier answer about proxies', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -33,7 +33,7 @@ describe('What was answered of proxies before', () => {
     String((await ask(user, path)).headers.etag);
   const tagsOf = (user: TestUser): Promise<string[]> => Promise.all(PATHS.map((path) => tagOf(user, path)));
 
-  it.each(PATHS)('is not sent again to who has it: %s', async (path) => {
+  it.each(PATHS)('is not sent again to a caller who has it: %s', async (path) => {
     const user = await service.createUser();
     await insert(user, 3);
     const answer = await ask(user, path);
@@ -53,14 +53,14 @@ describe('What was answered of proxies before', () => {
     expect(await ask(user, path, '"other"')).toMatchObject({ status: 200, text: answer.text });
   });
 
-  it('has another tag for each path, each filter and each user', async () => {
+  it('has a different tag for each path, filter and user', async () => {
     const users = [await service.createUser(), await service.createUser()];
     for (const user of users) await insert(user, 2);
     const tags = (await Promise.all(users.map(tagsOf))).flat();
     expect(new Set(tags).size).toBe(PATHS.length * users.length);
   });
 
-  it('is asked of the database by the token alone', async () => {
+  it('is confirmed by the look-up of the token alone', async () => {
     const user = await service.createUser();
     await insert(user, 3);
     const tag = await tagOf(user, '/proxies');
@@ -89,7 +89,7 @@ describe('What was answered of proxies before', () => {
     ['a departure', (_, [id]) => service.dataSource.query('DELETE FROM proxies WHERE id = $1', [id])],
   ];
 
-  it.each(CHANGES)('does not hold after %s', async (_, change) => {
+  it.each(CHANGES)('is invalid after %s', async (_, change) => {
     const user = await service.createUser();
     const ids = await insert(user, 2);
     const before = await Promise.all(PATHS.map((path) => ask(user, path)));
@@ -102,7 +102,7 @@ describe('What was answered of proxies before', () => {
     }
   });
 
-  it('does not hold once a rental has ended, at that very moment', async () => {
+  it('is invalid from the moment a rental ends', async () => {
     const user = await service.createUser();
     await insert(user, 1, { endsInSeconds: 3600 });
     await insert(user, 1, { endsInSeconds: 7200 });
@@ -116,7 +116,7 @@ describe('What was answered of proxies before', () => {
     expect((await ask(user, '/proxies', String(answer.headers.etag))).status).toBe(304);
   });
 
-  it('holds while only the flag for staff is put right, and while others buy', async () => {
+  it('stays valid when only the stored flag changes, and when others buy', async () => {
     const user = await service.createUser();
     const other = await service.createUser();
     await insert(user, 2, { active: false });
@@ -128,7 +128,7 @@ describe('What was answered of proxies before', () => {
     expect(await tagsOf(user)).toEqual(tags);
   });
 
-  it('is nothing to who has no token, or whose token lacks the scope', async () => {
+  it('is not confirmed without a token or with one that lacks the scope', async () => {
     const user = await service.createUser();
     await insert(user, 1);
     const tag = await tagOf(user, '/proxies');
@@ -141,7 +141,7 @@ describe('What was answered of proxies before', () => {
     expect(await ask(user, path, tag)).toMatchObject({ status: 403 });
   });
 
-  it('is the same bytes for a list as for an export, kept or not, long or short, plain or not', async () => {
+  it('has the same bytes as list and export, cached or not, long or short, plain or not', async () => {
     const user = await service.createUser();
     await insert(user, 5);
     await insert(user, 2, { password: '"q\\u', login: 'ü,(', descr: 'line\nbreak' });
@@ -151,13 +151,13 @@ describe('What was answered of proxies before', () => {
     expect(short.text).toBe(JSON.stringify(short.json()));
     expect(short.json()).toMatchObject([{}, {}, {}, {}, {}, { descr: 'line\nbreak' }, { password: '"q\\u' }]);
     await insert(user, 1, { login: '\x1e(7,a\x1e' });
-    const odd = await ask(user, '/proxies');
-    expect(odd.json()).toEqual([
+    const separated = await ask(user, '/proxies');
+    expect(separated.json()).toEqual([
       ...(short.json() as object[]),
       expect.objectContaining({ login: '\x1e(7,a\x1e' }),
     ]);
     expect((await ask(user, '/proxies/export?format=txt')).text).toContain(':\x1e(7,a\x1e:');
-    // Longer than what is kept.
+    // Longer than a list that is cached.
     await insert(user, 8000, { password: 'p'.repeat(200) });
     const long = await ask(user, '/proxies');
     expect(long.json()).toHaveLength(8008);
@@ -165,7 +165,7 @@ describe('What was answered of proxies before', () => {
     expect((await ask(user, '/proxies/export')).text).toBe(long.text);
   });
 
-  it('is made once for all who ask at the same time', async () => {
+  it('is written once for concurrent requests', async () => {
     const user = await service.createUser();
     await insert(user, 50);
     const { logger } = service.dataSource;

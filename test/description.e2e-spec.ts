@@ -14,11 +14,11 @@ import { startTestService, type TestService, type TestUser } from './support/tes
 
 const API_TYPES = join(__dirname, 'support/api-types.ts');
 
-/** Items of a list that have a name of their own are compared with their namesakes, wherever they stand. */
+/** The name of a list item, if it has one. Named items are compared by name, whatever their position. */
 const nameOf = (item: Json): string | undefined =>
   isObject(item) && typeof item['name'] === 'string' ? item['name'] : undefined;
 
-/** Everything of the one that the other lacks, or has otherwise. */
+/** Everything in the reference that the actual description lacks or has differently. */
 function findDifferences(reference: Json, actual: Json | undefined, place = ''): string[] {
   if (actual === undefined) return [`${place} is missing`];
   if (isObject(reference) && isObject(actual)) {
@@ -73,12 +73,12 @@ describe('The description', () => {
     expect(await answer.json()).toEqual(description);
   });
 
-  it('is of OpenAPI 3.1 and of version 0.1.0 of the interface', () => {
+  it('is OpenAPI 3.1, of version 0.1.0 of the API', () => {
     expect(description.openapi).toMatch(/^3\.1\.\d+$/);
     expect(description.info).toMatchObject({ title: 'Proxy Rental Service', version: '0.1.0' });
   });
 
-  it('has everything of the reference, but for what is better known here', () => {
+  it('has everything in the reference, except where it is more precise', () => {
     const { openapi: _, ...everything } = reference;
     const answerOfCount =
       '/paths/~1countries~1{country}~1count/get/responses/200/content/application~1json/schema';
@@ -90,7 +90,7 @@ describe('The description', () => {
     ]);
   });
 
-  it('has the specification’s tables where the reference has less', () => {
+  it('has the tables of the specification where the reference has less', () => {
     const { CountryStock, Health, UserInfo, ValidationError } = description.components.schemas;
     expect(CountryStock).toMatchObject({
       properties: {
@@ -108,7 +108,7 @@ describe('The description', () => {
     });
   });
 
-  it('has no path, method or parameter beyond the reference but the headers Idempotency-Key and If-None-Match', () => {
+  it('adds nothing to the reference but the headers Idempotency-Key and If-None-Match', () => {
     const named = ({ paths }: Description) =>
       Object.entries(paths).flatMap(([path, methods]) =>
         Object.entries(methods).flatMap(([method, { parameters = [] }]) =>
@@ -126,7 +126,7 @@ describe('The description', () => {
     ]);
   });
 
-  it('asks for a bearer token with the scope of each endpoint, and for none at /health', () => {
+  it('requires a token with the scope of each endpoint, and none for /health', () => {
     expect(description.components.securitySchemes).toEqual({
       bearer: expect.objectContaining({ type: 'http', scheme: 'bearer' }),
     });
@@ -146,7 +146,7 @@ describe('The description', () => {
     });
   });
 
-  it('tells of every error that an endpoint can answer', () => {
+  it('lists every error of each endpoint', () => {
     const errors = operations().map(({ name, operation }) => [
       name,
       Object.keys(operation.responses).filter((status) => Number(status) >= 400),
@@ -185,7 +185,7 @@ describe('The description', () => {
     expect(errors.length).toBeGreaterThan(30);
   });
 
-  it('gives the two types of an export', () => {
+  it('has both content types of an export', () => {
     const answer = description.paths['/proxies/export']?.['get']?.responses['200'];
     expect(answer?.content).toMatchObject({
       'application/json': { schema: { type: 'array', items: { $ref: '#/components/schemas/ProxyOut' } } },
@@ -194,7 +194,7 @@ describe('The description', () => {
     expect(answer?.headers).toHaveProperty('Content-Disposition');
   });
 
-  it('describes the fields that the service answers with', async () => {
+  it('describes exactly the fields of the answers', async () => {
     await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 3 } as never });
     const { data: proxies } = await user.api.GET('/proxies');
     const [proxy] = proxies ?? [];
@@ -220,8 +220,8 @@ describe('The description', () => {
     }
   });
 
-  it('becomes the types of a client without a warning, and those are the ones that the tests use', async () => {
-    // A field that has a default may be left out of a request.
+  it('generates the client types that the tests use, without a warning', async () => {
+    // A field with a default is optional in a request.
     const options = ['--default-non-nullable=false'];
     const types = await runTool('openapi-typescript', [`${service.baseUrl}/openapi.json`, ...options]);
     expect(types.stderr).toBe('');
@@ -232,7 +232,7 @@ describe('The description', () => {
 });
 
 describe('Swagger UI', () => {
-  it('is a page at /docs, with all that it loads', () =>
+  it('is a page at /docs with everything it loads', () =>
     expectPage(`${service.baseUrl}/docs`, 'Proxy Rental Service'));
 });
 

@@ -9,7 +9,7 @@ const NEW_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 let service: TestService;
 let log: LogCapture;
 let user: TestUser;
-/** Has a token that is good for nothing but the profile. */
+/** Has a token with the scope of the profile only. */
 let reader: TestUser;
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ const sendAs = ({ token }: TestUser, request: RawRequest): Promise<RawAnswer> =>
 const buy = (body: string): RawRequest => ({ method: 'POST', path: '/proxies/buy', body });
 const padded = (bytes: number): string => '{"country":"ru","period":30}'.padEnd(bytes, ' ');
 
-describe('What is not an endpoint', () => {
+describe('An unknown endpoint', () => {
   it.each([
     ['GET', '/'],
     ['GET', '/nothing'],
@@ -43,7 +43,7 @@ describe('What is not an endpoint', () => {
     ['GET', '/%zz/%ff/%00'],
     ['GET', '//me'],
     ['GET', '/proxies/../me'],
-  ])('is not found: %s %s', async (method, path) => {
+  ])('is answered 404: %s %s', async (method, path) => {
     for (const token of [user.token, undefined]) {
       const answer = await send({ method, path, ...(token && { token }) });
       expect(answer.status).toBe(404);
@@ -64,7 +64,7 @@ describe('What is not an endpoint', () => {
     ['GET', '/proxies/buy', 'POST'],
     ['OPTIONS', '/proxies/buy', 'POST'],
     ['GET', '/proxies/1/prolong', 'POST'],
-  ])('is not allowed: %s %s', async (method, path, allowed) => {
+  ])('is answered 405 when its path has other methods: %s %s', async (method, path, allowed) => {
     for (const token of [user.token, undefined]) {
       const answer = await send({ method, path, ...(token && { token }) });
       expect(answer.status).toBe(405);
@@ -75,7 +75,7 @@ describe('What is not an endpoint', () => {
 });
 
 describe('A body', () => {
-  it('is too large above 100 kB', async () => {
+  it('is refused above 100 kB', async () => {
     const answer = await sendAs(user, buy(padded(LIMIT_BYTES + 1)));
     expect(answer.status).toBe(413);
     expect(answer.json()).toEqual({ detail: 'Request Entity Too Large' });
@@ -86,9 +86,11 @@ describe('A body', () => {
     expect(answer.json()).toEqual({ detail: 'Insufficient balance' });
   });
 
-  it('is too large above 100 kB when its length was not announced', async () => {
+  it('is refused above 100 kB also when its length was not announced', async () => {
     const body = padded(LIMIT_BYTES + 1);
-    const head = `POST /proxies/buy HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${user.token}\r\n`;
+    const head =
+      'POST /proxies/buy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n' +
+      `Authorization: Bearer ${user.token}\r\n`;
     const answer = await exchangeRaw(
       service.baseUrl,
       `${head}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
@@ -98,8 +100,8 @@ describe('A body', () => {
   });
 });
 
-describe('What nobody foresaw', () => {
-  it('is a 500 that tells the caller nothing, and one line in the log that names the request', async () => {
+describe('An unforeseen error', () => {
+  it('is a 500 that tells the caller nothing, and one log line with the id of the request', async () => {
     await service.dataSource.query('ALTER TABLE proxies RENAME TO proxies_gone');
     try {
       const answer = await sendAs(user, { path: '/proxies', headers: { 'x-request-id': 'unforeseen-1' } });
@@ -115,7 +117,7 @@ describe('What nobody foresaw', () => {
     expect(errors).toHaveLength(1);
   });
 
-  it('is a 500 of the same form where a file was asked for', async () => {
+  it('is a 500 in the same form when a file was requested', async () => {
     await service.dataSource.query('ALTER TABLE proxies RENAME TO proxies_gone');
     try {
       const answer = await sendAs(user, { path: '/proxies/export' });
@@ -133,19 +135,19 @@ describe('X-Request-Id', () => {
   const acceptable = ['a', 'with spaces and ~!"#', 'x'.repeat(128)];
   const unacceptable = ['', 'x'.repeat(129), 'tab\there', 'caf\u00e9', '\u0080'];
 
-  it.each(acceptable)('is the caller’s when it is %j', async (id) => {
+  it.each(acceptable)('is that of the caller when it is %j', async (id) => {
     const answer = await send({ path: '/health', headers: { 'x-request-id': id } });
     expect(answer.headers['x-request-id']).toBe(id);
   });
 
-  it.each(unacceptable)('is a new one when the caller’s is %j', async (id) => {
+  it.each(unacceptable)('is a new one when the caller sends %j', async (id) => {
     const bytes = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: ${id}\r\n\r\n`;
     const answer = await exchangeRaw(service.baseUrl, Buffer.from(bytes, 'latin1'));
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
     expect(/^X-Request-Id: (.*)\r$/im.exec(answer)?.[1]).toMatch(NEW_ID);
   });
 
-  it('is another one for each request', async () => {
+  it('differs for each request', async () => {
     const ids = await Promise.all(
       [1, 2, 3].map(async () => (await send({ path: '/health' })).headers['x-request-id']),
     );
@@ -162,21 +164,21 @@ describe('X-Request-Id', () => {
     [405, () => ({ method: 'PUT', path: '/me' })],
     [413, () => ({ ...buy(padded(LIMIT_BYTES + 1)), token: user.token })],
     [422, () => ({ path: '/price', token: user.token })],
-  ])('stands on an answer %i', async (status, request) => {
+  ])('is on a %i', async (status, request) => {
     const offered = await send({ ...request(), headers: { 'x-request-id': `for-${status}` } });
     expect(offered.status).toBe(status);
     expect(offered.headers['x-request-id']).toBe(`for-${status}`);
     expect((await send(request())).headers['x-request-id']).toMatch(NEW_ID);
   });
 
-  it('stands on the answer to what is not HTTP', async () => {
+  it('is on the answer to a request that is not valid HTTP', async () => {
     const answer = await exchangeRaw(service.baseUrl, 'NONSENSE\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
     expect(answer).toMatch(/^X-Request-Id: \S+\r$/m);
     expect(answer).toContain('{"detail":"Bad Request"}');
   });
 
-  it('stands on the request’s line in the log', async () => {
+  it('is on the log line of the request', async () => {
     await sendAs(user, { path: '/me?secret=in-the-query', headers: { 'x-request-id': 'in the log' } });
     const lines = log.lines.filter((line) => line.includes('in the log'));
     expect(lines).toHaveLength(1);
@@ -192,14 +194,14 @@ describe('X-Request-Id', () => {
 describe('The order of checks', () => {
   const invalid = '{"country":7}';
 
-  it('has an unknown path before everything', async () => {
+  it('begins with the path', async () => {
     expect(
       (await send({ method: 'DELETE', path: '/nothing', token: 'wrong', body: padded(LIMIT_BYTES + 1) }))
         .status,
     ).toBe(404);
   });
 
-  it('has the method before the token', async () => {
+  it('puts the method before the token', async () => {
     expect((await send({ method: 'DELETE', path: '/me', token: 'wrong' })).status).toBe(405);
   });
 
@@ -216,22 +218,22 @@ describe('The order of checks', () => {
     },
   );
 
-  it('has the token before the size of the body', async () => {
+  it('puts the token before the size of the body', async () => {
     expect((await send(buy(padded(LIMIT_BYTES + 1)))).status).toBe(401);
   });
 
-  it('has the scope before the fields', async () => {
+  it('puts the scope before the fields', async () => {
     expect((await sendAs(reader, buy(invalid))).status).toBe(403);
     expect((await sendAs(reader, { path: '/price' })).status).toBe(403);
     expect((await sendAs(reader, { path: '/proxies/export?format=x' })).status).toBe(403);
   });
 
-  it('has the scope before the size and the syntax of the body', async () => {
+  it('puts the scope before the size and the syntax of the body', async () => {
     expect((await sendAs(reader, buy(padded(LIMIT_BYTES + 1)))).status).toBe(403);
     expect((await sendAs(reader, buy('{'))).status).toBe(403);
   });
 
-  it('has the fields before the rules', async () => {
+  it('puts the fields before the rules', async () => {
     expect((await sendAs(user, { path: '/price?count=0&period=1' })).status).toBe(422);
     expect((await sendAs(user, buy('{"country":"ru","period":0,"proxy_type":"ftp"}'))).status).toBe(422);
     expect((await sendAs(user, { method: 'POST', path: '/proxies/1/prolong', body: '{}' })).status).toBe(422);
@@ -244,7 +246,7 @@ describe('The order of checks', () => {
     });
     afterAll(() => service.control.resetFaults());
 
-    it('has the fields before the provider', async () => {
+    it('puts the fields before the provider', async () => {
       expect((await sendAs(user, { path: '/countries?version=5' })).status).toBe(422);
       expect((await sendAs(user, buy('{"country":"ru"}'))).status).toBe(422);
     });
@@ -256,7 +258,7 @@ describe('The order of checks', () => {
       [buy('{"country":"ru","period":30,"proxy_type":"ftp"}'), 400],
       [{ method: 'POST', path: '/proxies/1/prolong', body: '{"period":30}' }, 404],
       [{ path: '/proxies/1/ping' }, 404],
-    ])('has the rules before the upstream: %j', async (request, status) => {
+    ])('puts the rules before the provider: %j', async (request, status) => {
       expect((await sendAs(user, request)).status).toBe(status);
     });
 
@@ -264,7 +266,7 @@ describe('The order of checks', () => {
       { path: '/countries' },
       { path: '/price?count=1&period=30' },
       buy('{"country":"ru","period":30}'),
-    ])('answers 503 to what is in order: %j', async (request) => {
+    ])('ends with a 503 for a valid request: %j', async (request) => {
       const answer = await sendAs(user, request);
       expect(answer.status).toBe(503);
       expect(answer.json()).toEqual({ detail: 'Service temporarily unavailable' });
@@ -289,7 +291,7 @@ describe('Hostile input', () => {
     '1e309',
     ' ',
   ];
-  /** Not to be had by escaping a text. */
+  /** Escapes that no encoder writes. */
   const escapes = ['%', '%zz', '%E0%A4%A', '%ff%fe', '%ED%A0%80', '%00', '%2e%2e%2f', '%2525'];
   const named = (inputs: readonly string[]) => inputs.map((text) => [text.slice(0, 40), text] as const);
   const pathsOf = (segment: string): string[] => [
@@ -307,7 +309,7 @@ describe('Hostile input', () => {
     `/proxies?${segment}=${segment}&${segment}`,
   ];
 
-  /** A refusal or an ordinary answer, in the form of every other. */
+  /** Expects an answer in the usual form, whether it is a refusal or not. */
   function expectOrdinary(answer: RawAnswer): void {
     expect(answer.status).toBeGreaterThanOrEqual(200);
     expect(answer.status).toBeLessThan(500);
@@ -317,7 +319,7 @@ describe('Hostile input', () => {
   }
 
   it.each(named([...texts.map(encodeURIComponent), ...escapes]))(
-    'is no 500 in an address: %s',
+    'causes no 500 in a path or query: %s',
     async (_, segment) => {
       for (const path of pathsOf(segment)) expectOrdinary(await sendAs(user, { path }));
       expectOrdinary(
@@ -326,7 +328,7 @@ describe('Hostile input', () => {
     },
   );
 
-  it.each(named(texts))('is no 500 in a header: %j', async (_, text) => {
+  it.each(named(texts))('causes no 500 in a header: %j', async (_, text) => {
     const value = Buffer.from(text.replaceAll(/[\0\r\n]/g, ''), 'utf8').toString('latin1');
     const headers = { 'idempotency-key': value, 'content-type': value };
     for (const path of ['/proxies/buy', '/proxies/1/prolong']) {
@@ -352,13 +354,13 @@ describe('Hostile input', () => {
     ['NaN', 'NaN'],
     ['null', 'null'],
     ['an object', '{"constructor":{"prototype":{"polluted":true}}}'],
-    ['500 arrays in one another', nested(500, '[', ']')],
-    ['500 objects in one another', nested(500, '{"a":', '}').replace(':}', ':1}')],
-    ['20,000 arrays in one another', nested(20_000, '[', ']')],
+    ['500 nested arrays', nested(500, '[', ']')],
+    ['500 nested objects', nested(500, '{"a":', '}').replace(':}', ':1}')],
+    ['20,000 nested arrays', nested(20_000, '[', ']')],
     ['arrays that never end', '['.repeat(90_000)],
   ];
 
-  it.each(values)('is no 500 in a body: %s', async (_, json) => {
+  it.each(values)('causes no 500 in a body: %s', async (_, json) => {
     for (const name of ['country', 'period', 'count', 'version', 'proxy_type', '__proto__', 'constructor']) {
       const fields = Object.entries({ country: '"ru"', period: '30', [name]: json });
       const body = `{${fields.map(([field, value]) => `"${field}":${value}`).join(',')}}`;
@@ -376,29 +378,31 @@ describe('Hostile input', () => {
     ['half of a document', '{"country":"ru","per'],
     ['a byte order mark', '\ufeff{"country":"ru","period":30}'],
     ['nothing', ''],
-  ])('is no 500 as a body: %s', async (_, body) => {
+  ])('causes no 500 as a body: %s', async (_, body) => {
     for (const path of ['/proxies/buy', '/proxies/1/prolong']) {
       const headers = { 'content-type': 'application/json' };
       expectOrdinary(await sendAs(user, { method: 'POST', path, headers, body }));
     }
   });
 
-  it('is no 500 in a body of an endpoint that takes none', async () => {
+  it('causes no 500 in the body of a request that needs none', async () => {
     for (const { method, path } of PROTECTED_ENDPOINTS.filter((endpoint) => endpoint.method === 'GET')) {
       expectOrdinary(await sendAs(user, { method, path, body: nested(50_000, '[', '') }));
     }
   });
 
-  it('is no 500 outside of ASCII, unescaped', async () => {
+  it('causes no 500 as unescaped text outside of ASCII', async () => {
     for (const path of pathsOf('\u00e9\u4e2d')) {
-      const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${user.token}\r\n\r\n`;
+      const head =
+        `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n` +
+        `Authorization: Bearer ${user.token}\r\n\r\n`;
       expect(await exchangeRaw(service.baseUrl, head)).toMatch(/^HTTP\/1.1 [24]\d\d /);
     }
   });
 
-  it('has left the service as it was', async () => {
+  it('leaves the service as it was', async () => {
     const unforeseen = log.lines.filter((line) => line.includes('"message":"unforeseen error"'));
-    // Those that the tests above caused on purpose.
+    // The tests above caused these on purpose.
     expect(unforeseen).toHaveLength(2);
     expect((await sendAs(user, { path: '/me' })).status).toBe(200);
     expect(Object.prototype).not.toHaveProperty('polluted');
@@ -406,7 +410,7 @@ describe('Hostile input', () => {
 });
 
 describe('The log', () => {
-  it('has neither a token, nor the provider’s key or address, nor a query', () => {
+  it('contains no token, no key or address of the provider, and no query', () => {
     const everything = log.lines.join('');
     for (const secret of [user.token, reader.token, service.sandbox.apiKey, 'in-the-query', '/api/']) {
       expect(everything).not.toContain(secret);

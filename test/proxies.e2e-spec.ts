@@ -43,7 +43,7 @@ const download = (user: TestUser, query = ''): Promise<RawAnswer> =>
   sendRaw(service.baseUrl, { path: `/proxies/export${query}`, token: user.token });
 
 describe('GET /proxies', () => {
-  it('is an empty array for a user who has none', async () => {
+  it('is an empty array for a user without proxies', async () => {
     const { data, response } = await (await service.createUser()).api.GET('/proxies');
     expect(response.status).toBe(200);
     expect(data).toEqual([]);
@@ -62,13 +62,13 @@ describe('GET /proxies', () => {
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
   });
 
-  it('orders by the number, not by its digits', async () => {
+  it('orders ids as numbers, not as text', async () => {
     const user = await service.createUser();
     const ids = await insert(user, 120);
     expect((await list(user)).map(({ id }) => id)).toEqual(ids.map(String));
   });
 
-  it('shows the specified fields and nothing else, the times in UTC', async () => {
+  it('shows exactly the specified fields, with times in UTC', async () => {
     const user = await service.createUser();
     await buy(user);
     const [proxy] = await list(user);
@@ -88,7 +88,7 @@ describe('GET /proxies', () => {
     expect(days).toBe(30);
   });
 
-  it('shows the times that are stored, whatever the time zone of the database', async () => {
+  it('shows the stored times, whatever the time zone of the database', async () => {
     const user = await service.createUser();
     const [id] = await insert(user, 1, { descr: 'mine' });
     await service.dataSource.query(
@@ -109,7 +109,7 @@ describe('GET /proxies', () => {
 });
 
 describe('A proxy', () => {
-  it('is active while its rental lasts, as the moment of the answer has it', async () => {
+  it('is active while its rental lasts, at the time of the answer', async () => {
     const user = await service.createUser();
     await insert(user, 1, { endsInSeconds: 3600 });
     await insert(user, 1, { endsInSeconds: 2 * 3600 });
@@ -125,7 +125,7 @@ describe('A proxy', () => {
     expect(await activity()).toEqual([false, false]);
   });
 
-  it('is active by its dates, whatever the flag says that staff see', async () => {
+  it('is active by its dates, whatever the stored flag says', async () => {
     const user = await service.createUser();
     await insert(user, 1, { active: false, endsInSeconds: 30 * 24 * 3600 });
     await insert(user, 1, { active: true, endsInSeconds: -1 });
@@ -137,7 +137,7 @@ describe('A proxy', () => {
 });
 
 describe('A proxy that the provider has withdrawn', () => {
-  it('is inactive, whatever its end and the flag that staff see', async () => {
+  it('is inactive, whatever its end and the stored flag', async () => {
     const user = await service.createUser();
     const [withdrawn = 0, kept = 0] = await insert(user, 2, { active: true });
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
@@ -153,7 +153,7 @@ describe('A proxy that the provider has withdrawn', () => {
     );
   });
 
-  it('is active again when it is there again', async () => {
+  it('is active again once the provider lists it again', async () => {
     const user = await service.createUser();
     await insert(user, 1);
     await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE user_id = $1', [user.id]);
@@ -164,7 +164,7 @@ describe('A proxy that the provider has withdrawn', () => {
 });
 
 describe('GET /proxies/export', () => {
-  it('is a JSON file with what GET /proxies answers', async () => {
+  it('is a JSON file with the answer of GET /proxies', async () => {
     const user = await service.createUser();
     await buy(user, { count: 2 });
     await buy(user, { proxy_type: 'socks' });
@@ -197,7 +197,7 @@ describe('GET /proxies/export', () => {
     expect(answer.headers['content-type']).toBe('application/json');
   });
 
-  it('is an empty array, or an empty file, for a user who has none', async () => {
+  it('is an empty array, or an empty file, for a user without proxies', async () => {
     const user = await service.createUser();
     expect((await download(user)).text).toBe('[]');
     const text = await download(user, '?format=txt');
@@ -247,21 +247,21 @@ describe('GET /proxies/export', () => {
       ['proxy_type=nonsense&proxy_type=all', ALL],
       ['active_only=true&active_only=false', ALL],
       ['country=nl&version=4&nonsense', ALL],
-    ])('with %p are %j', async (query, logins) => {
+    ])('in %p select %j', async (query, logins) => {
       const json = await download(user, `?${query}`);
       expect((json.json() as { login: string }[]).map(({ login }) => login)).toEqual(logins);
       const text = await download(user, `?${query}&format=txt`);
       expect(text.text).toBe(logins.map((login) => `127.0.0.1:8080:${login}:password1\n`).join(''));
     });
 
-    it('leave an empty array when nothing fits', async () => {
+    it('leave an empty array when nothing matches', async () => {
       const onlyHttp = await service.createUser();
       await insert(onlyHttp, 2);
       expect((await download(onlyHttp, '?proxy_type=socks')).text).toBe('[]');
     });
   });
 
-  it('counts the last value of a repeated format', async () => {
+  it('takes the last value of a repeated format', async () => {
     const user = await service.createUser();
     expect((await download(user, '?format=json&format=txt')).headers['content-type']).toBe(
       'text/plain; charset=utf-8',
@@ -272,7 +272,7 @@ describe('GET /proxies/export', () => {
     expect((await download(user, '?format=json&format=xml')).status).toBe(422);
   });
 
-  it('writes text beyond ASCII in UTF-8, and JSON that stays JSON', async () => {
+  it('writes UTF-8, and valid JSON whatever the fields contain', async () => {
     const user = await service.createUser();
     const password = 'p\u00e4ss "\\\u{1f511}\u2028';
     await insert(user, 1, { password });
@@ -288,7 +288,7 @@ describe('GET /proxies/export', () => {
     expect((await download(user, '?format=txt')).text.split('\n')).toHaveLength(count + 1);
   });
 
-  it('answers HEAD with the headers of the file alone', async () => {
+  it('answers HEAD with the headers of the file only', async () => {
     const user = await service.createUser();
     await insert(user, 1);
     const answer = await sendRaw(service.baseUrl, {
@@ -317,7 +317,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     expect(data?.latency_ms).toBeLessThan(3000);
   });
 
-  it('opens one connection, and closes it without a word', async () => {
+  it('opens one connection and closes it without sending anything', async () => {
     const heard: Buffer[] = [];
     let connections = 0;
     const server = createServer((socket) => {
@@ -335,7 +335,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     expect(heard).toEqual([]);
   });
 
-  it('tells of an expired proxy that still answers', async () => {
+  it('measures an expired proxy that still answers', async () => {
     const user = await service.createUser();
     const [proxy] = await buy(user);
     await service.dataSource.query(`UPDATE proxies SET date_end = now() - interval '1 day' WHERE id = $1`, [
@@ -358,7 +358,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     expect(data).toEqual({ latency_ms: null });
   });
 
-  it('is null for a proxy that stays silent for PING_TIMEOUT_MS', async () => {
+  it('is null for a proxy that does not answer within PING_TIMEOUT_MS', async () => {
     const silent = await openSilentPort();
     try {
       const user = await service.createUser();
@@ -373,7 +373,7 @@ describe('GET /proxies/{proxy_id}/ping', () => {
     }
   });
 
-  it('answers 404 to another user’s proxy, just as to one that does not exist', async () => {
+  it('answers 404 for another user’s proxy, as for one that does not exist', async () => {
     const [id = 0] = await insert(await service.createUser(), 1);
     const user = await service.createUser();
     for (const unknown of [id, 999_999_999]) {

@@ -9,7 +9,7 @@ import { ProlongRequest } from '../src/orders/placing/dto/prolong-request.dto';
 import { PurchaseRequest } from '../src/orders/placing/dto/purchase-request.dto';
 import { ExportProxiesQuery } from '../src/proxies/dto/export-proxies.query';
 
-/** The validated endpoints, without what is behind them: each gives back what it was given. */
+/** The validated endpoints without their services: each answers what it received. */
 @Controller()
 class EchoController {
   @Get('countries')
@@ -73,7 +73,7 @@ afterAll(async () => {
   await app.close();
 });
 
-/** fetch would set a content type of its own. */
+/** Needed because fetch would set a content type of its own. */
 function send({ method, path, body, content_type: contentType }: RecordedRequest): Promise<Answer> {
   const headers = contentType ? { 'Content-Type': contentType } : {};
   return new Promise((resolve, reject) => {
@@ -86,7 +86,7 @@ function send({ method, path, body, content_type: contentType }: RecordedRequest
   });
 }
 
-describe('what the endpoints make of a valid request', () => {
+describe('A valid request', () => {
   const purchase = { method: 'POST', path: '/proxies/buy' };
 
   it.each<[RecordedRequest, object]>([
@@ -119,7 +119,7 @@ describe('what the endpoints make of a valid request', () => {
       },
       { detail: [expect.objectContaining({ type: 'model_attributes_type' })] },
     ],
-  ])('%j', async (recorded, value) => {
+  ])('is read from %j', async (recorded, value) => {
     expect((await send(recorded)).body).toEqual(value);
   });
 });

@@ -14,13 +14,13 @@ async function connect({ url }: TestDatabase): Promise<DataSource> {
   }).initialize();
 }
 
-/** The statements that would bring the schema in line with the entities. */
+/** The statements that would make the schema match the entities. */
 async function findDrift(dataSource: DataSource): Promise<string[]> {
   const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
   return upQueries.map(({ query }) => query);
 }
 
-/** What the service has made in the database. An extension's own things are not the service's. */
+/** All objects that the service created in the database, without those of extensions. */
 async function findObjects(dataSource: DataSource): Promise<string[]> {
   const rows = await dataSource.query<{ name: string }[]>(
     `SELECT relkind::text || ' ' || relname AS name FROM pg_class
@@ -49,17 +49,17 @@ describe('The migrations', () => {
     await database.drop();
   });
 
-  it('leave an empty database with the schema of the entities', async () => {
+  it('give an empty database the schema of the entities', async () => {
     expect(await migrate(database.url)).toEqual(MIGRATION_NAMES);
     expect(await findDrift(dataSource)).toEqual([]);
   });
 
-  it('have nothing to do the second time', async () => {
+  it('do nothing the second time', async () => {
     await migrate(database.url);
     expect(await migrate(database.url)).toEqual([]);
   });
 
-  it('can be taken back without a trace, and done again', async () => {
+  it('can be reverted without a trace and run again', async () => {
     await migrate(database.url);
     const objects = await findObjects(dataSource);
     for (const _ of migrations) await dataSource.undoLastMigration({ transaction: 'each' });
@@ -69,15 +69,15 @@ describe('The migrations', () => {
     expect(await findDrift(dataSource)).toEqual([]);
   });
 
-  it('run once when many start them at the same moment', async () => {
+  it('run once when many processes start them at the same time', async () => {
     const done = await Promise.all(Array.from({ length: 8 }, () => migrate(database.url)));
     expect(done.flat()).toEqual(MIGRATION_NAMES);
     expect(await new MigrationExecutor(dataSource).getPendingMigrations()).toEqual([]);
     expect(await findDrift(dataSource)).toEqual([]);
   });
 
-  it('leave the database as it was when one of them fails, and can be tried again', async () => {
-    // TypeORM tells the console as well.
+  it('leave the database unchanged when one of them fails, and can be tried again', async () => {
+    // TypeORM writes the error to the console as well.
     const consoleLog = jest.spyOn(console, 'log').mockImplementation();
     await dataSource.query('CREATE TABLE upstream_calls ()');
     await expect(migrate(database.url)).rejects.toThrow('already exists');
@@ -123,7 +123,7 @@ describe('The files of src/database/functions', () => {
     );
   }
 
-  /** What the files alone define; the database stays as it was. */
+  /** Compares what the migrations and the files define. The database stays as it was. */
   async function defineByFiles(): Promise<{ migrated: object; written: object; namesByFile: object }> {
     const runner = dataSource.createQueryRunner();
     await runner.startTransaction();
@@ -182,7 +182,7 @@ describe('The database', () => {
     return user?.id ?? 0;
   }
 
-  /** A reserved order of one proxy, as an order is before any of its columns are changed. */
+  /** Inserts a reserved order of one proxy, with some of its columns replaced. */
   async function insertOrder(columns: Record<string, unknown> = {}): Promise<number> {
     const order = {
       user_id: userId,
@@ -245,12 +245,12 @@ describe('The database', () => {
     return account as unknown;
   }
 
-  describe('of a balance', () => {
-    it('opens an empty account with every user', async () => {
+  describe('and balances', () => {
+    it('opens an empty account for every user', async () => {
       expect(await getAccount()).toEqual({ available: '0.00', held: '0.00', seq: 0 });
     });
 
-    it('changes it by an entry of the ledger, which gets its number and the balances after it', async () => {
+    it('changes a balance with a ledger entry, which gets its number and the balances after it', async () => {
       const orderId = await insertOrder();
       expect(await post('topup', 100, 0)).toEqual([
         { seq: 1, available_after: '100.00', held_after: '0.00' },
@@ -270,7 +270,7 @@ describe('The database', () => {
       expect(await getAccount()).toEqual({ available: '0.00', held: '0.00', seq: 5 });
     });
 
-    it('has the last word on numbers and balances, whatever an entry says of them', async () => {
+    it('sets the number and the balances of an entry itself, whatever was inserted', async () => {
       await dataSource.query(
         `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, seq, available_after,
                                      held_after)
@@ -285,7 +285,7 @@ describe('The database', () => {
       expect(entries).toEqual([{ seq: 1, available_after: '5.00', held_after: '0.00' }]);
     });
 
-    it('numbers entries without gaps, also when some are refused and many come at once', async () => {
+    it('numbers entries without gaps, even when many are concurrent and some are refused', async () => {
       await post('topup', 10, 0);
       const orders = await Promise.all(Array.from({ length: 30 }, () => insertOrder()));
       const answers = await Promise.allSettled(orders.map((orderId) => post('hold', -1, 1, orderId)));
@@ -301,7 +301,7 @@ describe('The database', () => {
       expect(await getAccount()).toEqual({ available: '0.00', held: '10.00', seq: 11 });
     });
 
-    it('refuses a hold beyond it', async () => {
+    it('refuses a hold beyond the balance', async () => {
       await post('topup', 9.99, 0);
       await expect(post('hold', -10, 10, await insertOrder())).rejects.toThrow('accounts_available_check');
       expect(await getAccount()).toEqual({ available: '9.99', held: '0.00', seq: 1 });
@@ -350,7 +350,7 @@ describe('The database', () => {
       },
     );
 
-    it('refuses an entry for a user who does not exist', async () => {
+    it('refuses an entry for an unknown user', async () => {
       await expect(post('topup', 1, 0, null, 999_999)).rejects.toThrow('has no account');
     });
   });
@@ -362,7 +362,7 @@ describe('The database', () => {
     ['TRUNCATE ledger_entries'],
     ['TRUNCATE users CASCADE'],
     ['TRUNCATE orders CASCADE'],
-  ])('refuses to change what stands in the ledger: %s', async (statement) => {
+  ])('refuses to change the ledger: %s', async (statement) => {
     await post('topup', 100, 0);
     await expect(dataSource.query(statement)).rejects.toThrow('is not allowed');
     expect(await getAccount()).toEqual({ available: '100.00', held: '0.00', seq: 1 });
@@ -374,18 +374,18 @@ describe('The database', () => {
     ['UPDATE accounts SET seq = seq + 1'],
     ['DELETE FROM accounts'],
     ['TRUNCATE accounts'],
-  ])('refuses to change a balance without an entry: %s', async (statement) => {
+  ])('refuses to change a balance without a ledger entry: %s', async (statement) => {
     await post('topup', 100, 0);
     await expect(dataSource.query(statement)).rejects.toThrow('is not allowed');
     expect(await getAccount()).toEqual({ available: '100.00', held: '0.00', seq: 1 });
   });
 
-  it('refuses an account that does not start empty', async () => {
+  it('refuses an account that is not empty at first', async () => {
     const insert = dataSource.query('INSERT INTO accounts (user_id, available) VALUES ($1, 5)', [userId]);
     await expect(insert).rejects.toThrow('an account starts empty');
   });
 
-  it('has no foreign key that points at a balance', async () => {
+  it('has no foreign key to the accounts', async () => {
     const keys = await dataSource.query(
       `SELECT conname FROM pg_constraint WHERE contype = 'f' AND confrelid = 'accounts'::regclass`,
     );
@@ -401,15 +401,15 @@ describe('The database', () => {
     ['refunded', { released: 10 }],
     ['confirming', { captured: 1 }],
     ['review', { closed_at: '2026-01-01' }],
-  ])('refuses an order that is %s with %j', async (state, columns) => {
+  ])('refuses an order in state %s with %j', async (state, columns) => {
     await expect(insertOrder({ state, ...columns })).rejects.toThrow('orders_closed_check');
   });
 
-  it('refuses an order whose price is not the sum of its parts', async () => {
+  it('refuses an order whose held amount is not the unit price times the count', async () => {
     await expect(insertOrder({ count: 3, held: 29 })).rejects.toThrow('orders_price_check');
   });
 
-  it('has one order to an idempotency key of a user, unless it was refunded', async () => {
+  it('allows one order for an idempotency key of a user, unless it was refunded', async () => {
     const keyed = { idempotency_key: 'key', request_hash: Buffer.alloc(32) };
     await insertOrder({ ...keyed, state: 'refunded', released: 10, closed_at: new Date() });
     await insertOrder(keyed);
@@ -418,14 +418,14 @@ describe('The database', () => {
     await expect(insertOrder(keyed)).resolves.toBeGreaterThan(0);
   });
 
-  it('has one open prolongation to a proxy', async () => {
+  it('allows one open prolongation of a proxy', async () => {
     const prolongation = { kind: 'prolongation', proxy_id: await insertProxy() };
     await insertOrder({ ...prolongation, state: 'completed', captured: 10, closed_at: new Date() });
     await insertOrder({ ...prolongation, state: 'review' });
     await expect(insertOrder(prolongation)).rejects.toThrow('orders_open_prolongation_key');
   });
 
-  it('has one owner to a proxy of the provider', async () => {
+  it('allows one owner of a proxy of the provider', async () => {
     const id = await insertProxy();
     const copy = dataSource.query(
       `INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
@@ -438,7 +438,7 @@ describe('The database', () => {
     await expect(copy).rejects.toThrow('proxies_provider_proxy_id_key');
   });
 
-  it('has an order of its user to a proxy, for good', async () => {
+  it('keeps every proxy with an order of its user', async () => {
     const orderId = await insertOrder();
     const id = await insertProxy({ orderId });
     await expect(insertProxy({ orderId: 999_999_999 })).rejects.toThrow('order that does not exist');
@@ -454,7 +454,7 @@ describe('The database', () => {
     }
   });
 
-  it('makes every commit durable and bounds every statement, lock and idle transaction', async () => {
+  it('makes every commit durable and limits every statement, lock and idle transaction', async () => {
     const [settings] = await dataSource.query(
       `SELECT current_setting('synchronous_commit') AS commit,
               current_setting('statement_timeout') AS statement,

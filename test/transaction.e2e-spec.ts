@@ -10,11 +10,11 @@ import { User } from '../src/users';
 import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
-describe('a transaction', () => {
+describe('A transaction', () => {
   let database: TestDatabase;
   let relay: DatabaseRelay;
   let dataSource: DataSource;
-  /** Not through the relay. */
+  /** Connects to the database directly, not through the relay. */
   let observer: DataSource;
 
   const connect = (url: string, poolSize: number) =>
@@ -26,7 +26,7 @@ describe('a transaction', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     relay = await startDatabaseRelay(database.url);
-    // One connection: what one transaction leaves, the next would find.
+    // One connection, so that each transaction would meet whatever the one before left open.
     dataSource = await connect(relay.url, 1);
     observer = await connect(database.url, 1);
   });
@@ -51,7 +51,7 @@ describe('a transaction', () => {
     return row?.pid ?? 0;
   };
 
-  it('keeps everything, shows nothing of it before, and gives what the work gave', async () => {
+  it('commits everything at its end and returns the result of the work', async () => {
     const pid = await session();
     const result = await inTransaction(dataSource, async (manager) => {
       await add(manager, 'kept');
@@ -64,7 +64,7 @@ describe('a transaction', () => {
     expect(await session()).toBe(pid);
   });
 
-  it('is read committed, whatever the server’s default', async () => {
+  it('is read committed, whatever the default of the server', async () => {
     await inTransaction(dataSource, async (manager) => {
       expect(await manager.query('SHOW transaction_isolation')).toEqual([
         { transaction_isolation: 'read committed' },
@@ -72,7 +72,7 @@ describe('a transaction', () => {
     });
   });
 
-  it('keeps nothing when the work fails, and passes the error on', async () => {
+  it('keeps nothing when the work fails, and rejects with its error', async () => {
     const pid = await session();
     const failure = new Error('no');
     const attempt = inTransaction(dataSource, async (manager) => {
@@ -84,7 +84,7 @@ describe('a transaction', () => {
     expect(await count('lost')).toBe(0);
   });
 
-  it('does not resolve when an error inside was swallowed, by which COMMIT is answered with ROLLBACK', async () => {
+  it('rejects when the work swallowed an error, so that COMMIT was answered with ROLLBACK', async () => {
     const attempt = inTransaction(dataSource, async (manager) => {
       await add(manager, 'swallowed');
       await manager.query('SELECT 1 / 0').catch(() => undefined);
@@ -97,7 +97,7 @@ describe('a transaction', () => {
     ['before', 0],
     ['after', 1],
   ] as const)(
-    'does not know its outcome when the connection ends %s the database has its COMMIT',
+    'has an unknown outcome when the connection ends %s the database receives COMMIT',
     async (moment, kept) => {
       const username = `commit-${moment}`;
       relay.catchNext({ statement: 'COMMIT\0', moment, action: 'cut' });
@@ -107,13 +107,13 @@ describe('a transaction', () => {
       expect(error).toBeInstanceOf(TransactionOutcomeUnknown);
       expect(isDatabaseUnavailable(error)).toBe(true);
       expect(await count(username)).toBe(kept);
-      // The pool has a connection again.
+      // The pool has opened another connection.
       await inTransaction(dataSource, (manager) => add(manager, `${username}-next`));
       expect(await count(`${username}-next`)).toBe(1);
     },
   );
 
-  it('is known to have failed when the connection ends before COMMIT', async () => {
+  it('has failed when the connection ends before COMMIT was sent', async () => {
     relay.catchNext({ statement: 'INSERT INTO users', moment: 'after', action: 'cut' });
     const error = await inTransaction(dataSource, (manager) => add(manager, 'early')).catch(
       (thrown: unknown) => thrown,
@@ -123,7 +123,7 @@ describe('a transaction', () => {
     expect(await count('early')).toBe(0);
   });
 
-  it('knows that a COMMIT was refused', async () => {
+  it('has failed when COMMIT was refused', async () => {
     await observer.query(`
       CREATE TABLE one (n integer CONSTRAINT one_n_key UNIQUE DEFERRABLE INITIALLY DEFERRED);
       INSERT INTO one VALUES (1)`);

@@ -24,7 +24,7 @@ const cases = readFileSync(join(__dirname, 'fixtures/validation-cases.jsonl'), '
   .split('\n')
   .map((line) => JSON.parse(line) as RecordedCase);
 
-/** Where and why JSON is malformed is told in each parser's own words. */
+/** Each parser has its own words for where and why JSON is malformed. */
 function loosen(item: Item): object {
   if (item.type !== 'json_invalid') return item;
   return { ...item, loc: [item.loc[0], typeof item.loc[1]], ctx: { error: typeof item.ctx?.['error'] } };
@@ -36,7 +36,7 @@ describe('A request recorded from a FastAPI service', () => {
 
   beforeAll(async () => {
     service = await startTestService();
-    // Without money: what is valid is not to buy.
+    // Without money, so that a valid request buys nothing.
     user = await service.createUser({ balance: '0.00' });
   });
   afterAll(() => service.close());

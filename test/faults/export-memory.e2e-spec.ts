@@ -11,29 +11,29 @@ import { insertProxies } from '../support/proxy-rows';
 import { startTestService, type TestService, type TestUser } from '../support/test-service';
 
 const PROXY_COUNT = 40_000;
-/** Makes either file longer than the memory may grow. */
+/** Makes both files larger than the memory may grow. */
 const PADDING = 'x'.repeat(300);
-/** What the process may hold more while it sends a file than before. */
-const MOST_GROWTH_BYTES = 10 * 1024 * 1024;
+/** The memory that a process may use for sending a file. */
+const MAX_GROWTH_BYTES = 10 * 1024 * 1024;
 
 interface Format {
   readonly format: string;
-  /** What stands in the file for one proxy. */
+  /** Matches one proxy in the file. */
   readonly item: RegExp;
   readonly isItem: (text: string, n: number) => boolean;
-  /** What stands after the last. */
+  /** The text after the last proxy. */
   readonly end: string;
 }
 
-// On a busy machine.
+// The tests are slow on a busy machine.
 jest.setTimeout(120_000);
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** What is still in use, in and out of the JavaScript heap. */
+/** The memory in use, inside and outside of the JavaScript heap. */
 function usedBytes(): number {
-  // What buffers stand for is let go of by the collection after the one that finds them.
+  // The first collection finds unused buffers, the second one frees their memory.
   collectGarbage();
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
@@ -54,7 +54,7 @@ describe('An export of 40,000 proxies', () => {
     });
     user = await service.createUser();
     ids = await insertProxies(service.dataSource, user.id, PROXY_COUNT, { password: `#${PADDING}` });
-    // As autovacuum does in time: without it the planner sorts all of a user's rows for every batch.
+    // Autovacuum does this in time; without it the planner sorts all rows of a user for every batch.
     await service.dataSource.query('ANALYZE proxies');
   });
   afterAll(async () => {
@@ -79,9 +79,9 @@ describe('An export of 40,000 proxies', () => {
     return master.idleCount === master.totalCount && master.waitingCount === 0;
   };
 
-  /** Until the service has run ahead of its readers as far as it goes. */
-  async function untilServiceRests(): Promise<void> {
-    for (let idleLooks = 0; idleLooks < 20; idleLooks = poolIsIdle() ? idleLooks + 1 : 0) await sleep(5);
+  /** Waits until the service has prepared as much as it does ahead of its readers. */
+  async function untilServiceIsIdle(): Promise<void> {
+    for (let idleChecks = 0; idleChecks < 20; idleChecks = poolIsIdle() ? idleChecks + 1 : 0) await sleep(5);
   }
 
   const openConnections = (): Promise<number> =>
@@ -109,11 +109,11 @@ describe('An export of 40,000 proxies', () => {
   ];
 
   it.each(FORMATS)(
-    'is complete, and grows the memory by no more than 10 MiB while a slow reader takes it: $format',
+    'is complete and uses no more than 10 MiB of memory for a slow reader: $format',
     async ({ format, item, end, isItem }) => {
       const before = usedBytes();
-      let mostGrowth = 0;
-      let nextLookAt = 0;
+      let maxGrowth = 0;
+      let nextCheckAt = 0;
       let rest = '';
       let count = 0;
       let length = 0;
@@ -129,21 +129,21 @@ describe('An export of 40,000 proxies', () => {
           count += 1;
         }
         rest = text.slice(inspected);
-        if (count < nextLookAt) continue;
-        nextLookAt = count + PROXY_COUNT / 5;
-        await untilServiceRests();
-        mostGrowth = Math.max(mostGrowth, usedBytes() - before);
+        if (count < nextCheckAt) continue;
+        nextCheckAt = count + PROXY_COUNT / 5;
+        await untilServiceIsIdle();
+        maxGrowth = Math.max(maxGrowth, usedBytes() - before);
       }
       expect(count).toBe(PROXY_COUNT);
       expect(rest).toBe(end);
-      expect(length).toBeGreaterThan(MOST_GROWTH_BYTES);
-      expect(mostGrowth).toBeLessThan(MOST_GROWTH_BYTES);
+      expect(length).toBeGreaterThan(MAX_GROWTH_BYTES);
+      expect(maxGrowth).toBeLessThan(MAX_GROWTH_BYTES);
     },
   );
 
-  it('keeps no connection to the database for readers who have stopped reading', async () => {
+  it('holds no connection to the database for readers that have stopped', async () => {
     const stalled = await Promise.all(Array.from({ length: 4 }, () => download('json')));
-    await untilServiceRests();
+    await untilServiceIsIdle();
     const { response } = await user.api.GET('/me');
     expect(response.status).toBe(200);
     for (const answer of stalled) answer.destroy();
@@ -151,7 +151,7 @@ describe('An export of 40,000 proxies', () => {
   });
 
   it.each(FORMATS)(
-    'ends with the reader who leaves in the middle, without an error: $format',
+    'ends without an error when the reader disconnects in the middle: $format',
     async ({ format }) => {
       const before = log.lines.length;
       const answer = await download(format);
@@ -165,7 +165,7 @@ describe('An export of 40,000 proxies', () => {
 });
 
 describe('An export that fails in the middle', () => {
-  it('is cut off, so that a part does not pass for the whole, and says why in the log alone', async () => {
+  it('is cut off, so that it does not look complete, and logs the reason', async () => {
     const log = captureLog();
     const service = await startTestService({ environment: { LOG_FORMAT: 'json' } });
     try {

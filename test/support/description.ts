@@ -60,7 +60,7 @@ export const operationsOf = ({ paths }: Description) =>
     })),
   );
 
-/** What the scopes of a token must have for it. */
+/** The scopes that a token needs for the operation. */
 export const scopesOf = ({ security = [] }: Operation): string[] =>
   security.flatMap((schemes) => Object.values(schemes).flat());
 
@@ -69,7 +69,7 @@ export const examplesOf = (media: Media | undefined): Json[] => [
   ...(media?.example === undefined ? [] : [media.example]),
 ];
 
-/** Fails the test unless Swagger UI is there, loads all that it does from the service itself, and may do nothing else. */
+/** Expects Swagger UI at an address, loading everything from the service itself and allowed nothing else. */
 export async function expectPage(address: string, title: string): Promise<void> {
   const answer = await fetch(address);
   const html = await answer.text();
@@ -107,7 +107,7 @@ export async function expectPage(address: string, title: string): Promise<void> 
   }
 }
 
-/** Runs the command of a package that is installed here. */
+/** Runs the command of an installed package. */
 export async function runTool(
   command: string,
   args: readonly string[],

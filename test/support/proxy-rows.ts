@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 
-/** What differs from an ordinary proxy: an HTTP one of version 6 in ru, on rent for 30 days from now. */
+/** Deviations from an ordinary proxy: HTTP, version 6, in ru, rented for 30 days from now. */
 export interface ProxyRow {
   readonly host?: string;
   readonly port?: string;
@@ -14,8 +14,8 @@ export interface ProxyRow {
 }
 
 /**
- * Gives a user rows of proxies that nobody sold, by one statement, and answers their ids. `#` in host, login and password stands for
- * the row's number.
+ * Inserts proxies of a user that were never sold, with one statement, and gives their ids. `#` in host, login
+ * and password stands for the number of the row.
  */
 export async function insertProxies(
   dataSource: DataSource,
@@ -25,16 +25,17 @@ export async function insertProxies(
 ): Promise<number[]> {
   const rows = await dataSource.query<{ id: number }[]>(
     `WITH purchase AS (
-       INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held, captured,
-                           provider, provider_price, deadline, next_look_at, closed_at)
+       INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
+                           unit_price, held, captured, provider, provider_price, deadline, next_look_at,
+                           closed_at)
        VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, $7, 1, $2, $2,
                'test', 1, now(), now(), now())
        RETURNING id, user_id
      )
-     INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version,
-                          date_start, date_end, active, descr)
-     SELECT user_id, purchase.id, 'test', purchase.id || '-' || n, replace($3, '#', n::text), $4, replace($5, '#', n::text),
-            replace($6, '#', n::text), $7, 'ru', '6', date_trunc('second', now()),
+     INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+                          proxy_type, country, version, date_start, date_end, active, descr)
+     SELECT user_id, purchase.id, 'test', purchase.id || '-' || n, replace($3, '#', n::text), $4,
+            replace($5, '#', n::text), replace($6, '#', n::text), $7, 'ru', '6', date_trunc('second', now()),
             date_trunc('second', now()) + make_interval(secs => $8), $9, $10
        FROM purchase, generate_series(1, $2::int) n
      RETURNING id`,

@@ -4,7 +4,7 @@ import { text as readText } from 'node:stream/consumers';
 
 export interface RawRequest {
   readonly method?: string;
-  /** Sent as it is, escapes and all. */
+  /** Sent unchanged, including its escapes. */
   readonly path: string;
   readonly token?: string;
   readonly headers?: OutgoingHttpHeaders;
@@ -18,7 +18,7 @@ export interface RawAnswer {
   json(): unknown;
 }
 
-/** Sends what it is given and nothing more: fetch would tidy up the path and add a content type of its own. */
+/** Sends a request unchanged: fetch would normalise the path and add a content type. */
 export function sendRaw(
   baseUrl: string,
   { method = 'GET', path, token, headers, body }: RawRequest,
@@ -46,7 +46,7 @@ export function sendRaw(
   });
 }
 
-/** Writes bytes that no HTTP client would, and gives all that comes back until the service closes the connection. */
+/** Sends bytes that no HTTP client sends, and gives everything received until the connection is closed. */
 export function exchangeRaw(baseUrl: string, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);
