@@ -1,6 +1,6 @@
 import { type PricePreviewOut, PricePreviewService } from '../src/catalog';
 import { Money, unitPriceWithMarkup } from '../src/common';
-import { type NewPriceRule, type PriceRule, PriceRulesService } from '../src/pricing';
+import { MarkupHistoryService, type NewPriceRule, type PriceRule, PriceRulesService } from '../src/pricing';
 import { type ApiClient, createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { PriceLead } from './support/price-lead';
@@ -11,12 +11,14 @@ const BY = { by: 'anna', reason: 'test' };
 
 let service: TestService;
 let rules: PriceRulesService;
+let history: MarkupHistoryService;
 let user: TestUser;
 let priceLead: PriceLead;
 
 beforeAll(async () => {
   service = await startTestService();
   rules = service.app.get(PriceRulesService);
+  history = service.app.get(MarkupHistoryService);
   priceLead = new PriceLead(service);
 });
 
@@ -27,7 +29,7 @@ beforeEach(async () => {
   await service.control.setPrice('6', 30, '20.90');
 });
 
-/** A rule that names no user concerns the next tests' as well. */
+/** Ends the rules that name no user, which would apply in the next tests as well. */
 afterEach(async () => {
   for (const { id, userId, validTo } of await rules.list({ limit: 1000 })) {
     if (userId === null && !validTo) await rules.end(id, BY);
@@ -72,7 +74,7 @@ async function priceOf(orderId: number | null | undefined) {
 }
 
 describe('A rule for a user', () => {
-  it('makes what they are quoted and what they are charged, to the kopeck, and nobody else is concerned', async () => {
+  it('sets what the user is quoted and charged, to the kopeck, and nothing for others', async () => {
     const other = await service.createUser();
     const rule = await add({ userId: user.id, markupPercent: '7.3333' });
     const single = unitPriceWithMarkup('20.90', 1, '7.3333');
@@ -101,7 +103,7 @@ describe('A rule for a user', () => {
     await service.audit();
   });
 
-  it('also holds for a prolongation', async () => {
+  it('applies to prolongations, too', async () => {
     const { proxies } = await buy(user.api);
     const rule = await add({
       userId: user.id,
@@ -137,7 +139,7 @@ describe('A rule for a user', () => {
 });
 
 describe('A rule for a country', () => {
-  it('makes an order there cheaper than its quote', async () => {
+  it('makes an order for that country cheaper than its quote', async () => {
     const rule = await add({ country: 'US', markupPercent: '10' });
     expect((await quote(user.api)).price_final).toBe('25.08');
     const cheaper = await buy(user.api, { country: 'us' });
@@ -152,7 +154,7 @@ describe('A rule for a country', () => {
     expect(data?.price_charged).toBe('22.99');
   });
 
-  it('does not make it dearer', async () => {
+  it('does not make an order dearer than its quote', async () => {
     await add({ country: 'us', markupPercent: '50' });
     const order = await buy(user.api, { country: 'us' });
     expect(order.price_charged).toBe('25.08');
@@ -161,7 +163,7 @@ describe('A rule for a country', () => {
 });
 
 describe('The history of the rules', () => {
-  it('tells which markup held at a moment, whatever was changed since', async () => {
+  it('tells which markup held at a moment, whatever has changed since', async () => {
     const offer = { userId: user.id, country: null, version: '6', period: 30 } as const;
     const first = await rules.add({ userId: user.id, markupPercent: '15' }, BY);
     const second = await rules.add(
@@ -170,7 +172,7 @@ describe('The history of the rules', () => {
       first.id,
     );
     const atRuleBegin = async (moment: Date, ms: number) => {
-      const { percent, rule } = await rules.heldAt(offer, new Date(moment.getTime() + ms));
+      const { percent, rule } = await history.heldAt(offer, new Date(moment.getTime() + ms));
       return [percent, rule?.id];
     };
     expect(await atRuleBegin(first.validFrom, -1)).toEqual(['20.0000', undefined]);
@@ -193,19 +195,19 @@ describe('The history of the rules', () => {
     expect(await rules.list({ history: true, userId: user.id, limit: 10, before: first.id })).toEqual([]);
   });
 
-  it('has the default too, which replicas note when they start with another one', async () => {
-    const before = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 });
+  it('includes the default, which replicas record when they start with a new one', async () => {
+    const before = await history.heldAt({ userId: null, country: null, version: '6', period: 30 });
     const replica = await startReplica(service, { pricing: { markupPercent: '35' } });
-    const after = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 });
+    const after = await history.heldAt({ userId: null, country: null, version: '6', period: 30 });
     expect([before.percent, after.percent]).toEqual(['20.0000', '35.0000']);
     await replica.close();
     await (await startReplica(service)).close();
-    const now = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 });
-    const then = await rules.heldAt({ userId: null, country: null, version: '6', period: 30 }, after.at);
+    const now = await history.heldAt({ userId: null, country: null, version: '6', period: 30 });
+    const then = await history.heldAt({ userId: null, country: null, version: '6', period: 30 }, after.at);
     expect([then.percent, now.percent]).toEqual(['35.0000', '20.0000']);
   });
 
-  it('is kept by the database: a rule is ended once, and never for a moment that has passed', async () => {
+  it('is protected by the database: a rule is ended once, and never in the past', async () => {
     const { id } = await add({ userId: user.id, markupPercent: '5' });
     const update = (change: string) =>
       service.dataSource.query(`UPDATE price_rules SET ${change} WHERE id = $1`, [id]);
@@ -231,21 +233,21 @@ describe('The history of the rules', () => {
 });
 
 describe('A change of the rules', () => {
-  it('ends the rule it replaces at the moment from which the other holds', async () => {
+  it('ends the rule that it replaces at the moment when the new one begins', async () => {
     const first = await add({ userId: user.id, markupPercent: '10' });
     const second = await add({ userId: user.id, markupPercent: '0' }, first.id);
     expect((await rules.get(first.id)).validTo).toEqual(second.validFrom);
     expect((await quote(user.api)).price_final).toBe('20.90');
   });
 
-  it('gives up a rule that has not begun', async () => {
+  it('cancels a rule that has not begun', async () => {
     const validFrom = new Date(Date.now() + 3_600_000);
     const { id } = await rules.add({ userId: user.id, markupPercent: '10', validFrom }, BY);
     expect((await rules.end(id, BY)).validTo).toEqual(validFrom);
     expect(await rules.list({ userId: user.id, limit: 10 })).toEqual([]);
   });
 
-  it('is refused, and changes nothing, when it cannot be', async () => {
+  it('changes nothing when it is refused', async () => {
     const { id } = await rules.add({ userId: user.id, markupPercent: '10' }, BY);
     const tooSoon = new Date(Date.now() - 1000);
     const refusal = async (change: Promise<unknown>) => {
@@ -289,7 +291,7 @@ describe('A preview', () => {
   const preview = (change: Parameters<PricePreviewService['preview']>[0]): Promise<PricePreviewOut> =>
     service.app.get(PricePreviewService).preview(change);
 
-  it('names the price before and after of every offer that a rule touches, and changes nothing', async () => {
+  it('shows the prices before and after of all offers that it touches, and changes nothing', async () => {
     await quote(user.api);
     const { changed, offers } = await preview({
       add: { userId: user.id, version: '6', minPeriod: 14, maxPeriod: 30, markupPercent: '0' },
@@ -314,7 +316,7 @@ describe('A preview', () => {
     expect((await quote(user.api)).price_final).toBe('25.08');
   });
 
-  it('says what becomes true when the change is made', async () => {
+  it('shows the prices that hold after the change is made', async () => {
     await add({ country: 'us', markupPercent: '5' });
     const change = { userId: user.id, markupPercent: '11.1111' };
     const { offers } = await preview({ add: change });
@@ -329,7 +331,7 @@ describe('A preview', () => {
     expect((await buy(user.api, { country: 'us' })).price_charged).toBe(inUs?.after.unit_price);
   });
 
-  it('shows that a country is not made dearer, and leaves out where it is not on sale', async () => {
+  it('shows that a country does not become dearer, and leaves out versions not on sale there', async () => {
     const { changed, offers } = await preview({ add: { country: 'us', markupPercent: '50' } });
     expect(changed).toBe(0);
     expect(new Set(offers.map(({ country }) => country))).toEqual(new Set(['us']));
@@ -338,7 +340,7 @@ describe('A preview', () => {
     expect(unsold.offers).toEqual([]);
   });
 
-  it('covers the end of a rule, and one that takes the place of another', async () => {
+  it('covers the end of a rule and its replacement by another', async () => {
     const { id } = await add({ userId: user.id, version: '6', maxPeriod: 3, markupPercent: '0' });
     const [ended] = (await preview({ end: id })).offers;
     expect([ended?.before.by, ended?.after.by]).toEqual([id, 'default']);
@@ -350,7 +352,7 @@ describe('A preview', () => {
     await expect(preview({ end: 999_999 })).rejects.toThrow('Price rule not found');
   });
 
-  it('is of the moment from which the rule is valid', async () => {
+  it('compares the prices at the moment when the rule begins', async () => {
     const validFrom = new Date(Date.now() + 3_600_000);
     await rules.add({ userId: user.id, version: '6', markupPercent: '1', validFrom }, BY);
     const later = await preview({
@@ -373,7 +375,7 @@ describe('Two replicas', () => {
     priceLead = new PriceLead(service);
   });
 
-  it('change about a second and a half after a rule is written, and when one begins later, not sooner', async () => {
+  it('follow a rule 1.5 s after it is written, or when it begins if that is later', async () => {
     const apis = [user.api, createApiClient(replica.baseUrl, user.token)];
     const seen = async () => {
       const atMs = performance.now();
@@ -406,7 +408,7 @@ describe('Two replicas', () => {
     await changesTo('41.80');
   });
 
-  it('know the rules from their first request on', async () => {
+  it('know the rules when they answer their first request', async () => {
     const { validFrom } = await rules.add({ userId: user.id, markupPercent: '0' }, BY);
     await eventually(async () => (await rules.readVersion()).now > validFrom);
     const third = await startReplica(service);
@@ -419,10 +421,11 @@ describe('Two replicas', () => {
 });
 
 describe('The number of rules', () => {
-  it('is bounded, but for one that takes the place of another', async () => {
+  it('is limited, except for rules that replace another', async () => {
     const [first] = await service.dataSource.query<{ id: number }[]>(
       `INSERT INTO price_rules (user_id, min_period, markup_percent, valid_from, created_by, reason)
-       SELECT $1, 1 + n % 3000, 1, clock_timestamp(), 'test', 'test' FROM generate_series(1, 10000) AS n RETURNING id`,
+       SELECT $1, 1 + n % 3000, 1, clock_timestamp(), 'test', 'test' FROM generate_series(1, 10000) AS n
+       RETURNING id`,
       [user.id],
     );
     await expect(rules.add({ markupPercent: '1' }, BY)).rejects.toThrow('There are 10000 price rules');

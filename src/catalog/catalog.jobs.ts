@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
-import { CurrentMarkups, PriceRulesService } from '../pricing';
+import { CurrentMarkups, MarkupHistoryService } from '../pricing';
 import { CatalogService } from './catalog.service';
 
 const FOLLOW_MS = 1000;
@@ -15,12 +15,12 @@ export class CatalogJobs implements OnApplicationBootstrap {
     private readonly jobs: Jobs,
     private readonly catalog: CatalogService,
     private readonly markups: CurrentMarkups,
-    private readonly rules: PriceRulesService,
+    private readonly history: MarkupHistoryService,
   ) {}
 
   /** The first request is answered from what was known before the start. */
   async onApplicationBootstrap(): Promise<void> {
-    await this.rules.noteDefault();
+    await this.history.recordDefault();
     await this.markups.follow();
     await this.catalog.followOthers();
     this.jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => this.markups.follow());

@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { IP_VERSIONS, type IpVersion, unitPriceWithMarkup } from '../common';
 import {
   type Markup,
+  MarkupHistoryService,
   type MarkupRule,
   matches,
   NEW_RULE_ID,
   type PriceChange,
   type PricedOffer,
-  PriceRulesService,
 } from '../pricing';
 import { NothingToPreview } from './catalog.errors';
 import { countriesKey, PRICES, type Prices } from './catalog.service';
@@ -18,7 +18,7 @@ import { SharedCopies } from './shared-copies';
 @Injectable()
 export class PricePreviewService {
   constructor(
-    private readonly rules: PriceRulesService,
+    private readonly history: MarkupHistoryService,
     private readonly copies: SharedCopies,
   ) {}
 
@@ -29,7 +29,7 @@ export class PricePreviewService {
    * @throws NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async preview(change: PriceChange): Promise<PricePreviewOut> {
-    const { at, rules, touched, before, after } = await this.rules.compare(change);
+    const { at, rules, touched, before, after } = await this.history.compare(change);
     const { prices, fetchedAt, sells } = await this.readCatalog();
     const offers = candidates(prices, touched, rules)
       .filter(({ version, country }) => country === null || sells(version, country))

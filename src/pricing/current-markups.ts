@@ -4,14 +4,17 @@ import { PriceRulesService } from './price-rules.service';
 import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 
 /**
- * The rules as this process knows them, in memory, so that a price needs no round trip. A rule is written a second before it begins or
- * ends, and followed twice in it: all replicas change at the same moment, which is the database's.
+ * The rules that this process knows, in memory, so that a price needs no query. A change is written at least
+ * a second before it takes effect, and the rules are read twice a second: all replicas change at the same
+ * moment of the database's clock.
  */
 @Injectable()
 export class CurrentMarkups {
   private book: RuleBook;
   private version = -1;
-  /** From this process's monotonic clock to the database's: never too much, for an answer takes its time. */
+  /**
+   * How far the database's clock is ahead of our monotonic one. Never too much, because an answer takes time.
+   */
   private databaseAheadMs = 0;
 
   constructor(
@@ -21,7 +24,7 @@ export class CurrentMarkups {
     this.book = new RuleBook([], config.pricing.markupPercent);
   }
 
-  /** To be called before the first price. */
+  /** Reads the rules if they have changed. Must be called before the first price. */
   async follow(): Promise<void> {
     const { version, now } = await this.rules.readVersion();
     this.databaseAheadMs = now.getTime() - performance.now();
@@ -30,7 +33,7 @@ export class CurrentMarkups {
     this.version = version;
   }
 
-  /** What holds now. */
+  /** The markup that holds now. */
   of(offer: PricedOffer): Markup {
     return this.book.choose(offer, performance.now() + this.databaseAheadMs);
   }

@@ -1,12 +1,7 @@
 export { CurrentMarkups } from './current-markups';
+export { MarkupHistoryService, NEW_RULE_ID } from './markup-history.service';
+export type { NewPriceRule, PriceChange } from './price-change';
 export { DefaultMarkup, PriceRule } from './price-rule.entity';
-export {
-  type HeldMarkup,
-  NEW_RULE_ID,
-  type NewPriceRule,
-  type PriceChange,
-  PriceRulesService,
-  type Signature,
-} from './price-rules.service';
+export { PriceRulesService } from './price-rules.service';
 export { PricingModule } from './pricing.module';
 export { type Markup, matches, type MarkupRule, type PricedOffer } from './rule-book';

@@ -3,8 +3,8 @@ import { IP_VERSIONS, type IpVersion } from '../common';
 import { sqlList } from '../database';
 
 /**
- * A markup for some offers, for a time. Never edited: its end is all that is written later (`docs/decisions/0016-price-rules.md`).
- * What is null in its scope stands for all.
+ * A markup for some offers, for a time (`docs/decisions/0016-price-rules.md`). It is never edited: only its
+ * end is written later. What is null in its scope stands for all.
  */
 @Entity('price_rules')
 @Index('price_rules_user_id_idx', ['userId'], { where: 'user_id IS NOT NULL' })
@@ -37,11 +37,11 @@ export class PriceRule {
   @Column({ type: 'text', nullable: true })
   version!: IpVersion | null;
 
-  /** Days, itself included. */
+  /** Days, included. */
   @Column({ type: 'integer', nullable: true })
   minPeriod!: number | null;
 
-  /** Days, itself included. */
+  /** Days, included. */
   @Column({ type: 'integer', nullable: true })
   maxPeriod!: number | null;
 
@@ -51,7 +51,9 @@ export class PriceRule {
   @Column({ type: 'timestamptz' })
   validFrom!: Date;
 
-  /** From this moment on it does not hold; when it equals `validFrom`, it never did. Null: until it is ended. */
+  /**
+   * The rule does not hold from this moment on, or never did if it equals `validFrom`. Null: not ended yet.
+   */
   @Column({ type: 'timestamptz', nullable: true })
   validTo!: Date | null;
 
@@ -64,7 +66,7 @@ export class PriceRule {
   @Column({ type: 'text' })
   reason!: string;
 
-  /** When its end was written; null also when it was added with its end. */
+  /** When its end was written; null also when the rule was added with an end. */
   @Column({ type: 'timestamptz', nullable: true })
   endedAt!: Date | null;
 
@@ -75,7 +77,7 @@ export class PriceRule {
   endReason!: string | null;
 }
 
-/** The MARKUP_PERCENT with which replicas have started, each time that it was another one. */
+/** The values of MARKUP_PERCENT with which replicas have started, one row for each change. */
 @Entity('default_markups')
 export class DefaultMarkup {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })

@@ -16,7 +16,7 @@ export class PriceRuleEnded extends DomainError {
   readonly kind = 'conflict';
 
   constructor() {
-    super('The end of this price rule is written already, or comes sooner');
+    super('The price rule has been ended already, or ends sooner by itself');
   }
 }
 
@@ -24,7 +24,7 @@ export class TooManyPriceRules extends DomainError {
   readonly kind = 'conflict';
 
   constructor(most: number) {
-    super(`There are ${most} price rules that hold or will: end some first`);
+    super(`There are ${most} price rules that have not ended: end some first`);
   }
 }
 
@@ -33,7 +33,8 @@ export class PriceChangeTooLate extends DomainError {
 
   constructor() {
     super(
-      'The change took too long to be known everywhere when it takes effect, and was not made: try again, or name a later moment',
+      'The change took too long for all replicas to know it in time, and was not made: ' +
+        'try again, or name a later moment',
     );
   }
 }

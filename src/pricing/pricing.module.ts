@@ -1,13 +1,16 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CurrentMarkups } from './current-markups';
+import { MarkupHistoryService } from './markup-history.service';
 import { PriceRule } from './price-rule.entity';
 import { PriceRulesService } from './price-rules.service';
 
-/** Has no jobs, so that the command line can use it; who serves prices follows the rules. */
+/**
+ * Without jobs, so that the command line can use it. A process that serves prices follows the rules itself.
+ */
 @Module({
   imports: [TypeOrmModule.forFeature([PriceRule])],
-  providers: [CurrentMarkups, PriceRulesService],
-  exports: [CurrentMarkups, PriceRulesService],
+  providers: [CurrentMarkups, MarkupHistoryService, PriceRulesService],
+  exports: [CurrentMarkups, MarkupHistoryService, PriceRulesService],
 })
 export class PricingModule {}

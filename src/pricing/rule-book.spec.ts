@@ -41,7 +41,7 @@ const offer = (changes: Partial<PricedOffer> = {}): PricedOffer => ({
 const choose = (rules: readonly MarkupRule[], of: PricedOffer = offer(), atMs = NOW_MS) =>
   new RuleBook(rules, DEFAULT).choose(of, atMs);
 
-/** The order of specificity, as it is told in the decision record. */
+/** The order of specificity, as the decision record states it. */
 const rank = ({ userId, country, version, ...scope }: MarkupRule): number[] => [
   Number(userId !== null),
   Number(country !== null),
@@ -56,7 +56,7 @@ function isMoreSpecific(one: MarkupRule, other: MarkupRule): boolean {
   return place >= 0 && (left[place] ?? 0) > (right[place] ?? 0);
 }
 
-/** One rule for every combination of what a rule can name: 162 of them. */
+/** One rule for every combination of what a rule can name, 162 in all. */
 const everyScope = (): MarkupRule[] =>
   USERS.flatMap((userId) =>
     COUNTRIES.flatMap((country) =>
@@ -75,7 +75,7 @@ const everyOffer = (): PricedOffer[] =>
     ),
   );
 
-/** The same numbers each time. */
+/** Shuffles in the same way for the same seed. */
 function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
   let state = seed;
   const next = () => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648);
@@ -86,22 +86,25 @@ function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
 }
 
 describe('The choice among all combinations of rules', () => {
-  it.each([1, 2, 3, 4, 5])('fits, and nothing that fits is more specific (seed %i)', (seed) => {
-    // Fewer and fewer of them, so that everything comes to be the most specific once.
-    for (
-      let rules = shuffled(everyScope(), seed);
-      rules.length > 0;
-      rules = rules.slice(rules.length / 3 + 1)
-    ) {
-      const book = new RuleBook(rules, DEFAULT);
-      for (const of of everyOffer()) {
-        const fitting = rules.filter((one) => matches(one, of));
-        const chosen = book.findMostSpecific(of, NOW_MS);
-        expect(fitting.filter((one) => one === chosen)).toHaveLength(Math.min(1, fitting.length));
-        expect(fitting.filter((one) => chosen && isMoreSpecific(one, chosen))).toEqual([]);
+  it.each([1, 2, 3, 4, 5])(
+    'finds a rule that fits, and none that fits is more specific (seed %i)',
+    (seed) => {
+      // With fewer and fewer rules, each becomes the most specific one at some point.
+      for (
+        let rules = shuffled(everyScope(), seed);
+        rules.length > 0;
+        rules = rules.slice(rules.length / 3 + 1)
+      ) {
+        const book = new RuleBook(rules, DEFAULT);
+        for (const of of everyOffer()) {
+          const fitting = rules.filter((one) => matches(one, of));
+          const chosen = book.findMostSpecific(of, NOW_MS);
+          expect(fitting.filter((one) => one === chosen)).toHaveLength(Math.min(1, fitting.length));
+          expect(fitting.filter((one) => chosen && isMoreSpecific(one, chosen))).toEqual([]);
+        }
       }
-    }
-  });
+    },
+  );
 
   it('never charges more than is quoted, and charges the quote where no country is cheaper', () => {
     for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
@@ -152,7 +155,7 @@ describe('The markup', () => {
     ],
     [{ minPeriod: 30 }, {}],
     [{ maxPeriod: 30 }, { minPeriod: 30 }],
-  ])('of %j comes before that of %j, whichever was added last', (winner, loser) => {
+  ])('of the rule %j precedes that of %j, whichever was added last', (winner, loser) => {
     for (const [winnerId, loserId] of [
       [1, 2],
       [2, 1],
@@ -165,25 +168,25 @@ describe('The markup', () => {
     }
   });
 
-  it('is that of the rule that was added last when two say the same of whom they are for', () => {
+  it('is that of the newest rule when two have the same scope', () => {
     const [first, second] = [rule(), rule()];
     expect(choose([first, second]).ruleId).toBe(second.id);
     expect(choose([second, first]).ruleId).toBe(second.id);
   });
 
-  it('holds from its first moment until right before its end', () => {
+  it('holds from the beginning of its rule until right before the end', () => {
     const promotion = rule({ validFrom: new Date(NOW_MS), validTo: new Date(NOW_MS + 1000) });
     const usual = rule({ id: promotion.id - 1 });
     const at = (ms: number) => choose([usual, promotion], offer(), NOW_MS + ms).ruleId;
     expect([-1, 0, 999, 1000].map(at)).toEqual([usual.id, promotion.id, promotion.id, usual.id]);
   });
 
-  it('never holds when it ends as it begins', () => {
+  it('never holds when its rule ends as it begins', () => {
     const givenUp = rule({ validFrom: new Date(NOW_MS), validTo: new Date(NOW_MS) });
     expect(choose([givenUp]).ruleId).toBeNull();
   });
 
-  it('of a country does not count where it is dearer than the quote, not by a ten-thousandth', () => {
+  it('of a rule for a country counts only if it is below that of the quote', () => {
     const dearer = rule({ country: 'ru', markupPercent: '20.0001' });
     const equal = rule({ country: 'us', markupPercent: '20.0000' });
     const cheaper = rule({ country: 'de', markupPercent: '19.9999' });

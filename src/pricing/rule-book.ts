@@ -1,16 +1,16 @@
 import { compareDecimals, type IpVersion } from '../common';
 import type { PriceRule } from './price-rule.entity';
 
-/** To which offers a rule applies. What is null stands for all. */
+/** The offers to which a rule applies. What is null stands for all. */
 export type RuleScope = Pick<PriceRule, 'userId' | 'country' | 'version' | 'minPeriod' | 'maxPeriod'>;
 
-/** What the choice needs to know of a rule. */
+/** What the choice of a rule needs. */
 export type MarkupRule = RuleScope & Pick<PriceRule, 'id' | 'markupPercent' | 'validFrom' | 'validTo'>;
 
 export interface PricedOffer {
-  /** Null: a user without rules of their own. */
+  /** Null: any user without rules of their own. */
   readonly userId: number | null;
-  /** In lower case. Null: a quote, which is given without a country. */
+  /** In lower case. Null: a quote, which names no country. */
   readonly country: string | null;
   readonly version: IpVersion;
   /** Days. */
@@ -20,14 +20,14 @@ export interface PricedOffer {
 export interface Markup {
   /** A decimal string. */
   readonly percent: string;
-  /** Null: the default. */
+  /** Null: the default markup. */
   readonly ruleId: number | null;
 }
 
 export const SHORTEST_PERIOD_DAYS = 1;
 export const LONGEST_PERIOD_DAYS = 3650;
 
-/** How many periods a rule is for: the fewer, the more specific it is. */
+/** The number of periods that a rule covers: the fewer, the more specific it is. */
 export const periodsOf = ({ minPeriod, maxPeriod }: RuleScope): number =>
   (maxPeriod ?? LONGEST_PERIOD_DAYS) - (minPeriod ?? SHORTEST_PERIOD_DAYS) + 1;
 
@@ -44,14 +44,15 @@ const orAll = <Value>(value: Value | null): readonly (Value | null)[] =>
   value === null ? [null] : [value, null];
 
 /**
- * Which markup holds. The most specific rule wins: one that names the user over one that does not, then the country, then the version,
- * then the one for fewer periods, then the one that was added last. There is no tie.
+ * Chooses the markup of an offer. The most specific rule wins: one that names the user over one that does
+ * not, then one that names the country, then the version, then the one for fewer periods, then the newest.
+ * There is no tie.
  *
- * A quote names no country, and nobody pays more than their quote: a rule that names a country counts where it is cheaper than what
- * would hold without those rules.
+ * A quote names no country, and nobody pays more than their quote: a rule that names a country counts only
+ * where it is cheaper than the markup of the quote.
  */
 export class RuleBook {
-  /** By user, country and version; in each the more specific first. */
+  /** By user, country and version; the more specific first. */
   private readonly rules = new Map<string, MarkupRule[]>();
 
   constructor(
@@ -74,7 +75,7 @@ export class RuleBook {
     return compareDecimals(here.percent, quoted.percent) < 0 ? here : quoted;
   }
 
-  /** Whether or not it counts. */
+  /** Finds the most specific rule, which need not count if it names a country. */
   findMostSpecific(offer: PricedOffer, atMs: number): MarkupRule | undefined {
     for (const userId of orAll(offer.userId)) {
       for (const country of orAll(offer.country)) {
@@ -95,7 +96,7 @@ export class RuleBook {
   }
 }
 
-/** Whether a rule can be the one for an offer, other rules aside. */
+/** Whether a rule applies to an offer, other rules aside. */
 export const matches = (rule: RuleScope, offer: PricedOffer): boolean =>
   (rule.userId === null || rule.userId === offer.userId) &&
   (rule.country === null || rule.country === offer.country) &&

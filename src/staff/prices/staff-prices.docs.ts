@@ -14,10 +14,10 @@ import {
 
 const INVALID_TIMES = 'A change begins 1 s from now or later, and ends after it has begun';
 const INVALID_PERIODS = 'The periods must be whole numbers from 1 to 3650, the first not above the last';
-const ENDED = 'The end of this price rule is written already, or comes sooner';
+const ENDED = 'The price rule has been ended already, or ends sooner by itself';
 const TOO_LATE =
-  'The change took too long to be known everywhere when it takes effect, and was not made: try again, or ' +
-  'name a later moment';
+  'The change took too long for all replicas to know it in time, and was not made: ' +
+  'try again, or name a later moment';
 
 export const ListPriceRulesDocs = () =>
   StaffDocs({
@@ -87,7 +87,7 @@ export const AddPriceRuleDocs = () =>
         'Nothing was changed',
         ENDED,
         TOO_LATE,
-        'There are 10000 price rules that hold or will: end some first',
+        'There are 10000 price rules that have not ended: end some first',
       ],
     },
     invalid: missing('body', 'markup_percent'),

@@ -1,5 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { type NewPriceRule, type PricedOffer, type PriceRule, PriceRulesService } from '../../pricing';
+import {
+  MarkupHistoryService,
+  type NewPriceRule,
+  type PricedOffer,
+  type PriceRule,
+  PriceRulesService,
+} from '../../pricing';
 import { UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
@@ -35,6 +41,7 @@ const toPriceRuleOut = (rule: PriceRule): PriceRuleOut => ({
 export class StaffPricesService {
   constructor(
     private readonly rules: PriceRulesService,
+    private readonly history: MarkupHistoryService,
     private readonly users: UsersService,
     private readonly auditLog: AuditLogService,
   ) {}
@@ -52,7 +59,7 @@ export class StaffPricesService {
   /** The markup of an offer at a time, or now, and the rule that sets it. */
   async findMarkup(offer: PricedOffer, moment?: Date): Promise<HeldMarkupOut> {
     const country = offer.country?.toLowerCase() ?? null;
-    const { percent, rule, at } = await this.rules.heldAt({ ...offer, country }, moment);
+    const { percent, rule, at } = await this.history.heldAt({ ...offer, country }, moment);
     return { at, markup_percent: percent, rule: rule && toPriceRuleOut(rule) };
   }
 

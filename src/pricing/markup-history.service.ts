@@ -1,0 +1,102 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../config';
+import { databaseTime, queryRows } from '../database';
+import { type PriceChange, readNewRule, toStoredPercent } from './price-change';
+import type { PriceRule } from './price-rule.entity';
+import { COMMIT_SECONDS, invalidTimes, LEAD_SECONDS, PriceRulesService } from './price-rules.service';
+import { InvalidPriceRule, PriceRuleEnded } from './pricing.errors';
+import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule-book';
+
+/** The markup of an offer at a moment, with the rule that it comes from. */
+export interface HeldMarkup {
+  readonly percent: string;
+  /** Null: the default markup. */
+  readonly rule: PriceRule | null;
+  readonly at: Date;
+}
+
+/** What a change does to the markups. */
+export interface PriceComparison {
+  readonly at: Date;
+  /** All rules that hold at that moment without the change. */
+  readonly rules: readonly MarkupRule[];
+  /** The rules that the change adds or ends. */
+  readonly touched: readonly MarkupRule[];
+  readonly before: (offer: PricedOffer) => Markup;
+  /** Names a rule that is added by NEW_RULE_ID. */
+  readonly after: (offer: PricedOffer) => Markup;
+}
+
+/** Stands for the id of a rule that is not added yet, and is newer than all others. */
+export const NEW_RULE_ID = Number.MAX_SAFE_INTEGER;
+
+/** Computes the markups of any moment from the rules and defaults that held then. */
+@Injectable()
+export class MarkupHistoryService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly rules: PriceRulesService,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** @param at by default now; a moment in the future is answered with the rules of today */
+  async heldAt(offer: PricedOffer, at?: Date): Promise<HeldMarkup> {
+    const moment = at ?? (await databaseTime(this.dataSource));
+    const book = new RuleBook(await this.rules.listAt(moment), await this.defaultAt(moment));
+    const { percent, ruleId } = book.choose(offer, moment.getTime());
+    return { percent, rule: ruleId === null ? null : await this.rules.get(ruleId), at: moment };
+  }
+
+  /**
+   * Compares the markups without and with a change, at the moment when it takes effect. Changes nothing.
+   *
+   * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
+   */
+  async compare({ add, end }: PriceChange): Promise<PriceComparison> {
+    if (!add && end === undefined) throw new InvalidPriceRule('Name a rule to add, one to end, or both');
+    const scope = add && readNewRule(add);
+    const ended = end === undefined ? null : await this.rules.get(end);
+    const soonestMs = (await databaseTime(this.dataSource)).getTime() + LEAD_SECONDS * 1000;
+    const start = add?.validFrom ?? new Date(soonestMs + COMMIT_SECONDS * 1000);
+    if (start.getTime() < soonestMs || (add?.validTo && add.validTo <= start)) throw invalidTimes();
+    if (ended && (ended.endedAt || (ended.validTo && ended.validTo <= start))) throw new PriceRuleEnded();
+    const at = !add && ended && ended.validFrom > start ? ended.validFrom : start;
+    const added = scope ? [{ ...scope, id: NEW_RULE_ID, validFrom: at, validTo: null }] : [];
+    const rules = await this.rules.listAt(at);
+    const defaultPercent = await this.defaultAt(at);
+    const before = new RuleBook(rules, defaultPercent);
+    const after = new RuleBook([...rules.filter(({ id }) => id !== end), ...added], defaultPercent);
+    return {
+      at,
+      rules,
+      touched: [...added, ...(ended ? [ended] : [])],
+      before: (offer) => before.choose(offer, at.getTime()),
+      after: (offer) => after.choose(offer, at.getTime()),
+    };
+  }
+
+  /** Records MARKUP_PERCENT if it has changed, because the environment keeps no history of its own. */
+  async recordDefault(): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `INSERT INTO default_markups (markup_percent)
+       SELECT $1::numeric
+        WHERE (SELECT markup_percent FROM default_markups ORDER BY id DESC LIMIT 1)
+              IS DISTINCT FROM $1::numeric`,
+      [this.config.pricing.markupPercent],
+    );
+  }
+
+  /** The last default recorded by then, else the first one recorded later, else that of this process. */
+  private async defaultAt(moment: Date): Promise<string> {
+    const [recorded] = await queryRows<{ percent: string }>(
+      this.dataSource,
+      `SELECT markup_percent AS percent FROM default_markups
+        ORDER BY noted_at <= $1 DESC, abs(extract(epoch FROM noted_at - $1)), id DESC LIMIT 1`,
+      [moment],
+    );
+    return recorded?.percent ?? toStoredPercent(this.config.pricing.markupPercent);
+  }
+}
