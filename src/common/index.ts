@@ -5,7 +5,7 @@ export { messageOf, stackOf } from './error-text';
 export { IP_VERSION_PATTERN, IP_VERSIONS, type IpVersion } from './ip-version';
 export { Jobs } from './jobs/jobs';
 export { JobsModule } from './jobs/jobs.module';
-export { AppLogger, type AppLoggerOptions } from './logging/app-logger';
+export { AppLogger } from './logging/app-logger';
 export {
   chooseRequestId,
   type RequestContext,

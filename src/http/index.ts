@@ -22,6 +22,5 @@ export {
 } from './validation/fields';
 export { HTTPValidationError, ValidationError } from './description/http-validation-error';
 export { IdParam, readId } from './validation/id-param';
-export { Refusal, type ValidationItem } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';
 export { type ApiInterface, serveDescription } from './description/swagger';

@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { JobLease, queryRows } from '../database';
 
@@ -26,7 +25,7 @@ export class ActiveFlagsService {
   private readonly logger = new Logger(ActiveFlagsService.name);
   private readonly lease: JobLease;
 
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {
+  constructor(private readonly dataSource: DataSource) {
     this.lease = new JobLease(dataSource, 'active-flags');
   }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
@@ -15,7 +15,7 @@ const PROXY_ID = /^[1-9]\d{0,14}$/;
 @Injectable()
 export class ProxiesService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     @InjectRepository(Proxy) private readonly proxies: Repository<Proxy>,
     private readonly config: AppConfig,
     private readonly clock: Clock,

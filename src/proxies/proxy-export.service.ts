@@ -1,6 +1,5 @@
 import { buffer } from 'node:stream/consumers';
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
 import type { ProxyType } from '../common';
@@ -59,7 +58,7 @@ export class ProxyExportService {
     ignoreFetchAbort: true,
   });
 
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /** The JSON of all proxies, in UTF-8. It is written once for a revision and kept while it is asked for. */
   getList(revision: ListRevision): Promise<Buffer> {
