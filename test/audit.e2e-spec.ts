@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import type { IntegrityReport } from '../src/integrity';
-import { BUILD_TIMEOUT_MS, ensureBuild, killLeftovers, type Outcome, runCli } from './support/built-service';
+import type { Outcome } from './support/built-service';
+import { runCliHere } from './support/cli';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 interface OrderRow {
@@ -370,17 +371,15 @@ describe('the audit', () => {
   let database: TestDatabase;
   let client: Client;
   const audit = (): Promise<Outcome> =>
-    runCli(['audit'], { DATABASE_URL: database.url, PROVIDER: 'sandbox' });
+    runCliHere(['audit'], { DATABASE_URL: database.url, PROVIDER: 'sandbox' });
 
   beforeAll(async () => {
-    await ensureBuild();
     database = await createTestDatabase();
     client = new Client({ connectionString: database.url });
     await client.connect();
-  }, BUILD_TIMEOUT_MS);
+  });
 
   afterAll(async () => {
-    await killLeftovers();
     await client.end();
     await database.drop();
   });

