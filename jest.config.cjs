@@ -1,3 +1,18 @@
+/** Nest 12 and what it loads are ES modules. Jest runs CommonJS, so these packages are transformed too. */
+const ES_MODULES = [
+  '@nestjs',
+  'file-type',
+  'strtok3',
+  'token-types',
+  'uint8array-extras',
+  '@tokenizer',
+  '@borewit',
+  'proxy-chain',
+  'simple-socks',
+  'socks-proxy-agent',
+  'agent-base',
+];
+
 /** @type {import('jest').Config} */
 module.exports = {
   rootDir: '.',
@@ -18,9 +33,6 @@ module.exports = {
       },
     ],
   },
-  // Nest 12 and what it loads are ES modules; Jest runs CommonJS, so these are transformed too.
-  transformIgnorePatterns: [
-    '/node_modules/(?!(@nestjs|file-type|strtok3|token-types|uint8array-extras|@tokenizer|@borewit|proxy-chain|simple-socks|socks-proxy-agent|agent-base)/)',
-  ],
+  transformIgnorePatterns: [`/node_modules/(?!(${ES_MODULES.join('|')})/)`],
   testTimeout: 20_000,
 };

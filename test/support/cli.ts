@@ -34,10 +34,13 @@ async function runAlone(
   );
   try {
     const code = await runCommand(words);
-    return { code: code || Number(process.exitCode ?? 0), ...written };
+    return { code: code || exitCode(), ...written };
   } finally {
     process.exitCode = ownExitCode;
     for (const stream of streams) stream.mockRestore();
     own.restore();
   }
 }
+
+/** The one that the command has set itself. */
+const exitCode = (): number => Number(process.exitCode ?? 0);
