@@ -12,9 +12,7 @@ import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 export class CurrentMarkups {
   private book: RuleBook;
   private version = -1;
-  /**
-   * How far the database's clock is ahead of our monotonic one. Never too much, because an answer takes time.
-   */
+  /** How far the database's clock is ahead of our monotonic one, underestimated by the time of an answer. */
   private databaseAheadMs = 0;
 
   constructor(

@@ -5,9 +5,7 @@ import { MarkupHistoryService } from './markup-history.service';
 import { PriceRule } from './price-rule.entity';
 import { PriceRulesService } from './price-rules.service';
 
-/**
- * Without jobs, so that the command line can use it. A process that serves prices follows the rules itself.
- */
+/** Without jobs, so that the command line can use it. The catalog's jobs follow the rules. */
 @Module({
   imports: [TypeOrmModule.forFeature([PriceRule])],
   providers: [CurrentMarkups, MarkupHistoryService, PriceRulesService],

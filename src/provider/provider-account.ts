@@ -5,15 +5,13 @@ import { queryRows } from '../database';
 import type { ProviderBalance } from './proxy-provider';
 
 const STORED_AT_MOST_EVERY_MS = 1000;
-/**
- * An unchanged balance is stored again after this time, because another replica may have stored an older one.
- */
+/** An unchanged balance is stored again then, because another replica may have stored an older one. */
 const STORED_AGAIN_AFTER_MS = 60_000;
 
 /**
- * The balance of our account at the provider, as the last answer told. It is stored in the background, so
- * that no call waits for that or fails because of it. Of all replicas, one warns when the balance becomes
- * low, and one logs when it no longer is.
+ * The balance of our account at the provider, as of the last answer. It is stored in the background: no call
+ * waits for that or fails because of it. One of all replicas warns when the balance becomes low, and one logs
+ * when it no longer is.
  */
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);

@@ -45,9 +45,7 @@ export class ProviderClosed extends ProviderUnavailable {
   }
 }
 
-/**
- * The request was not sent, because no rate permit was free in time. This says nothing about the provider.
- */
+/** The request was not sent, for want of a rate permit in time. This says nothing about the provider. */
 export class NoPermitInTime extends ProviderUnavailable {
   override readonly name: string = 'NoPermitInTime';
 

@@ -9,9 +9,8 @@ import { NoPermitInTime } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
- * A call is sent within PERMIT_MS of its permit, and our window is longer than the provider's by MARGIN_MS.
- * The rest of the margin is for calls that take different times to arrive: without it, one too many may
- * arrive in a second.
+ * A call is sent within PERMIT_MS of its permit, and our window is longer than the provider's by MARGIN_MS. The
+ * rest of the margin allows for calls that take different times to arrive.
  */
 const PERMIT_MS = 60;
 const MARGIN_MS = 150;
@@ -26,7 +25,7 @@ const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.r
 type Grant = (permit: RatePermit) => void;
 
 /** The answer of the database function `take_call_slot`. */
-interface SlotRow {
+interface PermitRow {
   /** The position in CALL_PRIORITIES, from 1, of the call that may go; null: none may go before `wait_ms`. */
   readonly priority: number | null;
   readonly wait_ms: number;
@@ -36,8 +35,7 @@ interface SlotRow {
 /**
  * Limits the calls of all replicas to a number in any window of time: by priority, and in order of arrival
  * within one. The database counts them. While calls of this process wait, it asks for one permit at a time.
- * (rate-limiter-flexible counts in fixed windows, and no library has priorities across processes over
- * PostgreSQL.)
+ * (rate-limiter-flexible counts in fixed windows, and has no priorities across processes.)
  */
 export class RatePermits {
   private readonly logger = new Logger(RatePermits.name);
@@ -50,10 +48,7 @@ export class RatePermits {
     rest: [],
   };
   private isAsking = false;
-  /**
-   * The highest priority that waits here as far as the database knows, as a position in CALL_PRIORITIES from
-   * 1.
-   */
+  /** The highest priority that the database knows to wait here, as a position in CALL_PRIORITIES from 1. */
   private announced = Infinity;
   /** Ends the pause before the database is asked again. */
   private wakeUp = new AbortController();
@@ -135,9 +130,9 @@ export class RatePermits {
       const answer = await this.askDatabase();
       this.hasFailed = false;
       if (!answer) return 0;
-      const { slot, until } = answer;
-      if (slot.priority === null) return slot.wait_ms;
-      await this.grantNext(slot.priority, slot.granted_at, until);
+      const { row, until } = answer;
+      if (row.priority === null) return row.wait_ms;
+      await this.grantNext(row.priority, row.granted_at, until);
       return 0;
     } catch (error) {
       if (!this.hasFailed) this.logger.warn(`the database grants no rate permits: ${messageOf(error)}`);
@@ -146,7 +141,7 @@ export class RatePermits {
     }
   }
 
-  private async askDatabase(): Promise<{ slot: SlotRow; until: Deadline } | undefined> {
+  private async askDatabase(): Promise<{ row: PermitRow; until: Deadline } | undefined> {
     await this.pausing;
     this.announced = this.highest();
     const runner = this.dataSource.createQueryRunner();
@@ -157,17 +152,17 @@ export class RatePermits {
       if (demand.length === 0) return undefined;
       this.announced = this.highest();
       const until = Deadline.after(PERMIT_MS);
-      const [slot]: SlotRow[] = await runner.query('SELECT * FROM take_call_slot($1, $2, $3, $4, $5)', [
+      const [row]: PermitRow[] = await runner.query('SELECT * FROM take_call_slot($1, $2, $3, $4, $5)', [
         this.provider,
         this.holder,
         demand,
         this.calls,
         this.windowMs + MARGIN_MS,
       ]);
-      if (!slot) throw new Error('no answer');
+      if (!row) throw new Error('no answer');
       // With the last permit that was demanded, the database forgets the demand.
-      if (slot.priority !== null && demand.length === 1) this.announced = Infinity;
-      return { slot, until };
+      if (row.priority !== null && demand.length === 1) this.announced = Infinity;
+      return { row, until };
     } finally {
       await runner.release();
     }
