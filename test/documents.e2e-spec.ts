@@ -28,10 +28,8 @@ const documents = [
     .map((name) => join('docs', name)),
 ].map(readDocument);
 
-/** The changelog and the records of decisions also name what has since been renamed or removed. */
-const presentDocuments = documents.filter(
-  ({ path }) => path !== 'CHANGELOG.md' && !path.startsWith('docs/decisions/'),
-);
+/** The changelog also names what has since been renamed or removed. */
+const presentDocuments = documents.filter(({ path }) => path !== 'CHANGELOG.md');
 
 function readDocument(path: string): Document {
   let isCode = false;
