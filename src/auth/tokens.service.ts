@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
 import { batchedLookup, preparedRows, queryRows, violatedConstraint } from '../database';
@@ -38,7 +38,7 @@ const LAST_USED_STEP_MS = 60_000;
 @Injectable()
 export class TokensService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     @InjectRepository(ApiToken) private readonly tokens: Repository<ApiToken>,
     private readonly clock: Clock,
   ) {}

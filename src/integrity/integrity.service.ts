@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { databaseTime } from '../database';
 import { ProxyProvider } from '../provider';
@@ -24,7 +23,7 @@ const SHOWN_ROWS = 20;
 @Injectable()
 export class IntegrityService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
   ) {}
 

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
 import { queryRows, violatedConstraint } from '../database';
@@ -29,7 +28,7 @@ export const isInsufficientBalance = (constraint: string | undefined): boolean =
 /** Credits and debits by staff. Orders write their own entries together with their state, in one statement. */
 @Injectable()
 export class LedgerService {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /** @throws InvalidAmount, UserNotFound */
   credit(userId: number, amount: Money, reason: string, origin: EntryOrigin = {}): Promise<PostedEntryOut> {

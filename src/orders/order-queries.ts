@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
 import { batchedLookup, databaseTime, preparedRows, queryRows } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
@@ -53,7 +53,7 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
 @Injectable()
 export class OrderQueries {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     @InjectRepository(Order) private readonly orders: Repository<Order>,
   ) {}
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { IpVersion, Money, ProxyType } from '../common';
 import { AppConfig } from '../config';
@@ -121,7 +120,7 @@ const UNCOUNT_SPENDING = `
 @Injectable()
 export class OrderTransitions {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly queries: OrderQueries,
     private readonly config: AppConfig,
   ) {}

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
 import { databaseTime, queryRows } from '../database';
@@ -36,7 +35,7 @@ export const NEW_RULE_ID = Number.MAX_SAFE_INTEGER;
 @Injectable()
 export class MarkupHistoryService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly rules: PriceRulesService,
     private readonly config: AppConfig,
   ) {}

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, LessThan, Repository } from 'typeorm';
 import { databaseTime, queryRows, selectList, violatedConstraint } from '../database';
 import { UserNotFound } from '../users';
@@ -63,7 +63,7 @@ const EFFECT = `locked AS MATERIALIZED (SELECT FROM installation FOR UPDATE),
 @Injectable()
 export class PriceRulesService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     @InjectRepository(PriceRule) private readonly rules: Repository<PriceRule>,
   ) {}
 

@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { JobLease, queryRows } from '../database';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
@@ -21,7 +20,7 @@ export class SalesRollupService {
   private readonly logger = new Logger(SalesRollupService.name);
   private readonly lease: JobLease;
 
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {
+  constructor(private readonly dataSource: DataSource) {
     this.lease = new JobLease(dataSource, 'sales-days');
   }
 

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
@@ -30,7 +29,7 @@ const DAY_MS = 86_400_000;
 /** Reports what was sold, what it cost, and what remains. */
 @Injectable()
 export class SalesService {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /**
    * Reads rolled-up days and later ones in one statement, so that no day is counted twice or left out when a

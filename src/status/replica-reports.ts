@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows, REPLICA_ID } from '../database';
 import { DispatcherService } from '../orders';
@@ -16,7 +15,7 @@ export type ReplicaReport = Omit<ReplicaOut, 'holder' | 'reported_at'>;
 @Injectable()
 export class ReplicaReports {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly dispatcher: DispatcherService,
   ) {}

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import { OPEN_STATES, type OpenState, sqlStates } from '../orders';
@@ -11,7 +10,7 @@ import type { ReplicaOut, StatusOut } from './status.dto';
 @Injectable()
 export class StatusService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
   ) {}
 

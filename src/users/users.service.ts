@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, Repository } from 'typeorm';
 import { Clock } from '../common';
 import { batchedLookup, preparedRows, violatedConstraint } from '../database';
@@ -25,7 +25,7 @@ export interface Profile {
 @Injectable()
 export class UsersService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     @InjectRepository(User) private readonly users: Repository<User>,
     private readonly clock: Clock,
   ) {}

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Queryable, queryRows, violatedConstraint } from '../../database';
 import {
@@ -27,7 +26,7 @@ const ORPHAN = `
  */
 @Injectable()
 export class OrphansService {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /**
    * The latest first.

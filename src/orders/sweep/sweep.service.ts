@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { databaseTime, JobLease, queryRows } from '../../database';
 import { type ListedProxy, ProxyProvider } from '../../provider';
@@ -51,7 +50,7 @@ export class SweepService {
   private readonly lease: JobLease;
 
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
   ) {
     this.lease = new JobLease(dataSource, 'sweep');

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { inTransaction, type Queryable, queryRows } from '../../database';
 import type { Idempotency } from '../../orders';
@@ -35,7 +34,7 @@ export interface AuditLogFilter {
 /** The audit log: everything that staff change or look at. */
 @Injectable()
 export class AuditLogService {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /**
    * Carries out a change in one transaction with its record: neither is there without the other.

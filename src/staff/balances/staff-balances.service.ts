@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
@@ -39,7 +38,7 @@ const BATCH_SIZE = 1000;
 @Injectable()
 export class StaffBalancesService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly ledger: LedgerService,
     private readonly users: UsersService,
     private readonly postings: StaffPostingsService,

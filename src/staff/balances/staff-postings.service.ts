@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryRows, violatedConstraint } from '../../database';
 import { POSTED_ENTRY, type PostedEntryOut } from '../../ledger';
@@ -17,7 +16,7 @@ export interface Posting {
 @Injectable()
 export class StaffPostingsService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly auditLog: AuditLogService,
   ) {}
 

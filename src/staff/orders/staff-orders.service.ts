@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
@@ -53,7 +52,7 @@ const MAX_ANSWER_LENGTH = 20_000;
 @Injectable()
 export class StaffOrdersService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly review: ReviewService,
     private readonly transitions: OrderTransitions,

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../../database';
 import { type NewUser, type User, UserNotFound, UsersService } from '../../users';
@@ -32,7 +31,7 @@ const toUserOut = (user: User): UserOut => ({
 @Injectable()
 export class StaffUsersService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly users: UsersService,
     private readonly auditLog: AuditLogService,
   ) {}
