@@ -17,9 +17,9 @@ const PERIOD = '--from 2026-01-01T00:00:00Z --to 2100-01-01T00:00:00Z';
 const REASON = '--reason test';
 const BY = '--by anna --reason test';
 
-/** What is no use case of staff's on the command line: whoever is there needs no list of what tokens may grant. */
+/** Actions without a command: on the command line nobody needs a list of scopes. */
 const OVER_HTTP_ALONE = ['scopes.list'];
-/** What is of whoever runs the service, and shows and changes nothing of a customer. */
+/** Commands for operators, which show and change nothing of a customer. */
 const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate'];
 
 let database: TestDatabase;
@@ -27,7 +27,7 @@ let replicas: Replicas;
 let service: BuiltService;
 let customer: Customer;
 
-// The service is a process of its own: an application's strategies of authentication are those of its process.
+// The service runs in a process of its own: passport keeps its strategies by process.
 beforeAll(async () => {
   database = await createTestDatabase();
   replicas = await Replicas.open({
@@ -43,7 +43,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Words are separated by one blank. */
+/** Runs a command whose words are separated by one space. */
 async function textOf(command: string, provider: Record<string, string> = {}): Promise<string> {
   const outcome = await runCliHere(command.split(' '), { DATABASE_URL: database.url, ...provider });
   expect({ ...outcome, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
@@ -75,15 +75,16 @@ async function insert(statement: string, ...parameters: unknown[]): Promise<Row>
   return row;
 }
 
-/** It went to the provider by itself. */
+/** The order was sent alone. */
 async function orderInReview(): Promise<number> {
   const { id } = await insert(
     `WITH reviewed AS (
-       INSERT INTO orders (id, group_id, user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held,
-                           provider, provider_price, deadline, next_look_at, submitted_at)
+       INSERT INTO orders (id, group_id, user_id, kind, state, tag, country, version, period, count,
+                           proxy_type, unit_price, held, provider, provider_price, deadline, next_look_at,
+                           submitted_at)
        OVERRIDING SYSTEM VALUE
-       SELECT next.id, next.id, user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type, unit_price,
-              held, provider, provider_price, deadline, next_look_at, submitted_at
+       SELECT next.id, next.id, user_id, kind, 'review', gen_random_uuid(), country, version, period, count,
+              proxy_type, unit_price, held, provider, provider_price, deadline, next_look_at, submitted_at
          FROM orders, nextval(pg_get_serial_sequence('orders', 'id')) AS next (id) WHERE orders.id = $1
        RETURNING id, user_id, held
      )
@@ -97,8 +98,10 @@ async function orderInReview(): Promise<number> {
 
 const insertOrphan = (): Promise<Row> =>
   insert(
-    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, date_start, date_end)
-     VALUES ('px6', gen_random_uuid(), 'prs.test.u1.o1', '127.0.0.1', '1', 'login', 'password', 'http', now(), now() + interval '1 day')
+    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
+                          date_start, date_end)
+     VALUES ('px6', gen_random_uuid(), 'prs.test.u1.o1', '127.0.0.1', '1', 'login', 'password', 'http',
+             now(), now() + interval '1 day')
      RETURNING id`,
   );
 
@@ -106,7 +109,7 @@ const addRule = (): Promise<Row> => answerTo(`prices add --user ${customer.id} -
 
 const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
 
-/** Every command of staff's: what the log calls it, and options that fit. */
+/** Every command of staff: the name of its action, and valid options. */
 const COMMANDS: Readonly<Record<string, readonly [action: string, options: () => Promise<string>]>> = {
   'users create': ['users.create', async () => '--username walked'],
   'users list': ['users.search', async () => '--limit 1'],
@@ -156,14 +159,14 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'actions list': ['actions.search', async () => '--target user:1 --limit 1'],
 };
 
-/** What is created is known afterwards alone. */
+/** The targets of actions that create them, which no route can name. */
 const CREATED: Readonly<Record<string, string>> = {
   'users.create': 'user',
   'tokens.create': 'token',
   'prices.add': 'price-rule',
 };
 
-/** As the routes say it themselves. */
+/** What the routes themselves say. */
 function routesOfStaff(): AuditedRoute[] {
   const controllers = Reflect.getMetadata('controllers', StaffModule) as { prototype: object }[];
   return controllers
@@ -180,7 +183,7 @@ function namesOf(command: Command, before: readonly string[] = []): string[] {
 }
 
 describe('The command line', () => {
-  it('has every use case that staff have over HTTP, and no other', () => {
+  it('has exactly the use cases that staff have over HTTP', () => {
     const overHttp = routesOfStaff().map(({ action }) => action);
     expect(overHttp.length).toBeGreaterThan(20);
     const actions = Object.values(COMMANDS).map(([action]) => action);
@@ -191,7 +194,7 @@ describe('The command line', () => {
   });
 
   it.each(Object.entries(COMMANDS))(
-    'has what it does in the log by the name of HTTP, and on the same: %s',
+    'is recorded with the action and target of the route: %s',
     async (command, [action, optionsOf]) => {
       const options = await optionsOf();
       const [before] = await replicas.query<Row>('SELECT max(id) AS id FROM staff_actions');
@@ -213,15 +216,15 @@ describe('The command line', () => {
   );
 });
 
-describe('On the command line', () => {
-  it('an order in review is delivered with what the provider has of it', async () => {
+describe('A command', () => {
+  it('delivers an order in review with what the provider has of it', async () => {
     const id = await orderInReview();
     const decide = `orders decide --id ${id} --as deliver ${REASON}`;
     const [order] = await replicas.query<{ tag: string }>('SELECT tag FROM orders WHERE id = $1', [id]);
     const { baseUrl, apiKey } = replicas.sandbox;
     const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.tag}`;
     await new WireClient(baseUrl, apiKey).ask(call);
-    // The environment names no provider yet.
+    // The environment names no provider.
     expect(await refusalOf(decide)).toContain('PX6_API_KEY is missing');
     expect(await answerTo(decide, { PX6_API_KEY: apiKey, PX6_BASE_URL: baseUrl })).toMatchObject({
       id,
@@ -232,7 +235,7 @@ describe('On the command line', () => {
     );
   });
 
-  it('money moves once for each key', async () => {
+  it('moves money once for each key', async () => {
     const { id } = await answerTo('users create --username paid');
     const credit = `balance credit --user ${id} --amount 5 --key c-1 ${REASON}`;
     const [one, other] = [await answerTo(credit), await answerTo(credit)];
@@ -246,7 +249,7 @@ describe('On the command line', () => {
     );
   });
 
-  it('an order is refunded in parts, once for each key, and never beyond what it has paid', async () => {
+  it('refunds an order in parts, once for each key, and never more than was paid', async () => {
     const refund = `orders refund --id ${await buy()} --reference 815 ${REASON}`;
     const part = await answerTo(`${refund} --amount 10.00 --key r-1`);
     expect(part).toMatchObject({ kind: 'refund', amount: '10.00', reference: '815' });
@@ -258,7 +261,7 @@ describe('On the command line', () => {
     expect(await refusalOf(refund)).toBe(`error: required option '--key <text>' not specified`);
   });
 
-  it('orphans are found by their state and tag', async () => {
+  it('finds orphans by their state and tag', async () => {
     const { id } = await insertOrphan();
     await replicas.query(`UPDATE orphans SET tag = 'prs.test.u2.o2' WHERE id = $1`, [id]);
     const list = (more: string) => answerTo<Row[]>(`orphans list --tag prs.test.u2.o2 ${more}`.trim());
@@ -267,7 +270,7 @@ describe('On the command line', () => {
     expect(await list('--state assigned')).toEqual([]);
   });
 
-  it('a statement is the file that HTTP answers with', async () => {
+  it('prints the same statement as HTTP answers with', async () => {
     const { token } = await replicas.createCustomer('1.00', ['staff:balance']);
     const period = new URLSearchParams({ from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' });
     const file = await (
@@ -278,7 +281,7 @@ describe('On the command line', () => {
     expect(await refusalOf(`balance statement --user 999999 ${PERIOD}`)).toBe('User not found');
   });
 
-  it('a ledger is read a page at a time', async () => {
+  it('reads a ledger page by page', async () => {
     const read = (more: string) =>
       answerTo<{ seq: number }[]>(`balance ledger --user ${customer.id} --limit 1 ${more}`.trim());
     const [last] = await read('');
@@ -286,7 +289,7 @@ describe('On the command line', () => {
     expect(before?.seq).toBe((last?.seq ?? 0) - 1);
   });
 
-  it('the log is searched', async () => {
+  it('searches the audit log', async () => {
     const { id } = await replicas.createCustomer('1.00');
     await answerTo(`users block --user ${id} ${REASON}`);
     const search = (more: string) => answerTo<Row[]>(`actions list --target user:${id} ${more}`);

@@ -29,7 +29,7 @@ describe('the command line', () => {
 
   type Run = (command: string, changes?: Record<string, string>) => Promise<Outcome>;
 
-  /** Words are separated by one blank. */
+  /** Runs a command whose words are separated by one space, in this process. */
   const run: Run = (command, changes) => runCliHere(command.split(' '), { ...environment, ...changes });
 
   async function answerTo<Answer>(command: string, changes?: Record<string, string>): Promise<Answer> {
@@ -38,7 +38,7 @@ describe('the command line', () => {
     return JSON.parse(stdout);
   }
 
-  /** The one line by which a command was refused. */
+  /** The one line with which a command is refused. */
   async function refusalOf(command: string, changes?: Record<string, string>): Promise<string> {
     const { code, stdout, stderr } = await run(command, changes);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -46,7 +46,7 @@ describe('the command line', () => {
     return stderr.trimEnd();
   }
 
-  /** The same of commands that have nothing to do with one another. */
+  /** The refusals of independent commands. */
   const refusalsOf = (commands: readonly string[]): Promise<string[]> =>
     Promise.all(commands.map((command) => refusalOf(command)));
 
@@ -87,7 +87,7 @@ describe('the command line', () => {
       expect(await answerTo('users list')).toEqual(expect.arrayContaining([full, plain]));
     });
 
-    it('are found by a part of a name, a page at a time, and the log says that somebody looked', async () => {
+    it('are found by a part of a name, page by page, and the search is recorded', async () => {
       const [one, two] = [
         await insertUser({ webUsername: 'pager-1' }),
         await insertUser({ webUsername: 'pager-2' }),
@@ -111,7 +111,7 @@ describe('the command line', () => {
       ]);
     });
 
-    it('are blocked and unblocked, and the log says so, though not by whom', async () => {
+    it('are blocked and unblocked, which is recorded without a user', async () => {
       const userId = await insertUser();
       expect(await answerTo(`users block --user ${userId} --reason fraud`)).toMatchObject({
         blocked_at: MOMENT,
@@ -124,7 +124,8 @@ describe('the command line', () => {
       expect(
         await query(
           database,
-          `SELECT via, user_id, action, reason, before->>'blocked_reason' AS before, after->>'blocked_reason' AS after
+          `SELECT via, user_id, action, reason, before->>'blocked_reason' AS before,
+                  after->>'blocked_reason' AS after
              FROM staff_actions WHERE target_type = 'user' AND target_id = $1 ORDER BY id`,
           [String(userId)],
         ),
@@ -142,7 +143,7 @@ describe('the command line', () => {
       expect(await refusalOf('users block --user 999999 --reason test')).toBe('User not found');
     });
 
-    it('are one for a tg_id and a web username', async () => {
+    it('are unique by tg_id and web username', async () => {
       await insertUser({ tgId: 77, webUsername: 'seven' });
       const refusals = await refusalsOf([
         'users create --username other --tg-id 77',
@@ -155,7 +156,8 @@ describe('the command line', () => {
   describe('tokens', () => {
     let userId: number;
     let service: TestService;
-    /** The commands run in this process, where they share the modules of `service`, and so its token strategy. */
+    /** The commands run in this process, where they share the modules of `service`, and so its token
+    strategy. */
     let replica: Replica;
     let there: Record<string, string>;
 
@@ -174,7 +176,7 @@ describe('the command line', () => {
     const statusFor = async (token: string, path = '/me'): Promise<number> =>
       (await fetch(replica.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } })).status;
 
-    it('are accepted by a service that runs already, for their scopes alone', async () => {
+    it('are accepted by a running service, for their scopes only', async () => {
       const issued = await answerTo<IssuedToken>(
         `tokens create --user ${userId} --scopes profile:read,proxies:read --name laptop`,
         there,
@@ -197,7 +199,7 @@ describe('the command line', () => {
       expect(await statusFor(issued.token, '/countries')).toBe(403);
     });
 
-    it('have all six scopes of the specification when told so, and end when they expire', async () => {
+    it('can have all six scopes of customers, and end when they expire', async () => {
       const issued = await answerTo<IssuedToken & { created_at: string; expires_at: string }>(
         `tokens create --user ${userId} --scopes all --expires-in 30d`,
         there,
@@ -223,9 +225,10 @@ describe('the command line', () => {
       expect(await statusFor(token)).toBe(401);
     });
 
-    it('are bound to networks and an amount a day, and good for staff when told so', async () => {
+    it('can be limited to networks and an amount a day, and can be for staff', async () => {
+      const limits = '--allowed-ips 10.0.0.1/8,2001:db8::1 --daily-limit 500';
       const issued = await answerTo<IssuedToken>(
-        `tokens create --user ${userId} --scopes staff --allowed-ips 10.0.0.1/8,2001:db8::1 --daily-limit 500`,
+        `tokens create --user ${userId} --scopes staff ${limits}`,
         there,
       );
       expect(issued).toMatchObject({
@@ -249,7 +252,7 @@ describe('the command line', () => {
       expect(listed.stdout).not.toContain(token);
     });
 
-    it('are refused for a user, and not revoked by an id, that there is not', async () => {
+    it('are refused for an unknown user, and not revoked by an unknown id', async () => {
       const refusals = await refusalsOf([
         'tokens create --user 999999 --scopes all',
         'tokens revoke --id 999999',
@@ -259,7 +262,7 @@ describe('the command line', () => {
   });
 
   describe('balances', () => {
-    it('are credited and debited, each time by an entry with its reason', async () => {
+    it('are credited and debited by entries with a reason', async () => {
       const userId = await insertUser();
       expect(await answerTo(`balance credit --user ${userId} --amount 500.00 --reason invoice`)).toEqual({
         id: expect.any(Number),
@@ -287,7 +290,7 @@ describe('the command line', () => {
       expect(await balanceOf(userId)).toEqual([{ available: '0.01', entries: 2 }]);
     });
 
-    it('take no amount that is not above zero, too fine or too large', async () => {
+    it('are not changed by amounts that are not above zero, too fine or too large', async () => {
       const userId = await insertUser();
       const refusals = await refusalsOf([
         ...['0', '0.00', '-5', '1.234', '100000000.01', '9'.repeat(30)].map(
@@ -301,26 +304,26 @@ describe('the command line', () => {
       expect(await balanceOf(userId)).toEqual([{ available: '0.00', entries: 0 }]);
     });
 
-    it('are those of users that there are', async () => {
+    it('cannot be changed for an unknown user', async () => {
       expect(await refusalOf('balance credit --user 999999 --amount 1 --reason test')).toBe('User not found');
     });
   });
 
   describe('orders', () => {
-    it('are listed and shown, and the log says that somebody looked', async () => {
+    it('are listed and shown, which is recorded', async () => {
       const userId = await insertUser();
       const [order] = await query<{ id: number }>(
         database,
-        `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held, provider,
-                             provider_price, deadline, next_look_at)
-         VALUES ($1, 'purchase', 'review', 'test.cli', 'ru', '6', 30, 1, 'http', 10, 10, 'px6', 8, now(), now())
+        `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
+                             unit_price, held, provider, provider_price, deadline, next_look_at)
+         VALUES ($1, 'purchase', 'review', 'test.cli', 'ru', '6', 30, 1, 'http', 10, 10, 'px6', 8,
+                 now(), now())
          RETURNING id::int`,
         [userId],
       );
       const id = order?.id;
-      const listed = await answerTo<object[]>(
-        `orders list --user ${userId} --state review --kind purchase --from 2026-01-01T00:00:00Z --tag test.cli`,
-      );
+      const filters = '--state review --kind purchase --from 2026-01-01T00:00:00Z --tag test.cli';
+      const listed = await answerTo<object[]>(`orders list --user ${userId} ${filters}`);
       expect(listed).toMatchObject([{ id, user_id: userId, state: 'review', created_at: MOMENT }]);
       expect(await answerTo(`orders list --user ${userId} --before ${id}`)).toEqual([]);
       expect(await answerTo(`orders show --id ${id}`)).toMatchObject({
@@ -335,7 +338,8 @@ describe('the command line', () => {
       expect(
         await query(
           database,
-          `SELECT via, action, target_id AS target FROM staff_actions WHERE action LIKE 'orders.%' ORDER BY id`,
+          `SELECT via, action, target_id AS target FROM staff_actions
+             WHERE action LIKE 'orders.%' ORDER BY id`,
         ),
       ).toEqual([
         { via: 'cli', action: 'orders.search', target: null },
@@ -390,8 +394,9 @@ describe('the command line', () => {
         ended_by: null,
         end_reason: null,
       });
+      const replacement = `--from 2099-01-01T00:00:00+03:00 --replaces ${rule.id} --by boris --reason better`;
       const next = await answerTo<Rule>(
-        `prices add --user ${userId} --country US --markup 3 --from 2099-01-01T00:00:00+03:00 --replaces ${rule.id} --by boris --reason better`,
+        `prices add --user ${userId} --country US --markup 3 ${replacement}`,
         there,
       );
       expect(next).toMatchObject({ country: 'us', valid_from: '2098-12-31T21:00:00.000Z' });
@@ -430,7 +435,7 @@ describe('the command line', () => {
       );
     });
 
-    it('tell which of them holds at a moment', async () => {
+    it('are found by the offer and the time that they apply to', async () => {
       const userId = await insertUser({}, own);
       const rule = await answerTo<Rule>(`prices add --user ${userId} --markup 1 ${BY}`, there);
       const which = (at: string, offer: string) =>
@@ -443,14 +448,15 @@ describe('the command line', () => {
       expect(after).toMatchObject({ markup_percent: '1.0000', rule: { id: rule.id, reason: 'test' } });
     });
 
-    it('are previewed with the prices that the service knows', async () => {
+    it('are previewed with the known prices of the provider', async () => {
       const preview = 'prices preview --version 6 --max-period 7 --markup 0';
       expect(await refusalOf(preview, there)).toBe(
         'The provider has not named its prices yet: ask for a price first',
       );
       await query(
         own,
-        `INSERT INTO catalogue_copies (key, value, fetched_at) VALUES ('prices', '{"6": {"7": "5.51", "30": "20.90"}}', now())`,
+        `INSERT INTO catalogue_copies (key, value, fetched_at)
+           VALUES ('prices', '{"6": {"7": "5.51", "30": "20.90"}}', now())`,
       );
       expect(await answerTo(preview, there)).toEqual({
         at: MOMENT,
@@ -469,7 +475,7 @@ describe('the command line', () => {
       });
     });
 
-    it('are refused when they cannot be', async () => {
+    it('are refused when they are not possible', async () => {
       const refusals = await refusalsOf([
         `prices add --markup 1`,
         `prices add --markup -1 ${BY}`,
@@ -496,7 +502,7 @@ describe('the command line', () => {
   });
 
   describe('sales', () => {
-    it('are summed up by day, or by what is asked for', async () => {
+    it('are summed up by day or by the given dimensions', async () => {
       const nothing = {
         orders: 0,
         prolongations: 0,
@@ -543,7 +549,7 @@ describe('the command line', () => {
       replicas: [],
     };
 
-    it('is what there is, before any service ran, and the command is no replica itself', async () => {
+    it('is empty before any service has run, and the command counts as no replica', async () => {
       const empty = await createTestDatabase();
       try {
         expect(await answerTo('status', { DATABASE_URL: empty.url })).toEqual(NOTHING);
@@ -555,7 +561,7 @@ describe('the command line', () => {
   });
 
   describe('migrate', () => {
-    it('brings an empty database up to date, and leaves it alone from then on', async () => {
+    it('brings an empty database up to date, and does nothing from then on', async () => {
       const empty = await createTestDatabase({ migrated: false });
       try {
         const { migrations } = await answerTo<{ migrations: string[] }>('migrate', {
@@ -593,12 +599,12 @@ describe('the command line', () => {
       ]);
     });
 
-    it('says that there is no such database', async () => {
+    it('says when the database does not exist', async () => {
       const missing = { DATABASE_URL: Object.assign(new URL(database.url), { pathname: '/missing' }).href };
       expect(await refusalOf('users list', missing)).toBe('database "missing" does not exist');
     });
 
-    it('names every mistake of the environment, and no value', async () => {
+    it('names every mistake in the environment, without its value', async () => {
       const mistakes = { PORT: 'sesame', MARKUP_PERCENT: 'sesame', PX6_API_KEY: 'sesame' };
       const refusal = await refusalOf('users list', mistakes);
       expect(refusal).toMatch(/^The environment is not usable: PORT .*; MARKUP_PERCENT .*; PX6_API_KEY /);

@@ -21,7 +21,7 @@ afterAll(() => service.close());
 const describeAt = (path: string): Promise<Description> => readDescription(service.baseUrl + path);
 
 describe('Access', () => {
-  it('is refused to customers on every route of staff, and to staff whose token lacks the scope', async () => {
+  it('to every route of staff is refused to customers and to tokens without the scope', async () => {
     const operations = operationsOf(await describeAt('/staff/openapi.json'));
     for (const { name, method, path, operation } of operations) {
       const [scope] = scopesOf(operation);
@@ -47,7 +47,7 @@ describe('Access', () => {
     expect((await sendRaw(service.baseUrl, { ...endpoint, token: staff.token })).status).toBe(403);
   });
 
-  it('is cataloged: every scope, what it grants, and the routes that need it', async () => {
+  it('is listed: every scope with what it grants and the routes that require it', async () => {
     const { status, body } =
       await staff.get<{ scope: string; grants: string; for: string; routes: string[] }[]>('/staff/scopes');
     expect(status).toBe(200);
@@ -72,7 +72,7 @@ describe('A token', () => {
     (await service.app.get(TokensService).issue({ userId: customer.id, scopes: ALL_SCOPES, ...token })).text;
   const getMe = (token: string) => sendRaw(service.baseUrl, { path: '/me', token });
 
-  it('may be for some addresses alone', async () => {
+  it('can be limited to addresses', async () => {
     expect((await getMe(await issue({ allowedIps: ['10.0.0.0/8', '127.0.0.1'] }))).status).toBe(200);
     expect((await getMe(await issue({ allowedIps: ['127.9.9.9/8'] }))).status).toBe(200);
     const refused = await getMe(await issue({ allowedIps: ['10.0.0.0/8', '2001:db8::/32'] }));
@@ -116,7 +116,7 @@ describe('A token', () => {
       expect(await getThrough(forwarded)).toBe(status);
     });
 
-    it('is logged with the address of the client', async () => {
+    it('is recorded with the address of the client', async () => {
       const everywhere = await createStaff(service);
       for (const forwarded of ['203.0.113.7', '10.0.0.1, 2001:db8::7', '1.1.1.1, unknown', undefined]) {
         expect(await getThrough(forwarded, everywhere.token)).toBe(200);
@@ -128,7 +128,7 @@ describe('A token', () => {
       expect(rows.map(({ ip }) => ip)).toEqual(['203.0.113.7', '2001:db8::7', null, '127.0.0.1']);
     });
 
-    it('is held to the address of the connection where its peer is not trusted', async () => {
+    it('is checked against the address of the connection when the peer is not trusted', async () => {
       const elsewhere = await startReplica(service, { server: { trustedProxies: ['10.9.0.0/16'] } });
       try {
         for (const { baseUrl } of [service, elsewhere]) {
@@ -169,7 +169,7 @@ describe('A token', () => {
       return row?.spent;
     };
 
-    it('spends so much and no more, also by orders at the same moment, while others spend on', async () => {
+    it('spends no more than its limit, even with concurrent orders, and limits no other token', async () => {
       const token = await issue({ dailyLimit: Money.parse(price).times(3) });
       const answers = await Promise.all(Array.from({ length: 8 }, () => buy(token)));
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
@@ -181,7 +181,7 @@ describe('A token', () => {
       await service.audit({ withProvider: true });
     });
 
-    it('takes a repeated order for one', async () => {
+    it('counts a repeated order once', async () => {
       const token = await issue({ dailyLimit: Money.parse(price) });
       for (const replayed of [undefined, 'true', 'true']) {
         const answer = await buy(token, { 'idempotency-key': 'limited' });
@@ -190,7 +190,7 @@ describe('A token', () => {
       expect((await buy(token)).json()).toEqual(EXCEEDED);
     });
 
-    it('has back what was given back', async () => {
+    it('can spend again what was refunded', async () => {
       const token = await issue({ dailyLimit: Money.parse(price) });
       await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
       const refused = await buy(token);
@@ -200,7 +200,7 @@ describe('A token', () => {
       await service.audit({ withProvider: true });
     });
 
-    it('has back what a short delivery did not bring', async () => {
+    it('can spend again what a short delivery did not charge', async () => {
       const token = await issue({ dailyLimit: Money.parse(price).times(3) });
       await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
       expect((await buy(token, {}, 3)).status).toBe(200);
@@ -215,12 +215,13 @@ describe('A token', () => {
 describe('A blocked user', () => {
   const BLOCKED = { detail: 'User is blocked' };
 
-  it('is refused on every route that needs a token, on every replica, and let in again when unblocked', async () => {
+  it('is refused on every protected route and every replica until unblocked', async () => {
     const user = await service.createUser({ scopes: [...ALL_SCOPES, ...ALL_STAFF_SCOPES] });
     const replica = await startReplica(service);
     const block = (reason: string | null) =>
       service.dataSource.query(
-        'UPDATE users SET blocked_at = CASE WHEN $2::text IS NOT NULL THEN now() END, blocked_reason = $2 WHERE id = $1',
+        `UPDATE users SET blocked_at = CASE WHEN $2::text IS NOT NULL THEN now() END, blocked_reason = $2
+           WHERE id = $1`,
         [user.id, reason],
       );
     try {

@@ -17,7 +17,7 @@ describe('When the database goes away at COMMIT', () => {
     await service.close();
   });
 
-  it('is 503, and repeating with the key does it once', async () => {
+  it('the answer is 503, and a repetition with the key is carried out once', async () => {
     const replica = await startReplica(service, { database: { url: relay.url } });
     try {
       const clerk = await createStaff(service);

@@ -39,7 +39,7 @@ beforeAll(async () => {
     environment: {
       RECONCILE_QUIET_SECONDS: '1',
       SWEEP_INTERVAL_SECONDS: '86400',
-      // A line in front of the provider, in which orders form groups.
+      // A queue in front of the provider, in which orders form batches.
       PROVIDER_RATE_PER_SECOND: '20',
     },
   });
@@ -66,7 +66,8 @@ const orderOf = async (id: number): Promise<Order> =>
 
 const linesOf = (action: string, id: number) =>
   service.dataSource.query<Record<string, unknown>[]>(
-    'SELECT reason, before, after FROM staff_actions WHERE action = $1 AND target_id = $2 AND after IS NOT NULL ORDER BY id',
+    `SELECT reason, before, after FROM staff_actions WHERE action = $1 AND target_id = $2
+       AND after IS NOT NULL ORDER BY id`,
     [action, String(id)],
   );
 
@@ -77,7 +78,7 @@ const openOrders = async (): Promise<Order[]> =>
     `SELECT * FROM orders WHERE state IN ('submitting', 'confirming', 'review') ORDER BY id`,
   );
 
-/** What a day of looks without an answer comes to. */
+/** Brings about what a day of checks without an answer leads to. */
 async function untilInReview(work: () => Promise<unknown>, fault: FaultOrder): Promise<Order[]> {
   await service.control.orderFault(fault);
   const gate = await service.control.orderGate({ method: fault.method ?? '', stage: 'received' });
@@ -87,7 +88,8 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultOrder): P
   await service.control.openGate(gate);
   await done;
   await service.dataSource.query(
-    `UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now() WHERE state IN ('submitting', 'confirming')`,
+    `UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now()
+       WHERE state IN ('submitting', 'confirming')`,
   );
   await eventually(async () => (await openOrders()).every(({ state }) => state === 'review'));
   await service.control.resetFaults();
@@ -101,7 +103,7 @@ const decide = (id: number, decision: string, who = staff) =>
   who.post<Order & { detail?: unknown }>(`/staff/orders/${id}/decide`, { decision, ...REASON });
 
 describe('An order in review', () => {
-  it('is delivered with what the provider has of it, and charged for', async () => {
+  it('is delivered with what the provider has of it, and charged', async () => {
     const [order] = await untilInReview(() => buy(user, 2), BOUGHT_UNSEEN);
     const { status, body } = await decide(order?.id ?? 0, 'deliver');
     expect([status, body.state, body.captured]).toEqual([200, 'completed', '50.16']);
@@ -116,7 +118,7 @@ describe('An order in review', () => {
     ]);
   });
 
-  it('is refunded, and what the provider has all the same becomes an orphan', async () => {
+  it('is refunded, and what the provider has nevertheless becomes an orphan', async () => {
     const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
     const { status, body } = await decide(order?.id ?? 0, 'refund');
     expect([status, body.state, body.released]).toEqual([200, 'refunded', PRICE]);
@@ -140,7 +142,7 @@ describe('An order in review', () => {
     expect((await decide(order?.id ?? 0, 'refund')).status).toBe(200);
   });
 
-  it('is left as it is when the provider cannot be asked', async () => {
+  it('does not change when the provider cannot be asked', async () => {
     const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
     await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     const { status, body } = await decide(order?.id ?? 0, 'deliver');
@@ -149,7 +151,7 @@ describe('An order in review', () => {
     expect((await decide(order?.id ?? 0, 'deliver')).body.state).toBe('completed');
   });
 
-  it('is decided once, also by many at the same moment', async () => {
+  it('is decided once, even by concurrent requests', async () => {
     const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
     const answers = await Promise.all(
       ['deliver', 'refund', 'deliver', 'refund', 'refund', 'deliver'].map((decision) =>
@@ -158,11 +160,11 @@ describe('An order in review', () => {
     );
     expect(answers.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
     expect(await linesOf('orders.decide', order?.id ?? 0)).toHaveLength(1);
-    // Should it have been refunded, what the provider has becomes an orphan.
+    // If the order was refunded, what the provider has becomes an orphan.
     await service.app.get(SweepService).sweepWhenDue(0);
   });
 
-  it('is decided by itself when it went to the provider with others', async () => {
+  it('is decided alone when it was sent in a batch', async () => {
     const others = [user, await service.createUser(), await service.createUser()];
     const pause = (interval: string) =>
       service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
@@ -190,7 +192,8 @@ describe('An order in review', () => {
     expect((await decide(first?.id ?? 0, 'refund')).body.state).toBe('refunded');
     expect((await decide(third?.id ?? 0, 'deliver')).body.state).toBe('completed');
     const owned = await service.dataSource.query<{ order_id: number; size: number }[]>(
-      'SELECT order_id, count(*) AS size FROM proxies WHERE order_id = ANY ($1) GROUP BY order_id ORDER BY order_id',
+      `SELECT order_id, count(*) AS size FROM proxies WHERE order_id = ANY ($1) GROUP BY order_id
+         ORDER BY order_id`,
       [[first, second, third].map((order) => order?.id)],
     );
     expect(owned.map(({ order_id: id, size }) => [id, size])).toEqual(
@@ -213,14 +216,14 @@ describe('An order in review', () => {
         body: { period: 30 },
       });
 
-    it('is delivered with the end that the provider shows', async () => {
+    it('is delivered with the end date that the provider shows', async () => {
       const [order] = await untilInReview(prolong, { method: 'prolong', kind: 'answer-lost' });
       expect((await decide(order?.id ?? 0, 'deliver')).body.state).toBe('completed');
       const [prolonged] = await proxiesOf();
       expect(Date.parse(prolonged?.date_end ?? '') - Date.parse(proxy?.date_end ?? '')).toBe(30 * 86_400_000);
     });
 
-    it('is not delivered when its end has not moved', async () => {
+    it('is not delivered when its end date has not changed', async () => {
       const fault: FaultOrder = { method: 'prolong', kind: 'http-status', status: 502 };
       const [order] = await untilInReview(prolong, fault);
       expect((await decide(order?.id ?? 0, 'deliver')).status).toBe(409);
@@ -229,14 +232,17 @@ describe('An order in review', () => {
     });
   });
 
-  it.each(['deliver', 'refund'])('is needed: %s is refused for any other order', async (decision) => {
-    const id = await buy();
-    expect((await decide(id, decision)).body).toEqual({ detail: 'The order is not in review' });
-    const unknown = await decide(999_999, decision);
-    expect([unknown.status, unknown.body]).toEqual([404, { detail: 'Order not found' }]);
-  });
+  it.each(['deliver', 'refund'])(
+    'is the only kind of order that can be decided: %s is refused for others',
+    async (decision) => {
+      const id = await buy();
+      expect((await decide(id, decision)).body).toEqual({ detail: 'The order is not in review' });
+      const unknown = await decide(999_999, decision);
+      expect([unknown.status, unknown.body]).toEqual([404, { detail: 'Order not found' }]);
+    },
+  );
 
-  it('is for whoever may see orders, by a decision that there is', async () => {
+  it('requires the scope for orders and a known decision', async () => {
     const stranger = await createStaff(service, ['staff:balance']);
     expect((await decide(1, 'refund', stranger)).status).toBe(403);
     const { status, body } = await decide(1, 'forget');
@@ -256,7 +262,7 @@ describe('A refund', () => {
       key === null ? {} : { 'Idempotency-Key': key },
     );
 
-  it('gives back all that an order has paid, and its proxies stay', async () => {
+  it('returns all that was paid, and the proxies stay', async () => {
     const id = await buy(user, 2);
     const { status, body } = await refund(id, { reference: 'ticket 1' });
     expect(status).toBe(200);
@@ -281,7 +287,7 @@ describe('A refund', () => {
     });
   });
 
-  it('is made in parts, and never of more than was paid', async () => {
+  it('can be made in parts, and never exceeds what was paid', async () => {
     const id = await buy(user, 2);
     expect((await refund(id, { amount: '20.00' })).status).toBe(200);
     const { status, body } = await refund(id, { amount: '30.17' });
@@ -293,14 +299,14 @@ describe('A refund', () => {
     expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
   });
 
-  it('gives back no more than was paid by many at the same moment', async () => {
+  it('never exceeds what was paid, even with concurrent requests', async () => {
     const id = await buy();
     const answers = await Promise.all(Array.from({ length: 8 }, () => refund(id, { amount: '10.00' })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
     expect(await orderOf(id)).toMatchObject({ refunded: '20.00' });
   });
 
-  it('is made once for a key, also by many at the same moment', async () => {
+  it('is made once for each key, even by concurrent requests', async () => {
     const id = await buy();
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => refund(id, { amount: '5.00' }, `once-${id}`)),
@@ -312,7 +318,7 @@ describe('A refund', () => {
     ]);
   });
 
-  it('needs a key', async () => {
+  it('requires a key', async () => {
     const { status, body } = await refund(await buy(), {}, null);
     expect([status, body.detail]).toEqual([
       422,
@@ -320,7 +326,7 @@ describe('A refund', () => {
     ]);
   });
 
-  it('of an order that has paid nothing is refused', async () => {
+  it('is refused for an order for which nothing was paid', async () => {
     await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
     await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
     const [order] = await service.dataSource.query<Order[]>('SELECT * FROM orders WHERE user_id = $1', [
@@ -331,7 +337,7 @@ describe('A refund', () => {
     expect((await refund(999_999)).status).toBe(404);
   });
 
-  it('is neither given nor written down when the log cannot be', async () => {
+  it('is not made when the audit log cannot be written', async () => {
     const id = await buy();
     await service.dataSource.query(
       `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'orders.refund') NOT VALID`,
@@ -361,7 +367,7 @@ describe('An orphan', () => {
       ...REASON,
     });
 
-  it('is handed to the user of a purchase, who can use and prolong it', async () => {
+  it('is given to the user of a purchase, who can use and prolong it', async () => {
     const bought = await buy();
     const orphan = await orphanOf(bought);
     const other = await buy();
@@ -384,7 +390,7 @@ describe('An orphan', () => {
     expect((await assign(orphan, other)).body.detail).toBe('The orphan is assigned to an order already');
   });
 
-  it('is assigned once, also by many at the same moment', async () => {
+  it('is assigned once, even by concurrent requests', async () => {
     const id = await buy();
     const orphan = await orphanOf(id);
     const answers = await Promise.all(Array.from({ length: 4 }, () => assign(orphan, id)));
@@ -392,7 +398,7 @@ describe('An orphan', () => {
     expect(await proxiesOf()).toHaveLength(2);
   });
 
-  it('goes to closed purchases alone', async () => {
+  it('can be assigned to closed purchases only', async () => {
     const id = await buy();
     const orphan = await orphanOf(id);
     const [proxy] = await proxiesOf();
@@ -408,7 +414,7 @@ describe('An orphan', () => {
     expect(await linesOf('orphans.assign', orphan.id)).toEqual([]);
   });
 
-  it('is written off, found again by that, and opened again', async () => {
+  it('is written off, found by that state, and opened again', async () => {
     const orphan = await orphanOf(await buy());
     const mark = (state: string) =>
       staff.post<Orphan>(`/staff/orphans/${orphan.id}/mark`, { state, ...REASON });
@@ -423,7 +429,7 @@ describe('An orphan', () => {
     expect(await linesOf('orphans.mark', orphan.id)).toHaveLength(2);
   });
 
-  it('is shown without login and password, the last found first', async () => {
+  it('is listed without login and password, newest first', async () => {
     const first = await orphanOf(await buy());
     const second = await orphanOf(await buy());
     const page = (await staff.get<Page<Orphan>>('/staff/orphans?limit=1')).body;

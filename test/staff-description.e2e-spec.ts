@@ -13,7 +13,7 @@ import {
 } from './support/description';
 import { startTestService, type TestService } from './support/test-service';
 
-/** What openapi-typescript reads descriptions with, which knows the rules of OpenAPI. */
+/** The parser of openapi-typescript, which knows the rules of OpenAPI. */
 const { createConfig, lintFromString } = createRequire(require.resolve('openapi-typescript/package.json'))(
   '@redocly/openapi-core',
 ) as {
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Every part of a schema that shows nothing of what it will be. */
+/** Finds every part of a schema that has no example. */
 function findUnexemplified(schema: Json | undefined, place: string): string[] {
   if (!isObject(schema)) return [place];
   const { $ref: reference, properties, items, anyOf, allOf } = schema;
@@ -56,7 +56,7 @@ function findUnexemplified(schema: Json | undefined, place: string): string[] {
 }
 
 describe('The description for staff', () => {
-  it('has the routes of staff alone, and that of customers none of them', async () => {
+  it('has the routes of staff only, and that of customers has none of them', async () => {
     const paths = operationsOf(description).map(({ path }) => path);
     expect(paths.length).toBeGreaterThan(1);
     expect(paths.filter((path) => !path.startsWith('/staff/'))).toEqual([]);
@@ -65,7 +65,7 @@ describe('The description for staff', () => {
     expect(customers).not.toContain('ActionOut');
   });
 
-  it('says of every operation what it is, who uses it for what, and which scope it needs', () => {
+  it('says of every operation what it is, who uses it for what, and which scope it requires', () => {
     for (const { name, operation } of operationsOf(description)) {
       expect([name, operation]).toEqual([
         name,
@@ -80,7 +80,7 @@ describe('The description for staff', () => {
     }
   });
 
-  it('describes every parameter, or has an example of it', () => {
+  it('describes every parameter or has an example of it', () => {
     const bare = operationsOf(description).flatMap(({ name, operation: { parameters = [] } }) =>
       parameters
         .filter((parameter) => !parameter.description && parameter.example === undefined)
@@ -112,7 +112,7 @@ describe('The description for staff', () => {
     expect(bare).toEqual([]);
   });
 
-  it('has an example of every error, those of a token and of a request that is wrong among them', () => {
+  it('has an example of every error, including 401, 403 and 422', () => {
     for (const { name, operation } of operationsOf(description)) {
       const errors = Object.entries(operation.responses).filter(([status]) => Number(status) >= 400);
       expect([name, errors.map(([status]) => status)]).toEqual([
@@ -130,7 +130,7 @@ describe('The description for staff', () => {
     }
   });
 
-  it('is valid OpenAPI 3.1, refers to nothing that it lacks, and its examples are what their schemas say', async () => {
+  it('is valid OpenAPI 3.1 without broken references, and its examples match their schemas', async () => {
     const config = await createConfig({
       rules: {
         struct: 'error',
@@ -147,7 +147,7 @@ describe('The description for staff', () => {
     expect(problems.map(({ message, location }) => [message, location[0]?.pointer])).toEqual([]);
   });
 
-  it('becomes the types of a client without a warning', async () => {
+  it('can be turned into the types of a client without a warning', async () => {
     const types = await runTool('openapi-typescript', [`${service.baseUrl}/staff/openapi.json`]);
     expect(types.stderr).toBe('');
     expect(types.stdout).toContain('"/staff/users/{user_id}"');

@@ -45,12 +45,13 @@ const entriesOf = async (): Promise<readonly Entry[]> =>
   (await staff.get<LedgerPage>(`/staff/users/${user.id}/ledger`)).body.items;
 const linesOf = (action: string) =>
   service.dataSource.query<Record<string, unknown>[]>(
-    'SELECT reason, before, after, idempotency_key FROM staff_actions WHERE action = $1 AND target_id = $2 ORDER BY id',
+    `SELECT reason, before, after, idempotency_key FROM staff_actions
+       WHERE action = $1 AND target_id = $2 ORDER BY id`,
     [action, String(user.id)],
   );
 
 describe('Credit and debit', () => {
-  it('change a balance by an entry with its reason, reference and line in the log', async () => {
+  it('change a balance by an entry with its reason, reference and audit record', async () => {
     const credited = await post('credit', { amount: '500', reason: 'Bank transfer', reference: 'invoice 7' });
     expect([credited.status, credited.body]).toEqual([
       200,
@@ -88,7 +89,7 @@ describe('Credit and debit', () => {
     await service.audit();
   });
 
-  it('take no more than there is, and leave neither an entry nor a line in the log', async () => {
+  it('take no more than the balance, and leave neither an entry nor a record when refused', async () => {
     await post('credit', { amount: '1.00' });
     const { status, body } = await post('debit', { amount: '1.01' });
     expect([status, body]).toEqual([400, { detail: 'Insufficient balance' }]);
@@ -99,7 +100,7 @@ describe('Credit and debit', () => {
     expect([unknown.status, unknown.body]).toEqual([404, { detail: 'User not found' }]);
   });
 
-  it('never take a balance below zero, also many at the same moment', async () => {
+  it('never take a balance below zero, even concurrently', async () => {
     await post('credit', { amount: '10.00' });
     const answers = await Promise.all(Array.from({ length: 12 }, () => post('debit', { amount: '3.00' })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
@@ -108,7 +109,7 @@ describe('Credit and debit', () => {
     await service.audit();
   });
 
-  it('are not there without their line in the log', async () => {
+  it('are not made when the audit log cannot be written', async () => {
     await service.dataSource.query(
       `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'balance.credit') NOT VALID`,
     );
@@ -134,7 +135,7 @@ describe('Credit and debit', () => {
 });
 
 describe('With an Idempotency-Key a credit', () => {
-  it('is done once, also by many requests at the same moment, and answered alike', async () => {
+  it('is carried out once, even by concurrent requests, and answered alike', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => post('credit', { amount: '5.00' }, `once-${user.id}`)),
     );
@@ -143,14 +144,14 @@ describe('With an Idempotency-Key a credit', () => {
     const replays = answers.filter(({ headers }) => headers.get('Idempotency-Replayed') === 'true');
     expect(replays).toHaveLength(7);
     expect(await service.balanceOf(user)).toMatchObject({ available: '5.00' });
-    // Each request is in the log; one of them changed something.
+    // Each request is recorded; one of them changed something.
     const lines = await linesOf('balance.credit');
     expect(lines).toHaveLength(8);
     expect(lines.filter(({ after }) => after !== null)).toHaveLength(1);
     await service.audit();
   });
 
-  it('is refused when the key stood for something else, or is none', async () => {
+  it('is refused when the key was used with another request or is malformed', async () => {
     const key = `other-${user.id}`;
     await post('credit', { amount: '5.00' }, key);
     for (const [direction, body] of [
@@ -171,7 +172,7 @@ describe('With an Idempotency-Key a credit', () => {
     expect(await service.balanceOf(user)).toMatchObject({ available: '5.00' });
   });
 
-  it('is another one with the same key of a colleague, and free again after a refusal', async () => {
+  it('does not share its key with colleagues, and can use it again after a refusal', async () => {
     const key = `shared-${user.id}`;
     expect((await post('debit', { amount: '5.00' }, key)).status).toBe(400);
     expect((await post('credit', { amount: '5.00' }, key)).status).toBe(200);
@@ -181,7 +182,7 @@ describe('With an Idempotency-Key a credit', () => {
 });
 
 describe('The ledger of a user', () => {
-  it('says of every change what caused it and what the balance was after', async () => {
+  it('shows what caused every change, and the balance after it', async () => {
     await post('credit', { amount: '100.00', reason: 'Bank transfer', reference: 'invoice 8' });
     const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
     const entries = await entriesOf();
@@ -228,7 +229,7 @@ describe('A statement', () => {
       `/staff/users/${user.id}/statement?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`,
     );
 
-  it('has the entries of its period as CSV, safe to open in a spreadsheet', async () => {
+  it('has the entries of its period as CSV that is safe to open in a spreadsheet', async () => {
     await post('credit', { amount: '10', reason: 'says "hello", twice', reference: '=1+1' });
     await post('debit', { amount: '4' });
     const { headers, body } = await statement('2020-01-01T00:00:00Z', '2100-01-01T00:00:00Z');
@@ -251,7 +252,7 @@ describe('A statement', () => {
     expect((await statement('2020-01-01', '2020-02-01T00:00:00')).status).toBe(422);
   });
 
-  it('has each entry once, however many there are, also of the same moment', async () => {
+  it('has each entry once, even when there are many of the same time', async () => {
     await service.dataSource.query(
       `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
        SELECT $1, 'topup', 1, 0, 'test' FROM generate_series(1, 2500)`,

@@ -95,7 +95,7 @@ async function prolong(user: TestUser, proxyId: string): Promise<number> {
 const pauseCalls = (interval: string) =>
   service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
 
-/** Orders that wait at the same moment travel in one call. */
+/** Orders that are queued at the same time are sent in one batch. */
 async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
   const open = async () => {
     const [row] = await service.dataSource.query<{ count: number }[]>(
@@ -114,7 +114,7 @@ async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
 }
 
 describe('An order', () => {
-  it('is shown with all that is known of it', async () => {
+  it('is shown with everything that is known of it', async () => {
     const user = await service.createUser();
     const { orderId, proxies } = await buy(user, 2, 'once');
     const order = await read(orderId);
@@ -198,7 +198,7 @@ describe('An order', () => {
     expect(order.history.map(({ at }) => at)).toEqual(order.history.map(({ at }) => at).sort());
   });
 
-  it('of a prolongation has the proxy, and what was asked of the provider', async () => {
+  it('of a prolongation shows the proxy and the calls to the provider', async () => {
     const user = await service.createUser();
     const { proxies, orderId: purchaseId } = await buy(user);
     const [proxy] = proxies;
@@ -218,7 +218,7 @@ describe('An order', () => {
     ]);
   });
 
-  it('that was refused has what was answered, and the money back', async () => {
+  it('that the provider refused shows its answer and the returned money', async () => {
     const user = await service.createUser();
     await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy(user);
@@ -236,7 +236,7 @@ describe('An order', () => {
     });
   });
 
-  it('that travelled with others names them, and is found by the tag that they went under', async () => {
+  it('that was sent in a batch names its members, and is found by the tag of the batch', async () => {
     const users = await Promise.all([service.createUser(), service.createUser(), service.createUser()]);
     const ids = (await buyTogether(users)).sort((a, b) => a - b);
     const [leader, member] = [await read(ids[0] ?? 0), await read(ids[2] ?? 0)];
@@ -254,13 +254,15 @@ describe('An order', () => {
     expect(await idsFor({ tag: leader.tag, user_id: String(member.user_id) })).toEqual([member.id]);
   });
 
-  it('has what staff changed of it, and the entries that this caused; not who looked at it', async () => {
+  it('shows what staff changed of it and the entries of that, but not who looked at it', async () => {
     const user = await service.createUser();
     const { orderId } = await buy(user);
     await read(orderId);
     const [action] = await service.dataSource.query<{ id: number }[]>(
-      `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request, before, after)
-       VALUES ('api', $1, $2, 'orders.test', 'order', $3, 'test', '{}', '{}', '{"refunded": "1.00"}') RETURNING id`,
+      `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request,
+                                  before, after)
+       VALUES ('api', $1, $2, 'orders.test', 'order', $3, 'test', '{}', '{}', '{"refunded": "1.00"}')
+       RETURNING id`,
       [staff.id, staff.tokenId, String(orderId)],
     );
     await service.dataSource.query(
@@ -305,13 +307,13 @@ describe('An order', () => {
     expect([...methods].sort()).toEqual(['buy', 'getproxy', 'prolong']);
   });
 
-  it('has the latest calls alone, and of very long answers not the list', async () => {
+  it('shows the latest calls only, and very long answers without their list', async () => {
     const { orderId } = await buy(await service.createUser());
     await service.dataSource.query(
       `INSERT INTO upstream_calls (order_id, method, request, outcome, answer, duration_ms, created_at)
        SELECT $1, 'getproxy', jsonb_build_object('n', n::text), 'done',
-              CASE WHEN n = 250 THEN jsonb_build_object('list_count', 1000, 'list', repeat('x', 30000)) END, 1,
-              now() + make_interval(secs => n)
+              CASE WHEN n = 250 THEN jsonb_build_object('list_count', 1000, 'list', repeat('x', 30000)) END,
+              1, now() + make_interval(secs => n)
          FROM generate_series(1, 250) AS n`,
       [orderId],
     );
@@ -322,13 +324,13 @@ describe('An order', () => {
     expect(calls.at(-1)?.answer).toEqual({ list_count: 1000, list: 'omitted' });
   });
 
-  it('is not found by a number that none has', async () => {
+  it('is not found by an unknown id', async () => {
     const { status, body } = await staff.get('/staff/orders/999999');
     expect([status, body]).toEqual([404, { detail: 'Order not found' }]);
     expect((await staff.get('/staff/orders/last')).status).toBe(422);
   });
 
-  it('is for those alone who may see orders', async () => {
+  it('is shown to nobody without the scope for orders', async () => {
     const clerk = await createStaff(service, ['staff:users', 'staff:balance', 'staff:audit']);
     const customer = await service.createUser();
     const { orderId } = await buy(customer);
@@ -346,7 +348,7 @@ describe('Orders', () => {
   let orders: readonly OrderOut[];
   let users: readonly TestUser[];
 
-  /** Nothing is sent from here on: what is open stays so. */
+  /** Nothing is sent from here on: open orders stay open. */
   beforeAll(async () => {
     users = await Promise.all([service.createUser(), service.createUser()]);
     for (const user of users) {
@@ -355,22 +357,27 @@ describe('Orders', () => {
     }
     await pauseCalls('1 hour');
     await service.dataSource.query(
-      `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id, unit_price, held, captured,
-                           released, provider, provider_price, request_id, created_at, closed_at, deadline, next_look_at)
-       SELECT owner, CASE WHEN proxy IS NULL THEN 'purchase' ELSE 'prolongation' END, state, format('test.%s.%s.%s', owner, state, n), 'ru', '6', 30,
-              2, 'http', proxy, 10, 20, captured, released, 'px6', 8, format('request-%s-%s', state, n),
-              now() - make_interval(hours => n), CASE WHEN captured + released > 0 THEN now() END, now() + interval '1 hour', now() + interval '1 hour'
+      `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id,
+                           unit_price, held, captured, released, provider, provider_price, request_id,
+                           created_at, closed_at, deadline, next_look_at)
+       SELECT owner, CASE WHEN proxy IS NULL THEN 'purchase' ELSE 'prolongation' END, state,
+              format('test.%s.%s.%s', owner, state, n), 'ru', '6', 30, 2, 'http', proxy,
+              10, 20, captured, released, 'px6', 8, format('request-%s-%s', state, n),
+              now() - make_interval(hours => n), CASE WHEN captured + released > 0 THEN now() END,
+              now() + interval '1 hour', now() + interval '1 hour'
          FROM unnest($1::bigint[]) AS owner, generate_series(1, 6) AS n,
-              (VALUES ('reserved', 0, 0), ('submitting', 0, 0), ('confirming', 0, 0), ('review', 0, 0), ('completed', 20, 0),
-                      ('partial', 10, 10), ('refunded', 0, 20)) AS ends (state, captured, released),
+              (VALUES ('reserved', 0, 0), ('submitting', 0, 0), ('confirming', 0, 0), ('review', 0, 0),
+                      ('completed', 20, 0), ('partial', 10, 10), ('refunded', 0, 20))
+                AS ends (state, captured, released),
               LATERAL (SELECT CASE WHEN captured + released > 0 AND n < 3
-                                   THEN (SELECT min(id) FROM proxies WHERE user_id = owner) END AS proxy) AS prolonged`,
+                                   THEN (SELECT min(id) FROM proxies WHERE user_id = owner) END AS proxy)
+                AS prolonged`,
       [users.map(({ id }) => id)],
     );
     orders = await searchAll({});
   });
 
-  it('are sorted from the last placed, and none is missing', async () => {
+  it('are sorted from the newest to the oldest, and none is missing', async () => {
     const rows = await service.dataSource.query<{ id: number }[]>(
       'SELECT id FROM orders ORDER BY created_at DESC, id DESC',
     );
@@ -378,13 +385,14 @@ describe('Orders', () => {
     expect(new Set(orders.map(({ state }) => state)).size).toBe(7);
   });
 
-  it('are found by each filter and each two of them', async () => {
+  it('are found by each filter and by each pair of filters', async () => {
     const [proxy] = await service.dataSource.query<{ host: string; provider_proxy_id: string; id: number }[]>(
       'SELECT host, provider_proxy_id, id FROM proxies WHERE user_id = $1 ORDER BY id LIMIT 1',
       [users[0]?.id],
     );
     const handled = await service.dataSource.query<{ id: number; host: string; provider_proxy_id: string }[]>(
-      `SELECT orders.id, host, provider_proxy_id FROM orders JOIN proxies ON proxies.order_id = orders.id OR proxies.id = orders.proxy_id`,
+      `SELECT orders.id, host, provider_proxy_id
+         FROM orders JOIN proxies ON proxies.order_id = orders.id OR proxies.id = orders.proxy_id`,
     );
     const handlers = (field: 'host' | 'provider_proxy_id', value: unknown): Set<number> =>
       new Set(handled.filter((one) => one[field] === value).map(({ id }) => id));
@@ -427,20 +435,25 @@ describe('Orders', () => {
     }
   });
 
-  it.each([1, 3, 200])('are paged by %d without gaps, also when many are of one moment', async (limit) => {
-    const query = { user_id: String(users[1]?.id), ...(limit === 1 && { state: 'refunded' }) };
-    await service.dataSource.query(
-      `UPDATE orders SET created_at = date_trunc('day', created_at) WHERE user_id = $1 AND tag LIKE 'test.%'`,
-      [users[1]?.id],
-    );
-    const rows = await service.dataSource.query<{ id: number }[]>(
-      `SELECT id FROM orders WHERE user_id = $1 AND ($2::text IS NULL OR state = $2) ORDER BY created_at DESC, id DESC`,
-      [users[1]?.id, query.state ?? null],
-    );
-    expect((await searchAll(query, limit)).map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
-  });
+  it.each([1, 3, 200])(
+    'are paged by %d without gaps, even when many were placed at the same time',
+    async (limit) => {
+      const query = { user_id: String(users[1]?.id), ...(limit === 1 && { state: 'refunded' }) };
+      await service.dataSource.query(
+        `UPDATE orders SET created_at = date_trunc('day', created_at)
+           WHERE user_id = $1 AND tag LIKE 'test.%'`,
+        [users[1]?.id],
+      );
+      const rows = await service.dataSource.query<{ id: number }[]>(
+        `SELECT id FROM orders WHERE user_id = $1 AND ($2::text IS NULL OR state = $2)
+           ORDER BY created_at DESC, id DESC`,
+        [users[1]?.id, query.state ?? null],
+      );
+      expect((await searchAll(query, limit)).map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+    },
+  );
 
-  it('are none when nothing fits', async () => {
+  it('are an empty page when nothing matches', async () => {
     for (const query of [
       { tag: 'prs.none' },
       { host: '203.0.113.255' },

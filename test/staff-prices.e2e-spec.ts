@@ -65,7 +65,7 @@ async function charged(): Promise<string | undefined> {
 }
 
 describe('A price rule', () => {
-  it('is added, and what is quoted and charged is by it, until it is ended', async () => {
+  it('sets what is quoted and charged from its beginning until it is ended', async () => {
     expect(await quoted()).toBe('25.08');
     const rule = await add({ user_id: user.id, version: '6', max_period: 30, markup_percent: '7.3333' });
     expect(rule).toEqual({
@@ -111,7 +111,7 @@ describe('A price rule', () => {
     expect((await staff.get(`/staff/price-rules/${rule.id}`)).body).toEqual(ended);
   });
 
-  it('stands in the log as it was added, replaced and ended', async () => {
+  it('is recorded when it is added, replaced and ended', async () => {
     const first = await add({ user_id: user.id, markup_percent: '10' });
     expect(await lastAction(first)).toMatchObject({
       action: 'prices.add',
@@ -138,7 +138,7 @@ describe('A price rule', () => {
     });
   });
 
-  it('is listed with the others, newest first, each once, and with the history when asked for', async () => {
+  it('is listed newest first, each once, and with the history when asked for', async () => {
     const rules: Rule[] = [];
     for (const markup of ['1', '2', '3']) rules.push(await add({ user_id: user.id, markup_percent: markup }));
     const [first, second, third] = rules.map(({ id }) => id);
@@ -205,7 +205,7 @@ describe('A change that has to wait', () => {
       ...REASON,
     });
 
-  /** Holds a lock until the change waits for it, and then so long. */
+  /** Holds a lock until the change waits for it, and for this long afterwards. */
   async function changeAgainst(lock: string, ms: number) {
     const runner = service.dataSource.createQueryRunner();
     await runner.startTransaction();
@@ -213,7 +213,8 @@ describe('A change that has to wait', () => {
     const changing = change();
     await eventually(async () => {
       const [{ waits }] = await service.dataSource.query(
-        `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
+        `SELECT EXISTS (SELECT FROM pg_stat_activity
+                         WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
       );
       return waits;
     });
@@ -224,13 +225,13 @@ describe('A change that has to wait', () => {
     return { ...(await changing), unlockedAt };
   }
 
-  it('for another change, begins a second after its turn has come', async () => {
+  it('for another change begins a second after it could be made', async () => {
     const { status, body, unlockedAt } = await changeAgainst('SELECT FROM installation FOR UPDATE', 1500);
     expect(status).toBe(201);
     expect(new Date(body.valid_from).getTime() - unlockedAt.getTime()).toBeGreaterThanOrEqual(1000);
   });
 
-  it('for long before its commit, is not made, and not in the log either', async () => {
+  it('for too long before its commit is neither made nor recorded', async () => {
     const { status, body } = await changeAgainst('LOCK TABLE staff_actions IN SHARE MODE', 1000);
     expect([status, body.detail]).toEqual([409, expect.stringContaining('The change took too long')]);
     const rules = await staff.get<Rules>(`/staff/price-rules?history=true&user_id=${user.id}`);
@@ -250,7 +251,7 @@ describe('A preview', () => {
     );
   const SCOPE = { version: '6', min_period: 30, max_period: 30 };
 
-  it('says what becomes true when the change is made, and changes nothing', async () => {
+  it('shows what the change then brings about, and changes nothing', async () => {
     await quoted();
     const rule = { user_id: user.id, ...SCOPE, markup_percent: '0' };
     const { status, body } = await preview({ add: rule });
@@ -280,7 +281,7 @@ describe('A preview', () => {
     expect((await preview({ add: rule, end: added.id })).body).toMatchObject({ changed: 0 });
   });
 
-  it('shows no countries that other users alone have rules for', async () => {
+  it('shows no country that only other users have rules for', async () => {
     const other = await service.createUser();
     await add({ user_id: other.id, country: 'us', markup_percent: '1' });
     await prices.applyChanges();
@@ -309,8 +310,8 @@ describe('A preview', () => {
   });
 });
 
-describe('Which markup holds', () => {
-  it('is told for an offer at a moment, with the rule', async () => {
+describe('The markup that applies', () => {
+  it('is shown for an offer at a given time, with the rule', async () => {
     const rule = await add({ user_id: user.id, country: 'us', markup_percent: '3' });
     const which = async (query: string) =>
       (await staff.get(`/staff/price-rules/which?user_id=${user.id}&period=30&${query}`)).body;

@@ -53,7 +53,7 @@ afterAll(() => service.close());
 
 const readStatus = async (): Promise<StatusAnswer> => (await staff.get<StatusAnswer>('/staff/status')).body;
 
-it('tells staff how the service stands: balance and runway, catalog, breakers and queues of each replica', async () => {
+it('shows staff the balance, its runway, the catalog, and breakers and queues of each replica', async () => {
   await user.api.GET('/countries', { params: { query: {} } });
   const { data } = await user.api.POST('/proxies/buy', {
     body: { country: 'ru', period: 30, count: 2, version: '6', proxy_type: 'http' },
@@ -82,7 +82,7 @@ it('tells staff how the service stands: balance and runway, catalog, breakers an
   });
 });
 
-it('answers with the fields that the description names, all of them and no others', async () => {
+it('answers with exactly the fields that the description names', async () => {
   const description = (await (await fetch(`${service.baseUrl}/staff/openapi.json`)).json()) as Description;
   const named = [...JSON.stringify(description).matchAll(/"#\/components\/schemas\/([^"]*)"/g)].map(
     ([, name]) => name,
@@ -147,7 +147,7 @@ it('answers with the fields that the description names, all of them and no other
   }
 });
 
-it('shows a breaker that is open, and since when', async () => {
+it('shows an open breaker, and since when it is open', async () => {
   const before = new Date().toISOString();
   await service.control.orderFault({ method: 'buy', kind: 'http-status', status: 500, times: null });
   for (let times = 0; times < 3; times += 1) {
@@ -162,7 +162,7 @@ it('shows a breaker that is open, and since when', async () => {
   expect(breaker.since >= before).toBe(true);
 });
 
-it('is for staff of the system alone', async () => {
+it('requires the scope for the system', async () => {
   const other = await createStaff(service, ['staff:users', 'staff:orders', 'staff:balance']);
   for (const path of ['/staff/status', '/staff/sales?from=2026-01-01&to=2026-01-02', '/staff/price-rules']) {
     expect((await other.get(path)).status).toBe(403);

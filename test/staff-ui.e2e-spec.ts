@@ -4,7 +4,7 @@ import { createStaff } from './support/staff';
 import { startTestService, type TestService } from './support/test-service';
 
 const chromium = findChromium();
-/** `npm run screenshots` keeps pictures of the steps. */
+/** `npm run screenshots` keeps a picture of each step. */
 const screenshots = process.env['SCREENSHOTS'];
 
 if (chromium === undefined) {
@@ -68,7 +68,7 @@ if (chromium === undefined) {
       token = body['token'];
     });
 
-    it('has customers buy with it on their page, which knows nothing of the token of staff', async () => {
+    it('lets a customer buy with the token, on a page that does not know the token of staff', async () => {
       await docs.visit('/docs');
       expect(await docs.isAuthorized()).toBe(false);
       await docs.authorize(String(token));
@@ -82,7 +82,7 @@ if (chromium === undefined) {
       expect([status, body]).toEqual(['200', expect.objectContaining({ proxies: [expect.any(Object)] })]);
     });
 
-    it('is for staff as they left it, and answers why the balance is what it is', async () => {
+    it('is still authorized for staff, and explains the balance', async () => {
       await docs.visit('/staff/docs');
       expect(await docs.isAuthorized()).toBe(true);
       const { status, body } = await docs.execute('GET', '/staff/users/{user_id}/ledger', {
@@ -102,7 +102,7 @@ if (chromium === undefined) {
       ]);
     });
 
-    it('has the statement as a file', async () => {
+    it('offers the statement as a file', async () => {
       const parameters = { ...ofUser(), from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
       const file = await docs.download('GET', '/staff/users/{user_id}/statement', { parameters });
       expect(file.name).toBe(`statement-${String(userId)}.csv`);
@@ -110,7 +110,7 @@ if (chromium === undefined) {
       expect(file.text).toContain('invoice 2026-1107');
     });
 
-    it('finds the order, and has its history', async () => {
+    it('finds the order and shows its history', async () => {
       const { status, body } = await docs.execute('GET', '/staff/orders', { parameters: ofUser() });
       expect([status, body]).toEqual([
         '200',
@@ -128,11 +128,11 @@ if (chromium === undefined) {
       });
     });
 
-    it('shows an error as it is answered', async () => {
+    it('shows an error as the service answers it', async () => {
       expect(
         await docs.execute('GET', '/staff/users/{user_id}', { parameters: { user_id: 999_999 } }),
       ).toEqual({ status: '404', body: { detail: 'User not found' } });
-      // Chromium counts an answer of 404 among the errors.
+      // Chromium reports a 404 answer as an error.
       expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 404')]);
     });
   });

@@ -26,7 +26,7 @@ interface TokensPage {
 }
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
-/** A revocation is said to take effect everywhere within a second. */
+/** The promise: a revocation takes effect on every replica within a second. */
 const REVOKED_WITHIN_MS = 1000;
 
 let service: TestService;
@@ -47,14 +47,15 @@ const search = async (query: string): Promise<UsersPage> =>
   (await staff.get<UsersPage>(`/staff/users?${query}`)).body;
 const logOf = (type: string, id: number) =>
   service.dataSource.query<Record<string, unknown>[]>(
-    'SELECT action, reason, before, after FROM staff_actions WHERE target_type = $1 AND target_id = $2 ORDER BY id',
+    `SELECT action, reason, before, after FROM staff_actions
+       WHERE target_type = $1 AND target_id = $2 ORDER BY id`,
     [type, String(id)],
   );
 const countUsers = async () =>
   (await service.dataSource.query<{ n: number }[]>('SELECT count(*)::int AS n FROM users'))[0]?.n;
 
 describe('Users', () => {
-  it('are created with what is known of them, and with a line in the log', async () => {
+  it('are created with what is known of them, and recorded', async () => {
     const user = await create({
       username: 'anna',
       tg_id: 9_007_199_254_740_991,
@@ -75,7 +76,7 @@ describe('Users', () => {
     ]);
   });
 
-  it('are one for a tg_id and a web_username; who was refused is neither there nor in the log', async () => {
+  it('are unique by tg_id and web_username; a refused one is neither created nor recorded', async () => {
     await create({ username: 'once', tg_id: 77, web_username: 'seven' });
     const before = await countUsers();
     for (const [taken, field] of [
@@ -88,7 +89,7 @@ describe('Users', () => {
     expect(await countUsers()).toBe(before);
   });
 
-  it('are not there when the log cannot be written', async () => {
+  it('are not created when the audit log cannot be written', async () => {
     const before = await countUsers();
     await service.dataSource.query(
       `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'users.create') NOT VALID`,
@@ -114,7 +115,7 @@ describe('Users', () => {
     expect(answer.body['detail']).toEqual([expect.objectContaining({ type, loc: ['body', field] })]);
   });
 
-  it('are found by their id, and by a part of each name and number', async () => {
+  it('are found by their id and by parts of their names and number', async () => {
     const user = await create({
       username: 'Grüße_100%',
       tg_id: 5_551_234_999,
@@ -172,10 +173,11 @@ describe('Users', () => {
     });
     await service.dataSource.query(
       `WITH old AS (
-         INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, unit_price, held, provider, provider_price,
-                             created_at, deadline, next_look_at)
-         SELECT user_id, kind, tag || '-old', country, version, period, 1, proxy_type, 100, 100, provider, provider_price,
-                created_at - interval '40 days', now() + interval '1 day', now() + interval '1 day'
+         INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, unit_price,
+                             held, provider, provider_price, created_at, deadline, next_look_at)
+         SELECT user_id, kind, tag || '-old', country, version, period, 1, proxy_type, 100, 100, provider,
+                provider_price, created_at - interval '40 days', now() + interval '1 day',
+                now() + interval '1 day'
            FROM orders WHERE user_id = $1
          RETURNING id)
        INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, created_at)
@@ -185,7 +187,8 @@ describe('Users', () => {
     );
     const refund = async (amount: number) =>
       service.dataSource.query(
-        `WITH action AS (INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'test', '{}') RETURNING id)
+        `WITH action AS (INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'test', '{}')
+           RETURNING id)
          INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id)
          SELECT $1, 'refund', (SELECT max(id) FROM orders WHERE user_id = $1), $2, 0, id FROM action`,
         [user.id, amount],
@@ -205,7 +208,7 @@ describe('Users', () => {
     });
   });
 
-  it('are told apart from those that there are not', async () => {
+  it('that do not exist are answered with 404', async () => {
     for (const path of [
       '/staff/users/999999',
       '/staff/users/999999/tokens',
@@ -223,7 +226,7 @@ describe('Users', () => {
     ]);
   });
 
-  it('are blocked and unblocked with a reason, and the log has what was before and after', async () => {
+  it('are blocked and unblocked with a reason, recorded with the state before and after', async () => {
     const user = await service.createUser();
     const status = async () => (await sendRaw(service.baseUrl, { path: '/me', token: user.token })).status;
     const { body: blocked } = await staff.post<UserOut>(`/staff/users/${user.id}/block`, { reason: 'fraud' });
@@ -254,7 +257,7 @@ describe('Tokens', () => {
     return body;
   };
 
-  it('are issued with their bounds, shown once, and nowhere to be found afterwards', async () => {
+  it('are issued with their limits and shown once; their text is kept nowhere', async () => {
     const user = await service.createUser();
     const issued = await issue(user.id, {
       scopes: ['profile:read', 'profile:read'],
@@ -302,7 +305,7 @@ describe('Tokens', () => {
     expect(refused.status).toBe(422);
   });
 
-  it('grant nothing that the token of their issuer lacks', async () => {
+  it('grant no scope that the token of their issuer lacks', async () => {
     const clerk = await createStaff(service, ['staff:tokens', 'profile:read']);
     const user = await service.createUser();
     const attempt = (scopes: string[]) => clerk.post(`/staff/users/${user.id}/tokens`, { scopes });

@@ -19,7 +19,7 @@ describe('an id on the command line', () => {
   });
 
   it.each(['', '0', '-1', '+1', '01', '1.0', '1e3', '0x1', ' 1', 'one', '9007199254740992', '9'.repeat(30)])(
-    'is refused when it is not, or not exact in JSON: %j',
+    'is refused when it is not one, or not exact in JSON: %j',
     (text) => {
       expect(() => parseId(text)).toThrow('must be a positive whole number.');
     },
@@ -27,16 +27,16 @@ describe('an id on the command line', () => {
 });
 
 describe('scopes on the command line', () => {
-  it('are separated by commas, each counted once', () => {
+  it('are separated by commas, and each counts once', () => {
     expect(parseScopes('profile:read, proxies:read,profile:read')).toEqual(['profile:read', 'proxies:read']);
   });
 
-  it('are all six of the specification with the word for it', () => {
+  it('are all six of customers with the word `all`', () => {
     expect(parseScopes('all')).toEqual(ALL_SCOPES);
     expect(ALL_SCOPES).toHaveLength(6);
   });
 
-  it('are those of staff with the other word, by which nobody becomes a customer', () => {
+  it('are those of staff with the word `staff`, which grants nothing of a customer', () => {
     expect(parseScopes('staff')).toEqual(ALL_STAFF_SCOPES);
     expect(parseScopes('staff:users')).toEqual(['staff:users']);
     expect(parseScopes('all,staff,profile:read')).toEqual([...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
@@ -106,7 +106,7 @@ describe('networks on the command line', () => {
 });
 
 describe('a text on the command line', () => {
-  it('is taken without the blanks around it', () => {
+  it('is read without the spaces around it', () => {
     expect(parseText('  two words ')).toBe('two words');
   });
 
@@ -124,12 +124,12 @@ describe('a moment on the command line', () => {
     ['2027-01-31T09:00:00Z', '2027-01-31T09:00:00.000Z'],
     ['2027-01-31T09:00+03:00', '2027-01-31T06:00:00.000Z'],
     ['2027-01-31T09:00:00.125-00:30', '2027-01-31T09:30:00.125Z'],
-  ])('has its offset: %s', (text, moment) => {
+  ])('has an offset: %s', (text, moment) => {
     expect(parseMoment(text).toISOString()).toBe(moment);
   });
 
   it.each(['', '2027-01-31', '2027-01-31T09:00:00', '2027-13-31T09:00:00Z', 'tomorrow', '1800000000'])(
-    'is refused when it may mean another one, or none: %j',
+    'is refused when it is ambiguous or not a moment: %j',
     (text) => {
       expect(() => parseMoment(text)).toThrow('must be a moment with its offset');
     },
@@ -137,7 +137,7 @@ describe('a moment on the command line', () => {
 });
 
 describe('a day on the command line', () => {
-  it('is one of the calendar', () => {
+  it('exists in the calendar', () => {
     expect(parseDay('2024-02-29')).toBe('2024-02-29');
     for (const text of ['', '2026-02-29', '2026-1-1', '0001-01-01', '2026-01-01T00:00:00Z', 'today']) {
       expect(() => parseDay(text)).toThrow('must be a day, e.g. 2026-11-21.');
@@ -145,8 +145,8 @@ describe('a day on the command line', () => {
   });
 });
 
-describe('what sales are summed up by on the command line', () => {
-  it('is any of three, each counted once', () => {
+describe('a list of dimensions of sales on the command line', () => {
+  it('is any of three, and each counts once', () => {
     expect(parseDimensions('version, day,version')).toEqual(['day', 'version']);
     for (const text of ['', 'day,', 'month', 'day,user']) {
       expect(() => parseDimensions(text)).toThrow('must be any of day, country, version');
@@ -155,7 +155,7 @@ describe('what sales are summed up by on the command line', () => {
 });
 
 describe('a target on the command line', () => {
-  it('is what the log names', () => {
+  it('is a target of the audit log', () => {
     expect(parseTarget('price-rule:7')).toEqual({ type: 'price-rule', id: '7' });
     for (const text of ['', '42', 'user:', 'user:anna', 'server:1', 'user:42 ']) {
       expect(() => parseTarget(text)).toThrow('must be a target of the audit log, e.g. user:42, order:815.');

@@ -19,7 +19,7 @@ export interface Staff {
   ): Promise<StaffAnswer<Body>>;
 }
 
-/** Somebody who works here, with a token for the scopes. */
+/** Creates a member of staff with a token for the scopes. */
 export async function createStaff(
   service: TestService,
   scopes: readonly Scope[] = ALL_STAFF_SCOPES,

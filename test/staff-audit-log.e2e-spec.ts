@@ -38,7 +38,7 @@ const search = async (query: string): Promise<ActionsPage> =>
 
 const REASON = { reason: 'test' };
 const POSTING = { amount: '1.00', reason: 'test' };
-/** What is asked with a body and changes nothing. */
+/** Operations that have a body and change nothing. */
 const READS_BY_POST = ['prices.preview'];
 const RULE = { markup_percent: '20' };
 const PERIOD = '?from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
@@ -56,10 +56,10 @@ async function insert(statement: string, ...parameters: unknown[]): Promise<numb
 const orderInReview = async (): Promise<number> =>
   insert(
     `WITH reviewed AS (
-       INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held, provider,
-                           provider_price, deadline, next_look_at, submitted_at)
-       SELECT user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type, unit_price, held, provider,
-              provider_price, deadline, next_look_at, submitted_at
+       INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
+                           unit_price, held, provider, provider_price, deadline, next_look_at, submitted_at)
+       SELECT user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type,
+              unit_price, held, provider, provider_price, deadline, next_look_at, submitted_at
          FROM orders WHERE id = $1
        RETURNING id, user_id, held
      )
@@ -71,8 +71,10 @@ const orderInReview = async (): Promise<number> =>
 
 const orphan = (): Promise<number> =>
   insert(
-    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, date_start, date_end)
-     VALUES ('px6', gen_random_uuid(), 'prs.test.u1.o1', '127.0.0.1', '1', 'login', 'password', 'http', now(), now())
+    `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
+                          date_start, date_end)
+     VALUES ('px6', gen_random_uuid(), 'prs.test.u1.o1', '127.0.0.1', '1', 'login', 'password', 'http',
+             now(), now())
      RETURNING id`,
   );
 const addRule = async (): Promise<number> =>
@@ -82,7 +84,7 @@ const addRule = async (): Promise<number> =>
       .add({ userId: customer.id, markupPercent: '20' }, { by: 'test', reason: 'test' })
   ).id;
 
-/** What fits each operation: a change to the path and the body. */
+/** A valid request for each operation. */
 const REQUESTS: Readonly<
   Record<
     string,
@@ -150,7 +152,7 @@ const REQUESTS: Readonly<
   'GET /staff/actions': async () => ({}),
 };
 
-it('has every operation that the description names, with who, what and from where', async () => {
+it('records every operation of the description, with who made it and from where', async () => {
   const description = (await (await fetch(`${service.baseUrl}/staff/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { operationId: string }>>;
   };
@@ -169,7 +171,8 @@ it('has every operation that the description names, with who, what and from wher
     const answer = method === 'get' ? await staff.get(address) : await staff.post(address, body, headers);
     expect([name, answer.status >= 200 && answer.status < 300]).toEqual([name, true]);
     const [row] = await service.dataSource.query<Record<string, unknown>[]>(
-      'SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after FROM staff_actions ORDER BY id DESC LIMIT 1',
+      `SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after FROM staff_actions
+         ORDER BY id DESC LIMIT 1`,
     );
     expect([name, row]).toEqual([
       name,
@@ -186,7 +189,7 @@ it('has every operation that the description names, with who, what and from wher
   }
 });
 
-it('is paged from the newest to the oldest, each line once', async () => {
+it('is paged from the newest to the oldest record, each once', async () => {
   for (let n = 0; n < 5; n += 1) await staff.get('/staff/scopes');
   const seen: Action[] = [];
   let cursor: number | null = null;
@@ -207,7 +210,7 @@ it('is paged from the newest to the oldest, each line once', async () => {
   expect(ids).toEqual([...new Set(ids)].sort((a, b) => b - a));
 });
 
-it('is searched by who, what and when', async () => {
+it('can be searched by member of staff, action and time', async () => {
   await staff.get('/staff/scopes');
   const { items } = await search(`user_id=${staff.id}&action=scopes.list&limit=1`);
   const [found] = items;
@@ -219,7 +222,7 @@ it('is searched by who, what and when', async () => {
 });
 
 it.each(['limit=201', 'limit=0', 'user_id=x', 'from=yesterday', 'target=42', 'target=rule:1', 'cursor=-1'])(
-  'takes no search by %s',
+  'refuses a search by %s',
   async (query) => {
     const answer = await auditor.get(`/staff/actions?${query}`);
     expect(answer.status).toBe(422);
@@ -227,7 +230,7 @@ it.each(['limit=201', 'limit=0', 'user_id=x', 'from=yesterday', 'target=42', 'ta
   },
 );
 
-it('has no token, also when one is looked for', async () => {
+it('keeps no token, even when the request contains one', async () => {
   const { text } = await service.app.get(TokensService).issue({ userId: staff.id, scopes: [] });
   await staff.get(`/staff/scopes?note=${text}&${text}=name&other=%00`);
   const [line] = (await search(`user_id=${staff.id}&limit=1`)).items;
@@ -237,7 +240,7 @@ it('has no token, also when one is looked for', async () => {
 const lastOf = async ({ id }: Staff): Promise<Action | undefined> =>
   (await search(`user_id=${id}&limit=1`)).items[0];
 
-it('has whom it was about, however the number was written', async () => {
+it('records the target, however its id was written', async () => {
   for (const [n, written] of [
     `${customer.id}`,
     `%20+0${customer.id}.0%20`,
@@ -249,7 +252,7 @@ it('has whom it was about, however the number was written', async () => {
   }
 });
 
-it('has the whole of a request, however much stands beside what is asked for', async () => {
+it('records the whole request, however much is added to it', async () => {
   const padding = 'x'.repeat(12_000);
   expect((await staff.get(`/staff/users?padding=${padding}&query=boris`)).status).toBe(200);
   expect((await lastOf(staff))?.request).toEqual({ padding, query: 'boris' });
@@ -258,7 +261,7 @@ it('has the whole of a request, however much stands beside what is asked for', a
   expect((await lastOf(staff))?.request).toEqual(body);
 });
 
-it('has who was looked for by HEAD, of which the length alone is answered', async () => {
+it('records a search by HEAD, although its answer has no body', async () => {
   const answer = await sendRaw(service.baseUrl, {
     method: 'HEAD',
     path: '/staff/users?query=somebody',
@@ -268,7 +271,7 @@ it('has who was looked for by HEAD, of which the length alone is answered', asyn
   expect(await lastOf(staff)).toMatchObject({ action: 'users.search', request: { query: 'somebody' } });
 });
 
-it('has what was repeated, though it was done once', async () => {
+it('records a repeated request that was carried out once', async () => {
   const key = { 'Idempotency-Key': 'logged' };
   for (const isDone of [true, false]) {
     const { status } = await staff.post(`/staff/users/${customer.id}/credit`, POSTING, key);
@@ -279,7 +282,7 @@ it('has what was repeated, though it was done once', async () => {
   }
 });
 
-it('has what was asked for by somebody who did not wait for the answer', async () => {
+it('records a request whose sender did not wait for the answer', async () => {
   const runner = service.dataSource.createQueryRunner();
   try {
     await runner.startTransaction();
@@ -305,13 +308,13 @@ it('has what was asked for by somebody who did not wait for the answer', async (
   });
 });
 
-it('has nothing of what was refused', async () => {
+it('does not record refused requests', async () => {
   const stranger = await createStaff(service, ['staff:users']);
   expect((await stranger.get('/staff/actions')).status).toBe(403);
   expect((await search(`user_id=${stranger.id}`)).items).toEqual([]);
 });
 
-it('can be added to, and not changed', async () => {
+it('is append-only', async () => {
   for (const statement of [
     `UPDATE staff_actions SET reason = 'other'`,
     'DELETE FROM staff_actions',
@@ -321,9 +324,10 @@ it('can be added to, and not changed', async () => {
   }
 });
 
-it('shows nothing that it cannot write down, nor the beginning of a file', async () => {
+it('answers with nothing, not even the beginning of a file, when it cannot be written', async () => {
   await service.dataSource.query(
-    `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action NOT IN ('scopes.list', 'ledger.statement')) NOT VALID`,
+    `ALTER TABLE staff_actions
+       ADD CONSTRAINT full_disk CHECK (action NOT IN ('scopes.list', 'ledger.statement')) NOT VALID`,
   );
   try {
     for (const path of ['/staff/scopes', `/staff/users/${customer.id}/statement${PERIOD}`]) {
