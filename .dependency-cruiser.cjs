@@ -26,7 +26,7 @@ const allowed = {
     'catalog',
     'proxies',
   ],
-  health: ['auth'],
+  health: ['common', 'auth'],
   sales: ['http', 'common', 'database'],
   staff: [
     'http',

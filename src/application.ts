@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { AppModule } from './app.module';
 import { CUSTOMERS_SCHEME, STAFF_SCHEME } from './auth';
 import { CatalogModule } from './catalog';
-import { AppLogger, type Clock } from './common';
+import { AppLogger, type Clock, SERVICE_NAME } from './common';
 import type { AppConfig } from './config';
 import { isDatabaseUnavailable } from './database';
 import { HealthModule } from './health';
@@ -14,24 +14,26 @@ import { StaffModule } from './staff';
 import { UsersModule } from './users';
 
 const CUSTOMERS: ApiInterface = {
-  title: 'Proxy Rental Service',
+  title: SERVICE_NAME,
   description:
-    'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries `X-Request-Id`.',
+    'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries ' +
+    '`X-Request-Id`.',
   scheme: CUSTOMERS_SCHEME,
   modules: [HealthModule, UsersModule, CatalogModule, ProxiesModule, OrdersModule],
 };
 
 const STAFF: ApiInterface = {
-  title: 'Proxy Rental Service: staff',
+  title: `${SERVICE_NAME}: staff`,
   description:
-    'What internal staff do. Press Authorize with a token that has staff scopes; each operation names the one it needs. Everything done here, ' +
-    'reading included, is kept in the log of actions. Amounts are roubles, written as text. Lists are paged: give `next_cursor` as `cursor` ' +
-    'until it is null. Every error has a `detail`; every answer carries `X-Request-Id`.',
+    'For internal staff. Press Authorize with a token that has staff scopes; each operation names the scope ' +
+    'that it requires. Every action, reading included, is recorded in the audit log. Amounts are roubles, ' +
+    'written as text. Lists are paged: send `next_cursor` as `cursor` until it is null. Every error has a ' +
+    '`detail`; every answer carries `X-Request-Id`.',
   scheme: STAFF_SCHEME,
   modules: [StaffModule],
 };
 
-/** The application, configured and not yet listening. Also what the tests run. */
+/** The application, configured but not yet listening. The tests run it, too. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config, clock),
@@ -42,7 +44,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
       logger: new AppLogger(config.log),
     },
   );
-  // Whose X-Forwarded-For says who asks. Nobody's, unless the environment says so.
+  // X-Forwarded-For is believed from these addresses only, by default from none.
   app.set('trust proxy', config.server.trustedProxies);
   configureHttp(app, isDatabaseUnavailable);
   serveDescription(app, CUSTOMERS, '');

@@ -1,31 +1,52 @@
 import 'reflect-metadata';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication } from './application';
 import { failureLine } from './common';
-import { EnvironmentError, readEnvironment } from './config';
+import { type Environment, EnvironmentError, readEnvironment } from './config';
 import { migrate } from './database';
 import { acquireResources, provideDemo, tour } from './local';
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** npm passes a terminal's Ctrl-C on to the service, which the terminal told already: one wish, two signals. */
-const SAME_WISH_MS = 1000;
+/** A Ctrl-C arrives twice: the terminal sends it to all its processes, and npm passes its own on. */
+const SAME_REQUEST_MS = 1000;
 
-/** Resolves with the first wish to stop; another one, later, ends the process at once. */
-function stopWish(): Promise<void> {
+/** Resolves with the first signal to stop. A later SIGINT or SIGTERM ends the process at once. */
+function stopRequest(): Promise<void> {
   return new Promise((resolve) => {
     let firstAtMs: number | undefined;
-    const wish = (): void => {
+    const stop = (): void => {
       firstAtMs ??= performance.now();
-      if (performance.now() - firstAtMs > SAME_WISH_MS) process.exit(130);
+      if (performance.now() - firstAtMs > SAME_REQUEST_MS) process.exit(130);
       resolve();
     };
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, wish);
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
+    process.on('SIGHUP', resolve);
+    // A closed terminal refuses what is written to it, which must not end the process before the database.
+    for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   });
 }
 
-/** Lets requests come to their end, but not for longer than an order can take: a download may have stalled. */
+async function listen(app: NestExpressApplication, { host, port }: Environment['server']): Promise<string> {
+  await app.init();
+  const server: Server = app.getHttpServer();
+  try {
+    // Nest's own listen() also logs the error that is reported here.
+    await once(server.listen(port, host), 'listening');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    const other = port < 65_535 ? port + 1 : port - 1;
+    throw new Error(`Port ${port} on ${host} is taken: choose another with PORT=${other}.`, { cause: error });
+  }
+  const { address, port: actualPort, family } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`;
+}
+
+/** Waits for requests in progress, but no longer than an order can take: a download may have stalled. */
 async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
   const timer = setTimeout(() => app.getHttpServer().closeAllConnections(), graceMs);
   await app.close();
@@ -33,16 +54,14 @@ async function close(app: NestExpressApplication, graceMs: number): Promise<void
 }
 
 async function main(): Promise<void> {
-  const stopping = stopWish();
+  const stopping = stopRequest();
   const environment = readEnvironment();
   const resources = await acquireResources(environment, { provider: true }, tell);
   try {
     if (environment.database.migrateOnStart) await migrate(resources.config.database.url);
     const app = await createApplication(resources.config);
     try {
-      await app.listen(environment.server.port, environment.server.host);
-      const { address, port, family } = app.getHttpServer().address() as AddressInfo;
-      const baseUrl = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+      const baseUrl = await listen(app, environment.server);
       if (environment.database.url === undefined) {
         tell(tour(baseUrl, await provideDemo(app, environment.local.dataDir)));
       } else {
@@ -58,7 +77,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // Several mistakes of the environment are better read below one another.
+  // Several mistakes in the environment are easier to read one below the other.
   const complaint = error instanceof EnvironmentError ? error.message : failureLine(error);
   process.stderr.write(`${complaint}\n`);
   process.exitCode = 1;

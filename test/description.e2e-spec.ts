@@ -13,6 +13,7 @@ import {
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const API_TYPES = join(__dirname, 'support/api-types.ts');
+const manifest: { version: string } = JSON.parse(readFileSync(join(__dirname, '../package.json'), 'utf8'));
 
 /** The name of a list item, if it has one. Named items are compared by name, whatever their position. */
 const nameOf = (item: Json): string | undefined =>
@@ -236,14 +237,32 @@ describe('Swagger UI', () => {
     expectPage(`${service.baseUrl}/docs`, 'Proxy Rental Service'));
 });
 
+describe('The address of the service', () => {
+  it('says what the service is and where its documentation is', async () => {
+    const response = await fetch(`${service.baseUrl}/`);
+    const { name, version, ...links } = (await response.json()) as Record<string, string>;
+    expect({ name, version }).toEqual({ name: 'Proxy Rental Service', version: manifest.version });
+    expect(Object.keys(links)).toEqual(['docs', 'openapi', 'staff_docs', 'staff_openapi', 'health']);
+    for (const link of Object.values(links)) {
+      expect([link, (await fetch(service.baseUrl + link)).status]).toEqual([link, 200]);
+    }
+  });
+});
+
 describe('Every other answer', () => {
-  it.each(['/health', '/openapi.json', '/openapi.yaml', '/me', '/proxies/buy', '/staff/users', '/nowhere'])(
-    'is no page, and may load nothing: %s',
-    async (path) => {
-      const { headers } = await fetch(service.baseUrl + path);
-      expect(headers.get('Content-Security-Policy')).toBe(
-        "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
-      );
-    },
-  );
+  it.each([
+    '/',
+    '/health',
+    '/openapi.json',
+    '/openapi.yaml',
+    '/me',
+    '/proxies/buy',
+    '/staff/users',
+    '/nowhere',
+  ])('is no page, and may load nothing: %s', async (path) => {
+    const { headers } = await fetch(service.baseUrl + path);
+    expect(headers.get('Content-Security-Policy')).toBe(
+      "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+    );
+  });
 });

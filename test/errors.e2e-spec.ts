@@ -32,7 +32,6 @@ const padded = (bytes: number): string => '{"country":"ru","period":30}'.padEnd(
 
 describe('An unknown endpoint', () => {
   it.each([
-    ['GET', '/'],
     ['GET', '/nothing'],
     ['POST', '/me/more'],
     ['GET', '/ME'],
@@ -53,6 +52,7 @@ describe('An unknown endpoint', () => {
   });
 
   it.each([
+    ['POST', '/', 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
     ['POST', '/me', 'GET, HEAD'],
     ['DELETE', '/countries', 'GET, HEAD'],

@@ -15,3 +15,4 @@ export {
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, unitPriceWithMarkup } from './money';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
+export { SERVICE_NAME, SERVICE_VERSION } from './service';

@@ -4,28 +4,28 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { ALL_SCOPES, TokensService } from '../auth';
 import { Money } from '../common';
 import { LedgerService } from '../ledger';
-import { ProxiesService } from '../proxies';
+import { ProxiesService, type Proxy } from '../proxies';
 import { UsersService } from '../users';
 
 export interface Demo {
   readonly token: string;
-  /** A proxy of the demo user, when there is one already. */
-  readonly proxyId: string | undefined;
+  /** A proxy that the demo user has rented and that works now. */
+  readonly proxy: Proxy | null;
 }
 
 const DEMO_BALANCE = Money.parse('10000.00');
 
 /**
- * A user with money to try the service with, for the embedded default alone. Their token is kept beside the database, so that the
- * next start can show it again.
+ * Creates a user with money to try the service with; only for the embedded database. Their token is stored in
+ * the data directory, so that the next start can print it again.
  */
 export async function provideDemo(app: INestApplicationContext, dataDir: string): Promise<Demo> {
   const tokens = app.get(TokensService);
   const proxies = app.get(ProxiesService);
   const file = join(dataDir, 'demo-token');
-  const kept = await readFile(file, 'utf8').catch(() => '');
-  const caller = await tokens.findCaller(kept);
-  if (caller) return { token: kept, proxyId: await proxies.findActiveId(caller.userId) };
+  const stored = await readFile(file, 'utf8').catch(() => '');
+  const caller = await tokens.findCaller(stored);
+  if (caller) return { token: stored, proxy: await proxies.findActive(caller.userId) };
 
   const users = app.get(UsersService);
   const existing = await users.findByWebUsername('demo');
@@ -33,29 +33,41 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   if (!existing) await app.get(LedgerService).credit(user.id, DEMO_BALANCE, 'demo');
   const { text } = await tokens.issue({ userId: user.id, scopes: ALL_SCOPES, name: 'demo' });
   await writeFile(file, text, { mode: 0o600 });
-  return { token: text, proxyId: await proxies.findActiveId(user.id) };
+  return { token: text, proxy: await proxies.findActive(user.id) };
 }
 
-/** What to try first, each line fit to be pasted. */
-export function tour(baseUrl: string, { token, proxyId = '1' }: Demo): string {
-  const auth = `-H 'Authorization: Bearer ${token}'`;
+/** Lines for a first visit: addresses, the token, and commands that can be pasted one after the other. */
+export function tour(baseUrl: string, { token, proxy }: Demo): string {
+  const curl = `curl -H 'Authorization: Bearer ${token}'`;
   const json = `-H 'Content-Type: application/json'`;
-  const line = (name: string, command: string) => `${name.padEnd(14)}${command}`;
+  const key = '-H "Idempotency-Key: $(date +%s%N)"';
+  const proxyPath = `${baseUrl}/proxies/${proxy?.id ?? 1}`;
   return [
-    line('Listening on', baseUrl),
-    line('Docs', `${baseUrl}/docs`),
-    line('Demo token', token),
-    '',
-    line('Countries', `curl ${auth} '${baseUrl}/countries?version=6'`),
-    line('Quote', `curl ${auth} '${baseUrl}/price?version=6&period=30&count=2'`),
-    line(
-      'Buy',
-      `curl ${auth} ${json} -H "Idempotency-Key: $(date +%s%N)" ${baseUrl}/proxies/buy -d '{"country":"ru","period":30,"count":2}'`,
-    ),
-    line('List', `curl ${auth} ${baseUrl}/proxies`),
-    line('Ping', `curl ${auth} ${baseUrl}/proxies/${proxyId}/ping`),
-    line('Prolong', `curl ${auth} ${json} ${baseUrl}/proxies/${proxyId}/prolong -d '{"period":30}'`),
-    line('Export', `curl ${auth} '${baseUrl}/proxies/export?format=txt'`),
-    '',
-  ].join('\n');
+    ['Listening on', baseUrl],
+    ['Docs', `${baseUrl}/docs`],
+    ['Staff docs', `${baseUrl}/staff/docs`],
+    ['Demo token', token],
+    [],
+    ['Countries', `${curl} '${baseUrl}/countries?version=6'`],
+    ['Quote', `${curl} '${baseUrl}/price?version=6&period=30&count=2'`],
+    ['Buy', `${curl} ${json} ${key} ${baseUrl}/proxies/buy -d '{"country":"ru","period":30,"count":2}'`],
+    ['List', `${curl} ${baseUrl}/proxies`],
+    ['Ping', `${curl} ${proxyPath}/ping`],
+    ['Use', `curl ${baseUrl}/ -x ${proxy ? addressOf(proxy) : addressFromExport(baseUrl, curl)}`],
+    ['Prolong', `${curl} ${json} ${proxyPath}/prolong -d '{"period":30}'`],
+    ['Export', `${curl} '${baseUrl}/proxies/export?format=txt'`],
+    [],
+  ]
+    .map(([name = '', text = '']) => `${name.padEnd(14)}${text}`.trimEnd())
+    .join('\n');
+}
+
+function addressOf({ proxyType, login, password, host, port }: Proxy): string {
+  return `${proxyType === 'socks' ? 'socks5h' : 'http'}://${login}:${password}@${host}:${port}`;
+}
+
+/** Before the first purchase: the shell reads a line of the export, `host:port:login:password`. */
+function addressFromExport(baseUrl: string, curl: string): string {
+  const list = `${curl} -s '${baseUrl}/proxies/export?format=txt&proxy_type=http&active_only=true'`;
+  return `"$(${list} | awk -F: '{ print "http://" $3 ":" $4 "@" $1 ":" $2; exit }')"`;
 }

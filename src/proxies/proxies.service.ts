@@ -60,14 +60,12 @@ export class ProxiesService {
     return new Map(rows.map((row) => [row.id, [row]]));
   });
 
-  /** The id of a proxy of the user that works now; undefined when there is none. */
-  async findActiveId(userId: number): Promise<string | undefined> {
-    const proxy = await this.proxies.findOne({
-      select: { id: true },
+  /** The user's first proxy that works now. */
+  findActive(userId: number): Promise<Proxy | null> {
+    return this.proxies.findOne({
       where: { userId, dateEnd: MoreThan(this.clock.now()), withdrawnAt: IsNull() },
       order: { id: 'ASC' },
     });
-    return proxy?.id.toString();
   }
 
   /** When the provider was found to have withdrawn proxies, by their ids. The others are left out. */

@@ -9,6 +9,8 @@ import { promisify } from 'node:util';
 const PROJECT = join(__dirname, '..', '..');
 const SERVICE = join(PROJECT, 'dist', 'src', 'main.js');
 const CLI = join(PROJECT, 'dist', 'src', 'cli', 'main.js');
+const NODE_START = [process.execPath, SERVICE];
+export const NPM_START = ['npm', 'start'];
 
 /** A build takes ten seconds, and may have to wait for another one. */
 export const BUILD_TIMEOUT_MS = 200_000;
@@ -48,17 +50,20 @@ export async function ensureBuild(): Promise<void> {
 
 /** Runs a command of the command line to its end. */
 export function runCli(parameters: readonly string[], environment: Environment): Promise<Outcome> {
-  return endOf(start(CLI, parameters, environment));
+  return endOf(start([process.execPath, CLI, ...parameters], environment));
 }
 
 /** Runs a service that is expected to refuse to start. */
 export function runService(environment: Environment): Promise<Outcome> {
-  return endOf(start(SERVICE, [], environment));
+  return endOf(start(NODE_START, environment));
 }
 
 /** Starts the service on a free port and returns when it has printed its address. */
-export async function startBuiltService(environment: Environment): Promise<BuiltService> {
-  const started = start(SERVICE, [], { PORT: '0', ...environment });
+export async function startBuiltService(
+  environment: Environment,
+  command: readonly string[] = NODE_START,
+): Promise<BuiltService> {
+  const started = start(command, { PORT: '0', ...environment });
   const { child, output } = started;
   const baseUrl = await eventually(async () => {
     if (child.exitCode !== null || child.signalCode !== null) {
@@ -134,8 +139,9 @@ interface Started {
 }
 
 /** With nothing of this process's environment but the way to programs, in a process group of its own. */
-function start(program: string, parameters: readonly string[], environment: Environment): Started {
-  const child = spawn(process.execPath, [program, ...parameters], {
+function start([program = '', ...parameters]: readonly string[], environment: Environment): Started {
+  const child = spawn(program, parameters, {
+    cwd: PROJECT,
     env: { PATH: process.env['PATH'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

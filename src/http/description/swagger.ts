@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { contentSecurityPolicy } from 'helmet';
+import { SERVICE_VERSION } from '../../common';
 
 /** An API with an OpenAPI description of its own. */
 export interface ApiInterface {
@@ -18,7 +19,7 @@ function describe(
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
-    .setVersion('0.1.0')
+    .setVersion(SERVICE_VERSION)
     .setDescription(description)
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },

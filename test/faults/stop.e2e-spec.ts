@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import {
+  BUILD_TIMEOUT_MS,
+  type BuiltService,
+  ensureBuild,
+  eventually,
+  isRunning,
+  killLeftovers,
+  NPM_START,
+  readCompanionPids,
+  startBuiltService,
+} from '../support/built-service';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+
+jest.setTimeout(60_000);
+
+const run = promisify(execFile);
+
+/** The processes that share a terminal: npm, its shell and the service. */
+async function groupOf(leader: number): Promise<number[]> {
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=,pgid=']);
+  return [...stdout.matchAll(/(\d+) +(\d+)/g)].flatMap(([, pid, group]) =>
+    Number(group) === leader ? [Number(pid)] : [],
+  );
+}
+
+describe('A service that is told to stop', () => {
+  let dataDir: string;
+  let leftovers: readonly number[] = [];
+
+  beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
+  beforeEach(async () => {
+    dataDir = await createTestDirectory();
+  });
+  afterEach(async () => {
+    for (const pid of leftovers.filter(isRunning)) process.kill(pid, 'SIGKILL');
+    await killLeftovers();
+    await removeTestDirectory(dataDir);
+  });
+
+  /** Stops the service and waits until its processes, the sandbox and the database are gone. */
+  async function expectNothingLeft(service: BuiltService, stop: () => void): Promise<void> {
+    const { postgres, sandbox } = await readCompanionPids(dataDir);
+    leftovers = [...(await groupOf(service.pid)), postgres, sandbox];
+    stop();
+    await eventually(() => !leftovers.some(isRunning));
+  }
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('ends all that it started: %s', async (signal) => {
+    const service = await startBuiltService({ DATA_DIR: dataDir });
+    await expectNothingLeft(service, () => service.kill(signal));
+  });
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
+    'ends all that it started when npm alone receives %s',
+    async (signal) => {
+      const service = await startBuiltService({ DATA_DIR: dataDir }, NPM_START);
+      await expectNothingLeft(service, () => service.kill(signal));
+    },
+  );
+
+  it('ends all that it started when the terminal of npm is closed', async () => {
+    const service = await startBuiltService({ DATA_DIR: dataDir }, NPM_START);
+    await expectNothingLeft(service, () => process.kill(-service.pid, 'SIGHUP'));
+  });
+});
