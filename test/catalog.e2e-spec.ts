@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 beforeEach(async () => {
-  // No copy from another test is of use any more.
+  // Whatever another test left in the cache is too old to be served.
   service.clock.advanceDays(2);
   await service.control.resetFaults();
   await service.control.clearCalls();
@@ -48,11 +48,11 @@ describe('GET /countries', () => {
     expect(data?.length).toBeGreaterThan(5);
   });
 
-  it('has version 6 when none is named', async () => {
+  it('defaults to version 6', async () => {
     expect((await countries()).data).toEqual((await countries('6')).data);
   });
 
-  it('counts the last value of a repeated parameter', async () => {
+  it('uses the last value of a repeated parameter', async () => {
     const answer = await fetch(`${service.baseUrl}/countries?version=5&version=4s`, {
       headers: { Authorization: `Bearer ${user.token}` },
     });
@@ -61,26 +61,26 @@ describe('GET /countries', () => {
 });
 
 describe('GET /countries/{country}/count', () => {
-  it.each(VERSIONS)('tells how many of version %s are in stock', async (version) => {
+  it.each(VERSIONS)('gives the stock of version %s', async (version) => {
     await service.control.setStock(WIRE_VERSIONS[version], 'de', 971);
     const { data, response } = await stock('de', version);
     expect(response.status).toBe(200);
     expect(data).toEqual({ country: 'de', version, available: 971 });
   });
 
-  it('has version 6 when none is named', async () => {
+  it('defaults to version 6', async () => {
     await service.control.setStock('6', 'fr', 17);
     expect((await stock('fr')).data).toEqual({ country: 'fr', version: '6', available: 17 });
   });
 
-  it('takes the code in any case, and shows it in lower case', async () => {
+  it('accepts the code in any case, and answers in lower case', async () => {
     await service.control.setStock('6', 'nl', 5);
     expect((await stock('NL')).data).toEqual({ country: 'nl', version: '6', available: 5 });
     expect((await stock('Nl')).data).toEqual({ country: 'nl', version: '6', available: 5 });
   });
 
   it.each(['xx', 'russia', '0', ' ru', 'ru\u0000', '\u{1f4a9}'])(
-    'has 0 of the unknown country %j',
+    'gives 0 for the unknown country %j',
     async (country) => {
       const { data, response } = await stock(country);
       expect(response.status).toBe(200);
@@ -88,17 +88,17 @@ describe('GET /countries/{country}/count', () => {
     },
   );
 
-  it('has 0 of a country that is sold in another version only', async () => {
+  it('gives 0 for a country that is sold in another version only', async () => {
     expect((await stock('jp', '6')).data?.available).toBeGreaterThan(0);
     expect((await stock('jp', '4s')).data?.available).toBe(0);
   });
 
-  it('has 0 when everything is sold', async () => {
+  it('gives 0 when everything is sold', async () => {
     await service.control.setStock('6', 'pl', 0);
     expect((await stock('pl')).data?.available).toBe(0);
   });
 
-  it('shows at once what was just bought here', async () => {
+  it('subtracts a purchase at once', async () => {
     await service.control.setStock('6', 'it', 10);
     expect((await stock('it')).data?.available).toBe(10);
     await user.api.POST('/proxies/buy', { body: { country: 'it', period: 3, count: 4 } as never });
@@ -108,7 +108,7 @@ describe('GET /countries/{country}/count', () => {
 
 describe('GET /price', () => {
   it.each<[count: number, period: number, version: Version | undefined, single: string, final: string]>([
-    // The provider's: 2.95, 5.51, 20.90; 28.00, 1290.00; 11.50. A fifth comes on top.
+    // The provider charges 2.95, 5.51, 20.90; 28.00, 1290.00; 11.50. The markup is 20 %.
     [1, 3, '6', '3.54', '3.54'],
     [1, 3, undefined, '3.54', '3.54'],
     [1, 7, '6', '6.62', '6.62'],
@@ -133,7 +133,7 @@ describe('GET /price', () => {
     ['0.06', '0.08'],
     ['33.33', '40.00'],
   ])(
-    'rounds one proxy for %s up to %s, and the whole is exactly as many times that',
+    'rounds the price of one proxy at %s up to %s, and the total is an exact multiple of it',
     async (provider, single) => {
       await service.control.setPrice('6', 60, provider);
       const { data } = await price(100, 60);
@@ -194,19 +194,19 @@ describe('GET /price', () => {
   });
 });
 
-describe('The local copy', () => {
-  it.each(VERSIONS)('asks the provider in its own words: version %s', async (version) => {
+describe('The catalog cache', () => {
+  it.each(VERSIONS)('asks the provider by its own number of the version: %s', async (version) => {
     const wireVersion = WIRE_VERSIONS[version];
     await countries(version);
     await stock('US', version);
     await price(2, 30, version);
     expect(await callsTo('getcountry')).toEqual([{ version: wireVersion }]);
     expect(await callsTo('getcount')).toEqual([{ country: 'us', version: wireVersion }]);
-    // Its whole table of prices.
+    // The whole price table.
     expect(await callsTo('getprice')).toEqual([{}]);
   });
 
-  it('asks once for any number of concurrent questions', async () => {
+  it('makes one call for any number of concurrent requests', async () => {
     await service.control.setLatencies({ any: 20 });
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, n) =>
@@ -220,7 +220,7 @@ describe('The local copy', () => {
     }
   });
 
-  it('asks for the exact price of what the table does not have, and for no other', async () => {
+  it('asks for the exact price only of what the table lacks', async () => {
     await price(1, 30);
     await service.control.setPrice('6', 45, '10.01');
     expect((await price(3, 45)).data?.price_final).toBe('36.06');
@@ -248,7 +248,7 @@ describe('The local copy', () => {
     expect(sent).toEqual([expect.stringContaining('FROM api_tokens')]);
   });
 
-  it('asks for the countries again when their list is a minute old, also for stock that is younger', async () => {
+  it('asks for the countries again after a minute, also for stock that is younger', async () => {
     await countries('4');
     service.clock.advanceSeconds(30);
     await stock('us', '4');
@@ -270,21 +270,21 @@ describe('The local copy', () => {
     expect(await callsTo('getcount')).toEqual([]);
   });
 
-  it('serves for a minute, and is never older', async () => {
+  it('serves a value for a minute, and no longer', async () => {
     await service.control.setStock('6', 'se', 100);
     await service.control.setPrice('6', 14, '10.00');
     const both = async () => [(await stock('se')).data?.available, (await price(1, 14)).data?.price_final];
     expect(await both()).toEqual([100, '12.00']);
     await service.control.setStock('6', 'se', 50);
     await service.control.setPrice('6', 14, '20.00');
-    // Later than this it may be refreshed before anybody asks.
+    // Any later, it might be refreshed in the background.
     service.clock.advanceSeconds(39);
     expect(await both()).toEqual([100, '12.00']);
     service.clock.advanceSeconds(21);
     expect(await both()).toEqual([50, '24.00']);
   });
 
-  it('charges a purchase a price that is not older than a minute either', async () => {
+  it('charges a purchase a price that is at most a minute old', async () => {
     await service.control.setPrice('6', 180, '10.00');
     await price(1, 180);
     await service.control.setPrice('6', 180, '15.00');
@@ -303,7 +303,7 @@ describe('The local copy', () => {
     ['answers in another currency', { method: 'any', kind: 'wrong-currency' }],
     ['resets the connection', { method: 'any', kind: 'reset' }],
     ['does not answer', { method: 'any', kind: 'hang' }],
-  ])('serves on while the provider %s', async (_, fault) => {
+  ])('keeps serving while the provider %s', async (_, fault) => {
     const all = async () => {
       const answers = await Promise.all([countries('4'), stock('de', '4'), price(1, 30, '4')]);
       return answers.map(({ data }) => data);
@@ -326,7 +326,7 @@ describe('The local copy', () => {
     expect(error).toEqual(UNAVAILABLE);
   });
 
-  it('is not there to serve what was never asked for', async () => {
+  it('has nothing to serve that was never asked for', async () => {
     await failProvider();
     for (const { error, response } of [await countries(), await stock('ru'), await price(1, 30)]) {
       expect(response.status).toBe(503);
@@ -334,7 +334,7 @@ describe('The local copy', () => {
     }
   });
 
-  it('knows what the provider says again as soon as it answers', async () => {
+  it('recovers as soon as the provider answers', async () => {
     await failProvider();
     expect((await countries()).response.status).toBe(503);
     await service.control.resetFaults();

@@ -8,8 +8,8 @@ import type { Caller } from './tokens.service';
 export const ACCESS = 'access';
 
 /**
- * Names of the tokens in the descriptions. Swagger UI keeps tokens in the browser by these, for both of its pages: under one name, that of customers would send
- * the token of staff, which may be good for buying.
+ * Names of the tokens in the descriptions. Swagger UI keeps tokens in the browser by these, for both of its
+ * pages: under one name, that of customers would send the token of staff, which may be good for buying.
  */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';

@@ -19,8 +19,8 @@ const BEARER = /^Bearer ([^ ]+)$/i;
  * Lets a request through when its token satisfies the route's `@Scopes`, or when the route is `@Public`.
  * A route with neither keeps the application from starting (see `AccessCheck`).
  *
- * Passport is not used: reading one header takes less code than setting it up, and the properties that its middleware adds to
- * each request doubled the CPU time of `GET /me`.
+ * Passport is not used: reading one header takes less code than setting it up, and the properties that its
+ * middleware adds to each request doubled the CPU time of `GET /me`.
  */
 @Injectable()
 export class AccessGuard implements CanActivate {

@@ -19,7 +19,9 @@ function parseNetwork(text: string): Network | null {
   return length <= bits ? { address, prefix: length, family } : null;
 }
 
-/** Whether a text is an address or a network in CIDR notation: `203.0.113.7`, `10.0.0.0/8`, `2001:db8::/32`. */
+/**
+ * Whether a text is an address or a network in CIDR notation: `203.0.113.7`, `10.0.0.0/8`, `2001:db8::/32`.
+ */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
 /** The address at the other end as it is compared and kept: IPv4 as such, no zone. */

@@ -8,7 +8,10 @@ export const SCOPES = {
   'proxies:write': 'Buying and prolonging proxies, which spends the balance',
 } as const;
 
-/** Those of internal staff, for the routes under `/staff`. They grant nothing of the above, nor the above anything of these. */
+/**
+ * Those of internal staff, for the routes under `/staff`. They grant nothing of the above, nor the above
+ * anything of these.
+ */
 export const STAFF_SCOPES = {
   'staff:users': 'Creating, finding, blocking and unblocking users',
   'staff:balance': 'Crediting and debiting balances, ledgers and statements',

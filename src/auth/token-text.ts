@@ -21,7 +21,9 @@ function base62(value: bigint, length: number): string {
 
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 
-/** A new token: `prx_`, 256 random bits in base 62, and a CRC-32 by which scanners tell a token from noise. */
+/**
+ * A new token: `prx_`, 256 random bits in base 62, and a CRC-32 by which scanners tell a token from noise.
+ */
 export function generateToken(): string {
   const secret = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH);
   return PREFIX + secret + checksum(PREFIX + secret);

@@ -81,7 +81,11 @@ export class TokensService {
     });
   }
 
-  /** Takes effect with the next request on every replica. Revoking twice keeps the first moment. @throws TokenNotFound */
+  /**
+   * Takes effect with the next request on every replica. Revoking twice keeps the first moment.
+   *
+   * @throws TokenNotFound
+   */
   async revoke(id: number, manager: EntityManager = this.tokens.manager): Promise<ApiToken> {
     const token = await this.get(id, manager);
     if (token.revokedAt === null) token.revokedAt = this.clock.now();
@@ -96,8 +100,9 @@ export class TokensService {
   }
 
   /**
-   * The caller behind a token that is known, not expired and not revoked; else null. Asks the database each time: a revoked token
-   * or a block counts with the next request. What the caller may do is the guard's to decide.
+   * The caller behind a token that is known, not expired and not revoked; else null. Asks the database each
+   * time: a revoked token or a block counts with the next request. What the caller may do is the guard's to
+   * decide.
    */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
@@ -121,7 +126,8 @@ export class TokensService {
               proxies_revision AS "proxiesRevision", encode(token_hash, 'hex') AS hash,
               last_used_at AS "lastUsedAt"
          FROM api_tokens token JOIN users ON users.id = token.user_id
-        WHERE token_hash = ANY ($1::bytea[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
+        WHERE token_hash = ANY ($1::bytea[]) AND revoked_at IS NULL
+          AND (expires_at IS NULL OR expires_at > $2)`,
       [hashes.map((hash) => `\\x${hash}`), this.clock.now()],
     );
     return new Map(rows.map(({ hash, lastUsedAt, ...caller }) => [hash, { caller, lastUsedAt }]));

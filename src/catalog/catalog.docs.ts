@@ -60,8 +60,9 @@ export const PriceDocs = () =>
       operationId: 'price_price_get',
       summary: 'Price',
       description:
-        'What an order would cost now, markup included. A quote that is given can be bought, and no order is charged more than its ' +
-        'quote. It names no country: an order in a country that is cheaper is charged less.',
+        'What an order would cost now, markup included. A quote that is given can be bought, and no order ' +
+        'is charged more than its quote. It names no country: an order in a country that is cheaper is ' +
+        'charged less.',
     }),
     ApiOkResponse({ description: 'Successful Response', type: QuoteResponse }),
     ApiErrorResponse(

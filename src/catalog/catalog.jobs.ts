@@ -22,9 +22,9 @@ export class CatalogJobs implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     await this.history.recordDefault();
     await this.markups.follow();
-    await this.catalog.followOthers();
+    await this.catalog.followStore();
     this.jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => this.markups.follow());
-    this.jobs.every('follow-catalog', FOLLOW_MS, () => this.catalog.followOthers());
+    this.jobs.every('follow-catalog', FOLLOW_MS, () => this.catalog.followStore());
     this.jobs.every('refresh-catalog', REFRESH_MS, async () => this.catalog.refreshDue());
     this.jobs.every('forget-prices', FORGET_MS, () => this.catalog.forgetOldPrices());
   }

@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import { PricingModule } from '../pricing';
+import { CatalogStore } from './catalog-store';
 import { PricePreviewService } from './price-preview.service';
-import { SharedCopies } from './shared-copies';
 
-/** Asks the provider for nothing, so that the command line can use it. */
+/** Without the provider, so that the command line can use it. */
 @Module({
   imports: [PricingModule],
-  providers: [PricePreviewService, SharedCopies],
-  exports: [PricePreviewService, SharedCopies],
+  providers: [PricePreviewService, CatalogStore],
+  exports: [PricePreviewService, CatalogStore],
 })
 export class PricePreviewModule {}

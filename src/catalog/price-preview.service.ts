@@ -9,22 +9,21 @@ import {
   type PriceChange,
   type PricedOffer,
 } from '../pricing';
+import { CatalogStore, countriesKey, PRICE_TABLE_KEY, type PriceTable } from './catalog-store';
 import { NothingToPreview } from './catalog.errors';
-import { countriesKey, PRICES, type Prices } from './catalog.service';
 import type { PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
-import { SharedCopies } from './shared-copies';
 
-/** What a change of the price rules does to the prices, before it is made. Reads the copies of the catalog that the replicas share. */
+/** Shows what a change of the price rules would do to the prices, from the catalog store. */
 @Injectable()
 export class PricePreviewService {
   constructor(
     private readonly history: MarkupHistoryService,
-    private readonly copies: SharedCopies,
+    private readonly store: CatalogStore,
   ) {}
 
   /**
-   * Every version and period that is sold and that the change touches: as quoted, and in each country on sale that the change or a
-   * rule names.
+   * Lists every version and period on sale that the change touches: as quoted, and in each country on sale
+   * that the change or a rule names.
    *
    * @throws NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
@@ -54,17 +53,16 @@ export class PricePreviewService {
   }
 
   private async readCatalog() {
-    const copies = new Map(
-      (await this.copies.read([PRICES, ...IP_VERSIONS.map(countriesKey)])).map((copy) => [copy.key, copy]),
-    );
-    const table = copies.get(PRICES);
+    const entries = await this.store.read([PRICE_TABLE_KEY, ...IP_VERSIONS.map(countriesKey)]);
+    const byKey = new Map(entries.map((entry) => [entry.key, entry]));
+    const table = byKey.get(PRICE_TABLE_KEY);
     if (!table) throw new NothingToPreview();
     return {
-      prices: table.value as Prices,
+      prices: table.value as PriceTable,
       fetchedAt: new Date(table.fetchedAt / 1000),
-      /** What is not known counts as sold. */
+      /** A country counts as sold while the list is unknown. */
       sells: (version: IpVersion, country: string): boolean => {
-        const list = copies.get(countriesKey(version))?.value as readonly string[] | undefined;
+        const list = byKey.get(countriesKey(version))?.value as readonly string[] | undefined;
         return list?.includes(country) ?? true;
       },
     };
@@ -72,14 +70,14 @@ export class PricePreviewService {
 }
 
 function candidates(
-  prices: Prices,
+  prices: PriceTable,
   touched: readonly MarkupRule[],
   rules: readonly MarkupRule[],
 ): PricedOffer[] {
   const users = new Set(touched.map(({ userId }) => userId));
-  // Of rules for other users nothing is felt here.
-  const felt = rules.filter(({ userId }) => userId === null || users.has(userId));
-  const countries = new Set([null, ...[...touched, ...felt].map(({ country }) => country)]);
+  // Rules for other users have no effect on these offers.
+  const effective = rules.filter(({ userId }) => userId === null || users.has(userId));
+  const countries = new Set([null, ...[...touched, ...effective].map(({ country }) => country)]);
   return [...users].flatMap((userId) =>
     IP_VERSIONS.flatMap((version) =>
       Object.keys(prices[version] ?? {}).flatMap((days) =>

@@ -1,23 +1,14 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { Public } from '../auth';
-
-export class Health {
-  @ApiProperty({ type: 'string', title: 'Status', required: false, default: 'ok', example: 'ok' })
-  status!: string;
-}
+import { type Health, HealthDocs } from './health.docs';
 
 @ApiTags('Health')
 @Controller()
 export class HealthController {
   @Get('health')
   @Public()
-  @ApiOperation({
-    operationId: 'health_health_get',
-    summary: 'Health',
-    description: 'Whether the service can be reached.',
-  })
-  @ApiOkResponse({ description: 'Successful Response', type: Health })
+  @HealthDocs()
   health(): Health {
     return { status: 'ok' };
   }

@@ -1,8 +1,8 @@
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 
 /**
- * A user's balance. Written by the trigger on `ledger_entries` alone. Apart from `users`, because a foreign key that pointed at
- * this row would lock it on every insert elsewhere.
+ * A user's balance. Written by the trigger on `ledger_entries` alone. Apart from `users`, because a foreign
+ * key that pointed at this row would lock it on every insert elsewhere.
  */
 @Entity('accounts')
 @Check('accounts_available_check', 'available >= 0')

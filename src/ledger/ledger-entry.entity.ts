@@ -10,8 +10,8 @@ import {
 } from 'typeorm';
 
 /**
- * `topup` and `adjustment` come from staff; `hold` sets money aside for an order, `capture` spends it, `release` gives it back; `refund` is
- * given back by staff of what was captured.
+ * `topup` and `adjustment` come from staff; `hold` sets money aside for an order, `capture` spends it,
+ * `release` gives it back; `refund` is given back by staff of what was captured.
  */
 export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'release' | 'refund';
 
@@ -31,7 +31,8 @@ export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'rel
     WHEN 'hold' THEN available_delta < 0 AND held_delta = -available_delta AND order_id IS NOT NULL
     WHEN 'capture' THEN available_delta = 0 AND held_delta < 0 AND order_id IS NOT NULL
     WHEN 'release' THEN available_delta > 0 AND held_delta = -available_delta AND order_id IS NOT NULL
-    WHEN 'refund' THEN available_delta > 0 AND held_delta = 0 AND order_id IS NOT NULL AND action_id IS NOT NULL
+    WHEN 'refund' THEN available_delta > 0 AND held_delta = 0
+      AND order_id IS NOT NULL AND action_id IS NOT NULL
     ELSE false
   END`,
 )

@@ -16,8 +16,9 @@ export interface EntryOrigin {
 }
 
 /** The columns of a PostedEntryOut. */
-export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.available_delta AS amount, entry.reason, entry.reference,
-  entry.available_after AS balance, entry.held_after AS held, entry.created_at`;
+export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.available_delta AS amount,
+  entry.reason, entry.reference, entry.available_after AS balance, entry.held_after AS held,
+  entry.created_at`;
 
 const LARGEST_AMOUNT = Money.parse('100000000');
 
@@ -25,7 +26,7 @@ const LARGEST_AMOUNT = Money.parse('100000000');
 export const isInsufficientBalance = (constraint: string | undefined): boolean =>
   constraint === 'accounts_available_check';
 
-/** Credits and debits by staff. Orders write their own entries together with their state, in one statement. */
+/** Credits and debits by staff. Orders write their entries themselves, in one statement with their state. */
 @Injectable()
 export class LedgerService {
   constructor(private readonly dataSource: DataSource) {}
@@ -62,7 +63,8 @@ export class LedgerService {
     try {
       const [entry] = await queryRows<PostedEntryOut>(
         manager,
-        `INSERT INTO ledger_entries AS entry (user_id, kind, available_delta, held_delta, reason, reference, action_id)
+        `INSERT INTO ledger_entries AS entry
+           (user_id, kind, available_delta, held_delta, reason, reference, action_id)
          VALUES ($1, $2, $3, 0, $4, $5, $6)
          RETURNING ${POSTED_ENTRY}`,
         [userId, kind, delta.toString(), reason, reference, actionId ?? null],

@@ -1,7 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Scopes } from '../auth';
-import { UserInfo } from './dto/user-info.dto';
+import type { UserInfo } from './dto/user-info.dto';
+import { MeDocs } from './users.docs';
 import { UsersService } from './users.service';
 
 @ApiTags('Profile')
@@ -11,8 +12,7 @@ export class UsersController {
 
   @Get('me')
   @Scopes('profile:read')
-  @ApiOperation({ operationId: 'me_me_get', summary: 'Me', description: "The user's profile and balance." })
-  @ApiOkResponse({ description: 'Successful Response', type: UserInfo })
+  @MeDocs()
   async me(@CurrentUserId() userId: number): Promise<UserInfo> {
     const profile = await this.users.getProfile(userId);
     return {

@@ -54,8 +54,8 @@ export class UsersService {
   }
 
   /**
-   * Blocks a user: none of their tokens is accepted from the next request on. Blocking again keeps the first moment and takes the
-   * new reason; null unblocks.
+   * Blocks a user: none of their tokens is accepted from the next request on. Blocking again keeps the first
+   * moment and takes the new reason; null unblocks.
    *
    * @throws UserNotFound
    */
@@ -91,7 +91,8 @@ export class UsersService {
   private readonly profileOf = batchedLookup(async (userIds: readonly number[]) => {
     const profiles = await preparedRows<Profile & { id: number }>(
       this.dataSource,
-      `SELECT u.id, u.username, u.tg_id AS "tgId", u.web_username AS "webUsername", u.has_app AS "hasApp", a.available AS balance
+      `SELECT u.id, u.username, u.tg_id AS "tgId", u.web_username AS "webUsername",
+              u.has_app AS "hasApp", a.available AS balance
          FROM users u JOIN accounts a ON a.user_id = u.id
         WHERE u.id = ANY ($1)`,
       [userIds],

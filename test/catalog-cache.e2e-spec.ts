@@ -10,7 +10,7 @@ const UNAVAILABLE = { detail: 'Service temporarily unavailable' };
 let service: TestService;
 let replica: Replica;
 let user: TestUser;
-/** The user at the other replica. */
+/** Sends the user's requests to the other replica. */
 let there: ApiClient;
 
 beforeAll(async () => {
@@ -24,7 +24,7 @@ afterAll(async () => {
   await service.close();
 });
 beforeEach(async () => {
-  // No copy from another test is of use any more.
+  // Whatever another test left in the caches is too old to be served.
   service.clock.advanceDays(2);
   await service.control.setLatencies({});
   await service.control.resetFaults();
@@ -54,7 +54,7 @@ async function timed<Answer>(ask: () => Promise<Answer>): Promise<{ answer: Answ
   return { answer, ms: performance.now() - startedAt };
 }
 
-describe('A restart', () => {
+describe('After a restart', () => {
   const everything = async (api: ApiClient) => {
     const answers = [await countries(api), await stock(api, 'fr'), await price(api, 2, 30)];
     return answers.map(({ data }) => data);
@@ -69,7 +69,7 @@ describe('A restart', () => {
     }
   };
 
-  it('answers from what was known before, and asks nothing', async () => {
+  it('answers come from the store, without a call to the provider', async () => {
     const before = await everything(user.api);
     expect(before).not.toContain(undefined);
     await failProvider();
@@ -78,7 +78,7 @@ describe('A restart', () => {
     expect(await service.control.getCalls()).toEqual([]);
   });
 
-  it('knows how old it is, and serves it for a day when the provider is gone', async () => {
+  it('stored values keep their age, and are served for a day while the provider is gone', async () => {
     const before = await everything(user.api);
     await failProvider();
     const age = (seconds: number) =>
@@ -104,7 +104,7 @@ describe('Two replicas', () => {
   const fromBoth = <Answer>(ask: (api: ApiClient) => Promise<Answer>) =>
     Promise.all(Array.from({ length: 50 }, (_, n) => ask(n % 2 === 0 ? user.api : there)));
 
-  it('ask the provider once for 50 customers who want the same at once', async () => {
+  it('ask the provider once for 50 customers who want the same at the same time', async () => {
     await service.control.setLatencies({ any: 300 });
     expect(statusesOf(await fromBoth(countries))).toEqual([200]);
     expect(statusesOf(await fromBoth((api) => stock(api, 'it')))).toEqual([200]);
@@ -114,7 +114,7 @@ describe('Two replicas', () => {
     }
   });
 
-  it('ask once for 50 customers when the answer is a failure, too', async () => {
+  it('ask once for 50 customers, too, when the provider fails', async () => {
     await failProvider({ beforeMs: 2000 });
     const answers = await fromBoth(countries);
     expect(statusesOf(answers)).toEqual([503]);
@@ -123,7 +123,7 @@ describe('Two replicas', () => {
     expect(statusesOf(await fromBoth(countries))).toEqual([200]);
   });
 
-  it('have what one of them has fetched', async () => {
+  it('both serve what one of them has fetched', async () => {
     await service.control.setStock('6', 'se', 100);
     for (const api of [user.api, there]) expect((await stock(api, 'se')).data?.available).toBe(100);
     await service.control.setStock('6', 'se', 50);
@@ -133,7 +133,7 @@ describe('Two replicas', () => {
     expect(await callsTo('getcountry')).toHaveLength(2);
   });
 
-  it('see what each of them sells, and take it for no younger than it is', async () => {
+  it('see what each of them sells, which does not make the stock younger', async () => {
     const age = () =>
       service.dataSource.query(`SELECT fetched_at FROM catalogue_copies WHERE key = 'stock/6/es'`);
     await service.control.setStock('6', 'es', 10);
@@ -149,7 +149,7 @@ describe('Two replicas', () => {
     expect(await age()).toEqual(before);
   });
 
-  it('sell the same country at the same time, and count every one', async () => {
+  it('count every sale when both sell the same country at the same time', async () => {
     await service.control.setStock('6', 'pl', 100);
     for (const api of [user.api, there]) await stock(api, 'pl');
     const purchases = await fromBoth((api) => buy(api, { country: 'pl', period: 30 }));
@@ -160,9 +160,10 @@ describe('Two replicas', () => {
     expect(await callsTo('getcount')).toHaveLength(1);
   });
 
-  it('wait no longer for one that is gone than its lease lasts', async () => {
+  it('wait for a replica that is gone no longer than its lease lasts', async () => {
     await service.dataSource.query(
-      `INSERT INTO catalogue_copies (key, refreshing_until) VALUES ('countries/6', clock_timestamp() + interval '2 seconds')`,
+      `INSERT INTO catalogue_copies (key, refreshing_until)
+       VALUES ('countries/6', clock_timestamp() + interval '2 seconds')`,
     );
     const { answer, ms } = await timed(() => countries(there));
     expect(answer.response.status).toBe(200);
@@ -174,7 +175,7 @@ describe('Two replicas', () => {
 describe('A slow provider', () => {
   const SLOW_MS = 3000;
 
-  it('is not noticed while there is a copy, which is refreshed behind the customers', async () => {
+  it('is not noticed while there is a cached value, which is refreshed in the background', async () => {
     await service.control.setStock('6', 'nl', 10);
     await stock(user.api, 'nl');
     await service.control.setLatencies({ any: SLOW_MS });
@@ -192,7 +193,7 @@ describe('A slow provider', () => {
     expect(times.at(-1)).toBeLessThan(1000);
   });
 
-  it('is waited for a second and a half when the copy is old, and then nobody waits', async () => {
+  it('delays one customer by a second and a half when the value is old, and then nobody', async () => {
     await stock(user.api, 'gb');
     await service.control.setStock('6', 'gb', 33);
     await service.control.setLatencies({ getcount: SLOW_MS });
@@ -213,7 +214,7 @@ describe('A slow provider', () => {
 describe('In the background', () => {
   const ages = () => service.app.get(CatalogService).ages();
 
-  it('what was asked for is refreshed at 40 s, though nobody asks again', async () => {
+  it('a value that was asked for is refreshed after 40 s, even if nobody asks again', async () => {
     await stock(user.api, 'us');
     await price(user.api, 1, 30);
     for (const calls of [2, 3]) {
@@ -225,7 +226,7 @@ describe('In the background', () => {
     }
   });
 
-  it('tells staff how old the copies are', async () => {
+  it('the ages of what is cached are known', async () => {
     await stock(user.api, 'jp');
     await price(user.api, 1, 30);
     service.clock.advanceSeconds(30);
@@ -234,15 +235,17 @@ describe('In the background', () => {
     expect(ages().countries?.newestSeconds).toBe(30);
   });
 
-  it('prices that are in no table are kept a thousand of, the youngest', async () => {
+  it('the youngest thousand of the prices outside the table are kept', async () => {
     await service.dataSource.query(
       `INSERT INTO catalogue_copies (key, value, fetched_at, changed_at)
-       SELECT 'price/6/5/' || n, '"unsupported"', now(), now() - n * interval '1 second' FROM generate_series(1, 1200) AS n`,
+       SELECT 'price/6/5/' || n, '"unsupported"', now(), now() - n * interval '1 second'
+         FROM generate_series(1, 1200) AS n`,
     );
     await price(user.api, 1, 30);
     await service.app.get(CatalogService).forgetOldPrices();
     const [kept] = await service.dataSource.query<{ prices: number; oldest: string; tables: number }[]>(
-      `SELECT count(*) FILTER (WHERE key LIKE 'price/%') AS prices, count(*) FILTER (WHERE key = 'prices') AS tables,
+      `SELECT count(*) FILTER (WHERE key LIKE 'price/%') AS prices,
+              count(*) FILTER (WHERE key = 'prices') AS tables,
               max(now() - changed_at) FILTER (WHERE key LIKE 'price/%') < interval '1030 seconds' AS oldest
          FROM catalogue_copies`,
     );
@@ -251,7 +254,7 @@ describe('In the background', () => {
 });
 
 describe('The price of an order', () => {
-  it('is never older than a minute, however long the provider takes', async () => {
+  it('is never older than a minute, however slow the provider is', async () => {
     await service.control.setPrice('6', 77, '10.00');
     expect((await price(user.api, 1, 77)).data?.price_final).toBe('12.00');
     await service.control.setPrice('6', 77, '15.00');
@@ -261,7 +264,7 @@ describe('The price of an order', () => {
     expect(data?.price_charged).toBe('36.00');
   });
 
-  it('is not taken from an old copy: without the provider nothing is held', async () => {
+  it('is never an old cached one: without the provider nothing is held', async () => {
     await stock(user.api, 'ru');
     const { data: quote } = await price(user.api, 1, 30);
     const before = await service.balanceOf(user);
@@ -272,7 +275,7 @@ describe('The price of an order', () => {
     expect(error).toEqual(UNAVAILABLE);
     expect(await service.balanceOf(user)).toEqual(before);
     expect(await callsTo('buy')).toEqual([]);
-    // Who only asks is told what was known last.
+    // A quote still shows the last known price.
     expect((await price(user.api, 1, 30)).data).toEqual(quote);
   });
 });

@@ -1,0 +1,195 @@
+import { Clock } from '../common';
+import { CatalogCache } from './catalog-cache';
+import type { StoredEntry } from './catalog-store';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
+
+class HandClock extends Clock {
+  atMs = 0;
+
+  now(): Date {
+    return new Date(this.atMs);
+  }
+}
+
+/** A store that no other replica uses. */
+class LoneStore {
+  fetches: string[] = [];
+  private moment = 0;
+
+  async refresh(key: string, _known: number | null, fetch: () => Promise<unknown>): Promise<StoredEntry> {
+    this.fetches.push(key);
+    return this.stored(key, await fetch());
+  }
+
+  stored(key: string, value: unknown, ageMs = 0): StoredEntry {
+    this.moment += 1;
+    return { key, value, fetchedAt: this.moment, changedAt: this.moment, ageMs };
+  }
+}
+
+describe('CatalogCache', () => {
+  let clock: HandClock;
+  let store: LoneStore;
+  let cache: CatalogCache<number>;
+
+  beforeEach(() => {
+    clock = new HandClock();
+    store = new LoneStore();
+    cache = new CatalogCache(clock, store, 2);
+  });
+
+  const answers = (value: number) => () => Promise.resolve(value);
+  const fails = () => Promise.reject(new Error('no provider'));
+  const hangs = () => new Promise<number>(() => undefined);
+
+  it('fetches once for all who ask at the same time', async () => {
+    let calls = 0;
+    const fetch = async () => (calls += 1);
+    expect(
+      await Promise.all([cache.get('k', fetch), cache.get('k', fetch), cache.getFresh('k', fetch)]),
+    ).toEqual([1, 1, 1]);
+  });
+
+  it('fetches again after a minute, and not before', async () => {
+    await cache.get('k', answers(1));
+    clock.atMs = MINUTE_MS - 1;
+    expect(await cache.get('k', answers(2))).toBe(1);
+    clock.atMs = MINUTE_MS;
+    expect(await cache.get('k', answers(2))).toBe(2);
+  });
+
+  it('serves the last known value while the provider fails, for a day', async () => {
+    await cache.get('k', answers(1));
+    clock.atMs = DAY_MS - 1;
+    expect(await cache.get('k', fails)).toBe(1);
+    clock.atMs = DAY_MS;
+    await expect(cache.get('k', fails)).rejects.toThrow('no provider');
+  });
+
+  it('never serves an old value where a fresh one is needed', async () => {
+    await cache.getFresh('k', answers(1));
+    clock.atMs = MINUTE_MS;
+    await expect(cache.getFresh('k', fails)).rejects.toThrow('no provider');
+  });
+
+  it('lets one customer wait for a refresh that fails, then nobody for a minute', async () => {
+    await cache.get('k', answers(1));
+    clock.atMs = MINUTE_MS;
+    await cache.get('k', fails);
+    clock.atMs += MINUTE_MS - 1;
+    // The test would time out if this call waited.
+    expect(await cache.get('k', hangs)).toBe(1);
+  });
+
+  it('tries again in the background five seconds after a failure', async () => {
+    await cache.get('k', answers(1));
+    clock.atMs = MINUTE_MS;
+    await cache.get('k', fails);
+    clock.atMs += 4999;
+    await cache.get('k', answers(2));
+    expect(store.fetches).toHaveLength(2);
+    clock.atMs += 1;
+    expect(await cache.get('k', answers(2))).toBe(1);
+    expect(store.fetches).toHaveLength(3);
+    expect(await cache.get('k', fails)).toBe(2);
+  });
+
+  it('waits a second and a half for a slow refresh, and no longer once it has run that long', async () => {
+    await cache.get('k', answers(1));
+    clock.atMs = MINUTE_MS;
+    const startedAt = performance.now();
+    expect(await cache.get('k', hangs)).toBe(1);
+    expect(performance.now() - startedAt).toBeGreaterThan(1400);
+    clock.atMs += 1500;
+    const laterAt = performance.now();
+    expect(await cache.get('k', hangs)).toBe(1);
+    expect(performance.now() - laterAt).toBeLessThan(500);
+  });
+
+  it('takes over what another replica has fetched, with its age', async () => {
+    clock.atMs = MINUTE_MS;
+    cache.apply(store.stored('k', 7, MINUTE_MS - 1));
+    expect(await cache.get('k', fails)).toBe(7);
+    clock.atMs += 1;
+    await expect(cache.getFresh('k', fails)).rejects.toThrow('no provider');
+  });
+
+  it('keeps the age of a value that is corrected, and ignores an older entry', async () => {
+    const fetched = store.stored('k', 5);
+    const sold = { ...fetched, value: 4, changedAt: fetched.changedAt + 1 };
+    cache.apply(fetched);
+    clock.atMs = MINUTE_MS - 1;
+    cache.apply(sold);
+    cache.apply(fetched);
+    expect(await cache.getFresh('k', fails)).toBe(4);
+    clock.atMs = MINUTE_MS;
+    expect(await cache.getFresh('k', answers(9))).toBe(9);
+  });
+
+  it('fetches again when the entry of another replica is not fresh', async () => {
+    const old = store.stored('k', 1, MINUTE_MS);
+    jest.spyOn(store, 'refresh').mockResolvedValueOnce(old);
+    expect(await cache.getFresh('k', answers(2))).toBe(2);
+  });
+
+  it('drops what was fetched longest ago when it is full', async () => {
+    for (const key of ['a', 'b', 'c']) await cache.get(key, answers(1));
+    expect(await cache.get('a', answers(2))).toBe(2);
+    expect(await cache.get('c', answers(2))).toBe(1);
+  });
+
+  describe('in the background', () => {
+    it('a value is due after 40 s if it was asked for in the last 15 minutes', async () => {
+      await cache.get('k', answers(1));
+      clock.atMs = 39_999;
+      expect(cache.nextDue()).toBeUndefined();
+      clock.atMs = 40_000;
+      expect(cache.nextDue()?.key).toBe('k');
+      clock.atMs = 15 * MINUTE_MS;
+      expect(cache.nextDue()?.key).toBe('k');
+      clock.atMs += 1;
+      expect(cache.nextDue()).toBeUndefined();
+    });
+
+    it('the value that was asked for last comes first', async () => {
+      await cache.get('a', answers(1));
+      await cache.get('b', answers(1));
+      clock.atMs = 1;
+      await cache.get('a', answers(1));
+      clock.atMs = 45_000;
+      expect(cache.nextDue()?.key).toBe('a');
+      await cache.nextDue()?.refresh();
+      expect(cache.nextDue()?.key).toBe('b');
+    });
+
+    it('nothing is due that is being refreshed, has just failed, or only other replicas want', async () => {
+      cache.apply(store.stored('others', 1, 45_000));
+      expect(cache.nextDue()).toBeUndefined();
+      let answer: (value: number) => void = () => undefined;
+      await cache.get('k', answers(1));
+      await cache.get('k', () => new Promise((resolve) => (answer = resolve)));
+      clock.atMs = 45_000;
+      const under = cache.nextDue()?.refresh();
+      expect(cache.refreshing).toBe(1);
+      expect(cache.nextDue()).toBeUndefined();
+      answer(2);
+      await under;
+      await cache.get('k', fails);
+      clock.atMs = 90_000;
+      await expect(cache.nextDue()?.refresh()).rejects.toThrow('no provider');
+      expect(cache.nextDue()).toBeUndefined();
+      clock.atMs += 5000;
+      expect(cache.nextDue()?.key).toBe('k');
+    });
+  });
+
+  it('reports the ages of the oldest and the newest value', async () => {
+    expect(cache.ages()).toBeNull();
+    await cache.get('a', answers(1));
+    clock.atMs = 30_000;
+    await cache.get('b', answers(1));
+    expect(cache.ages()).toEqual({ oldestSeconds: 30, newestSeconds: 0 });
+  });
+});

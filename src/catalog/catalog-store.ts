@@ -1,0 +1,201 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import type { IpVersion } from '../common';
+import { queryRows } from '../database';
+import { ProviderUnavailable } from '../provider';
+
+/**
+ * A part of the catalog as the replicas share it. Times are the database's, in microseconds since 1970: exact
+ * numbers.
+ */
+export interface StoredEntry {
+  readonly key: string;
+  readonly value: unknown;
+  /** Just before the provider was asked for it. */
+  readonly fetchedAt: number;
+  /** When it was fetched, or corrected after that. */
+  readonly changedAt: number;
+  readonly ageMs: number;
+}
+
+interface StoredRow extends Omit<StoredEntry, 'fetchedAt'> {
+  /** Null until the first refresh has ended. */
+  readonly fetchedAt: number | null;
+  /** The end of the refreshing replica's lease. */
+  readonly lease: number | null;
+  readonly hasLapsed: boolean | null;
+}
+
+const isFetched = (row: StoredRow | undefined): row is StoredRow & StoredEntry =>
+  row !== undefined && row.fetchedAt !== null;
+
+/** The key of the price table, for {@link PriceTable}. */
+export const PRICE_TABLE_KEY = 'prices';
+export const countriesKey = (version: IpVersion): string => `countries/${version}`;
+export const stockKey = (country: string, version: IpVersion): string => `stock/${version}/${country}`;
+export const exactPriceKey = (version: IpVersion, days: number, count: number): string =>
+  `price/${version}/${days}/${count}`;
+
+/** The provider's price of one proxy, a decimal string, by version and days. */
+export type PriceTable = Readonly<Partial<Record<IpVersion, Readonly<Record<string, string>>>>>;
+
+/**
+ * Longer than a read waits for its rate permit and an ordinary answer takes. When a refresh takes longer, the
+ * other replicas ask the provider, too: the one that holds the lease may be gone.
+ */
+const LEASE_MS = 15_000;
+const POLL_MS = 100;
+/** Of two changes, the earlier one may be committed last. */
+const COMMIT_ORDER_SECONDS = 5;
+
+const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
+const timeOf = (parameter: string): string =>
+  `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
+
+const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('changed_at')} AS "changedAt",
+  extract(epoch FROM clock_timestamp() - fetched_at)::float8 * 1000 AS "ageMs"`;
+
+/** The catalog in the database: one for all replicas, and known when they start. */
+@Injectable()
+export class CatalogStore {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  /** May repeat some entries that were changed shortly before. */
+  changedSince(changedAt: number): Promise<StoredEntry[]> {
+    return queryRows(
+      this.dataSource,
+      `SELECT ${ENTRY} FROM catalogue_copies
+        WHERE value IS NOT NULL AND changed_at > ${timeOf('$1')} - make_interval(secs => $2)`,
+      [changedAt, COMMIT_ORDER_SECONDS],
+    );
+  }
+
+  /** The entries that exist of these keys. */
+  read(keys: readonly string[]): Promise<StoredEntry[]> {
+    return queryRows(
+      this.dataSource,
+      `SELECT ${ENTRY} FROM catalogue_copies WHERE value IS NOT NULL AND key = ANY ($1)`,
+      [keys],
+    );
+  }
+
+  /**
+   * Gives a younger entry than the caller's. Calls `fetch`, unless another replica is refreshing the key or
+   * just has: then the caller gets that replica's entry, or an error when that refresh failed.
+   *
+   * @param known `fetchedAt` of the caller's entry
+   * @throws ProviderError
+   */
+  async refresh(key: string, known: number | null, fetch: () => Promise<unknown>): Promise<StoredEntry> {
+    const lease = await this.takeLease(key, known);
+    if (lease === null) return this.awaitOther(key, known, fetch);
+    try {
+      return await this.write(key, await fetch(), lease);
+    } catch (error) {
+      await this.release(key, lease).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Subtracts from a stock what was sold. The entry's age stays. */
+  async subtract(key: string, count: number): Promise<StoredEntry | undefined> {
+    const [entry] = await queryRows<StoredEntry>(
+      this.dataSource,
+      `UPDATE catalogue_copies
+          SET value = to_jsonb(greatest(0, value::int - $2)), changed_at = clock_timestamp()
+        WHERE key = $1 AND value IS NOT NULL
+       RETURNING ${ENTRY}`,
+      [key, count],
+    );
+    return entry;
+  }
+
+  /** Deletes all but the youngest entries of a kind, which is the part of the key before the first slash. */
+  async keepYoungest(kind: string, count: number): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `DELETE FROM catalogue_copies
+        WHERE key IN (SELECT key FROM catalogue_copies WHERE key LIKE $1
+                       ORDER BY changed_at DESC OFFSET $2)`,
+      [`${kind}/%`, count],
+    );
+  }
+
+  /**
+   * Gives the end of the lease, which names it; null when another replica holds one, or has stored a younger
+   * entry.
+   */
+  private async takeLease(key: string, known: number | null): Promise<number | null> {
+    const [taken] = await queryRows<{ lease: number }>(
+      this.dataSource,
+      `INSERT INTO catalogue_copies AS entry (key, refreshing_until)
+       VALUES ($1, clock_timestamp() + make_interval(secs => $3))
+       ON CONFLICT (key) DO UPDATE SET refreshing_until = excluded.refreshing_until
+        WHERE (entry.fetched_at IS NULL OR ${micros('entry.fetched_at')} = $2::bigint)
+          AND (entry.refreshing_until IS NULL OR entry.refreshing_until <= clock_timestamp())
+       RETURNING ${micros('refreshing_until')} AS lease`,
+      [key, known, LEASE_MS / 1000],
+    );
+    return taken?.lease ?? null;
+  }
+
+  private async awaitOther(
+    key: string,
+    known: number | null,
+    fetch: () => Promise<unknown>,
+  ): Promise<StoredEntry> {
+    for (let seen: number | undefined; ; await pause(POLL_MS)) {
+      const row = await this.readRow(key);
+      if (isFetched(row) && row.fetchedAt !== known) return row;
+      if (!row || row.hasLapsed) return this.refresh(key, known, fetch);
+      if (row.lease === null || row.lease !== (seen ?? row.lease)) {
+        throw new ProviderUnavailable('the refresh by another replica failed');
+      }
+      seen = row.lease;
+    }
+  }
+
+  private async readRow(key: string): Promise<StoredRow | undefined> {
+    const [row] = await queryRows<StoredRow>(
+      this.dataSource,
+      `SELECT ${ENTRY}, ${micros('refreshing_until')} AS lease,
+              refreshing_until <= clock_timestamp() AS "hasLapsed"
+         FROM catalogue_copies WHERE key = $1`,
+      [key],
+    );
+    return row;
+  }
+
+  /**
+   * The entry's age counts from the start of the lease. A late one is dropped: another replica has stored a
+   * younger one.
+   */
+  private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
+    const [written] = await queryRows<StoredEntry>(
+      this.dataSource,
+      `INSERT INTO catalogue_copies AS entry (key, value, fetched_at, changed_at)
+       VALUES ($1, $2::jsonb, ${timeOf('$3')}, clock_timestamp())
+       ON CONFLICT (key) DO UPDATE
+          SET value = excluded.value, fetched_at = excluded.fetched_at, changed_at = excluded.changed_at,
+              refreshing_until = NULL
+        WHERE entry.fetched_at IS NULL OR entry.fetched_at < excluded.fetched_at
+       RETURNING ${ENTRY}`,
+      [key, JSON.stringify(value), lease - LEASE_MS * 1000],
+    );
+    if (written) return written;
+    const younger = await this.readRow(key);
+    if (!isFetched(younger)) throw new Error(`the catalog entry ${key} is gone`);
+    return younger;
+  }
+
+  private async release(key: string, lease: number): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE catalogue_copies SET refreshing_until = NULL
+        WHERE key = $1 AND ${micros('refreshing_until')} = $2`,
+      [key, lease],
+    );
+  }
+}
