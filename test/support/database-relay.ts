@@ -1,29 +1,29 @@
 import net from 'node:net';
 
-/** When a statement is to be caught: before the database has it, or after it has committed and before the answer is back. */
+/** When to intercept a statement: before the database receives it, or after its commit, before the answer. */
 export type Moment = 'before' | 'after';
 
 export interface Interception {
-  /** A part of the statement's text. */
+  /** A part of the text of the statement. */
   readonly statement: string;
   readonly moment: Moment;
-  /** `hold` keeps the connection as it is until it is let go, `cut` ends it there. */
+  /** `hold` stops the connection until it is released, `cut` ends it. */
   readonly action: 'hold' | 'cut';
 }
 
 export interface Caught {
-  /** Resolves when a statement was caught. */
+  /** Resolves when a statement was intercepted. */
   readonly reached: Promise<void>;
-  /** Lets a held connection go on. */
+  /** Releases a held connection. */
   readonly letGo: () => void;
 }
 
 export interface DatabaseRelay {
-  /** The database's address through the relay. */
+  /** The address of the database through the relay. */
   readonly url: string;
-  /** Catches the next statement that fits, once. */
+  /** Intercepts the next matching statement, once. */
   catchNext(interception: Interception): Caught;
-  /** Ends every connection, as a network that breaks does. */
+  /** Ends every connection, as a network failure does. */
   cutAll(): void;
   close(): Promise<void>;
 }
@@ -34,8 +34,8 @@ interface Trap extends Interception {
 }
 
 /**
- * Stands between a service and its database, and can stop the traffic at a named statement: what a test needs to end a process exactly
- * before or after a commit, without a switch in the product and without sleeping.
+ * Relays between a service and its database, and can stop the traffic at a given statement. A test can so
+ * end a process exactly before or after a commit, without a switch in the product and without sleeping.
  */
 export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseRelay> {
   const target = new URL(databaseUrl);
@@ -48,7 +48,7 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
       service.destroy();
       database.destroy();
     };
-    /** The trap whose statement the database has, and whose answer is awaited. */
+    /** The trap whose statement the database has received and not answered. */
     let awaited: Trap | undefined;
     const sentStatements = new SentStatements();
     for (const socket of [service, database]) {
@@ -108,13 +108,13 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
 
 const MESSAGE_HEAD_BYTES = 5;
 
-/** What is sent on one connection, read for the texts of its statements, also where one that was prepared is sent by its name alone. */
+/** Finds the texts of the statements sent on a connection, also of prepared ones, which are sent by name. */
 class SentStatements {
   private readonly prepared = new Map<string, string>();
   private rest = Buffer.alloc(0);
   private isStarted = false;
 
-  /** The chunk as text, with the texts of the prepared statements that it names. */
+  /** Gives the chunk as text, with the texts of the prepared statements that it names. */
   of(chunk: Buffer): string {
     const texts = [chunk.toString('latin1')];
     this.rest = Buffer.concat([this.rest, chunk]);
@@ -126,7 +126,7 @@ class SentStatements {
     return texts.join('');
   }
 
-  /** Of the frontend's protocol: a letter, but for the first message, a length that counts itself, and a body. */
+  /** A message of the frontend has a letter (except the first), a length that includes itself, and a body. */
   private nextMessage(): { type: string; body: Buffer } | undefined {
     const letters = this.isStarted ? 1 : 0;
     if (this.rest.length < MESSAGE_HEAD_BYTES) return undefined;

@@ -1,10 +1,13 @@
-/** The service's log in JSON, kept while a test file runs instead of shown. */
+/** The service's log in JSON, captured instead of printed while a test file runs. */
 export interface LogCapture {
   readonly lines: readonly string[];
   stop(): void;
 }
 
-/** Begins before a service with `LOG_FORMAT: 'json'` is started, so that no line escapes it. Jest's own output goes on. */
+/**
+ * Captures the log. Call it before starting a service with `LOG_FORMAT: 'json'`. Jest's output is not
+ * affected.
+ */
 export function captureLog(): LogCapture {
   const lines: string[] = [];
   const restore = ([process.stdout, process.stderr] as const).map((stream) => {

@@ -5,10 +5,10 @@ import { findServer, LOOPBACK, startServer } from '../../src/local/postgres/embe
 import { eventually } from './built-service';
 import { createTestDirectory, removeTestDirectory } from './test-directory';
 
-/** A PostgreSQL of a test's own, that can be ended at once in the middle of everything. */
+/** A PostgreSQL server for one test, which can be stopped abruptly. */
 export interface OwnPostgres {
   readonly url: string;
-  /** What a crash of the server does: every session ends where it is. Returns when it is up again, on the same port. */
+  /** Ends every session as a crash does. Returns when the server is up again, on the same port. */
   restartImmediately(): Promise<void>;
   close(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   };
 }
 
-/** @returns the port, which is the preferred one as soon as the last server's processes have let go of it */
+/** Gives the port: the preferred one as soon as the processes of the previous server have released it. */
 async function start(cluster: Cluster, preferredPort?: number): Promise<number> {
   for (;;) {
     await startServer(cluster, { preferredPort, settings: SETTINGS });

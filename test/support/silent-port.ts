@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 const QUEUE_LENGTH = 1;
-/** Listens, says where, and never looks at its sockets again. */
+/** Listens, prints its port, and never accepts a connection. */
 const LISTENER = `
-  const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: ${QUEUE_LENGTH} }, () => {
+  const options = { port: 0, host: '127.0.0.1', backlog: ${QUEUE_LENGTH} };
+  const server = require('node:net').createServer().listen(options, () => {
     require('node:fs').writeSync(1, String(server.address().port));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });`;
@@ -15,7 +16,9 @@ export interface SilentPort {
   close(): Promise<void>;
 }
 
-/** A port at which a connection is neither made nor refused, as behind a firewall: its queue is full for good. */
+/**
+ * Opens a port that neither accepts nor refuses connections, like a firewall, because its queue stays full.
+ */
 export async function openSilentPort(): Promise<SilentPort> {
   const listener = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(listener, 'exit');
@@ -24,7 +27,7 @@ export async function openSilentPort(): Promise<SilentPort> {
   const fillers = Array.from({ length: 4 + QUEUE_LENGTH }, () =>
     connect(port, '127.0.0.1').on('error', () => undefined),
   );
-  // The kernel lets one more in than the queue is long.
+  // The kernel accepts one connection more than the length of the queue.
   await Promise.all(fillers.slice(0, 1 + QUEUE_LENGTH).map((socket) => once(socket, 'connect')));
   return {
     port,
