@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { DataSource, type EntityManager, LessThan, Repository } from 'typeorm';
+import { type EntityManager, LessThan, Repository } from 'typeorm';
 import { databaseTime, queryRows, selectList, violatedConstraint } from '../database';
 import { UserNotFound } from '../users';
 import { assertSigned, type NewPriceRule, readNewRule, type Signature } from './price-change';
@@ -62,10 +62,7 @@ const EFFECT = `locked AS MATERIALIZED (SELECT FROM installation FOR UPDATE),
  */
 @Injectable()
 export class PriceRulesService {
-  constructor(
-    private readonly dataSource: DataSource,
-    @InjectRepository(PriceRule) private readonly rules: Repository<PriceRule>,
-  ) {}
+  constructor(@InjectRepository(PriceRule) private readonly rules: Repository<PriceRule>) {}
 
   /**
    * Adds a rule. It ends another one when it begins, if `replaces` names one.
@@ -189,7 +186,7 @@ export class PriceRulesService {
   /** The version of the set of rules, which changes with every change of a rule, and the database's time. */
   async readVersion(): Promise<{ version: number; now: Date }> {
     const [row] = await queryRows<{ version: number; now: Date }>(
-      this.dataSource,
+      this.rules.manager,
       'SELECT price_rules_version AS version, clock_timestamp() AS now FROM installation',
     );
     if (!row) throw new Error('the database has no installation');
@@ -207,7 +204,7 @@ export class PriceRulesService {
   /** Lists what replicas need of all rules that have not ended. */
   listOpen(): Promise<MarkupRule[]> {
     return queryRows(
-      this.dataSource,
+      this.rules.manager,
       `SELECT ${MARKUP_COLUMNS} FROM price_rules
         WHERE ${openAt(`clock_timestamp() - interval '${REPLICA_LAG_SECONDS} seconds'`)}`,
     );

@@ -1,7 +1,6 @@
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
-import { getDataSourceToken } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { ProviderAccount } from './provider-account';
@@ -32,13 +31,13 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
     Px6Client,
     {
       provide: RatePermits,
-      inject: [getDataSourceToken(), AppConfig],
+      inject: [DataSource, AppConfig],
       useFactory: (dataSource: DataSource, config: AppConfig) =>
         new RatePermits(dataSource, PX6, config.provider.ratePerSecond),
     },
     {
       provide: ProviderAccount,
-      inject: [getDataSourceToken(), AppConfig, Clock],
+      inject: [DataSource, AppConfig, Clock],
       useFactory: (dataSource: DataSource, config: AppConfig, clock: Clock) =>
         new ProviderAccount(dataSource, clock, PX6, config.provider.lowBalance),
     },

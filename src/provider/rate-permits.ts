@@ -9,8 +9,8 @@ import { NoPermitInTime } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
 
 /**
- * A call is sent within PERMIT_MS of its permit, and our window is longer than the provider's by MARGIN_MS. The
- * rest of the margin allows for calls that take different times to arrive.
+ * A call is sent within PERMIT_MS of its permit, and our window is longer than the provider's by MARGIN_MS.
+ * The rest of the margin allows for calls that take different times to arrive.
  */
 const PERMIT_MS = 60;
 const MARGIN_MS = 150;
