@@ -1,11 +1,17 @@
 import 'reflect-metadata';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { comparePlot } from './reports/compare-plot';
 import { compareMarkdown } from './reports/compare-report';
 import { reachedText, type SingleMetrics, verdicts } from './reports/targets';
-import { PROJECT } from './support/processes';
+import {
+  progress,
+  readNames,
+  readPositive,
+  reportProblems,
+  RESULTS,
+  run,
+  writeResult,
+} from './support/command';
 import { assertEquivalentResponses } from './workloads/equivalence';
 import { measureInRounds, type WorkloadResult } from './workloads/rounds';
 import { ComparisonSetup } from './workloads/setup';
@@ -15,18 +21,19 @@ import {
   dailyMixRequests,
   isWorkloadName,
   LARGEST_EXPORT,
+  WORKLOAD_NAMES,
   type WorkloadContext,
   type WorkloadName,
   WORKLOADS,
 } from './workloads/workloads';
 
 /**
- * The service beside the limits of what it stands on, in one run: `node dist/bench/compare.js`, three quarters of an hour;
- * `--seconds 1.5 --rounds 3 --minutes 0.5` some minutes; `--only me,proxies-100` those alone. A goal that is missed is shown; the exit code
- * tells of wrong answers.
+ * `npm run bench`: measures the service and its baselines side by side in one run. Takes 45 minutes;
+ * `-- --seconds 1.5 --rounds 3 --minutes 0.5` takes some minutes, and `--only me,proxies-100` restricts it to
+ * those. A missed goal is reported; only wrong responses and broken books fail the run.
  */
 
-/** What is measured beside the paths. */
+/** Metrics that are not throughput or latency of a workload. */
 const SINGLE_METRICS = ['start', 'storing', 'export-memory', 'memory'] as const;
 type SingleMetricName = (typeof SINGLE_METRICS)[number];
 
@@ -37,13 +44,12 @@ const READS_WHILE_STORING = 8;
 interface Options {
   readonly seconds: number;
   readonly rounds: number;
+  /** Duration of the memory measurement. */
   readonly minutes: number;
-  readonly paths: readonly WorkloadName[];
+  readonly workloads: readonly WorkloadName[];
   readonly singleMetrics: ReadonlySet<SingleMetricName>;
   readonly results: string;
 }
-
-const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const isSingleMetricName = (name: string): name is SingleMetricName =>
   SINGLE_METRICS.some((one) => one === name);
@@ -55,28 +61,15 @@ function readOptions(): Options {
       rounds: { type: 'string', default: '5' },
       minutes: { type: 'string', default: '10' },
       only: { type: 'string' },
-      results: { type: 'string', default: join(PROJECT, 'bench', 'results') },
+      results: { type: 'string', default: RESULTS },
     },
   });
-  const number = (name: 'seconds' | 'rounds' | 'minutes'): number => {
-    const value = Number(values[name]);
-    if (!(value > 0) || (name === 'rounds' && !Number.isInteger(value))) {
-      throw new Error(`--${name} must be a number above 0`);
-    }
-    return value;
-  };
-  const names = values.only?.split(',') ?? [...Object.keys(WORKLOADS), ...SINGLE_METRICS];
-  const unknown = names.filter((name) => !isWorkloadName(name) && !isSingleMetricName(name));
-  if (unknown.length > 0) {
-    throw new Error(
-      `--only has no ${unknown.join(', ')}; there are ${[...Object.keys(WORKLOADS), ...SINGLE_METRICS].join(', ')}`,
-    );
-  }
+  const names = readNames(values.only, [...WORKLOAD_NAMES, ...SINGLE_METRICS]);
   return {
-    seconds: number('seconds'),
-    rounds: number('rounds'),
-    minutes: number('minutes'),
-    paths: names.filter(isWorkloadName),
+    seconds: readPositive('seconds', values.seconds),
+    rounds: readPositive('rounds', values.rounds, { whole: true }),
+    minutes: readPositive('minutes', values.minutes),
+    workloads: names.filter(isWorkloadName),
     singleMetrics: new Set(names.filter(isSingleMetricName)),
     results: values.results,
   };
@@ -84,11 +77,11 @@ function readOptions(): Options {
 
 async function measureWorkloads(context: WorkloadContext, options: Options): Promise<WorkloadResult[]> {
   const results: WorkloadResult[] = [];
-  for (const [at, name] of options.paths.entries()) {
-    progress(`${name} (${at + 1} of ${options.paths.length})`);
-    const plan = await WORKLOADS[name](context);
-    if (context.bare) await assertEquivalentResponses(context.service, context.bare, plan.equivalentRequests);
-    const result = await measureInRounds({ name, title: plan.title }, plan.subjects, options);
+  for (const [at, name] of options.workloads.entries()) {
+    progress(`${name} (${at + 1} of ${options.workloads.length})`);
+    const { title, subjects, equivalentRequests } = await WORKLOADS[name](context);
+    if (context.bare) await assertEquivalentResponses(context.service, context.bare, equivalentRequests);
+    const result = await measureInRounds({ name, title }, subjects, options);
     for (const note of result.notes) progress(`  ${note}`);
     results.push(result);
   }
@@ -101,7 +94,7 @@ async function measureSingleMetrics(
   { singleMetrics, rounds, minutes }: Options,
 ): Promise<SingleMetrics> {
   const { fixture, instruments, customerPool } = context;
-  const alone = async <Result>(
+  const measureIfChosen = async <Result>(
     name: SingleMetricName,
     work: () => Promise<Result>,
   ): Promise<Result | null> => {
@@ -109,7 +102,7 @@ async function measureSingleMetrics(
     progress(name);
     return work();
   };
-  /** One that was just started, and is ended after. */
+  /** Runs the work against a freshly started service. */
   const withService = async <Result>(work: (fresh: WorkloadContext) => Promise<Result>): Promise<Result> => {
     const service = await setup.startService();
     try {
@@ -119,10 +112,10 @@ async function measureSingleMetrics(
     }
   };
   return {
-    startMs: await alone('start', () =>
+    startMs: await measureIfChosen('start', () =>
       measureStart(setup.nodeOptions, { ...fixture.environment, MIGRATE_ON_START: 'true' }, rounds),
     ),
-    storing: await alone('storing', async () => {
+    storing: await measureIfChosen('storing', async () => {
       const buyer = await customerPool.busyBuyer();
       const store = (): Promise<number[]> =>
         measureStoring(fixture, context.service, buyer, STORED_PURCHASES);
@@ -139,7 +132,7 @@ async function measureSingleMetrics(
       await loading;
       return { idle, loaded };
     }),
-    exportGrowthMb: await alone('export-memory', async () => {
+    exportGrowthMb: await measureIfChosen('export-memory', async () => {
       const [reader] = await customerPool.readersWith(LARGEST_EXPORT);
       return withService(({ service }) =>
         measureExportGrowth(
@@ -156,7 +149,7 @@ async function measureSingleMetrics(
         ),
       );
     }),
-    memory: await alone('memory', () =>
+    memory: await measureIfChosen('memory', () =>
       withService(async (fresh) => {
         const day = httpSubject(SERVICE, fresh.service, await dailyMixRequests(fresh), instruments);
         return measureMemory(fresh.service, day, minutes);
@@ -169,37 +162,35 @@ async function main(): Promise<void> {
   const options = readOptions();
   const setup = await ComparisonSetup.open();
   try {
-    const context = await setup.customerPool({ beside: true });
-    const paths = await measureWorkloads(context, options);
+    const context = await setup.createContext({ withBaselines: true });
+    const workloads = await measureWorkloads(context, options);
     const singleMetrics = await measureSingleMetrics(setup, context, options);
     const open = await setup.fixture.untilSettled(SETTLE_TIMEOUT_MS);
     const problems = await setup.fixture.audit({ withProvider: false });
-    // A pgbench that broke off leaves orders that nobody goes on with.
-    if (open > 0 && paths.every(({ notes }) => notes.length === 0)) {
-      problems.push(`${open} orders did not come to an end`);
+    // An aborted pgbench leaves open orders that no dispatcher handles.
+    if (open > 0 && workloads.every(({ notes }) => notes.length === 0)) {
+      problems.push(`${open} orders were still open at the end`);
     }
 
-    const reached = verdicts(paths, singleMetrics);
+    const reached = verdicts(workloads, singleMetrics);
     const report = compareMarkdown({
       circumstances: await setup.describe(),
       method: describeMethod(options),
       verdicts: reached,
-      paths,
+      workloads,
       singleMetrics,
       notes: [
-        ...(context.pgbench === null ? ['this machine has no pgbench: the limit of the database'] : []),
-        ...(context.psql === null ? ['this machine has no psql: its COPY'] : []),
+        ...(context.pgbench === null ? ['the database baselines: this machine has no pgbench'] : []),
+        ...(context.psql === null ? ['the COPY baseline: this machine has no psql'] : []),
       ],
     });
-    await mkdir(options.results, { recursive: true });
-    await writeFile(join(options.results, 'compare.md'), report);
-    await writeFile(join(options.results, 'compare.svg'), comparePlot(paths));
+    await writeResult(options.results, 'compare.md', report);
+    await writeResult(options.results, 'compare.svg', comparePlot(workloads));
     process.stdout.write(`${report}\n`);
     for (const verdict of reached.filter(({ isReached }) => isReached === false)) {
-      progress(`${reachedText(verdict)}: ${verdict.what}: ${verdict.measured}, to be ${verdict.goal}`);
+      progress(`${reachedText(verdict)}: ${verdict.what}: ${verdict.measured}; the goal is ${verdict.goal}`);
     }
-    for (const problem of problems) progress(`BROKEN: ${problem}`);
-    if (problems.length > 0) process.exitCode = 1;
+    reportProblems(problems);
   } finally {
     await setup.close();
   }
@@ -207,17 +198,18 @@ async function main(): Promise<void> {
 
 function describeMethod({ seconds, rounds }: Options): string {
   return [
-    `${rounds} rounds of ${seconds} s for each, in an order that turns round; medians, and the least and the most of the rounds. A ratio is the median`,
-    'of the ratios of the rounds. 32 connections, each sending one request after the other, for an export one. Load, servers, database and sandbox are',
-    'processes of their own. The service: `npm run start:prod`, one replica, LOG_LEVEL=error, no limit to the rate of calls; the sandbox answers at once.',
-    'Bare node: `node:http` and `pg` with the same queries, each token looked up; its answers were compared with the service’s byte by byte.',
-    '`pgbench -M prepared -c 32 -j 2`: the statements that the service sends for one order, recorded, each committed by itself; and the same work as',
-    'three ordinary transactions, with the token looked up and the call kept. Purchases and prolongations of the service are whole requests, with',
-    'the call to the sandbox, without Idempotency-Key.',
+    `${rounds} rounds of ${seconds} s for each subject, in alternating order; medians, with the minimum`,
+    'and maximum of the rounds. A ratio is the median of the ratios within each round. Reads and orders',
+    'use 32 connections, each of which sends one request after the other; an export uses one. Load',
+    'generator, servers, database and sandbox are separate processes. The service runs as `npm run',
+    'start:prod` with one replica, LOG_LEVEL=error and no limit on the rate of provider calls; the',
+    'sandbox responds at once. Bare node is `node:http` and `pg` with the same queries, including a',
+    'token look-up for each request; its responses were compared with the service’s byte by byte.',
+    '`pgbench -M prepared -c 32 -j 2` runs the statements that the service sends for one order,',
+    'recorded and each committed by itself; and the same work as three conventional transactions, with',
+    'the token looked up and the provider call stored. Purchases and prolongations of the service are',
+    'whole requests, including the call to the sandbox, without Idempotency-Key.',
   ].join('\n');
 }
 
-main().catch((error: unknown) => {
-  progress(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  process.exitCode = 1;
-});
+void run(main);

@@ -3,21 +3,23 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startSandbox } from '../src/sandbox';
+import { progress, reportProblems, run } from './support/command';
 import { Fixture } from './support/fixture';
 import { markdownTable } from './support/markdown';
 import { sendOrder } from './support/order-client';
 
 /**
- * What the scheduled jobs cost with a million proxies: `node dist/bench/jobs.js [--proxies 1000000]`, about half an hour, on Linux
- * (peak memory is read from /proc). There is no limit to the rate of calls: three a second alone take 334 s for a million.
+ * `npm run bench:jobs -- [--proxies 1000000]`: measures the scheduled jobs with a million proxies. Takes
+ * half an hour, on Linux (peak memory is read from /proc). Calls are not limited: at 3 per second they alone
+ * would take 334 s.
  */
 
-/** The most that one purchase holds. */
+/** The service's limit for one purchase. */
 const BATCH_SIZE = 1000;
 const BUYERS = 4;
-/** Proxies that the provider moves, withdraws, or ends. */
+/** Number of proxies that the provider moves, withdraws or ends. */
 const CHANGED = 1000;
-/** A replica asks after a tenth of it whether its job is due, and the job is to end within it. */
+/** A replica checks every tenth of it whether the job is due; the job must finish within it. */
 const INTERVAL_SECONDS = 300;
 const NEVER_SECONDS = 86_400;
 const POLL_MS = 200;
@@ -30,8 +32,6 @@ type Job = keyof typeof INTERVAL_OF;
 
 const NO_JOBS = Object.fromEntries(Object.values(INTERVAL_OF).map((name) => [name, String(NEVER_SECONDS)]));
 
-const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-
 async function until<Answer>(ask: () => Promise<Answer | undefined>): Promise<Answer> {
   for (;;) {
     const answer = await ask();
@@ -40,12 +40,12 @@ async function until<Answer>(ask: () => Promise<Answer | undefined>): Promise<An
   }
 }
 
-/** Buys them through the service, so that the books are as they always are. */
+/** Buys the proxies through the service, so that orders and ledger are genuine. */
 async function rent(fixture: Fixture, proxies: number): Promise<void> {
   await fixture.control.setRateLimit(null);
   await fixture.control.setBalance('1000000000.00');
   await fixture.control.setStock('6', 'ru', 2 * proxies);
-  // A customer's balance is enough for some twenty purchases.
+  // A customer's balance suffices for some twenty purchases.
   const customers = await fixture.createCustomers(Math.ceil(proxies / BATCH_SIZE / 20));
   const replicas = await fixture.startReplicas(1, NO_JOBS);
   let bought = 0;
@@ -57,7 +57,7 @@ async function rent(fixture: Fixture, proxies: number): Promise<void> {
       if (!customer) return;
       const body = { country: 'ru', period: 30, count: BATCH_SIZE };
       const { status } = await sendOrder(replicas.chooseBaseUrl, { customer, path: '/proxies/buy', body });
-      if (status !== 200) throw new Error(`a purchase was answered ${status}`);
+      if (status !== 200) throw new Error(`A purchase got response ${status}`);
       if (upTo % 100_000 === 0) progress(`${upTo} of ${proxies} proxies`);
     }
   };
@@ -66,11 +66,12 @@ async function rent(fixture: Fixture, proxies: number): Promise<void> {
   await fixture.query('VACUUM ANALYZE');
 }
 
-/** Of the one service that runs, MB. */
+/** Peak resident memory of the running replica, in MB. */
 async function peakMemory(fixture: Fixture, since: Date): Promise<number> {
   const { pid } = await until(async () => {
     const [replica] = await fixture.query<{ pid: number }>(
-      `SELECT (report->>'pid')::int AS pid FROM replica_reports WHERE reported_at > $1 ORDER BY reported_at DESC LIMIT 1`,
+      `SELECT (report->>'pid')::int AS pid FROM replica_reports WHERE reported_at > $1
+         ORDER BY reported_at DESC LIMIT 1`,
       [since],
     );
     return replica;
@@ -79,7 +80,7 @@ async function peakMemory(fixture: Fixture, since: Date): Promise<number> {
   return Math.round(Number(kilobytes) / 1024);
 }
 
-/** A service, started for one run of one job, that does it by itself. Gives a row of the table. */
+/** Starts a service for one run of one job. Gives a row of the table. */
 async function measure(
   fixture: Fixture,
   job: Job,
@@ -87,16 +88,16 @@ async function measure(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<string[]> {
   await fixture.query('DELETE FROM job_runs');
-  const [begun] = await fixture.query<{ xact: string; at: Date }>(
+  const [started] = await fixture.query<{ xact: string; at: Date }>(
     'SELECT pg_current_xact_id()::text AS xact, clock_timestamp() AS at',
   );
-  if (!begun) throw new Error('the database did not answer');
+  if (!started) throw new Error('The database did not respond');
   const replicas = await fixture.startReplicas(1, {
     ...NO_JOBS,
     [INTERVAL_OF[job]]: String(INTERVAL_SECONDS),
     ...environment,
   });
-  const run = await until(async () => {
+  const jobRun = await until(async () => {
     const [row] = await fixture.query<{ seconds: number; report: Record<string, number> }>(
       `SELECT extract(epoch FROM finished_at - started_at)::float8 AS seconds, report FROM job_runs
         WHERE name = $1 AND finished_at IS NOT NULL`,
@@ -106,23 +107,29 @@ async function measure(
   });
   const [touched] = await fixture.query<{ rows: number }>(
     'SELECT count(*)::int AS rows FROM proxies WHERE xmin::text::bigint >= $1',
-    [begun.xact],
+    [started.xact],
   );
-  const memory = await peakMemory(fixture, begun.at);
+  const memory = await peakMemory(fixture, started.at);
   await replicas.stop();
-  const counts = Object.entries(run.report).map(([name, count]) => `${count} ${name}`);
-  const row = [what, `${run.seconds.toFixed(1)} s`, String(touched?.rows), `${memory} MB`, counts.join(', ')];
+  const counts = Object.entries(jobRun.report).map(([name, count]) => `${count} ${name}`);
+  const row = [
+    what,
+    `${jobRun.seconds.toFixed(1)} s`,
+    String(touched?.rows),
+    `${memory} MB`,
+    counts.join(', '),
+  ];
   progress(row.join(' | '));
   return row;
 }
 
 async function measureIdle(fixture: Fixture): Promise<string[]> {
-  const [begun] = await fixture.query<{ at: Date }>('SELECT clock_timestamp() AS at');
-  if (!begun) throw new Error('the database did not answer');
+  const [started] = await fixture.query<{ at: Date }>('SELECT clock_timestamp() AS at');
+  if (!started) throw new Error('The database did not respond');
   const replicas = await fixture.startReplicas(1, NO_JOBS);
-  const memory = await peakMemory(fixture, begun.at);
+  const memory = await peakMemory(fixture, started.at);
   await replicas.stop();
-  return ['a service that does nothing', '—', '—', `${memory} MB`, '—'];
+  return ['idle service', '—', '—', `${memory} MB`, '—'];
 }
 
 async function main(): Promise<void> {
@@ -165,7 +172,8 @@ async function main(): Promise<void> {
 
     rows.push(await measure(fixture, 'active-flags', 'active flags: nothing has ended'));
     await fixture.query(
-      `UPDATE proxies SET date_end = now() WHERE id IN (SELECT id FROM proxies WHERE active LIMIT ${CHANGED})`,
+      `UPDATE proxies SET date_end = now()
+         WHERE id IN (SELECT id FROM proxies WHERE active LIMIT ${CHANGED})`,
     );
     rows.push(await measure(fixture, 'active-flags', `active flags: ${CHANGED} have ended`));
     await fixture.query('SET statement_timeout = 0; UPDATE proxies SET date_end = now() WHERE active');
@@ -174,14 +182,10 @@ async function main(): Promise<void> {
 
     const head = [`of ${proxies} proxies`, 'time', 'rows written', 'peak memory', 'report'];
     process.stdout.write(`${await fixture.describe()}\n\n${markdownTable(head, rows)}\n`);
-    for (const problem of problems) progress(`BROKEN: ${problem}`);
-    if (problems.length > 0) process.exitCode = 1;
+    reportProblems(problems);
   } finally {
     await fixture.close();
   }
 }
 
-main().catch((error: unknown) => {
-  progress(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  process.exitCode = 1;
-});
+void run(main);

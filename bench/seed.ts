@@ -1,22 +1,21 @@
 import 'reflect-metadata';
 import { parseArgs } from 'node:util';
-import { failureLine } from '../src/common/failure-line';
 import { readEnvironment } from '../src/config';
 import { migrate } from '../src/database';
 import { acquireResources } from '../src/local';
 import { showProgress } from './seeding/progress';
 import { seedDatabase, type SeedOptions } from './seeding/seed-database';
+import { progress, run } from './support/command';
 
 /**
- * Fills the service's database, or another, with believable users, orders, proxies and books:
- * `node dist/bench/seed.js --users 1000000 --proxies 10000000`. The provider knows nothing of these proxies: a sweep would call them
- * withdrawn, so give a service on such a database a long SWEEP_INTERVAL_SECONDS.
+ * `npm run bench:seed -- --users 1000000 --proxies 10000000`: fills the service's database, or that of
+ * `--database-url`, with realistic users, orders, proxies and ledger entries. The provider does not know
+ * these proxies and a sweep would mark them withdrawn, so set a long SWEEP_INTERVAL_SECONDS for a service on
+ * it.
  */
 
 const MEGABYTE = 1024 * 1024;
 const NO_PROVIDER = { provider: false };
-
-const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOptions, 'databaseUrl'> } {
   const { values } = parseArgs({
@@ -42,7 +41,7 @@ function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOpt
   };
   const users = number('users', 100_000_000);
   if (values.proxies !== undefined && values['proxies-per-user'] !== undefined) {
-    throw new Error('--proxies and --proxies-per-user say the same');
+    throw new Error('--proxies and --proxies-per-user exclude each other');
   }
   values['proxies-per-user'] ??= '10';
   return {
@@ -85,7 +84,4 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: unknown) => {
-  progress(failureLine(error));
-  process.exitCode = 1;
-});
+void run(main);

@@ -4,26 +4,27 @@ import { parseArgs } from 'node:util';
 import { DataSource } from 'typeorm';
 import { createApplication } from '../src/application';
 import { ALL_STAFF_SCOPES, TokensService } from '../src/auth';
-import { failureLine } from '../src/common/failure-line';
 import { readEnvironment, resolveConfig } from '../src/config';
 import { migrate, queryRows } from '../src/database';
 import { UsersService } from '../src/users';
 import { addStaffData } from './seeding/staff-data';
+import { progress, run } from './support/command';
 import { markdownTable, milliseconds } from './support/markdown';
 import { explain, recordStatements } from './support/statement-plans';
 import { median } from './support/statistics';
 
 /**
- * What the lists and searches of staff cost on a large database: `node dist/bench/staff.js --database-url …`, a minute, on one that
- * `bench:seed` has filled. The first time with `--fill`, which adds a busy customer and a long log and spoils the books.
+ * `npm run bench:staff -- --database-url …`: measures the lists and searches of the staff API on a database
+ * that `bench:seed` has filled. Takes a minute. The first run needs `--fill`, which adds a busy customer and
+ * a long audit log and leaves the books inconsistent.
  */
 
 const REQUESTS = 20;
-const LOG_LINES = 3_000_000;
+const AUDIT_LOG_ENTRIES = 3_000_000;
 const BUSY_ORDERS = 300_000;
 
-/** A provider that is not there: nothing is to be done about the orders of a seeded database. */
-const QUIET = {
+/** An unreachable provider and no jobs: the orders of a seeded database must not be reconciled. */
+const SERVICE_SETTINGS = {
   PX6_API_KEY: 'none',
   PX6_BASE_URL: 'http://127.0.0.1:1',
   LOG_LEVEL: 'error',
@@ -31,31 +32,38 @@ const QUIET = {
   ACTIVE_FLAGS_INTERVAL_SECONDS: '86400',
 };
 
-/** The reads of a route: not what finds who asks, writes the log, or is done in the background at the same time. */
+/** The route's own reads, without authentication, the audit log and background work. */
 const OF_THE_ROUTE =
   /^\s*SELECT(?!.*(token_hash = |installation|catalogue_copies|provider_accounts|price_rules|job_runs|replica))/s;
 
-/** Values to ask for, by name. `common` are those of which there are most. */
+/** Sample values by name. A "common" value is the most frequent one. */
 const SAMPLES = `
   SELECT (SELECT user_id FROM accounts ORDER BY seq DESC LIMIT 1) AS busy,
          (SELECT user_id FROM orders WHERE id = middle.id) AS someone,
          middle.id AS "order", middle.tag, middle.request_id, provider_order_id,
          (SELECT provider_proxy_id FROM proxies WHERE order_id = middle.id LIMIT 1) AS proxy,
          (SELECT host FROM proxies WHERE order_id = middle.id LIMIT 1) AS host,
-         (SELECT (most_common_vals::text::text[])[1] FROM pg_stats WHERE tablename = 'proxies' AND attname = 'host') AS "common host",
+         (SELECT (most_common_vals::text::text[])[1] FROM pg_stats WHERE tablename = 'proxies'
+          AND attname = 'host') AS "common host",
          (SELECT left(username, 4) FROM users WHERE id = middle.user_id) AS part,
          (SELECT id FROM users ORDER BY id DESC OFFSET 100000 LIMIT 1) AS "old user",
          to_char(middle.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "from",
          to_char(middle.created_at + interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "to",
-         (SELECT to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') FROM staff_actions ORDER BY at DESC OFFSET 100000 LIMIT 1) AS "log from",
-         (SELECT to_char(at + interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') FROM staff_actions ORDER BY at DESC OFFSET 100000 LIMIT 1) AS "log to",
-         (SELECT id FROM orders WHERE created_at < middle.created_at ORDER BY created_at DESC LIMIT 1) AS "old order",
+         (SELECT to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') FROM staff_actions ORDER BY at DESC OFFSET 100000
+          LIMIT 1) AS "log from",
+         (SELECT to_char(at + interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') FROM staff_actions
+          ORDER BY at DESC OFFSET 100000 LIMIT 1) AS "log to",
+         (SELECT id FROM orders WHERE created_at < middle.created_at ORDER BY created_at DESC LIMIT 1)
+             AS "old order",
          (SELECT group_id FROM orders WHERE group_id <> id LIMIT 1) AS grouped,
-         (SELECT tag FROM orders WHERE id = (SELECT group_id FROM orders WHERE group_id <> id LIMIT 1)) AS "group's tag"
-    FROM (SELECT * FROM orders WHERE kind = 'purchase' AND state = 'completed' AND user_id < (SELECT max(id) FROM users)
-             AND created_at < (SELECT max(created_at) - interval '60 days' FROM orders) ORDER BY created_at DESC LIMIT 1) AS middle`;
+         (SELECT tag FROM orders WHERE id = (SELECT group_id FROM orders WHERE group_id <> id LIMIT 1))
+             AS "group's tag"
+    FROM (SELECT * FROM orders WHERE kind = 'purchase' AND state = 'completed'
+          AND user_id < (SELECT max(id) FROM users)
+             AND created_at < (SELECT max(created_at) - interval '60 days' FROM orders)
+                 ORDER BY created_at DESC LIMIT 1) AS middle`;
 
-/** Names in braces stand for the values above. */
+/** Names in braces are replaced by sample values. */
 const ROUTES: readonly string[] = [
   '/users',
   '/users?cursor={old user}',
@@ -120,8 +128,6 @@ const ROUTES: readonly string[] = [
   '/actions?action=balance.credit&target=user:{someone}',
 ];
 
-const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -133,9 +139,9 @@ async function main(): Promise<void> {
   const databaseUrl = values['database-url'];
   if (databaseUrl === undefined) throw new Error('--database-url is missing');
   await migrate(databaseUrl);
-  if (values.fill) await addStaffData(databaseUrl, LOG_LINES, BUSY_ORDERS);
-  const environment = readEnvironment({ ...QUIET, DATABASE_URL: databaseUrl });
-  const provider = { apiKey: QUIET.PX6_API_KEY, baseUrl: QUIET.PX6_BASE_URL };
+  if (values.fill) await addStaffData(databaseUrl, AUDIT_LOG_ENTRIES, BUSY_ORDERS);
+  const environment = readEnvironment({ ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl });
+  const provider = { apiKey: SERVICE_SETTINGS.PX6_API_KEY, baseUrl: SERVICE_SETTINGS.PX6_BASE_URL };
   const app = await createApplication(resolveConfig(environment, databaseUrl, provider));
   try {
     await app.listen(0, '127.0.0.1');
@@ -147,7 +153,7 @@ async function main(): Promise<void> {
       const begun = performance.now();
       const answer = await fetch(baseUrl + path, { headers: { Authorization: `Bearer ${text}` } });
       await answer.text();
-      if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}`);
+      if (answer.status !== 200) throw new Error(`${path} got response ${answer.status}`);
       return performance.now() - begun;
     };
     const [samples = {}] = await queryRows<Record<string, string | number | null>>(dataSource, SAMPLES);
@@ -175,15 +181,11 @@ async function main(): Promise<void> {
       progress(row.join(' | '));
       rows.push(row);
     }
-    process.stdout.write(
-      `${markdownTable(['GET /staff', 'reads', 'in the database', 'first request', `median of ${REQUESTS}`], rows)}\n`,
-    );
+    const head = ['GET /staff', 'reads', 'in the database', 'first request', `median of ${REQUESTS}`];
+    process.stdout.write(`${markdownTable(head, rows)}\n`);
   } finally {
     await app.close();
   }
 }
 
-main().catch((error: unknown) => {
-  progress(failureLine(error));
-  process.exitCode = 1;
-});
+void run(main);

@@ -13,11 +13,11 @@ import { readNodeOptions } from '../bench/support/processes';
 import { percentile, ratioSpread, slope, spread } from '../bench/support/statistics';
 import { assertEquivalentResponses } from '../bench/workloads/equivalence';
 import { toPgbenchScript } from '../bench/workloads/pgbench-script';
-import { inTurn, measureInRounds, ratioOf, type WorkloadResult } from '../bench/workloads/rounds';
+import { alternatingOrder, measureInRounds, ratioOf, type WorkloadResult } from '../bench/workloads/rounds';
 import { readStoringTimes } from '../bench/workloads/single-metrics';
 import { BARE_NODE, readPgbench, type Sample, SERVICE } from '../bench/workloads/subjects';
 
-const NOTHING_BESIDE: SingleMetrics = { startMs: null, exportGrowthMb: null, storing: null, memory: null };
+const NO_SINGLE_METRICS: SingleMetrics = { startMs: null, exportGrowthMb: null, storing: null, memory: null };
 
 const sample = (perSecond: number, p50Ms = 1): Sample => ({
   perSecond,
@@ -29,7 +29,7 @@ const sample = (perSecond: number, p50Ms = 1): Sample => ({
   peakMb: 100,
 });
 
-const path = (name: string, rates: Readonly<Record<string, readonly number[]>>): WorkloadResult => ({
+const workload = (name: string, rates: Readonly<Record<string, readonly number[]>>): WorkloadResult => ({
   name,
   title: `GET /${name}`,
   notes: [],
@@ -40,7 +40,7 @@ const path = (name: string, rates: Readonly<Record<string, readonly number[]>>):
   })),
 });
 
-describe('the rules of the bench', () => {
+describe('the rules of the benchmarks', () => {
   const servers: Server[] = [];
 
   async function serve(listener: RequestListener): Promise<{ baseUrl: string; port: number; pid: number }> {
@@ -58,7 +58,7 @@ describe('the rules of the bench', () => {
   const REQUESTS = ['GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'];
 
   describe('load', () => {
-    it('counts the wait of every request that was to be sent while the server stood still', async () => {
+    it('counts the waiting time of every request that was due while the server stalled', async () => {
       let stall: Promise<void> | undefined;
       const { port } = await serve((_, response) => {
         stall ??= pause(400);
@@ -68,11 +68,11 @@ describe('the rules of the bench', () => {
       const { answered, latenciesMs, failures } = await runLoad({ ...load, perSecond: 100 });
       expect(failures).toEqual({});
       expect(answered).toBe(50);
-      // One is sent each 10 ms: those of the first 300 ms waited for 100 ms at least.
+      // One request is due every 10 ms; those of the first 300 ms waited at least 100 ms.
       expect([...latenciesMs].filter((latency) => latency > 99).length).toBeGreaterThanOrEqual(30);
     });
 
-    it('keeps as many requests under way as there are connections', async () => {
+    it('keeps one request in flight on each connection', async () => {
       let [underWay, most] = [0, 0];
       const { port } = await serve((_, response) => {
         underWay += 1;
@@ -90,7 +90,7 @@ describe('the rules of the bench', () => {
       expect(sent).toBeGreaterThanOrEqual(answered);
     });
 
-    it('counts an answer that takes longer than the time', async () => {
+    it('counts a response that takes longer than the measured time', async () => {
       const { port } = await serve((_, response) => setTimeout(() => response.end('yes'), 150));
       const job = {
         port,
@@ -106,7 +106,7 @@ describe('the rules of the bench', () => {
       expect(latenciesMs[0]).toBeGreaterThan(140);
     });
 
-    it('tells of answers that are not 2xx, and of lost connections', async () => {
+    it('reports responses that are not 2xx, and lost connections', async () => {
       let requests = 0;
       const { port } = await serve((request, response) => {
         requests += 1;
@@ -123,7 +123,7 @@ describe('the rules of the bench', () => {
       ['with its length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello'],
       ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n'],
       ['without a body', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
-    ])('reads an answer %s, however it is cut', (_, answer) => {
+    ])('reads a response %s, wherever it is split', (_, answer) => {
       for (let cut = 1; cut < answer.length; cut += 1) {
         const reader = new ResponseReader();
         const parts = [answer.slice(0, cut), answer.slice(cut), answer];
@@ -134,31 +134,31 @@ describe('the rules of the bench', () => {
   });
 
   describe('comparison', () => {
-    it('fails when the answers differ', async () => {
+    it('fails when the responses differ', async () => {
       const one = await serve((_, response) => response.end('{"a":1}'));
       const other = await serve((_, response) => response.end('{"a":2}'));
       const requests = [{ path: '/me', token: 'x' }];
       await expect(assertEquivalentResponses(one, other, requests)).rejects.toThrow(
-        '/me: the service answers 1}, bare node 2}',
+        '/me: the service responds with 1}, bare node with 2}',
       );
       await expect(assertEquivalentResponses(one, one, requests)).resolves.toBeUndefined();
     });
 
-    it('turns the order round, and compares each round with itself', async () => {
-      expect(inTurn(['a', 'b', 'c'], 0)).toEqual(['a', 'b', 'c']);
-      expect(inTurn(['a', 'b', 'c'], 1)).toEqual(['c', 'b', 'a']);
-      // The machine became three times slower: the ratio did not.
-      const drifting = path('me', { [SERVICE]: [60, 40, 20], [BARE_NODE]: [120, 80, 40] });
+    it('alternates the order, and computes ratios within each round', async () => {
+      expect(alternatingOrder(['a', 'b', 'c'], 0)).toEqual(['a', 'b', 'c']);
+      expect(alternatingOrder(['a', 'b', 'c'], 1)).toEqual(['c', 'b', 'a']);
+      // The machine became three times slower; the ratio did not change.
+      const drifting = workload('me', { [SERVICE]: [60, 40, 20], [BARE_NODE]: [120, 80, 40] });
       expect(ratioOf(drifting, SERVICE, BARE_NODE)).toEqual({ median: 0.5, min: 0.5, max: 0.5 });
       expect(ratioOf(drifting, SERVICE, 'nobody')).toBeNull();
     });
 
-    it('notes a pgbench that cannot be run, and ends with a server that fails', async () => {
-      const asked: string[] = [];
+    it('notes a pgbench that fails, and aborts when a server fails', async () => {
+      const measured: string[] = [];
       const subject = (name: string, fails: boolean) => ({
         name,
         measure: async () => {
-          asked.push(name);
+          measured.push(name);
           if (fails) throw new Error('no\nreason');
           return sample(1);
         },
@@ -171,23 +171,26 @@ describe('the rules of the bench', () => {
       expect(result.subjects.map(({ name, rounds }) => [name, rounds.length])).toEqual([[SERVICE, 2]]);
       expect(result.notes).toEqual(['pgbench, x could not be run: no']);
       const broken = [subject(SERVICE, true)];
-      const effort = { seconds: 1, rounds: 1 };
-      await expect(measureInRounds({ name: 'me', title: 'me' }, broken, effort)).rejects.toThrow('no');
+      const options = { seconds: 1, rounds: 1 };
+      await expect(measureInRounds({ name: 'me', title: 'me' }, broken, options)).rejects.toThrow('no');
     });
 
-    it('says which goals are reached, which are missed, and which were not measured', () => {
-      const paths = [
-        path('me', { [SERVICE]: [50, 60, 64], [BARE_NODE]: [100, 100, 100] }),
-        path('proxies-100', { [SERVICE]: [310], [BARE_NODE]: [100] }),
+    it('reports which goals were reached, missed or not measured', () => {
+      const workloads = [
+        workload('me', { [SERVICE]: [50, 60, 64], [BARE_NODE]: [100, 100, 100] }),
+        workload('proxies-100', { [SERVICE]: [310], [BARE_NODE]: [100] }),
+        workload('price', { [SERVICE]: [40, 70, 66] }),
       ];
       const memory = { peakMb: 179, growthMbPerMinute: 1.5, minutes: 10, requests: 1 };
       const storing = { idle: [20, 24, 90], loaded: [20, 25, 26] };
       const startMs = spread([1900, 1999, 2500]);
       const singleMetrics = { startMs, storing, exportGrowthMb: 31, memory };
-      const found = verdicts(paths, singleMetrics);
+      const found = verdicts(workloads, singleMetrics);
       const reached = (what: string) => found.find((verdict) => verdict.what.includes(what))?.isReached;
       expect(reached('GET /me')).toBe(false);
       expect(reached('GET /proxies-100')).toBe(true);
+      // At least the rate of GET /me: the median of 0.8, 1.17 and 1.03.
+      expect(reached('GET /price')).toBe(true);
       expect(reached('proxies-1000')).toBeNull();
       expect(reached('memory over idle')).toBe(false);
       expect(reached('idle')).toBe(false);
@@ -201,7 +204,7 @@ describe('the rules of the bench', () => {
         circumstances: 'Here.',
         method: 'Thus.',
         verdicts: found,
-        paths,
+        workloads,
         singleMetrics,
         notes: ['no pgbench'],
       });
@@ -210,31 +213,31 @@ describe('the rules of the bench', () => {
       );
       expect(report).toMatch(/GET \/proxies-100 .* 3\.10 × \(3\.10 – 3\.10\) \| +reached \|/);
       expect(report).toContain('- no pgbench');
-      const plot = comparePlot(paths);
+      const plot = comparePlot(workloads);
       expect(plot).toMatch(/^<svg /);
-      expect(plot.match(/<rect /g)?.length).toBe(1 + 2 + 4);
-      expect(verdicts([], NOTHING_BESIDE).every(({ isReached }) => isReached === null)).toBe(true);
+      expect(plot.match(/<rect /g)?.length).toBe(1 + 2 + 5);
+      expect(verdicts([], NO_SINGLE_METRICS).every(({ isReached }) => isReached === null)).toBe(true);
     });
 
-    it('shows growth against the smallest size', () => {
+    it('reports growth relative to the smallest size', () => {
       const sized = (p50: readonly number[]) => ({
         name: 'size',
         rounds: p50.map((p50Ms) => sample(1, p50Ms)),
         atRates: [],
       });
       const sizes = [1000, 10_000_000].map((proxies) => ({ users: 1000, proxies }));
-      const paths = [
+      const workloads = [
         { name: 'me', title: 'GET /me', notes: [], subjects: [sized([1, 2, 3]), sized([1.2, 2.4, 3.6])] },
         { name: 'x', title: 'GET /x', notes: [], subjects: [sized([1, 2, 3]), sized([1.4, 2.8, 4.2])] },
       ];
-      const report = growthMarkdown('Here.', { sizes, seconds: 1, rounds: 3 }, paths);
+      const report = growthMarkdown('Here.', { sizes, seconds: 1, rounds: 3 }, workloads);
       expect(report).toMatch(/`GET \/me` .* 1\.20 × \(1\.20 – 1\.20\) \| +reached \|/);
       expect(report).toMatch(/`GET \/x` .* 1\.40 × \(1\.40 – 1\.40\) \| +\*\*not reached\*\* \|/);
     });
   });
 
-  describe('figures', () => {
-    it('takes percentiles that occurred, ratios by round, and the slope of a line', () => {
+  describe('statistics and parsers', () => {
+    it('computes nearest-rank percentiles, ratios by round, and slopes', () => {
       const values = Array.from({ length: 1000 }, (_, n) => n + 1);
       expect([50, 99, 99.9].map((percent) => percentile(values, percent))).toEqual([500, 990, 999]);
       expect(ratioSpread([1, 4, 9], [2, 4, 3])).toEqual({ median: 1, min: 0.5, max: 3 });
@@ -242,7 +245,7 @@ describe('the rules of the bench', () => {
       expect(slope([[0, 5], [1, 7], [2, 9]])).toBeCloseTo(2); // prettier-ignore
     });
 
-    it('reads what pgbench prints', () => {
+    it('parses the output of pgbench', () => {
       const stdout = [
         'number of transactions actually processed: 500',
         'number of failed transactions: 0 (0.000%)',
@@ -252,7 +255,7 @@ describe('the rules of the bench', () => {
       expect(() => readPgbench(stdout.replace(': 0 (', ': 3 ('), 2)).toThrow('pgbench failed');
     });
 
-    it("adds up the steps of a statement in PostgreSQL's log, each session by itself", () => {
+    it("adds up the phases of a statement in PostgreSQL's log, separately for each session", () => {
       const log = [
         '7 LOG:  duration: 1.000 ms  parse <unnamed>: WITH x AS (',
         '\tINSERT INTO proxies (id) SELECT 1)',
@@ -267,7 +270,7 @@ describe('the rules of the bench', () => {
       expect(readStoringTimes(log)).toEqual([23, 0.6]);
     });
 
-    it('starts the service as start:prod says', () => {
+    it('starts the service with the options of start:prod', () => {
       expect(readNodeOptions('node dist/src/main.js')).toEqual([]);
       expect(readNodeOptions('node --max-semi-space-size=2 --enable-source-maps dist/src/main.js')).toEqual([
         '--max-semi-space-size=2',
@@ -277,7 +280,7 @@ describe('the rules of the bench', () => {
     });
   });
 
-  it('makes a script for pgbench of what was recorded', () => {
+  it('turns recorded statements into a script for pgbench', () => {
     const order = { orderId: 2_000_001, userId: 1_000_001, proxyId: null, providerProxyIds: ['501', '502'] };
     const script = toPgbenchScript(
       [
@@ -300,15 +303,16 @@ describe('the rules of the bench', () => {
       "SELECT id FROM orders FOR UPDATE SKIP LOCKED LIMIT '1'",
       '\\gset claimed_',
       'SELECT pg_advisory_unlock(63100);',
-      `INSERT INTO ledger_entries SELECT :claimed_groupId, replace('[{"provider_proxy_id":"BENCH-0"},{"provider_proxy_id":"BENCH-1"}]', ` +
-        `'BENCH', nextval('bench_numbers')::text)::jsonb;`,
-      // A name behind a colon would be taken for a variable.
+      `INSERT INTO ledger_entries SELECT :claimed_groupId, ` +
+        `replace('[{"provider_proxy_id":"BENCH-0"},{"provider_proxy_id":"BENCH-1"}]', 'BENCH', ` +
+        `nextval('bench_numbers')::text)::jsonb;`,
+      // pgbench would take a name directly after a colon for a variable.
       `SELECT ARRAY[:claimed_groupId]::bigint[], '{"ok": true}';`,
       '',
     ]);
   });
 
-  it('folds a profile into a flame graph and self times, without what was before and after', () => {
+  it('folds the samples of a time range into a flame graph and self times', () => {
     const frame = (functionName: string, url = '') => ({ functionName, url, lineNumber: 0 });
     const profile: CpuProfile = {
       startTime: 1000,

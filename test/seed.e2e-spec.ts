@@ -38,20 +38,23 @@ describe('bench:seed', () => {
   const schema = () =>
     rows(
       `SELECT pg_get_indexdef(indexrelid) AS name FROM pg_index WHERE indrelid > 16383
-       UNION ALL SELECT conrelid::regclass || ' ' || conname || pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid > 16383
+       UNION ALL SELECT conrelid::regclass || ' ' || conname || pg_get_constraintdef(oid) FROM pg_constraint
+           WHERE conrelid > 16383
        UNION ALL SELECT concat_ws(' ', tgname, tgenabled) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1`,
     );
 
-  /** Rows that point at nothing: foreign keys are not checked while they are written. */
+  /** Names of violated foreign keys: seeding does not check them. */
   async function findDangling(): Promise<string[]> {
     const keys = await rows<{ key: string; child: string; column: string; parent: string }>(
       `SELECT conname AS key, conrelid::regclass AS child, attname AS column, confrelid::regclass AS parent
-         FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1] WHERE contype = 'f'`,
+         FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
+             WHERE contype = 'f'`,
     );
     const dangling: string[] = [];
     for (const { key, child, column, parent } of keys) {
       const found = await rows(
-        `SELECT FROM ${child} WHERE ${column} IS NOT NULL AND ${column} NOT IN (SELECT id FROM ${parent}) LIMIT 1`,
+        `SELECT FROM ${child} WHERE ${column} IS NOT NULL AND ${column} NOT IN (SELECT id FROM ${parent})
+           LIMIT 1`,
       );
       if (found.length > 0) dangling.push(key);
     }
@@ -59,7 +62,7 @@ describe('bench:seed', () => {
     return dangling;
   }
 
-  it('fills an empty database with books that hold, and leaves its schema as it was', async () => {
+  it('fills an empty database with consistent books and leaves its schema unchanged', async () => {
     const before = await schema();
     const { rows: counts, sample } = await seed();
     expect(counts).toMatchObject({ users: 300, accounts: 300 });
@@ -71,22 +74,26 @@ describe('bench:seed', () => {
     expect(await schema()).toEqual(before);
   });
 
-  it('writes entries in order of time, and what they belong to before them', async () => {
+  it('writes entries in chronological order, after the rows that they refer to', async () => {
     await seed();
     const late = await rows(
       `SELECT FROM (SELECT created_at, lag(created_at) OVER (ORDER BY id) AS before,
-                           lag(created_at) OVER (PARTITION BY user_id ORDER BY seq) AS before_of_user FROM ledger_entries) AS entry
+                           lag(created_at) OVER (PARTITION BY user_id ORDER BY seq) AS before_of_user
+                               FROM ledger_entries) AS entry
         WHERE created_at < before OR created_at < before_of_user
-       UNION ALL SELECT FROM ledger_entries e JOIN orders o ON o.id = order_id WHERE e.created_at < o.created_at
-       UNION ALL SELECT FROM orders o JOIN users u ON u.id = user_id WHERE o.created_at < u.created_at OR closed_at < o.created_at
+       UNION ALL SELECT FROM ledger_entries e JOIN orders o ON o.id = order_id
+           WHERE e.created_at < o.created_at
+       UNION ALL SELECT FROM orders o JOIN users u ON u.id = user_id
+           WHERE o.created_at < u.created_at OR closed_at < o.created_at
        UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.created_at < p.created_at
-       UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.state = 'completed' AND p.date_end < o.date_end_before
+       UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.state = 'completed'
+           AND p.date_end < o.date_end_before
        UNION ALL SELECT FROM orders WHERE created_at > now() OR closed_at > now()`,
     );
     expect(late).toEqual([]);
   });
 
-  it('refuses a database with users, unless it is to add to them', async () => {
+  it('refuses a database with users, unless told to append', async () => {
     await seed();
     await expect(seed()).rejects.toThrow('The database has users already: add to them with --append');
     const { rows: counts } = await seed({ append: true });
@@ -95,7 +102,7 @@ describe('bench:seed', () => {
     expect(await findDangling()).toEqual([]);
   });
 
-  it('leaves numbers to those who come after', async () => {
+  it('advances the id sequences', async () => {
     await seed();
     for (const table of ['users', 'orders', 'proxies']) {
       const [next] = await rows(
@@ -105,15 +112,18 @@ describe('bench:seed', () => {
     }
   });
 
-  it('gives the same data for the same seed, and other data for another', async () => {
+  it('gives the same data for the same seed, and different data for another seed', async () => {
     const digest = async (of: TestDatabase, number: number): Promise<unknown> => {
       await seedDatabase({ databaseUrl: of.url, ...SEED, seed: number });
       const other = await connect(of);
       try {
         return await other.query(
-          `SELECT (SELECT md5(string_agg(concat_ws(' ', username, tg_id, web_username), ',' ORDER BY id)) FROM users) AS users,
-                  (SELECT md5(string_agg(concat_ws(' ', user_id, kind, state, country, version, period, held), ',' ORDER BY id)) FROM orders) AS orders,
-                  (SELECT md5(string_agg(concat_ws(' ', order_id, host, port, login, password), ',' ORDER BY id)) FROM proxies) AS proxies`,
+          `SELECT (SELECT md5(string_agg(concat_ws(' ', username, tg_id, web_username), ',' ORDER BY id))
+                   FROM users) AS users,
+                  (SELECT md5(string_agg(concat_ws(' ', user_id, kind, state, country, version, period, held),
+                                         ',' ORDER BY id)) FROM orders) AS orders,
+                  (SELECT md5(string_agg(concat_ws(' ', order_id, host, port, login, password), ','
+                                         ORDER BY id)) FROM proxies) AS proxies`,
         );
       } finally {
         await other.destroy();

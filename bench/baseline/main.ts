@@ -6,8 +6,9 @@ import { multiplyDecimal, unitPriceWithMarkup } from '../../src/common/money';
 import { readEnvironment } from '../../src/config/environment';
 
 /**
- * What Node.js and pg can do by themselves: the service's reads as a plain server would do them, with the same answers. A token is
- * looked up for each request; rows are read, mapped and written as JSON. Nothing is validated, logged or limited.
+ * The baseline "bare node": the service's reads on plain `node:http` and `pg`, with the same responses. It
+ * looks the token up for each request, reads rows, maps them and writes JSON. It validates, logs and limits
+ * nothing.
  */
 
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
@@ -15,18 +16,21 @@ const LAST_USED_STEP_MS = 60_000;
 const CATALOG_AGE_MS = 60_000;
 
 const FIND_CALLER = `
-  SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps", daily_limit AS "dailyLimit",
+  SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps",
+         daily_limit AS "dailyLimit",
          last_used_at AS "lastUsedAt", blocked_at IS NOT NULL AS "isBlocked"
     FROM api_tokens token JOIN users ON users.id = token.user_id
    WHERE token_hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`;
 
 const READ_PROFILE = `
-  SELECT u.username, u.tg_id AS "tgId", u.web_username AS "webUsername", u.has_app AS "hasApp", a.available AS balance
+  SELECT u.username, u.tg_id AS "tgId", u.web_username AS "webUsername", u.has_app AS "hasApp",
+         a.available AS balance
     FROM users u JOIN accounts a ON a.user_id = u.id
    WHERE u.id = $1`;
 
 const LIST_PROXIES = `
-  SELECT id, host, port, login, password, proxy_type, country, version, date_start, date_end, withdrawn_at, descr
+  SELECT id, host, port, login, password, proxy_type, country, version, date_start, date_end, withdrawn_at,
+         descr
     FROM proxies WHERE user_id = $1 ORDER BY id`;
 
 interface Caller {
@@ -102,7 +106,7 @@ async function listProxies({ userId }: Caller): Promise<object[]> {
   );
 }
 
-/** The copy that the service keeps, in this process's memory for as long as there. */
+/** The service's stored catalog, cached in memory for as long as the service does. */
 let catalog: { readonly readAtMs: number; readonly values: ReadonlyMap<string, unknown> } | undefined;
 
 async function readCatalog(key: string): Promise<unknown> {

@@ -6,14 +6,14 @@ export interface CompletedRequest {
   readonly status: number;
   /** Times are those of `performance.now()`. */
   readonly sentAtMs: number;
-  /** When the first byte of the body came. */
+  /** When the first byte of the body arrived. */
   readonly begunAtMs: number;
   readonly answeredAtMs: number;
 }
 
 /**
- * A connection that is kept alive, with one request at a time. By hand over a socket: a client that parses and copies would be measured
- * with the server.
+ * A keep-alive connection with one request at a time. It uses a socket directly: the cost of an HTTP client
+ * that parses and copies would be measured with the server.
  */
 export class Connection {
   private readonly reader = new ResponseReader();
@@ -24,7 +24,7 @@ export class Connection {
   private constructor(private readonly socket: Socket) {
     socket.setNoDelay(true);
     socket.on('data', (bytes: Buffer) => this.take(bytes));
-    // What is lost is told by the status.
+    // The 'close' handler reports it as status 0.
     socket.on('error', () => undefined);
     socket.on('close', () => this.answer(0));
   }
@@ -35,7 +35,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** @param onAnswer told status 0 when the connection is lost */
+  /** @param onAnswer receives status 0 when the connection is lost */
   send(request: Buffer, onAnswer: (answered: CompletedRequest) => void): void {
     this.waiting = onAnswer;
     this.sentAtMs = performance.now();

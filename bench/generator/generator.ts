@@ -5,7 +5,7 @@ import type { LoadJob, LoadResult } from './load-job';
 
 const PROGRAM = join(__dirname, 'main.js');
 
-/** Sends requests from a process of its own, so that what that takes is not the server's. */
+/** Generates load in a separate process, so that it does not delay the program under measurement. */
 export class Generator {
   private readonly child: ChildProcess;
 
@@ -16,7 +16,7 @@ export class Generator {
     this.child.once('close', () => process.off('exit', kill));
   }
 
-  /** One load at a time. */
+  /** Runs one load at a time. */
   async run(job: LoadJob): Promise<LoadResult> {
     const ending = new AbortController();
     const { signal } = ending;
@@ -24,7 +24,7 @@ export class Generator {
     try {
       const [answer] = (await Promise.race([
         once(this.child, 'message', { signal }),
-        once(this.child, 'exit', { signal }).then(() => [{ error: 'the load generator has ended' }]),
+        once(this.child, 'exit', { signal }).then(() => [{ error: 'The load generator has exited' }]),
       ])) as [{ result?: LoadResult; error?: string }];
       if (!answer.result) throw new Error(answer.error);
       return answer.result;

@@ -1,7 +1,7 @@
 import type { LoadJob } from './load-job';
 import { runLoad } from './run-load';
 
-/** The load generator's process: takes jobs, one at a time, from its parent. */
+/** Entry of the load generator's process: runs jobs from its parent, one at a time. */
 process.on('message', (job: LoadJob) => {
   runLoad(job).then(
     (result) => process.send?.({ result }),

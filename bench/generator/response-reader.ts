@@ -2,17 +2,17 @@ const END_OF_HEAD = '\r\n\r\n';
 const LENGTH = /^content-length:\s*(\d+)\s*$/im;
 const CHUNKED = /^transfer-encoding:.*\bchunked\s*$/im;
 
-/** Reads the answers of one connection, one at a time, and keeps nothing of them but the status and when the body began. */
+/** Reads the responses of one connection and keeps only the status and whether the body has begun. */
 export class ResponseReader {
   status = 0;
-  /** Whether the first byte of the body has come. */
+  /** Whether the first byte of the body has arrived. */
   hasBegun = false;
   private part: 'head' | 'body' | 'chunk-size' | 'chunk' | 'trailer' = 'head';
-  /** Of the head, or of a line between chunks, as far as it has come. */
+  /** The part of the head, or of a line between chunks, that has arrived. */
   private text = '';
   private left = 0;
 
-  /** Takes what has come. True when an answer is complete; nothing may come after it before the next request. */
+  /** Consumes bytes. Gives true when they complete a response; no byte may follow it. */
   take(bytes: Buffer): boolean {
     let at = 0;
     while (at < bytes.length) {
@@ -40,22 +40,22 @@ export class ResponseReader {
     return false;
   }
 
-  /** True when it was the last one. */
+  /** Gives true when the response ends with this line. */
   private readLine(line: string): boolean {
     if (this.part === 'head') {
       this.status = Number(line.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length));
       this.hasBegun = false;
       const length = LENGTH.exec(line)?.[1];
-      if (length === undefined && !CHUNKED.test(line)) throw new Error('an answer without a length');
+      if (length === undefined && !CHUNKED.test(line)) throw new Error('A response without a length');
       this.part = length === undefined ? 'chunk-size' : 'body';
       this.left = Number(length ?? 0);
       return length === '0';
     }
     if (this.part === 'trailer') return line === '';
     const size = Number.parseInt(line, 16);
-    if (Number.isNaN(size)) throw new Error('a chunk without a size');
+    if (Number.isNaN(size)) throw new Error('A chunk without a size');
     this.part = size === 0 ? 'trailer' : 'chunk';
-    // With the line end behind it.
+    // Including the CRLF that follows the chunk.
     this.left = size + 2;
     return false;
   }

@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type CompletedRequest, Connection } from './connection';
 import type { LoadJob, LoadResult } from './load-job';
 
-/** So many may be under way at a fixed rate; beyond that requests wait here, and their clocks run. */
-const MOST_CONNECTIONS = 256;
+/** Limit at a fixed rate; requests beyond it wait here, and the wait counts as latency. */
+const MAX_CONNECTIONS = 256;
 const TICK_MS = 1;
-/** A server that is this far behind is not waited for. */
+/** How long outstanding responses are awaited after the end. */
 const DRAIN_MS = 30_000;
 
-/** Counts answers. A latency begins when the request was to be sent, not when it could be: a server that stalls is not spared. */
+/** Collects results. Latency starts when a request is due, which avoids coordinated omission. */
 class Tally {
   sent = 0;
   private answered = 0;
@@ -16,7 +16,10 @@ class Tally {
   private readonly firstBytes: number[] = [];
   private readonly failures: Record<string, number> = {};
 
-  /** @param isMeasured of a moment: in a closed loop of the answer's, at a fixed rate of the intended one */
+  /**
+   * @param isMeasured whether the response (closed loop) or the due time (fixed rate) is in the measured
+   * time
+   */
   note(
     { status, begunAtMs, answeredAtMs }: CompletedRequest,
     intendedAtMs: number,
@@ -48,15 +51,15 @@ class Tally {
 
 export async function runLoad(job: LoadJob): Promise<LoadResult> {
   const requests = job.requests.map((request) => Buffer.from(request, 'utf8'));
-  if (requests.length === 0) throw new Error('a load without requests');
+  if (requests.length === 0) throw new Error('A load without requests');
   return job.perSecond === null
     ? runClosedLoop(job, requests)
     : runAtRate({ ...job, perSecond: job.perSecond }, requests);
 }
 
 /**
- * Each connection sends one request after the other, one at least. What is answered within the time counts; when that is nothing, what
- * was answered after it, and the time that this took.
+ * Each connection sends requests one after the other, at least one. Responses within the time count. If
+ * there are none, the late ones count, over the time that they took.
  */
 async function runClosedLoop(job: LoadJob, requests: readonly Buffer[]): Promise<LoadResult> {
   const connections = await openConnections(job.port, Math.min(job.connections, requests.length));
@@ -138,13 +141,13 @@ async function runAtRate(
       all.push(connection);
       idle.push(connection);
     } catch {
-      // Those that are there go on; what none of them sends is told as lost.
+      // The open connections continue; requests that are never sent count as lost.
     }
     opening -= 1;
     sendDue();
   };
   const openMore = (): void => {
-    const wanted = Math.min(due.length - opening, MOST_CONNECTIONS - all.length - opening);
+    const wanted = Math.min(due.length - opening, MAX_CONNECTIONS - all.length - opening);
     for (let n = 0; n < wanted; n += 1) {
       opening += 1;
       void openOne();

@@ -1,36 +1,36 @@
-/** What `node --cpu-prof` writes, as far as it is read here. */
+/** The part of the output of `node --cpu-prof` that is read here. */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
     readonly callFrame: {
       readonly functionName: string;
       readonly url: string;
-      /** From 0. */
+      /** Zero-based. */
       readonly lineNumber: number;
     };
     readonly children?: readonly number[];
   }[];
-  /** Microseconds of the machine's monotonic clock, as `process.hrtime` gives them. */
+  /** Microseconds of the monotonic clock, as in `process.hrtime`. */
   readonly startTime: number;
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 }
 
-/** A function on a stack, with what it and those that it called took. */
+/** A function on a stack, with its times. */
 export interface Frame {
   readonly name: string;
-  /** The package or the module of the service. */
+  /** The package, or the module of the service. */
   readonly where: string;
-  /** Microseconds. */
   selfUs: number;
+  /** Including callees. */
   totalUs: number;
   readonly callees: Map<string, Frame>;
 }
 
-/** What the process waits in, and what watches it, is no work. */
+/** Waiting and the profiler itself are not work. */
 const IDLE = new Set(['(idle)', '(program)']);
 
-/** Adds up what was on the stack between two moments of the machine's monotonic clock, microseconds. */
+/** Aggregates the stacks between two times of the monotonic clock, in microseconds. */
 export function fold(profile: CpuProfile, fromUs: number, untilUs: number): Frame {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   const parents = new Map(
@@ -39,7 +39,7 @@ export function fold(profile: CpuProfile, fromUs: number, untilUs: number): Fram
   const root = newFrame('all', '');
   let atUs = profile.startTime;
   for (const [place, sample] of profile.samples.entries()) {
-    // A delta lies before its sample; the sample stands for the time until the next one.
+    // A delta precedes its sample; the sample represents the time until the next one.
     atUs += profile.timeDeltas[place] ?? 0;
     const tookUs = profile.timeDeltas[place + 1] ?? 0;
     const leaf = nodes.get(sample);
@@ -74,7 +74,7 @@ const newFrame = (name: string, where: string): Frame => ({
   callees: new Map(),
 });
 
-/** `pg`, `@nestjs/core`, `node:http`, `src/orders`; the engine's own have no address. */
+/** `pg`, `@nestjs/core`, `node:http` or `src/orders`; functions of the engine have no URL. */
 export function placeOf(url: string): string {
   if (url === '') return 'engine';
   if (url.startsWith('node:')) return url.split('/', 1)[0] ?? url;
@@ -87,7 +87,7 @@ export function placeOf(url: string): string {
   return module === undefined ? 'other' : `src/${module.replace(/\.js$/, '')}`;
 }
 
-/** Self times, microseconds, most first. */
+/** Self times in microseconds, the largest first. */
 export function selfTimes(root: Frame, by: (frame: Frame) => string): [name: string, us: number][] {
   const sums = new Map<string, number>();
   const add = (frame: Frame): void => {

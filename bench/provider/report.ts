@@ -3,16 +3,16 @@ import type { Attempt } from '../support/order-client';
 import { median, percentile } from '../support/statistics';
 import type { Read } from './steady-reads';
 
-/** What came of a load of orders. Rates and counts are of the measured time, calls in a second of the whole scenario. */
+/** Results of a load of orders. Rates and counts refer to the measured time. */
 export interface OrderMetrics {
   readonly measuredSeconds: number;
   readonly delivered: readonly Attempt[];
   readonly answered503: number;
-  /** Calls that bought or prolonged. */
+  /** Number of buy or prolong calls. */
   readonly moneyCalls: number;
-  /** Of the whole scenario: what was bought at its edges counts on both sides. */
+  /** Over the whole scenario, because the orders of a call may be delivered outside the measured time. */
   readonly ordersPerCall: number;
-  /** Of every kind. */
+  /** Calls of every method, over the whole scenario. */
   readonly mostCallsInAnySecond: number;
   readonly answered429: number;
 }
@@ -21,7 +21,7 @@ const tookMs = ({ sentAtMs, answeredAtMs }: Attempt): number => answeredAtMs - s
 const sinceFirstMs = ({ firstSentAtMs, answeredAtMs }: Attempt): number => answeredAtMs - firstSentAtMs;
 
 const ORDER_ROWS: readonly (readonly [string, (figures: OrderMetrics) => string])[] = [
-  ['delivered a second', (figures) => deliveredPerSecond(figures).toFixed(1)],
+  ['delivered per second', (figures) => deliveredPerSecond(figures).toFixed(1)],
   ['delivered', ({ delivered }) => String(delivered.length)],
   ['answered 503', ({ answered503 }) => String(answered503)],
   ['median of a delivered request', ({ delivered }) => seconds(median(delivered.map(tookMs)))],
@@ -29,7 +29,7 @@ const ORDER_ROWS: readonly (readonly [string, (figures: OrderMetrics) => string]
   ['median from the first request on', ({ delivered }) => seconds(median(delivered.map(sinceFirstMs)))],
   ['p99 from the first request on', ({ delivered }) => seconds(percentile(delivered.map(sinceFirstMs), 99))],
   ['buy or prolong calls', ({ moneyCalls }) => String(moneyCalls)],
-  ['delivered orders a call', ({ ordersPerCall }) => ordersPerCall.toFixed(1)],
+  ['delivered orders per call', ({ ordersPerCall }) => ordersPerCall.toFixed(1)],
   ['most calls in any second', ({ mostCallsInAnySecond }) => String(mostCallsInAnySecond)],
   ['429 from the provider', ({ answered429 }) => String(answered429)],
 ];
@@ -38,7 +38,7 @@ export function deliveredPerSecond({ delivered, measuredSeconds }: OrderMetrics)
   return delivered.length / measuredSeconds;
 }
 
-/** One column for each load. */
+/** A table with one column for each load. */
 export function orderTable(loads: Readonly<Record<string, OrderMetrics>>): string {
   const figures = Object.values(loads);
   return markdownTable(
@@ -66,7 +66,7 @@ export function readTable(reads: readonly Read[]): string {
   );
 }
 
-/** How long delivered orders waited: what they took beyond the provider's own time. */
+/** Waiting times of delivered orders: their time beyond the provider's latency. */
 export function waitsMs(attempts: readonly Attempt[], providerMs: number): number[] {
   return attempts.filter(({ status }) => status === 200).map((attempt) => sinceFirstMs(attempt) - providerMs);
 }

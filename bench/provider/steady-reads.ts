@@ -19,8 +19,8 @@ export interface SteadyReads {
 }
 
 /**
- * So many requests a second, at even distances whether or not the ones before were answered. In a thread of its own: the load of orders
- * in this one would be measured with them.
+ * Sends reads at a fixed rate, independent of the responses, from a separate thread: otherwise the load of
+ * orders in this thread would delay them.
  */
 export async function readSteadily(reads: SteadyReads): Promise<Read[]> {
   const [done]: Read[][] = await once(new Worker(__filename, { workerData: reads }), 'message');
@@ -38,7 +38,7 @@ async function readHere({
   const reads: Promise<Read>[] = [];
   for (let atMs = fromMs; atMs < untilMs; atMs += 1000 / perSecond) {
     await pauseUntil(atMs);
-    // Each path at each replica.
+    // Every path is sent to every replica.
     const baseUrl = baseUrls[Math.floor(reads.length / paths.length) % baseUrls.length] ?? '';
     reads.push(read(baseUrl, paths[reads.length % paths.length] ?? '', customer));
   }

@@ -9,7 +9,7 @@ const BAR = 14;
 const GAP = 12;
 const TOP = 64;
 
-/** Apart for those who do not see all colours alike. */
+/** A palette that colour-blind readers can tell apart. */
 const COLOURS: Readonly<Record<string, string>> = {
   [SERVICE]: '#0072b2',
   [BARE_NODE]: '#e69f00',
@@ -19,42 +19,56 @@ const COLOURS: Readonly<Record<string, string>> = {
   [COPY]: '#009e73',
 };
 
-/** Requests a second of each subject of each path, as a share of the path's fastest: medians as bars, rounds as a line from end to end. */
-export function comparePlot(paths: readonly WorkloadResult[]): string {
+/**
+ * Throughput relative to each workload's fastest subject: bars are medians, lines the range of the rounds.
+ */
+export function comparePlot(workloads: readonly WorkloadResult[]): string {
   const parts: string[] = [];
   let y = TOP;
-  for (const path of paths) {
-    const rates = path.subjects.map((subject) => ({
+  for (const workload of workloads) {
+    const rates = workload.subjects.map((subject) => ({
       name: subject.name,
       ...valuesOf(subject, 'perSecond'),
     }));
     const scale = (WIDTH - LABELS - VALUES) / Math.max(...rates.map(({ max }) => max));
-    parts.push(text(LABELS - 10, y + BAR - 3, path.title, 'text-anchor="end"'));
+    parts.push(text(LABELS - 10, y + BAR - 3, workload.title, 'text-anchor="end"'));
     for (const { name, median, min, max } of rates) {
       const middle = y + BAR / 2;
       parts.push(
-        `<rect x="${LABELS}" y="${y}" width="${fixed(median * scale)}" height="${BAR - 2}" fill="${COLOURS[name] ?? '#cc79a7'}"/>`,
-        `<path d="M${fixed(LABELS + min * scale)} ${middle}H${fixed(LABELS + max * scale)}" stroke="#000" stroke-width="1.5"/>`,
+        rectangle(LABELS, y, median * scale, BAR - 2, name),
+        `<path d="M${fixed(LABELS + min * scale)} ${middle}H${fixed(LABELS + max * scale)}"` +
+          ' stroke="#000" stroke-width="1.5"/>',
         text(LABELS + max * scale + 6, y + BAR - 3, `${rounded(median)} / s`),
       );
       y += BAR;
     }
     y += GAP;
   }
-  const names = [...new Set(paths.flatMap(({ subjects }) => subjects.map(({ name }) => name)))];
+  const names = [...new Set(workloads.flatMap(({ subjects }) => subjects.map(({ name }) => name)))];
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}" viewBox="0 0 ${WIDTH} ${y}" font-family="sans-serif" font-size="11">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}"`,
+    ` viewBox="0 0 ${WIDTH} ${y}" font-family="sans-serif" font-size="11">`,
     `<rect width="${WIDTH}" height="${y}" fill="#fff"/>`,
-    text(10, 20, 'Requests a second, each path to its own scale; the lines are the rounds', 'font-size="14"'),
+    text(
+      10,
+      20,
+      'Requests per second, each workload to its own scale; lines show the range of the rounds',
+      'font-size="14"',
+    ),
     ...names.map((name, at) => {
       const x = 10 + (at * (WIDTH - 20)) / names.length;
-      return `<rect x="${fixed(x)}" y="34" width="10" height="10" fill="${COLOURS[name] ?? '#cc79a7'}"/>${text(x + 14, 43, name)}`;
+      return rectangle(x, 34, 10, 10, name) + text(x + 14, 43, name);
     }),
     ...parts,
     '</svg>',
     '',
   ].join('\n');
 }
+
+/** In the colour of the subject. */
+const rectangle = (x: number, y: number, width: number, height: number, subject: string): string =>
+  `<rect x="${fixed(x)}" y="${y}" width="${fixed(width)}" height="${height}"` +
+  ` fill="${COLOURS[subject] ?? '#cc79a7'}"/>`;
 
 const fixed = (value: number): string => value.toFixed(1);
 

@@ -7,12 +7,12 @@ import { reachedText, type SingleMetrics, times, type Verdict } from './targets'
 export interface Report {
   /** The machine, the versions and the commit. */
   readonly circumstances: string;
-  /** What was measured how. */
+  /** How the figures were measured. */
   readonly method: string;
   readonly verdicts: readonly Verdict[];
-  readonly paths: readonly WorkloadResult[];
+  readonly workloads: readonly WorkloadResult[];
   readonly singleMetrics: SingleMetrics;
-  /** What was left out, and why. */
+  /** What was not measured, and why. */
   readonly notes: readonly string[];
 }
 
@@ -20,62 +20,66 @@ export function compareMarkdown({
   circumstances,
   method,
   verdicts,
-  paths,
+  workloads,
   singleMetrics,
   notes,
 }: Report): string {
-  const missing = [...notes, ...paths.flatMap((path) => path.notes.map((note) => `${path.title}: ${note}`))];
+  const missing = [
+    ...notes,
+    ...workloads.flatMap((workload) => workload.notes.map((note) => `${workload.title}: ${note}`)),
+  ];
   return [
-    '# The service beside the limits of what it stands on',
+    '# The service compared with its baselines',
     '',
     circumstances,
     '',
     method,
     '',
-    '![requests a second, as a share of the fastest](compare.svg)',
+    '![throughput of each subject, as a share of the fastest](compare.svg)',
     '',
-    '## To reach',
+    '## Goals',
     '',
     markdownTable(
       ['', 'goal', 'measured', ''],
       verdicts.map((verdict) => [verdict.what, verdict.goal, verdict.measured, reachedText(verdict)]),
     ),
     '',
-    '## As fast as it goes',
+    '## Throughput in a closed loop',
     '',
-    throughputTable(paths),
+    throughputTable(workloads),
     '',
-    '## At a fixed rate',
+    '## Latency at fixed rates',
     '',
-    'Latency from the moment at which each request was to be sent. The rates are those of each by itself.',
+    'Latency is counted from the time at which a request was due. The rates are shares of each subject’s own',
+    'throughput.',
     '',
-    latencyTable(paths),
+    latencyTable(workloads),
     ...memoryLines(singleMetrics),
     ...(missing.length === 0 ? [] : ['', '## Not measured', '', ...missing.map((note) => `- ${note}`)]),
     '',
   ].join('\n');
 }
 
-function throughputTable(paths: readonly WorkloadResult[]): string {
+function throughputTable(workloads: readonly WorkloadResult[]): string {
   return markdownTable(
     [
       '',
       '',
-      'a second',
-      'service ÷ it',
+      'per second',
+      'service ÷ baseline',
       'median',
       'p99',
       'first byte',
       'peak memory',
-      'CPU s a 1,000',
-      'database CPU s a 1,000',
+      'CPU s per 1,000',
+      'database CPU s per 1,000',
     ],
-    paths.flatMap((path) =>
-      path.subjects.map((subject, at) => {
+    workloads.flatMap((workload) =>
+      workload.subjects.map((subject, at) => {
         const value = (name: keyof Sample): Spread => valuesOf(subject, name);
-        const ratio = subject.name === SERVICE ? null : ratioOf(path, SERVICE, subject.name);
+        const ratio = subject.name === SERVICE ? null : ratioOf(workload, SERVICE, subject.name);
         return [
-          at === 0 ? `\`${path.title}\`` : '',
+          at === 0 ? `\`${workload.title}\`` : '',
           subject.name,
           withEnds(value('perSecond')),
           ratio ? times(ratio) : '',
@@ -91,15 +95,15 @@ function throughputTable(paths: readonly WorkloadResult[]): string {
   );
 }
 
-function latencyTable(paths: readonly WorkloadResult[]): string {
+function latencyTable(workloads: readonly WorkloadResult[]): string {
   const columns = RATES.flatMap(({ title }) => [title, 'p50', 'p99', 'p99.9']);
   return markdownTable(
     ['', '', ...columns],
-    paths.flatMap((path) =>
-      path.subjects
+    workloads.flatMap((workload) =>
+      workload.subjects
         .filter(({ atRates }) => atRates.length > 0)
         .map((subject, at) => [
-          at === 0 ? `\`${path.title}\`` : '',
+          at === 0 ? `\`${workload.title}\`` : '',
           subject.name,
           ...subject.atRates.flatMap(({ perSecond, p50Ms, p99Ms, p999Ms }) => [
             `${rounded(perSecond)} / s`,
@@ -116,22 +120,24 @@ function memoryLines({ memory, storing, startMs }: SingleMetrics): string[] {
   const lines: string[] = [];
   if (memory) {
     lines.push(
-      `Under a day's mix for ${memory.minutes} minutes, ${memory.requests} requests, at most ${megabytes(memory.peakMb)} were resident; ` +
-        `over the second half that changed by ${memory.growthMbPerMinute.toFixed(2)} MB a minute.`,
+      `Under a day's mix for ${memory.minutes} minutes, ${memory.requests} requests, resident memory ` +
+        `peaked at ${megabytes(memory.peakMb)}; over the second half its slope was ` +
+        `${memory.growthMbPerMinute.toFixed(2)} MB per minute.`,
     );
   }
   if (storing) {
     lines.push(
-      `1,000 proxies of a purchase were stored ${storing.idle.length} times while idle, ${storing.loaded.length} times under load.`,
+      `1,000 proxies of a purchase were stored ${storing.idle.length} times while idle and ` +
+        `${storing.loaded.length} times under load.`,
     );
   }
   if (startMs) lines.push(`Starts took ${startMs.min.toFixed(0)} to ${startMs.max.toFixed(0)} ms.`);
   return lines.length === 0
     ? []
-    : ['', '## Besides', '', ...lines.flatMap((line) => [line, ''])].slice(0, -1);
+    : ['', '## Other measurements', '', ...lines.flatMap((line) => [line, ''])].slice(0, -1);
 }
 
-/** Shown in the plot and the table alike. */
+/** Used by the plot and the tables. */
 export function rounded(value: number): string {
   if (Number.isNaN(value)) return '—';
   return value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0);

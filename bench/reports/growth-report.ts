@@ -8,39 +8,43 @@ export interface GrowthSize {
   readonly proxies: number;
 }
 
-const AT_MOST = 1.3;
+const MAX_RATIO = 1.3;
 
 const medians = ({ rounds }: SubjectResult): number[] => rounds.map(({ p50Ms }) => p50Ms);
 
-/** How the medians of a size compare with those of the smallest, round by round. */
+/** Ratio of a size's medians to those of the smallest size, round by round. */
 const growthOf = (size: SubjectResult, smallest: SubjectResult): Spread =>
   ratioSpread(medians(size), medians(smallest));
 
-/** @param paths with a subject for each size, in their order, the smallest first */
+/** @param workloads each with one subject for each size, in the order of the sizes, the smallest first */
 export function growthMarkdown(
   circumstances: string,
   { sizes, seconds, rounds }: RoundOptions & { readonly sizes: readonly GrowthSize[] },
-  paths: readonly WorkloadResult[],
+  workloads: readonly WorkloadResult[],
 ): string {
   const names = sizes.map(({ users, proxies }) => `${grouped(users)} users, ${grouped(proxies)} proxies`);
   return [
-    '# The same answers from larger databases',
+    '# Response times by size of the database',
     '',
     circumstances,
     '',
-    `The median of an answer's time, ${rounds} rounds of ${seconds} s for each size, in turn; a few connections, each sending one request after the other.`,
-    `Against the smallest it is to be at most ${AT_MOST} times: the median of the ratios of the rounds, with the least and the most.`,
+    `Median response times: ${rounds} rounds of ${seconds} s for each size,
+    in alternating order; four connections,`,
+    'each of which sends one request after the other. The goal is a median of at most',
+    `${MAX_RATIO} times that of the smallest size. A ratio is the median of the ratios within each round,
+    with the`,
+    'minimum and the maximum.',
     '',
     markdownTable(
-      ['', ...names, ...names.slice(1).map((name) => `${name} ÷ smallest`), `within ${AT_MOST} ×`],
-      paths.map(({ title, subjects }) => {
+      ['', ...names, ...names.slice(1).map((name) => `${name} ÷ smallest`), `within ${MAX_RATIO} ×`],
+      workloads.map(({ title, subjects }) => {
         const [smallest, ...larger] = subjects;
         const ratios = larger.map((size) => growthOf(size, smallest ?? size));
         return [
           `\`${title}\``,
           ...subjects.map((size) => milliseconds(valuesOf(size, 'p50Ms').median)),
           ...ratios.map(times),
-          ratios.every(({ median }) => median <= AT_MOST) ? 'reached' : '**not reached**',
+          ratios.every(({ median }) => median <= MAX_RATIO) ? 'reached' : '**not reached**',
         ];
       }),
     ),

@@ -2,8 +2,9 @@ import type { Client } from 'pg';
 import type { Progress } from './progress';
 
 /**
- * Fills tables without their indexes and unique constraints, and makes these again when the work is done: by far quicker than keeping
- * them up to date row by row. In the transaction of the caller, who holds the tables alone.
+ * Drops the indexes and unique constraints of the tables for the duration of the work and recreates them:
+ * much faster than updating them row by row. Runs in the transaction of the caller, who has locked the
+ * tables.
  */
 export async function withoutIndexes(
   client: Client,
@@ -13,7 +14,8 @@ export async function withoutIndexes(
 ): Promise<void> {
   const { rows } = await client.query<{ remove: string; restore: string }>(
     `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS remove,
-            format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) AS restore
+            format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname,
+                   pg_get_constraintdef(oid)) AS restore
        FROM pg_constraint WHERE contype = 'u' AND conrelid = ANY ($1::text[]::regclass[])
      UNION ALL
      SELECT format('DROP INDEX %s', indexrelid::regclass), pg_get_indexdef(indexrelid)

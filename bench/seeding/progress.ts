@@ -1,10 +1,10 @@
 const WIDTH = 30;
 const LINE_INTERVAL_MS = 3000;
 
-/** Told how far a piece of work has come. */
+/** Receives the progress of a piece of work. */
 export type Progress = (phase: string, done: number, total: number) => void;
 
-/** A bar on a terminal; elsewhere a line every few seconds, and one at the end of each phase. */
+/** A progress bar on a terminal; otherwise a line every few seconds and at the end of each phase. */
 export function showProgress(stream: NodeJS.WriteStream): Progress {
   let current = '';
   let startedAtMs = 0;

@@ -20,12 +20,12 @@ import {
 export interface SeedOptions {
   readonly databaseUrl: string;
   readonly users: number;
-  /** On the average. A user with many proxies has more: a purchase is of 801 at most. */
+  /** Average. A user with many proxies has more: a purchase has at most 801 proxies. */
   readonly entriesPerUser: number;
   readonly proxiesPerUser: number;
-  /** The same seed gives the same data, apart from times, tags and the sample's token. */
+  /** The same seed gives the same data, except for times, tags and the sample user's token. */
   readonly seed: number;
-  /** To what is there. Whoever writes to the service meanwhile waits. */
+  /** Add to existing users. Writes of a running service wait meanwhile. */
   readonly append?: boolean;
   readonly onProgress?: Progress;
 }
@@ -33,7 +33,7 @@ export interface SeedOptions {
 export interface Seeded {
   readonly rows: Readonly<Record<(typeof TABLES)[number], number>>;
   readonly databaseBytes: number;
-  /** Somebody to try things with, who can pay. */
+  /** A user with a token and a balance. */
   readonly sample: { readonly userId: number; readonly proxies: number; readonly token: string };
 }
 
@@ -54,21 +54,23 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 const USERS_AT_ONCE = 20_000;
 const ROWS_PER_SLICE = 150_000;
-const MOST_SLICES = 150;
+const MAX_SLICES = 150;
 const ORPHANS = 20;
 const SAMPLE_PROXIES = 100;
 const SAMPLE_TOPUP = '100000.00';
 
-/** Triggers and the checks of foreign keys are off: the books are computed as a whole, and `audit` holds them against the invariants. */
+/** Triggers and foreign keys are off: balances are computed in bulk, and `audit` checks the result. */
 const SESSION = `
-  SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET TimeZone = 'UTC';
-  SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '512MB'; SET temp_buffers = '256MB';
+  SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+      SET TimeZone = 'UTC';
+  SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '512MB';
+      SET temp_buffers = '256MB';
   SET session_replication_role = replica`;
 
 /**
- * Fills a database with users and their histories, all in one transaction: a run that breaks off leaves nothing.
+ * Fills a database with users and their histories in one transaction: an aborted run leaves nothing.
  *
- * @throws Error when there are users already and they were not asked to be added to
+ * @throws Error when there are users already and `append` is not set
  */
 export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   const client = new Client({ connectionString: options.databaseUrl, application_name: 'proxy-rental seed' });
@@ -84,15 +86,15 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
       await client.query(`VACUUM (ANALYZE) ${table}`);
     }
     options.onProgress?.('vacuum', TABLES.length, TABLES.length);
-    return await conclude(client, plan);
+    return await createSampleUser(client, plan);
   } finally {
     await client.end();
   }
 }
 
 /**
- * Begins a transaction that holds the tables. Without waiting for a lock while others are held, because a service beside may wait for
- * these. Says whether there is nobody yet.
+ * Begins a transaction that locks the tables. It never waits for one lock while it holds others: a running
+ * service could deadlock with it. Gives whether the database has no users yet.
  */
 async function beginAlone(client: Client, append: boolean): Promise<boolean> {
   const { rowCount } = await client.query('SELECT FROM users LIMIT 1');
@@ -122,7 +124,7 @@ async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Pro
     proxiesPerUser,
     seed,
     slices: Math.min(
-      MOST_SLICES,
+      MAX_SLICES,
       Math.ceil((users * Math.max(entriesPerUser, proxiesPerUser)) / ROWS_PER_SLICE),
     ),
     until: await nowSeconds(client),
@@ -137,7 +139,7 @@ async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Pro
   if (isEmpty) await withoutIndexes(client, TABLES, onProgress, load);
   else await load();
   await client.query(writeOrphans, [ORPHANS]);
-  // What was sold on days that are summed up already: the job does them again.
+  // The job sums up all days again, because seeded sales fall on days that were already summed up.
   await client.query('DELETE FROM sales_days; DELETE FROM sales_rollup');
   for (const table of ['users', 'orders', 'proxies']) {
     await client.query(`SELECT setval(pg_get_serial_sequence($1, 'id'), max(id)) FROM ${table}`, [table]);
@@ -171,8 +173,8 @@ async function writeAll(client: Client, plan: SeedPlan, onProgress: Progress): P
   onProgress('history', plan.slices, plan.slices);
 }
 
-/** Gives the sample user a token and money, by way of the ledger's trigger as everybody's. */
-async function conclude(client: Client, plan: SeedPlan): Promise<Seeded> {
+/** Gives the sample user a token, and a top-up through the ledger's trigger. */
+async function createSampleUser(client: Client, plan: SeedPlan): Promise<Seeded> {
   const { rows: found } = await client.query<{ id: string; proxies: number }>(findSampleUser(plan), [
     SAMPLE_PROXIES,
   ]);
@@ -186,7 +188,8 @@ async function conclude(client: Client, plan: SeedPlan): Promise<Seeded> {
     [sample.userId, hashToken(sample.token), ALL_SCOPES],
   );
   await client.query(
-    `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason) VALUES ($1, 'topup', $2, 0, 'seed')`,
+    `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
+       VALUES ($1, 'topup', $2, 0, 'seed')`,
     [sample.userId, SAMPLE_TOPUP],
   );
   const { rows } = await client.query<Record<(typeof TABLES)[number] | 'bytes', string>>(

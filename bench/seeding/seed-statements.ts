@@ -1,21 +1,22 @@
 import { TAG_PREFIX_SQL } from '../../src/orders';
 
 /**
- * The statements that make up a believable history. Everything follows from a user's number and the seed by `chance`, so that two runs
- * with the same seed differ in nothing but the moment from which they count back.
+ * The SQL statements that generate a realistic history. Every value is derived from the user's id and the
+ * seed by `chance`, so two runs with the same seed differ only in the time from which they count back.
  *
- * A user has so many orders, spread evenly over the time since they came. So many of them are purchases that delivered, the first one
- * always; the others are prolongations of what was bought before, or were refunded; the last may be in review. Before every third order
- * there is a top-up that covers the next three: no balance is ever negative.
+ * A user's orders are spread evenly over the time since the user joined. The first order is always a
+ * delivered purchase. The others are further delivered purchases, prolongations of earlier ones, or refunded
+ * orders; the last may be in review. A top-up before every third order covers the next three, so no balance
+ * is negative.
  */
 
 /** How many orders a top-up covers. */
 const ORDERS_PER_TOPUP = 3;
 const DAYS = 2 * 365;
-/** On the average, of one order: its hold and capture, a part of a top-up, now and then a release or an adjustment. */
+/** Average per order: a hold, a capture, a share of a top-up, and sometimes a release or an adjustment. */
 export const ENTRIES_PER_ORDER = 2.45;
 
-/** Nobody else buys under these numbers. */
+/** Far above the ids that the sandbox assigns. */
 const FIRST_PROVIDER_PROXY_ID = 9_000_000_000;
 
 export interface SeedPlan {
@@ -23,28 +24,32 @@ export interface SeedPlan {
   readonly ordersPerUser: number;
   readonly proxiesPerUser: number;
   readonly seed: number;
-  /** In how many pieces of time the history is written. */
+  /** Number of time slices in which the history is written. */
   readonly slices: number;
-  /** Seconds since 1970: when the history ends. */
+  /** End of the history, in seconds since 1970. */
   readonly until: number;
-  /** The last number that is taken already. */
+  /** The highest user id before seeding. */
   readonly lastUserId: number;
 }
 
-/** Functions of this session, all simple enough for the planner to put them in place. */
+/** Temporary functions, all simple enough for the planner to inline. */
 export const functions = (seed: number): string => `
-  CREATE FUNCTION pg_temp.chance(subject bigint, place integer, topic integer) RETURNS float8 LANGUAGE sql IMMUTABLE AS
-    $$ SELECT (hashint8extended(subject * 1000003 + place * 101 + topic, ${seed}) & 4294967295) / 4294967296.0::float8 $$;
+  CREATE FUNCTION pg_temp.chance(subject bigint, place integer, topic integer) RETURNS float8
+      LANGUAGE sql IMMUTABLE AS
+    $$ SELECT (hashint8extended(subject * 1000003 + place * 101 + topic, ${seed}) & 4294967295)
+              / 4294967296.0::float8 $$;
 
-  -- How many proxies the first so many purchases brought: later ones are larger.
-  CREATE FUNCTION pg_temp.bought(proxies integer, purchases integer, ordinal integer) RETURNS integer LANGUAGE sql IMMUTABLE AS
+  -- Number of proxies that the first "ordinal" purchases delivered; later purchases are larger.
+  CREATE FUNCTION pg_temp.bought(proxies integer, purchases integer, ordinal integer) RETURNS integer
+      LANGUAGE sql IMMUTABLE AS
     $$ SELECT ordinal + floor((proxies - purchases) * (ordinal::float8 / purchases) ^ 2)::integer $$;
 
-  CREATE FUNCTION pg_temp.moment(joined timestamptz, life interval, orders integer, user_id bigint, place integer)
+  CREATE FUNCTION pg_temp.moment(joined timestamptz, life interval, orders integer, user_id bigint,
+                                 place integer)
     RETURNS timestamptz LANGUAGE sql STABLE AS
     $$ SELECT joined + life * ((place - 0.9 + 0.8 * pg_temp.chance(user_id, place, 1)) / orders) $$;
 
-  -- Of the provider's call.
+  -- Duration of the call to the provider.
   CREATE FUNCTION pg_temp.duration(user_id bigint, place integer) RETURNS interval LANGUAGE sql IMMUTABLE AS
     $$ SELECT make_interval(secs => 2 + 7 * pg_temp.chance(user_id, place, 26)) $$;
 
@@ -52,19 +57,28 @@ export const functions = (seed: number): string => `
     $$ SELECT CASE WHEN roll < 0.6 THEN '6' WHEN roll < 0.85 THEN '4' ELSE '4s' END $$;
 
   CREATE FUNCTION pg_temp.period(version text, roll float8) RETURNS integer LANGUAGE sql IMMUTABLE AS
-    $$ SELECT CASE version WHEN '6' THEN (ARRAY[3, 3, 7, 7, 14, 30, 30, 30, 60, 90, 180, 365])[1 + floor(12 * roll)::integer]
-                           ELSE (ARRAY[7, 14, 30, 30, 30, 60, 90, 180, 365])[1 + floor(9 * roll)::integer] END $$;
+    $$ SELECT CASE version WHEN '6' THEN (ARRAY[3, 3, 7, 7, 14, 30, 30, 30, 60, 90, 180, 365])
+                                                [1 + floor(12 * roll)::integer]
+                           ELSE (ARRAY[7, 14, 30, 30, 30, 60, 90, 180, 365])
+                                                [1 + floor(9 * roll)::integer] END $$;
 
-  CREATE FUNCTION pg_temp.word(subject bigint, place integer, topic integer) RETURNS text LANGUAGE sql IMMUTABLE AS
+  CREATE FUNCTION pg_temp.word(subject bigint, place integer, topic integer) RETURNS text
+      LANGUAGE sql IMMUTABLE AS
     $$ SELECT md5(subject || '/' || place || '/' || topic || '/${seed}') $$;`;
 
-/** What is planned, before it has numbers. In slices of time, because that is how it is written: rows lie as they would have come. */
+/**
+ * Tables for planned rows that have no ids yet, partitioned by time: they are written slice by slice, so rows
+ * lie on disk in the order in which a live service would have inserted them.
+ */
 export const planTables = ({ slices, until }: SeedPlan): string => {
   const columns = {
-    orders: `user_id bigint, place integer, kind text, state text, at timestamptz, closed_at timestamptz, is_sent boolean,
-      is_keyed boolean, bought_at_place integer, proxy_index integer, country text, version text, period integer, count integer,
+    orders: `user_id bigint, place integer, kind text, state text, at timestamptz, closed_at timestamptz,
+    is_sent boolean,
+      is_keyed boolean, bought_at_place integer, proxy_index integer, country text, version text,
+      period integer, count integer,
       size integer, proxy_type text, unit_price numeric, provider_price numeric, date_end_before timestamptz`,
-    entries: `user_id bigint, place integer, seq bigint, kind text, available_delta numeric, held_delta numeric,
+    entries: `user_id bigint, place integer, seq bigint, kind text, available_delta numeric,
+    held_delta numeric,
       available_after numeric, held_after numeric, reason text, created_at timestamptz`,
   };
   const borders = Array.from({ length: slices + 1 }, (_, slice) => {
@@ -77,57 +91,76 @@ export const planTables = ({ slices, until }: SeedPlan): string => {
       .slice(1)
       .map(
         (to, slice) =>
-          `CREATE TEMPORARY TABLE ${table}_${slice} PARTITION OF ${table} FOR VALUES FROM (${borders[slice]}) TO (${to}) ON COMMIT DROP;`,
+          `CREATE TEMPORARY TABLE ${table}_${slice} PARTITION OF ${table} FOR VALUES
+             FROM (${borders[slice]}) TO (${to}) ON COMMIT DROP;`,
       )
       .join('\n');
   return `
-    CREATE TEMPORARY TABLE batch_users (id bigint, joined timestamptz, life interval, orders integer, purchases integer, proxies integer)
+    CREATE TEMPORARY TABLE batch_users (id bigint, joined timestamptz, life interval, orders integer,
+                                        purchases integer, proxies integer)
       ON COMMIT DROP;
     CREATE TEMPORARY TABLE batch_orders (${columns.orders}) ON COMMIT DROP;
     CREATE TEMPORARY TABLE planned_orders (${columns.orders}) PARTITION BY RANGE (at) ON COMMIT DROP;
-    CREATE TEMPORARY TABLE planned_entries (${columns.entries}) PARTITION BY RANGE (created_at) ON COMMIT DROP;
+    CREATE TEMPORARY TABLE planned_entries (${columns.entries}) PARTITION BY RANGE (created_at)
+        ON COMMIT DROP;
     ${partitions('planned_orders')}
     ${partitions('planned_entries')}
-    CREATE TEMPORARY TABLE prolonged (user_id bigint, place integer, proxy_index integer, date_end timestamptz) ON COMMIT DROP;
+    CREATE TEMPORARY TABLE prolonged (user_id bigint, place integer, proxy_index integer,
+                                      date_end timestamptz) ON COMMIT DROP;
     CREATE TEMPORARY TABLE slice_orders (${columns.orders}, id bigint, first_proxy_id bigint) ON COMMIT DROP;
-    CREATE TEMPORARY TABLE numbers (user_id bigint, place integer, id bigint, first_proxy_id bigint, PRIMARY KEY (user_id, place))
+    CREATE TEMPORARY TABLE numbers (user_id bigint, place integer, id bigint, first_proxy_id bigint,
+                                    PRIMARY KEY (user_id, place))
       ON COMMIT DROP;`;
 };
 
-/** Users $1 to $2 of all: who they are, and how much they do. Few do much. */
+/** Users $1 to $2 with their numbers of orders and proxies. Few users have many. */
 const planUsers = ({ users, ordersPerUser, proxiesPerUser, until, lastUserId }: SeedPlan): string => `
   INSERT INTO batch_users
   SELECT id, joined, to_timestamp(${until}) - joined, greatest(planned_orders, purchases), purchases, proxies
     FROM (SELECT ${lastUserId} + n AS id,
-                 to_timestamp(${until} - 86400 * (7 + ${DAYS - 7} * (1 - (n::float8 / ${users}) ^ 0.8))) AS joined
+                 to_timestamp(${until} - 86400 * (7 + ${DAYS - 7} * (1 - (n::float8 / ${users}) ^ 0.8)))
+                     AS joined
             FROM generate_series($1::integer, $2::integer) AS n) AS person,
-         LATERAL (SELECT floor(${2 * ordersPerUser}::float8 * pg_temp.chance(id, 0, 1) + pg_temp.chance(id, 0, 2))::integer AS planned_orders,
-                         floor(${3 * proxiesPerUser}::float8 * pg_temp.chance(id, 0, 3) ^ 2 + pg_temp.chance(id, 0, 4))::integer AS proxies) AS use,
-         -- No purchase is of more than 801.
-         LATERAL (SELECT least(proxies, greatest(ceil(proxies / 400.0), round(planned_orders / 2.0)))::integer AS purchases) AS share`;
+         LATERAL (SELECT floor(${2 * ordersPerUser}::float8 * pg_temp.chance(id, 0, 1)
+                               + pg_temp.chance(id, 0, 2))::integer AS planned_orders,
+                         floor(${3 * proxiesPerUser}::float8 * pg_temp.chance(id, 0, 3) ^ 2
+                               + pg_temp.chance(id, 0, 4))::integer AS proxies) AS use,
+         -- No purchase has more than 801 proxies.
+         LATERAL (SELECT least(proxies, greatest(ceil(proxies / 400.0), round(planned_orders / 2.0)))::integer
+                  AS purchases) AS share`;
 
 const writeUsers = `
   INSERT INTO users (id, username, tg_id, web_username, has_app, created_at)
   SELECT id, CASE WHEN pg_temp.chance(id, 0, 7) < 0.95 THEN first || ' ' || last END,
-         CASE WHEN pg_temp.chance(id, 0, 8) < 0.85 THEN 200000000 + id * 577 + floor(577 * pg_temp.chance(id, 0, 9))::bigint END,
-         CASE WHEN pg_temp.chance(id, 0, 10) < 0.7 THEN replace(lower(first || '.' || last), ' ', '') || '-' || id END,
+         CASE WHEN pg_temp.chance(id, 0, 8) < 0.85 THEN 200000000 + id * 577
+             + floor(577 * pg_temp.chance(id, 0, 9))::bigint END,
+         CASE WHEN pg_temp.chance(id, 0, 10) < 0.7
+             THEN replace(lower(first || '.' || last), ' ', '') || '-' || id END,
          pg_temp.chance(id, 0, 11) < 0.4, joined
     FROM batch_users,
-         LATERAL (SELECT (ARRAY['Anna', 'Boris', 'Daria', 'Egor', 'Fedor', 'Galina', 'Ilya', 'Irina', 'Kirill', 'Lev', 'Maria', 'Nikita',
-                                'Olga', 'Pavel', 'Roman', 'Sofia', 'Timur', 'Vera', 'Yana', 'Zakhar'])[1 + floor(20 * pg_temp.chance(id, 0, 5))::integer] AS first,
-                         (ARRAY['Abramov', 'Belov', 'Chernov', 'Danilov', 'Efimov', 'Fomin', 'Gusev', 'Ivanov', 'Kuznetsov', 'Lebedev', 'Morozov',
-                                'Novikov', 'Orlov', 'Petrov', 'Romanov', 'Smirnov', 'Titov', 'Volkov', 'Yakovlev', 'Zaitsev'])[1 + floor(20 * pg_temp.chance(id, 0, 6))::integer]
-                         || CASE WHEN pg_temp.chance(id, 0, 12) < 0.3 THEN '' ELSE ' ' || floor(1000 * pg_temp.chance(id, 0, 13)) END AS last) AS name`;
+         LATERAL (SELECT (ARRAY['Anna', 'Boris', 'Daria', 'Egor', 'Fedor', 'Galina', 'Ilya', 'Irina',
+                                'Kirill', 'Lev', 'Maria', 'Nikita', 'Olga', 'Pavel', 'Roman', 'Sofia',
+                                'Timur', 'Vera', 'Yana', 'Zakhar'])
+                                [1 + floor(20 * pg_temp.chance(id, 0, 5))::integer] AS first,
+                         (ARRAY['Abramov', 'Belov', 'Chernov', 'Danilov', 'Efimov', 'Fomin', 'Gusev',
+                                'Ivanov', 'Kuznetsov', 'Lebedev', 'Morozov', 'Novikov',
+                                'Orlov', 'Petrov', 'Romanov', 'Smirnov', 'Titov', 'Volkov', 'Yakovlev',
+                                'Zaitsev'])
+                                [1 + floor(20 * pg_temp.chance(id, 0, 6))::integer]
+                         || CASE WHEN pg_temp.chance(id, 0, 12) < 0.3 THEN ''
+                             ELSE ' ' || floor(1000 * pg_temp.chance(id, 0, 13)) END AS last) AS name`;
 
-/** One or two of each user, of which nobody knows the text. $1 are the scopes. */
+/** One or two tokens for each user; their plain text is unknown. $1: the scopes. */
 const writeTokens = (until: number): string => `
   INSERT INTO api_tokens (user_id, token_hash, name, scopes, created_at, expires_at, revoked_at, last_used_at)
-  SELECT id, sha256(convert_to(pg_temp.word(id, number, 14), 'utf8')), CASE number WHEN 1 THEN NULL ELSE 'script' END,
+  SELECT id, sha256(convert_to(pg_temp.word(id, number, 14), 'utf8')),
+         CASE number WHEN 1 THEN NULL ELSE 'script' END,
          $1::text[], joined + life * 0.01 * number,
          CASE WHEN pg_temp.chance(id, number, 15) < 0.1 THEN joined + interval '1 year' END,
          CASE WHEN number = 2 AND pg_temp.chance(id, 0, 16) < 0.3 THEN joined + life * 0.5 END,
          CASE WHEN orders > 0 THEN to_timestamp(${until}) - life * 0.1 * pg_temp.chance(id, number, 17) END
-    FROM batch_users, generate_series(1, CASE WHEN pg_temp.chance(id, 0, 18) < 0.2 THEN 2 ELSE 1 END) AS number`;
+    FROM batch_users, generate_series(1, CASE WHEN pg_temp.chance(id, 0, 18) < 0.2 THEN 2 ELSE 1 END)
+        AS number`;
 
 const planOrders = (until: number): string => `
   INSERT INTO batch_orders
@@ -136,55 +169,72 @@ const planOrders = (until: number): string => `
          state <> 'refunded' OR pg_temp.chance(u.id, place, 27) < 0.5, pg_temp.chance(u.id, place, 28) < 0.3,
          bought_at_place, proxy_index, country, version, period, count, size, proxy_type,
          ceil(day_price * period * 120) / 100, round(day_price * period * count, 4),
-         -- It is prolonged while it runs, at the last moment.
+         -- The proxy is prolonged shortly before it expires.
          CASE WHEN kind = 'prolongation' THEN greatest(
-           date_trunc('second', pg_temp.moment(joined, life, orders, u.id, bought_at_place) + pg_temp.duration(u.id, bought_at_place))
+           date_trunc('second', pg_temp.moment(joined, life, orders, u.id, bought_at_place)
+                      + pg_temp.duration(u.id, bought_at_place))
              + make_interval(days => first_period),
            date_trunc('second', at) + interval '2 hours') END
     FROM batch_users u
     CROSS JOIN LATERAL generate_series(1, orders) AS place
-    -- Purchases that delivered lie evenly among the orders; so many have been by now.
+    -- Delivered purchases are spread evenly among the orders; "ordinal" counts them up to this order.
     CROSS JOIN LATERAL (SELECT (place * purchases + orders - 1) / orders AS ordinal,
                                ((place - 1) * purchases + orders - 1) / orders AS ordinal_before) AS line
-    CROSS JOIN LATERAL (SELECT ordinal > ordinal_before AS is_delivery, pg_temp.chance(u.id, place, 20) AS roll) AS lot
-    CROSS JOIN LATERAL (SELECT CASE WHEN is_delivery OR purchases = 0 OR roll > 0.8 THEN 'purchase' ELSE 'prolongation' END AS kind,
-                               CASE WHEN is_delivery THEN CASE WHEN roll < 0.04 THEN 'partial' ELSE 'completed' END
+    CROSS JOIN LATERAL (SELECT ordinal > ordinal_before AS is_delivery,
+                        pg_temp.chance(u.id, place, 20) AS roll) AS lot
+    CROSS JOIN LATERAL (SELECT CASE WHEN is_delivery OR purchases = 0 OR roll > 0.8 THEN 'purchase'
+                        ELSE 'prolongation' END AS kind,
+                               CASE WHEN is_delivery THEN CASE WHEN roll < 0.04 THEN 'partial'
+                                   ELSE 'completed' END
                                     WHEN place = orders AND pg_temp.chance(u.id, 0, 21) < 0.03 THEN 'review'
                                     WHEN purchases = 0 OR roll > 0.75 THEN 'refunded'
                                     ELSE 'completed' END AS state) AS role
-    CROSS JOIN LATERAL (SELECT CASE kind WHEN 'prolongation' THEN 1 + floor(ordinal * pg_temp.chance(u.id, place, 22))::integer END AS bought_at) AS choice
+    CROSS JOIN LATERAL (SELECT CASE kind WHEN 'prolongation' THEN 1
+                        + floor(ordinal * pg_temp.chance(u.id, place, 22))::integer
+                            END AS bought_at) AS choice
     CROSS JOIN LATERAL (SELECT (bought_at - 1) * orders / nullif(purchases, 0) + 1 AS bought_at_place,
-                               floor((pg_temp.bought(proxies, purchases, bought_at) - pg_temp.bought(proxies, purchases, bought_at - 1))
+                               floor((pg_temp.bought(proxies, purchases, bought_at)
+                                      - pg_temp.bought(proxies, purchases, bought_at - 1))
                                      * pg_temp.chance(u.id, place, 23))::integer AS proxy_index,
-                               CASE WHEN is_delivery THEN pg_temp.bought(proxies, purchases, ordinal) - pg_temp.bought(proxies, purchases, ordinal - 1)
+                               CASE WHEN is_delivery THEN pg_temp.bought(proxies, purchases, ordinal)
+                                   - pg_temp.bought(proxies, purchases, ordinal - 1)
                                     ELSE 0 END AS size) AS goods
     CROSS JOIN LATERAL (SELECT coalesce(bought_at_place, place) AS bought_with) AS lead
     CROSS JOIN LATERAL (SELECT (ARRAY['ru', 'us', 'de', 'nl', 'gb', 'fr', 'pl', 'kz', 'tr', 'it', 'es', 'in'])
-                                 [1 + floor(12 * pg_temp.chance(u.id, bought_with, 30) ^ 2)::integer] AS country,
+                                 [1 + floor(12 * pg_temp.chance(u.id, bought_with, 30) ^ 2)::integer]
+                                     AS country,
                                pg_temp.version(pg_temp.chance(u.id, bought_with, 31)) AS version,
-                               CASE WHEN pg_temp.chance(u.id, bought_with, 32) < 0.8 THEN 'http' ELSE 'socks' END AS proxy_type) AS product
+                               CASE WHEN pg_temp.chance(u.id, bought_with, 32) < 0.8 THEN 'http' ELSE 'socks'
+                                   END AS proxy_type) AS product
     CROSS JOIN LATERAL (SELECT pg_temp.period(version, pg_temp.chance(u.id, place, 33)) AS period,
                                pg_temp.period(version, pg_temp.chance(u.id, bought_with, 33)) AS first_period,
                                CASE version WHEN '6' THEN 0.21 WHEN '4' THEN 4.15 ELSE 1.37 END AS day_price,
                                CASE WHEN kind = 'prolongation' THEN 1
-                                    WHEN state = 'partial' THEN size + 1 + floor(3 * pg_temp.chance(u.id, place, 24))::integer
+                                    WHEN state = 'partial' THEN size + 1
+                                        + floor(3 * pg_temp.chance(u.id, place, 24))::integer
                                     WHEN is_delivery THEN size
-                                    ELSE 1 + floor(10 * pg_temp.chance(u.id, place, 24) ^ 2)::integer END AS count,
-                               -- What staff have to decide is not old.
+                                    ELSE 1 + floor(10 * pg_temp.chance(u.id, place, 24) ^ 2)::integer
+                                        END AS count,
+                               -- Orders in review are recent.
                                greatest(pg_temp.moment(joined, life, orders, u.id, place),
-                                        CASE state WHEN 'review' THEN to_timestamp(${until} - 10 * 86400 * pg_temp.chance(u.id, 0, 25)) END) AS at) AS terms`;
+                                        CASE state WHEN 'review'
+                                          THEN to_timestamp(${until}
+                                                            - 10 * 86400 * pg_temp.chance(u.id, 0, 25))
+                                        END) AS at) AS terms`;
 
 const planEntries = `
   WITH money AS (
     SELECT user_id, place, at, closed_at, unit_price * count AS held,
-           CASE state WHEN 'completed' THEN unit_price * count WHEN 'partial' THEN unit_price * size ELSE 0 END AS captured
+           CASE state WHEN 'completed' THEN unit_price * count WHEN 'partial' THEN unit_price * size ELSE 0
+               END AS captured
       FROM batch_orders
   )
   INSERT INTO planned_entries
   SELECT user_id, place, row_number() OVER line, kind, available_delta, held_delta,
          sum(available_delta) OVER line, sum(held_delta) OVER line, reason, created_at
     FROM (
-      SELECT user_id, place, 3 AS step, 'hold' AS kind, -held AS available_delta, held AS held_delta, NULL AS reason, at AS created_at
+      SELECT user_id, place, 3 AS step, 'hold' AS kind, -held AS available_delta, held AS held_delta,
+             NULL AS reason, at AS created_at
         FROM money
       UNION ALL
       SELECT user_id, place, 4, 'capture', 0, -captured, NULL, closed_at FROM money WHERE captured > 0
@@ -197,9 +247,11 @@ const planEntries = `
                GROUP BY user_id, (place - 1) / ${ORDERS_PER_TOPUP}) AS chapter
         JOIN batch_users u ON u.id = user_id
        CROSS JOIN LATERAL (SELECT pg_temp.chance(user_id, first_place, 40) AS roll,
-                                  pg_temp.moment(joined, life, orders, user_id, first_place) AS order_at) AS lot
+                                  pg_temp.moment(joined, life, orders, user_id, first_place) AS order_at)
+                                      AS lot
        CROSS JOIN LATERAL (
-         VALUES (1, 'topup', ceil(needed / 100) * 100 + CASE WHEN roll < 0.02 THEN 100 ELSE 0 END, 'card payment',
+         VALUES (1, 'topup', ceil(needed / 100) * 100 + CASE WHEN roll < 0.02 THEN 100 ELSE 0 END,
+                 'card payment',
                  order_at - life * 0.05 / orders),
                 (2, 'adjustment', CASE WHEN roll < 0.02 THEN -100 WHEN roll < 0.04 THEN 50 END,
                  CASE WHEN roll < 0.02 THEN 'a part of the top-up was entered twice' ELSE 'for an outage' END,
@@ -208,13 +260,15 @@ const planEntries = `
     ) AS entry
   WINDOW line AS (PARTITION BY user_id ORDER BY created_at, step)`;
 
-/** The end that each proxy was prolonged to last. */
+/** The latest end date to which each proxy was prolonged. */
 const noteProlonged = `
   INSERT INTO prolonged
   SELECT user_id, bought_at_place, proxy_index, max(date_end_before + make_interval(days => period))
     FROM batch_orders WHERE kind = 'prolongation' AND state = 'completed' GROUP BY 1, 2, 3`;
 
-/** With the parameters of each. Plans the histories of users `from` to `to`, and writes who they are. */
+/**
+ * Statements with their parameters that plan the histories of users `from` to `to` and insert those users.
+ */
 export const planBatch = (
   plan: SeedPlan,
   { from, to, scopes }: { readonly from: number; readonly to: number; readonly scopes: readonly string[] },
@@ -230,7 +284,7 @@ export const planBatch = (
   ['INSERT INTO planned_orders SELECT * FROM batch_orders', []],
 ];
 
-/** After all users are planned. */
+/** To be run after all users are planned. */
 export const writeAccounts = ({ lastUserId }: SeedPlan): string => `
   CREATE INDEX ON prolonged (user_id, place, proxy_index);
   INSERT INTO accounts (user_id, available, held, spent, seq)
@@ -242,94 +296,124 @@ export const writeAccounts = ({ lastUserId }: SeedPlan): string => `
    WHERE id > ${lastUserId}
    ORDER BY id`;
 
-/** Orders of a slice get their numbers in order of time, after the last that are taken, $1 and $2. */
+/** Assigns ids to the orders of a slice by time. $1 and $2: the last order id and proxy id in use. */
 const numberOrders = (slice: number): string => `
   INSERT INTO slice_orders
-  SELECT *, $1::bigint + row_number() OVER line, $2::bigint + 1 - size + sum(size) OVER (line ROWS UNBOUNDED PRECEDING)
+  SELECT *, $1::bigint + row_number() OVER line, $2::bigint + 1 - size
+      + sum(size) OVER (line ROWS UNBOUNDED PRECEDING)
     FROM planned_orders_${slice} WINDOW line AS (ORDER BY at, user_id)`;
 
-/** Scalar subqueries, because the planner would make a hash of all numbers for each slice. */
+/** A scalar subquery, because for a join the planner would hash all numbers for each slice. */
 const numberOf = (what: 'id' | 'first_proxy_id', user: string, place: string): string =>
   `(SELECT ${what} FROM numbers WHERE numbers.user_id = ${user} AND numbers.place = ${place})`;
 
 const writeOrdersAndProxies = `
   WITH stored AS (
-    INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password, proxy_type, country, version,
+    INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+                         proxy_type, country, version,
                          date_start, date_end, active, absences, withdrawn_at, created_at)
     SELECT proxy_id, user_id, o.id, 'px6', ${FIRST_PROVIDER_PROXY_ID} + proxy_id,
-           -- Proxies of version 6 share the gateways.
+           -- IPv6 proxies share gateway addresses.
            CASE version WHEN '6' THEN format('45.90.%s.%s', gateway / 250, 1 + gateway % 250)
-                        ELSE format('185.%s.%s.%s', proxy_id / 62500 % 250, proxy_id / 250 % 250, 1 + proxy_id % 250) END,
+                        ELSE format('185.%s.%s.%s', proxy_id / 62500 % 250, proxy_id / 250 % 250,
+                                    1 + proxy_id % 250) END,
            1024 + proxy_id % 60000, substr(secret, 1, 6), substr(secret, 7, 8), proxy_type, country, version,
-           date_trunc('second', closed_at), date_end, date_end > now() AND NOT is_gone, CASE WHEN is_gone THEN 2 ELSE 0 END,
+           date_trunc('second', closed_at), date_end, date_end > now() AND NOT is_gone,
+           CASE WHEN is_gone THEN 2 ELSE 0 END,
            CASE WHEN is_gone THEN closed_at + (now() - closed_at) * 0.9 END, closed_at
       FROM slice_orders o
      CROSS JOIN LATERAL generate_series(0, size - 1) AS nth
-     CROSS JOIN LATERAL (SELECT first_proxy_id + nth AS proxy_id, pg_temp.word(first_proxy_id, nth, 50) AS secret,
+     CROSS JOIN LATERAL (SELECT first_proxy_id + nth AS proxy_id,
+                         pg_temp.word(first_proxy_id, nth, 50) AS secret,
                                 floor(2500 * pg_temp.chance(o.id, 0, 51))::integer AS gateway,
                                 coalesce((SELECT date_end FROM prolonged
-                                           WHERE (prolonged.user_id, prolonged.place, prolonged.proxy_index) = (o.user_id, o.place, nth)),
-                                         date_trunc('second', closed_at) + make_interval(days => period)) AS date_end) AS made
-     CROSS JOIN LATERAL (SELECT date_end > now() AND pg_temp.chance(proxy_id, 0, 52) < 0.002 AS is_gone) AS fate
+                                           WHERE (prolonged.user_id, prolonged.place,
+                                                  prolonged.proxy_index) = (o.user_id, o.place, nth)),
+                                         date_trunc('second', closed_at) + make_interval(days => period))
+                                             AS date_end) AS made
+     CROSS JOIN LATERAL (SELECT date_end > now() AND pg_temp.chance(proxy_id, 0, 52) < 0.002 AS is_gone)
+         AS fate
      WHERE size > 0
      ORDER BY proxy_id
     RETURNING id, order_id, host, port, login, password, date_start
   ),
   answers AS (
-    SELECT order_id, jsonb_agg(jsonb_build_object('id', stored.id, 'host', host, 'port', port, 'login', login, 'password', password,
-                                 'date_start', date_start, 'date_end', date_start + make_interval(days => period)) ORDER BY stored.id) AS answer
+    SELECT order_id, jsonb_agg(jsonb_build_object('id', stored.id, 'host', host, 'port', port, 'login', login,
+                                                  'password', password,
+                                 'date_start', date_start, 'date_end',
+                                 date_start + make_interval(days => period)) ORDER BY stored.id) AS answer
       FROM stored JOIN slice_orders o ON o.id = order_id
      WHERE is_keyed
      GROUP BY order_id
   )
-  INSERT INTO orders (id, user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id, unit_price, held, captured, released,
-                      provider, provider_price, provider_charge, provider_order_id, date_end_before, idempotency_key, request_hash, answer,
-                      failure, request_id, created_at, submitted_at, deadline, next_look_at, looks, closed_at, attempt, claim, group_id,
+  INSERT INTO orders (id, user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id,
+                      unit_price, held, captured, released,
+                      provider, provider_price, provider_charge, provider_order_id, date_end_before,
+                      idempotency_key, request_hash, answer,
+                      failure, request_id, created_at, submitted_at, deadline, next_look_at, looks, closed_at,
+                      attempt, claim, group_id,
                       history)
-  SELECT id, user_id, kind, state, prefix || 'u' || user_id || '.o' || id, country, version, period, count, proxy_type,
-         CASE kind WHEN 'prolongation' THEN proxy_index + ${numberOf('first_proxy_id', 'o.user_id', 'o.bought_at_place')} END,
+  SELECT id, user_id, kind, state, prefix || 'u' || user_id || '.o' || id, country, version, period, count,
+         proxy_type,
+         CASE kind WHEN 'prolongation'
+             THEN proxy_index + ${numberOf('first_proxy_id', 'o.user_id', 'o.bought_at_place')} END,
          unit_price, held, captured, CASE WHEN closed_at IS NULL THEN 0 ELSE held - captured END,
          'px6', provider_price, CASE WHEN captured > 0 THEN round(provider_price * captured / held, 4) END,
          CASE WHEN captured > 0 THEN (1000000 + id)::text END,
          CASE WHEN is_sent THEN date_end_before END, key, sha256(convert_to(key, 'utf8')), answer,
          CASE state WHEN 'review' THEN 'nothing was found'
-                    WHEN 'refunded' THEN CASE WHEN is_sent THEN (ARRAY['out-of-stock', 'unavailable', 'nothing-found'])[1 + id % 3] ELSE 'busy' END END,
-         pg_temp.word(user_id, place, 60)::uuid, at, sent_at, deadline, deadline, CASE state WHEN 'review' THEN 12 ELSE 0 END, closed_at,
-         pg_temp.word(user_id, place, 61)::uuid, CASE WHEN is_sent THEN pg_temp.word(user_id, place, 62)::uuid END, CASE WHEN is_sent THEN id END,
+                    WHEN 'refunded' THEN CASE WHEN is_sent
+                        THEN (ARRAY['out-of-stock', 'unavailable', 'nothing-found'])[1 + id % 3]
+                            ELSE 'busy' END END,
+         pg_temp.word(user_id, place, 60)::uuid, at, sent_at, deadline, deadline,
+         CASE state WHEN 'review' THEN 12 ELSE 0 END, closed_at,
+         pg_temp.word(user_id, place, 61)::uuid, CASE WHEN is_sent
+             THEN pg_temp.word(user_id, place, 62)::uuid END, CASE WHEN is_sent THEN id END,
          jsonb_build_array(jsonb_build_object('state', 'reserved', 'at', at))
-           || CASE WHEN is_sent THEN jsonb_build_array(jsonb_build_object('state', 'submitting', 'at', sent_at)) ELSE '[]' END
+           || CASE WHEN is_sent
+                   THEN jsonb_build_array(jsonb_build_object('state', 'submitting', 'at', sent_at))
+                   ELSE '[]' END
            || CASE WHEN state IN ('reserved', 'submitting') THEN '[]'
-                   ELSE jsonb_build_array(jsonb_build_object('state', state, 'at', coalesce(closed_at, deadline))) END
+                   ELSE jsonb_build_array(jsonb_build_object('state', state,
+                                                                 'at', coalesce(closed_at, deadline))) END
     FROM slice_orders o
     LEFT JOIN answers ON order_id = id
     CROSS JOIN ${TAG_PREFIX_SQL} AS installation (prefix)
-    CROSS JOIN LATERAL (SELECT unit_price * count AS held, CASE WHEN is_keyed THEN 'order-' || user_id || '-' || place END AS key,
-                               CASE WHEN is_sent THEN at + interval '1 second' END AS sent_at, at + interval '30 seconds' AS deadline) AS more
-    CROSS JOIN LATERAL (SELECT CASE state WHEN 'completed' THEN held WHEN 'partial' THEN unit_price * size ELSE 0 END AS captured) AS paid
+    CROSS JOIN LATERAL (SELECT unit_price * count AS held, CASE WHEN is_keyed
+                        THEN 'order-' || user_id || '-' || place END AS key,
+                               CASE WHEN is_sent THEN at + interval '1 second' END AS sent_at,
+                               at + interval '30 seconds' AS deadline) AS more
+    CROSS JOIN LATERAL (SELECT CASE state WHEN 'completed' THEN held WHEN 'partial' THEN unit_price * size
+                        ELSE 0 END AS captured) AS paid
    ORDER BY id`;
 
-/** Of a part of the orders, and of all in review. */
+/** Provider calls of 30 % of the orders, and of all in review. */
 const writeCalls = `
-  INSERT INTO upstream_calls (order_id, method, request, outcome, http_status, answer, duration_ms, created_at)
+  INSERT INTO upstream_calls (order_id, method, request, outcome, http_status, answer, duration_ms,
+                              created_at)
   SELECT id, CASE kind WHEN 'purchase' THEN 'buy' ELSE 'prolong' END,
-         jsonb_build_object('count', count::text, 'period', period::text, 'country', country, 'version', version),
+         jsonb_build_object('count', count::text, 'period', period::text, 'country', country, 'version',
+                            version),
          CASE state WHEN 'review' THEN 'unknown' WHEN 'refunded' THEN 'refused' ELSE 'done' END,
          CASE WHEN state <> 'review' THEN 200 END,
          CASE state WHEN 'review' THEN NULL WHEN 'refunded' THEN '{"status": "no", "error_id": 300}'::jsonb
                     ELSE jsonb_build_object('status', 'yes', 'order_id', 1000000 + id, 'count', count) END,
-         CASE state WHEN 'review' THEN 20000 ELSE extract(milliseconds FROM closed_at - at)::integer END, coalesce(closed_at, at)
+         CASE state WHEN 'review' THEN 20000 ELSE extract(milliseconds FROM closed_at - at)::integer END,
+         coalesce(closed_at, at)
     FROM slice_orders
    WHERE is_sent AND (state = 'review' OR pg_temp.chance(id, 0, 70) < 0.3)
    ORDER BY id`;
 
 const writeEntries = (slice: number): string => `
-  INSERT INTO ledger_entries (user_id, seq, kind, order_id, available_delta, held_delta, available_after, held_after, reason, created_at)
-  SELECT user_id, seq, kind, ${numberOf('id', 'entry.user_id', 'entry.place')}, available_delta, held_delta, available_after, held_after,
+  INSERT INTO ledger_entries (user_id, seq, kind, order_id, available_delta, held_delta, available_after,
+                              held_after, reason, created_at)
+  SELECT user_id, seq, kind, ${numberOf('id', 'entry.user_id', 'entry.place')}, available_delta, held_delta,
+         available_after, held_after,
          reason, created_at
     FROM planned_entries_${slice} AS entry
    ORDER BY created_at, user_id, seq`;
 
-/** With the parameters of each. Writes what falls into a slice of time. */
+/** Statements with their parameters that write one time slice. */
 export const writeSlice = (
   slice: number,
   { lastOrderId, lastProxyId }: { readonly lastOrderId: number; readonly lastProxyId: number },
@@ -343,19 +427,23 @@ export const writeSlice = (
   [writeEntries(slice), []],
 ];
 
-/** What a slice has used up. $1 and $2 are the numbers before. */
+/** The last ids in use after a slice. $1 and $2: the last ids before it. */
 export const lastNumbers = `
-  SELECT coalesce(max(id), $1::bigint) AS "lastOrderId", coalesce(max(first_proxy_id + size - 1), $2::bigint) AS "lastProxyId" FROM slice_orders`;
+  SELECT coalesce(max(id), $1::bigint) AS "lastOrderId", coalesce(max(first_proxy_id + size - 1), $2::bigint)
+      AS "lastProxyId" FROM slice_orders`;
 
-/** Bought by orders that were refunded because nothing was found; at most $1. */
+/** At most $1 orphans, of purchases that were refunded because nothing was found. */
 export const writeOrphans = `
-  INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, country, version, date_start, date_end, found_at)
-  SELECT 'px6', ${FIRST_PROVIDER_PROXY_ID / 2} + id, tag, '185.250.0.' || 1 + id % 250, 1024 + id % 60000, substr(md5(tag), 1, 6),
-         substr(md5(tag), 7, 8), proxy_type, country, version, created_at, created_at + make_interval(days => period), closed_at + interval '1 hour'
+  INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type, country,
+                       version, date_start, date_end, found_at)
+  SELECT 'px6', ${FIRST_PROVIDER_PROXY_ID / 2} + id, tag, '185.250.0.' || 1 + id % 250, 1024 + id % 60000,
+         substr(md5(tag), 1, 6),
+         substr(md5(tag), 7, 8), proxy_type, country, version, created_at,
+         created_at + make_interval(days => period), closed_at + interval '1 hour'
     FROM orders WHERE failure = 'nothing-found' AND kind = 'purchase' ORDER BY id DESC LIMIT $1
   ON CONFLICT DO NOTHING`;
 
-/** The user to try things with: of those that were added, with the number of proxies that is next to $1. */
+/** The seeded user whose number of proxies is closest to $1. */
 export const findSampleUser = ({ lastUserId }: SeedPlan): string => `
   SELECT user_id AS id, count(*)::integer AS proxies FROM proxies WHERE user_id > ${lastUserId}
    GROUP BY user_id ORDER BY abs(count(*) - $1), user_id LIMIT 1`;

@@ -23,11 +23,11 @@ import { PROJECT, type RunningService, startSandboxProcess, startService } from 
 const BALANCE = Money.parse('10000000.00');
 const POLL_MS = 100;
 
-/** Replicas of the service that run side by side, with one configuration. */
+/** Replicas of the service with the same configuration. */
 export interface Replicas {
   readonly baseUrls: readonly string[];
   readonly pids: readonly number[];
-  /** One after the other, as a load balancer does. */
+  /** Round robin, like a load balancer. */
   readonly chooseBaseUrl: () => string;
   stop(): Promise<void>;
 }
@@ -38,21 +38,21 @@ export interface FixtureEnvironment extends Readonly<Record<string, string>> {
   readonly PX6_BASE_URL: string;
 }
 
-/** What the bench plays on: a PostgreSQL and a sandbox of its own, and whatever replicas are started on them. */
+/** A temporary PostgreSQL and sandbox, with the replicas of the service that are started on them. */
 export class Fixture {
   private constructor(
     readonly control: SandboxControl,
     readonly wire: WireClient,
-    /** Of every replica. Holds the database's password and the provider's key. */
+    /** Environment of every replica; contains the database's password and the provider's key. */
     readonly environment: FixtureEnvironment,
     private readonly administration: INestApplicationContext,
     private readonly running: Set<RunningService>,
     readonly close: () => Promise<void>,
   ) {}
 
-  /** @param ratePerSecond of calls that the service may make */
+  /** @param ratePerSecond limit of the service's provider calls; 0: none */
   static async open(ratePerSecond: number): Promise<Fixture> {
-    // Last opened, first closed.
+    // Closed in reverse order.
     const closers: (() => Promise<unknown>)[] = [];
     const close = async (): Promise<void> => {
       for (const closer of closers.splice(0).toReversed()) await closer();
@@ -60,10 +60,10 @@ export class Fixture {
     try {
       const directory = await mkdtemp(join(tmpdir(), 'proxy-rental-bench-'));
       closers.push(() => rm(directory, { recursive: true, force: true }));
-      // mkdtemp makes it the caller's alone, but the user that PostgreSQL runs as under root must enter it.
+      // mkdtemp restricts it to this user, but under root PostgreSQL runs as another user that must enter it.
       await chmod(directory, 0o755);
       const postgres = await acquireEmbeddedPostgres({ dataDir: directory, onNote: () => undefined });
-      // It lies elsewhere when its user cannot enter the directory of temporary files.
+      // A symbolic link when PostgreSQL's user cannot enter the directory of temporary files.
       const cluster = await realpath(join(directory, 'postgres'));
       closers.push(() => rm(cluster, { recursive: true, force: true }));
       closers.push(() => postgres.release());
@@ -101,8 +101,10 @@ export class Fixture {
     }
   }
 
-  /** A fixture with an empty database of its own, on the same server and before the same provider. To be closed before this one. */
-  async beside(name: string): Promise<Fixture> {
+  /**
+   * A fixture with an empty database on the same server and with the same sandbox. Close it before this one.
+   */
+  async createSibling(name: string): Promise<Fixture> {
     await this.query(`CREATE DATABASE ${name}`);
     const url = Object.assign(new URL(this.environment.DATABASE_URL), { pathname: `/${name}` }).href;
     await migrate(url);
@@ -128,13 +130,13 @@ export class Fixture {
       }),
     );
     const baseUrls = services.map(({ baseUrl }) => baseUrl);
-    let turn = 0;
+    let chosen = 0;
     return {
       baseUrls,
       pids: services.map(({ pid }) => pid),
       chooseBaseUrl: () => {
-        turn += 1;
-        return baseUrls[turn % baseUrls.length] ?? '';
+        chosen += 1;
+        return baseUrls[chosen % baseUrls.length] ?? '';
       },
       stop: async () => {
         for (const service of services) this.running.delete(service);
@@ -158,13 +160,13 @@ export class Fixture {
     return this.administration.get(DataSource).query(statement, parameters);
   }
 
-  /** Of the server. Its log lies beside it. */
+  /** PostgreSQL's data directory; its log is next to it. */
   async dataDirectory(): Promise<string> {
     const [row] = await this.query<{ data_directory: string }>('SHOW data_directory');
     return row?.data_directory ?? '';
   }
 
-  /** Waits until no order is open. Gives how many still are when the time is over. */
+  /** Waits until no order is open. Gives the number of orders that are still open at the timeout. */
   async untilSettled(timeoutMs: number): Promise<number> {
     const deadlineMs = performance.now() + timeoutMs;
     for (;;) {
@@ -184,7 +186,7 @@ export class Fixture {
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
   }
 
-  /** What the figures were measured with, in a line. */
+  /** Date, commit and versions, in one line. */
   async describe(): Promise<string> {
     const [{ server_version: postgres } = { server_version: '?' }] = await this.query<{
       server_version: string;

@@ -1,11 +1,14 @@
-/** A table with its columns padded, so that it can be read as it stands. Numbers belong to the right. */
+/**
+ * A table with padded columns, readable as text. The first column is left-aligned, the others right-aligned.
+ */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, at) =>
     Math.max(title.length, 3, ...rows.map((row) => row[at]?.length ?? 0)),
   );
   const line = (cells: readonly string[]): string =>
     `| ${widths.map((width, at) => pad(cells[at] ?? '', width, at)).join(' | ')} |`;
-  const rule = `| ${widths.map((width, at) => (at === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
+  const dashes = widths.map((width, at) => (at === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  const rule = `| ${dashes.join(' | ')} |`;
   return [line(head), rule, ...rows.map(line)].join('\n');
 }
 

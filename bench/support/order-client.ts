@@ -13,18 +13,18 @@ export interface Order {
   readonly body: object;
 }
 
-/** One request, answered. Times are those of {@link nowMs}. */
+/** One request and its response. Times are those of {@link nowMs}. */
 export interface Attempt {
   /** 0 when the connection was lost. */
   readonly status: number;
   readonly sentAtMs: number;
   readonly answeredAtMs: number;
-  /** When the same order was sent for the first time. */
+  /** When the order was sent for the first time. */
   readonly firstSentAtMs: number;
   readonly body: unknown;
 }
 
-/** A clock that all processes of this machine share, as the sandbox's call log does, with fractions. */
+/** Milliseconds since 1970 with fractions, comparable across processes, as in the sandbox's call log. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
@@ -36,8 +36,10 @@ export async function pauseUntil(timeMs: number): Promise<void> {
 let lastKey = 0;
 
 /**
- * Sends an order with an Idempotency-Key, and again with the same one as long as it is answered 503 and it is not too late,
- * after the time that the answer names. Gives every attempt: the last one tells how it ended.
+ * Sends an order with an Idempotency-Key and repeats it after each 503, when `Retry-After` has passed, until
+ * `untilMs`. Gives the last attempt.
+ *
+ * @param onAttempt receives every attempt
  */
 export async function sendOrder(
   chooseBaseUrl: () => string,
@@ -92,9 +94,9 @@ async function send(
 }
 
 /**
- * Each client sends one order after the other until the time is over; orders under way then are waited for.
+ * Each client sends one order after the other until `untilMs`; pending orders are awaited.
  *
- * @param clients each gives its next order
+ * @param clients functions that give the client's next order
  */
 export async function runClosedLoop(
   chooseBaseUrl: () => string,

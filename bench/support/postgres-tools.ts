@@ -6,7 +6,7 @@ import { basename, delimiter, join } from 'node:path';
 const DEBIAN_SERVERS = '/usr/lib/postgresql';
 const SYSTEM_PATH = ['/usr/local/bin', '/usr/bin', '/opt/homebrew/bin'];
 
-/** A program of PostgreSQL's clients, or null when this machine has none. */
+/** Path of a PostgreSQL client program, the newest version first; null when it is not installed. */
 export async function findPostgresProgram(name: 'psql' | 'pgbench'): Promise<string | null> {
   const versions = await readdir(DEBIAN_SERVERS).catch(() => []);
   const newestFirst = versions
@@ -21,15 +21,16 @@ export interface ProgramRun {
   readonly stdout: string;
   readonly seconds: number;
   readonly bytes: number;
-  /** From its start to the first byte that it wrote. */
+  /** From the start of the program to its first byte of output. */
   readonly firstByteMs: number;
 }
 
 /**
- * Runs such a program against a database. Its address goes by the environment: other users see the command line.
+ * Runs a client program against a database. The address is passed in the environment: command lines are
+ * public.
  *
- * @param keep how many characters of what it writes are kept
- * @throws Error with what it said when it fails
+ * @param keep how many characters of the output are kept
+ * @throws Error with the program's error output when it fails
  */
 export async function runPostgresProgram(
   program: string,
@@ -64,6 +65,6 @@ export async function runPostgresProgram(
     child.once('close', resolve);
   });
   process.off('exit', kill);
-  if (code !== 0) throw new Error(`${basename(program)} has ended (${code}): ${stderr.trim()}`);
+  if (code !== 0) throw new Error(`${basename(program)} exited with ${code}: ${stderr.trim()}`);
   return { stdout, bytes, firstByteMs, seconds: (performance.now() - startedAtMs) / 1000 };
 }

@@ -2,25 +2,25 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** What processes take, from Linux's /proc. Elsewhere everything here is NaN. */
+/** CPU time and memory of processes, from Linux's /proc. On other systems every value is NaN. */
 
-/** Of the times in /proc, on every machine that Node.js runs on. */
+/** Unit of the times in /proc on all platforms of Node.js. */
 const TICKS_PER_SECOND = 100;
 const KILOBYTES_PER_MEGABYTE = 1024;
-/** Sets VmHWM back to what is resident now. */
+/** Resets VmHWM to the current resident size. */
 const RESET_PEAK = '5';
 
 interface Times {
   readonly parent: number;
   readonly own: number;
-  /** Of children that have ended and were waited for. */
+  /** Of children that have exited and were waited for. */
   readonly endedChildren: number;
 }
 
 async function readTimes(pid: number | string): Promise<Times | null> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
   if (stat === null) return null;
-  // After the name in parentheses, which may hold anything: the third field, and so on.
+  // The name in parentheses may contain anything; the third field follows it.
   const fields = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
@@ -31,12 +31,12 @@ async function readTimes(pid: number | string): Promise<Times | null> {
   return { parent, own: user + system, endedChildren: childrenUser + childrenSystem };
 }
 
-/** Since the process began. */
+/** CPU seconds since the start of the process. */
 export async function cpuSeconds(pid: number): Promise<number> {
   return ((await readTimes(pid))?.own ?? Number.NaN) / TICKS_PER_SECOND;
 }
 
-/** Of a process with all its children, those that have ended as well. */
+/** CPU seconds of a process and all its children, including those that have exited. */
 export async function familyCpuSeconds(pid: number): Promise<number> {
   const parent = await readTimes(pid);
   if (!parent) return Number.NaN;
@@ -47,7 +47,7 @@ export async function familyCpuSeconds(pid: number): Promise<number> {
   return ticks / TICKS_PER_SECOND;
 }
 
-/** The number of a server's first process, by the directory of its data. NaN when it is not to be seen from here. */
+/** The pid of PostgreSQL's main process. NaN when its data directory is not readable here. */
 export async function readPostmasterPid(dataDirectory: string): Promise<number> {
   const text = await readFile(join(dataDirectory, 'postmaster.pid'), 'utf8').catch(() => '');
   return Number.parseInt(text, 10);
@@ -63,7 +63,7 @@ async function readStatusMb(pid: number, name: 'VmRSS' | 'VmHWM'): Promise<numbe
 
 export const residentMb = (pid: number): Promise<number> => readStatusMb(pid, 'VmRSS');
 
-/** The most that was resident since it began, or since the last reset. */
+/** Peak resident size since the start, or since the last reset. */
 export const peakMb = (pid: number): Promise<number> => readStatusMb(pid, 'VmHWM');
 
 export async function resetPeak(pid: number): Promise<void> {
@@ -75,7 +75,7 @@ export interface MemorySample {
   readonly megabytes: number;
 }
 
-/** Samples what is resident, until told to stop. */
+/** Samples the resident size until it is stopped. */
 export function watchMemory(pid: number, intervalMs: number): { stop(): Promise<MemorySample[]> } {
   const samples: MemorySample[] = [];
   const stopping = new AbortController();

@@ -12,7 +12,7 @@ const SHOWN_CHARACTERS = 2000;
 
 export interface RunningProgram {
   readonly pid: number;
-  /** Asks it to end, and waits until it has. */
+  /** Sends SIGTERM and waits for the exit. */
   readonly stop: () => Promise<void>;
 }
 
@@ -21,9 +21,9 @@ export interface RunningService extends RunningProgram {
 }
 
 /**
- * One replica of the built service, on a free port.
+ * Starts one replica of the built service on a free port.
  *
- * @param nodeOptions for Node.js itself
+ * @param nodeOptions options of Node.js itself
  */
 export function startService(
   environment: Readonly<Record<string, string>>,
@@ -32,21 +32,21 @@ export function startService(
   return startServer(SERVICE, environment, nodeOptions);
 }
 
-/** Any server that prints `Listening on http://…`, on a free port. */
+/** Starts a server that prints `Listening on http://…`, on a free port. */
 export async function startServer(
   program: string,
   environment: Readonly<Record<string, string>>,
   nodeOptions: readonly string[] = [],
 ): Promise<RunningService> {
-  const { said, ...running } = await startProgram(
+  const { match, ...running } = await startProgram(
     [...nodeOptions, program],
     { PORT: '0', ...environment },
     /^Listening on\s+(http:\S+)$/m,
   );
-  return { ...running, baseUrl: said };
+  return { ...running, baseUrl: match };
 }
 
-/** What `npm run start:prod` gives Node.js before the program. */
+/** The options of Node.js in `npm run start:prod`. */
 export async function productionOptions(): Promise<string[]> {
   const manifest: { scripts: Record<string, string> } = JSON.parse(
     await readFile(join(PROJECT, 'package.json'), 'utf8'),
@@ -54,7 +54,7 @@ export async function productionOptions(): Promise<string[]> {
   return readNodeOptions(manifest.scripts['start:prod'] ?? '');
 }
 
-/** @param script `node [options] program`, as it stands in package.json */
+/** @param script `node [options] program`, as in package.json */
 export function readNodeOptions(script: string): string[] {
   const words = script.split(/\s+/);
   const options = words.slice(words.indexOf('node') + 1, -1);
@@ -64,42 +64,42 @@ export function readNodeOptions(script: string): string[] {
   return options;
 }
 
-/** The sandbox, which keeps its state and its address in that directory. */
+/** Starts a sandbox that keeps its state and its address in the directory. */
 export function startSandboxProcess(directory: string): Promise<RunningProgram> {
   return startProgram([SANDBOX, '--directory', directory, '--port', '0'], {}, /^Sandbox provider at (\S+),/m);
 }
 
-/** With nothing of this process's environment. Resolves when it has said that it is ready. */
+/** Starts a program with the given environment only. Resolves when its output matches `ready`. */
 async function startProgram(
   parameters: readonly string[],
   environment: Readonly<Record<string, string>>,
   ready: RegExp,
-): Promise<RunningProgram & { readonly said: string }> {
+): Promise<RunningProgram & { readonly match: string }> {
   const child = spawn(process.execPath, parameters, {
     env: { ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = once(child, 'close');
-  // An interrupted bench ends without asking.
+  // An interrupted bench exits without calling stop().
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
   child.once('close', () => process.off('exit', kill));
   let output = '';
-  const said = await new Promise<string>((resolve, reject) => {
+  const match = await new Promise<string>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         output = (output + text).slice(-SHOWN_CHARACTERS);
-        const match = ready.exec(output)?.[1];
-        if (match !== undefined) resolve(match);
+        const found = ready.exec(output)?.[1];
+        if (found !== undefined) resolve(found);
       });
     }
     child.once('error', reject);
     child.once('close', (code) =>
-      reject(new Error(`${parameters.join(' ')} has ended (${code}): ${output}`)),
+      reject(new Error(`${parameters.join(' ')} exited with ${code}: ${output}`)),
     );
   });
   return {
-    said,
+    match,
     pid: child.pid ?? 0,
     stop: async () => {
       child.kill('SIGTERM');

@@ -6,7 +6,7 @@ export interface SentStatement {
   readonly parameters: readonly unknown[];
 }
 
-/** Keeps what a data source sends from now on, each text once, with the parameters that it was first sent with. */
+/** Records the statements of a data source from now on: each text once, with its first parameters. */
 export function recordStatements(dataSource: DataSource): ReadonlyMap<string, SentStatement> {
   const sent = new Map<string, SentStatement>();
   const ignore = (): void => undefined;
@@ -24,7 +24,7 @@ export function recordStatements(dataSource: DataSource): ReadonlyMap<string, Se
   return sent;
 }
 
-/** A step of a plan, as EXPLAIN (FORMAT JSON) tells it. */
+/** A node of a plan in EXPLAIN (FORMAT JSON). */
 interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
@@ -34,7 +34,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** What is read up to a limit, and not sifted, is not read to the end: `max(id)` for one. */
+/** A scan below a Limit without a filter stops early, for example `max(id)`. */
 const isBounded = (parent: PlanNode, node: PlanNode): boolean =>
   parent['Node Type'] === 'Limit' && !node.Filter;
 
@@ -43,7 +43,9 @@ const allNodes = (node: PlanNode): PlanNode[] => [
   ...(node.Plans ?? []).filter((inner) => !isBounded(node, inner)).flatMap(allNodes),
 ];
 
-/** What a statement took, milliseconds, and by which indexes it read, or which tables from end to end. The statement is run. */
+/**
+ * Executes a statement; gives its execution time, the indexes that it used and the tables that it scanned.
+ */
 export async function explain(
   dataSource: DataSource,
   { text, parameters }: SentStatement,
@@ -65,8 +67,8 @@ export async function explain(
 const PLANNED = /^\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b/i;
 
 /**
- * Where the plan of a statement reads one of these tables from end to end: by itself, or by an index without a condition. A partial
- * index may be read whole: it is small because of what it leaves out.
+ * Finds where the plan of a statement reads one of the tables completely: by a sequential scan, or by an
+ * index without a condition. Reading a partial index completely is fine: it is small.
  */
 export async function findWholeReads(
   dataSource: DataSource,

@@ -1,9 +1,9 @@
 const SECOND_MS = 1000;
 
-/** By nearest rank: a value that occurred. NaN when there is none. */
+/** Nearest-rank percentile: a value that occurred. NaN without values. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b);
-  // Without the last digits of a product: 99.9 % of 1,000 is the 999th.
+  // Rounded, so that 99.9 % of 1,000 is the 999th despite floating point.
   const rank = Math.ceil(Number(((percent * sorted.length) / 100).toFixed(6)));
   return sorted[Math.max(rank, 1) - 1] ?? Number.NaN;
 }
@@ -16,7 +16,7 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** In the fullest second, wherever it begins. */
+/** The largest number of times within any second, wherever it begins. */
 export function mostInAnySecond(timesMs: readonly number[]): number {
   const sorted = [...timesMs].sort((a, b) => a - b);
   let most = 0;
@@ -34,7 +34,7 @@ export function tally(values: readonly (string | number)[]): Record<string, numb
   return counts;
 }
 
-/** What varies from round to round: the middle, and the ends. NaN when there is nothing. */
+/** Median and range over rounds. NaN without values. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
@@ -45,7 +45,7 @@ export function spread(values: readonly number[]): Spread {
   return { median: median(values), min: percentile(values, 0), max: percentile(values, 100) };
 }
 
-/** Of values measured in the same rounds: each round is compared with itself, so that a machine that drifts favours nobody. */
+/** Ratios within each round, so that drift of the machine favours no subject. */
 export function ratioSpread(values: readonly number[], others: readonly number[]): Spread {
   const rounds = Math.min(values.length, others.length);
   return spread(
@@ -56,7 +56,7 @@ export function ratioSpread(values: readonly number[], others: readonly number[]
   );
 }
 
-/** Of the line of least squares through points. NaN for fewer than two. */
+/** Slope of the least-squares line. NaN for fewer than two points. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const [meanX, meanY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))];
   const above = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);

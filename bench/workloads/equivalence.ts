@@ -1,12 +1,12 @@
 import { sendRequest } from './requests';
 import type { BenchRequest, Server } from './subjects';
 
-const SHOWN = 80;
+const SHOWN_BYTES = 80;
 
 /**
- * A comparison counts only between the same answers.
+ * Ensures that the service and the baseline do the same work.
  *
- * @throws Error when the two answer one of the requests differently, or not with 200
+ * @throws Error when their responses to a request differ or are not 200
  */
 export async function assertEquivalentResponses(
   service: Server,
@@ -19,8 +19,8 @@ export async function assertEquivalentResponses(
       await sendRequest(bare.baseUrl, request),
     ];
     if (one.equals(other)) continue;
-    const at = one.findIndex((byte, place) => byte !== other[place]);
-    const part = (bytes: Buffer): string => bytes.toString('utf8', Math.max(at, 0), at + SHOWN);
-    throw new Error(`${request.path}: the service answers ${part(one)}, bare node ${part(other)}`);
+    const at = one.findIndex((byte, index) => byte !== other[index]);
+    const part = (bytes: Buffer): string => bytes.toString('utf8', Math.max(at, 0), at + SHOWN_BYTES);
+    throw new Error(`${request.path}: the service responds with ${part(one)}, bare node with ${part(other)}`);
   }
 }

@@ -1,38 +1,40 @@
 import type { SentStatement } from '../support/statement-plans';
 
-/** What in a recorded order was its own, and is another's each time. */
+/** Values of a recorded order that differ for every order. */
 export interface RecordedOrder {
   readonly orderId: number;
   readonly userId: number;
-  /** Of the proxy that is prolonged. */
+  /** The prolonged proxy; null for a purchase. */
   readonly proxyId: number | null;
-  /** The provider's numbers of what was bought. */
+  /** The provider's ids of the bought proxies. */
   readonly providerProxyIds: readonly string[];
 }
 
-interface Replaced extends RecordedOrder {
-  /** What stands for the order's number. */
+interface Substitution extends RecordedOrder {
+  /** The pgbench variable that stands for the order's id. */
   readonly order: string;
-  /** Whether the statement moves money: others keep what they were told. */
+  /** Whether the statement settles the order; only then ids inside texts are substituted. */
   readonly settles: boolean;
 }
 
-/** Taken by whoever claims the next orders: the service's replica does it by itself, pgbench's clients stand in for many requests. */
+/**
+ * Advisory lock of the claim: in the service one dispatcher claims orders, while every pgbench client does.
+ */
 const CLAIM_LOCK = 63_100;
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 const PLACES = /INSERT INTO orders\b/;
 const CLAIMS = /SKIP LOCKED/;
 const SETTLES = /INSERT INTO ledger_entries\b/;
-/** Stand in literals for what a function puts there. */
+/** Placeholders inside literals, replaced by SQL functions. */
 const NUMBERS = 'BENCH';
 const ORDER = 'ORDER';
 
 /**
- * The statements of one order, as the service sent them, as a script for pgbench: values that were the order's own become variables,
- * all others stand as they were. Each statement is committed by itself, as the service does.
+ * Turns the recorded statements of one order into a pgbench script: values specific to the order become
+ * variables, all others stay. Each statement is committed by itself, as in the service.
  *
- * @param choose sets `user`, and `proxy` for a prolongation
+ * @param choose commands that set `user`, and for a prolongation `proxy`
  */
 export function toPgbenchScript(
   statements: readonly SentStatement[],
@@ -46,9 +48,13 @@ export function toPgbenchScript(
     );
     if (PLACES.test(text)) return `${inlined}\n\\gset placed_`;
     if (CLAIMS.test(text)) {
-      // Whose order it is does not matter: one is claimed for each that is placed.
+      // It may be another client's order: one is claimed for each that is placed.
       order = ':claimed_groupId';
-      return `SELECT pg_advisory_lock(${CLAIM_LOCK});\n${inlined}\n\\gset claimed_\nSELECT pg_advisory_unlock(${CLAIM_LOCK});`;
+      return [
+        `SELECT pg_advisory_lock(${CLAIM_LOCK});`,
+        `${inlined}\n\\gset claimed_`,
+        `SELECT pg_advisory_unlock(${CLAIM_LOCK});`,
+      ].join('\n');
     }
     return `${inlined};`;
   });
@@ -58,8 +64,8 @@ export function toPgbenchScript(
 const withoutComments = (statement: string): string =>
   statement.replaceAll(/--.*$/gm, '').replace(/;\s*$/, '').trim();
 
-/** As a literal without a type, like a parameter; or what makes it. */
-function toExpression(value: unknown, recorded: Replaced): string {
+/** An untyped literal, like a parameter, or an expression that produces the value. */
+function toExpression(value: unknown, recorded: Substitution): string {
   if (value === null || value === undefined) return 'NULL';
   if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
   if (Array.isArray(value)) return arrayExpression(value, recorded);
@@ -71,13 +77,13 @@ function toExpression(value: unknown, recorded: Replaced): string {
   return textExpression(text, recorded);
 }
 
-/** As pg sends it. */
+/** The text form in which pg sends a value. */
 function textOf(value: unknown): string {
   if (value instanceof Date) return value.toISOString();
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function arrayExpression(values: readonly unknown[], recorded: Replaced): string {
+function arrayExpression(values: readonly unknown[], recorded: Substitution): string {
   const isOrders = values.length > 0 && values.every((value) => textOf(value) === String(recorded.orderId));
   if (isOrders) return `ARRAY[${recorded.order}]::bigint[]`;
   const items = values.map((value) => {
@@ -88,8 +94,8 @@ function arrayExpression(values: readonly unknown[], recorded: Replaced): string
   return expression.startsWith("'") ? expression : `(${expression})::text[]`;
 }
 
-/** Of a statement that settles an order: numbers of the provider's, and of the order in JSON, are replaced in the text. */
-function textExpression(text: string, { providerProxyIds, orderId, order, settles }: Replaced): string {
+/** In a settling statement, the provider's ids and the order's id inside JSON are substituted in the text. */
+function textExpression(text: string, { providerProxyIds, orderId, order, settles }: Substitution): string {
   if (!settles) return literal(text);
   let made = text;
   for (const [place, id] of [...providerProxyIds.entries()].toReversed()) {
@@ -104,6 +110,6 @@ function textExpression(text: string, { providerProxyIds, orderId, order, settle
   return expression;
 }
 
-/** pgbench takes a name behind a colon for a variable, in quotes too. */
+/** pgbench substitutes `:name` even inside quotes, so a space separates them. */
 const literal = (text: string): string =>
   `'${text.replaceAll("'", "''").replaceAll(/:(?=[A-Za-z_])/g, ': ')}'`;

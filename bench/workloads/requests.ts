@@ -1,6 +1,6 @@
 import type { BenchRequest } from './subjects';
 
-/** One request outside of what is measured. @throws Error when it is not answered 200 */
+/** Sends a request that is not measured. @throws Error when the response is not 200 */
 export async function sendRequest(baseUrl: string, { path, token, body }: BenchRequest): Promise<Buffer> {
   const answer = await fetch(baseUrl + path, {
     headers: {
@@ -15,11 +15,11 @@ export async function sendRequest(baseUrl: string, { path, token, body }: BenchR
 
 export interface OrderAnswer {
   readonly order_id: number;
-  /** Of a purchase. */
+  /** Only of a purchase. */
   readonly proxies?: readonly { readonly id: string }[];
 }
 
-/** A purchase or a prolongation. @throws Error when it is not delivered */
+/** Sends a purchase or a prolongation. @throws Error when it is not delivered */
 export async function placeOrder(baseUrl: string, request: BenchRequest): Promise<OrderAnswer> {
   return JSON.parse((await sendRequest(baseUrl, request)).toString('utf8'));
 }

@@ -2,9 +2,9 @@ import { percentile, ratioSpread, type Spread, spread } from '../support/statist
 import type { Sample, Subject } from './subjects';
 
 const WARMUP_SECONDS = 2;
-/** Of the rounds at a fixed rate, of those in a closed loop: they take twice as long. */
-const ROUNDS_AT_RATES = 0.5;
-/** Of the throughput in a closed loop. */
+/** Number of rounds at fixed rates relative to those in a closed loop: there are two rates. */
+const RATE_ROUNDS_RATIO = 0.5;
+/** Fixed rates as shares of the throughput in a closed loop. */
 export const RATES = [
   { share: 0.5, title: 'half of it' },
   { share: 0.9, title: 'nine tenths of it' },
@@ -21,7 +21,7 @@ export interface Latencies {
 export interface SubjectResult {
   readonly name: string;
   readonly rounds: readonly Sample[];
-  /** In the order of RATES; empty when it was not asked at a rate. */
+  /** In the order of RATES; empty when the subject was not measured at fixed rates. */
   readonly atRates: readonly Latencies[];
 }
 
@@ -29,7 +29,7 @@ export interface WorkloadResult {
   readonly name: string;
   readonly title: string;
   readonly subjects: readonly SubjectResult[];
-  /** What could not be measured, and why. */
+  /** Which subjects could not be measured, and why. */
   readonly notes: readonly string[];
 }
 
@@ -39,9 +39,9 @@ export interface RoundOptions {
 }
 
 /**
- * Measures the subjects of a path side by side: each in every round, in an order that turns round, so that whatever drifts meets all
- * of them alike. A subject that has been asked wrongly ends the run; one that cannot be run, pgbench with statements that do not fit
- * together, is noted.
+ * Measures the subjects of a workload side by side: each in every round, in alternating order, so that drift
+ * of the machine affects all of them equally. A failing server aborts the run; a failing pgbench is noted
+ * and left out.
  */
 export async function measureInRounds(
   { name, title }: { readonly name: string; readonly title: string },
@@ -50,12 +50,12 @@ export async function measureInRounds(
 ): Promise<WorkloadResult> {
   const samples = new Map<Subject, Sample[]>(subjects.map((subject) => [subject, []]));
   const notes: string[] = [];
-  // What is compiled, planned or read for the first time is in no round.
+  // Warm-up: compilation, planning and cold caches are not measured.
   for (const subject of subjects) {
     await subject.measure(Math.min(seconds / 2, WARMUP_SECONDS)).catch(() => undefined);
   }
   for (let round = 0; round < rounds; round += 1) {
-    for (const subject of inTurn([...samples.keys()], round)) {
+    for (const subject of alternatingOrder([...samples.keys()], round)) {
       try {
         samples.get(subject)?.push(await subject.measure(seconds));
       } catch (error) {
@@ -67,15 +67,15 @@ export async function measureInRounds(
   }
 
   const latencies = new Map<Subject, number[][]>();
-  for (let round = 0; round < Math.max(1, Math.floor(rounds * ROUNDS_AT_RATES)); round += 1) {
+  for (let round = 0; round < Math.max(1, Math.floor(rounds * RATE_ROUNDS_RATIO)); round += 1) {
     for (const [at, { share }] of RATES.entries()) {
-      for (const subject of inTurn([...samples.keys()], round + at)) {
+      for (const subject of alternatingOrder([...samples.keys()], round + at)) {
         if (!subject.measureAtRate) continue;
         const rate = share * throughput(samples.get(subject) ?? []);
         const { latenciesMs } = await subject.measureAtRate(rate, seconds);
         const all = latencies.get(subject) ?? RATES.map(() => []);
         latencies.set(subject, all);
-        // Not as parameters: there may be a million.
+        // Not push(...latencies): there may be a million, too many for arguments.
         for (const latency of latenciesMs) all[at]?.push(latency);
       }
     }
@@ -98,14 +98,14 @@ export async function measureInRounds(
   };
 }
 
-/** A server that fails ends the run; pgbench may have been given statements that do not fit together. */
+/** A failing server aborts the run; recorded statements may not work in pgbench, which is only noted. */
 const isOptional = ({ name }: Subject): boolean => name.startsWith('pgbench');
 
 const firstLine = (error: unknown): string =>
   String(error instanceof Error ? error.message : error).split('\n', 1)[0] ?? '';
 
-/** Forwards, then backwards. */
-export function inTurn<Item>(items: readonly Item[], round: number): Item[] {
+/** Forwards in even rounds, backwards in odd ones. */
+export function alternatingOrder<Item>(items: readonly Item[], round: number): Item[] {
   return round % 2 === 0 ? [...items] : items.toReversed();
 }
 
@@ -116,12 +116,17 @@ export function valuesOf(result: SubjectResult | undefined, value: keyof Sample)
   return spread((result?.rounds ?? []).map((sample) => sample[value]));
 }
 
-export const findSubject = (path: WorkloadResult | undefined, name: string): SubjectResult | undefined =>
-  path?.subjects.find((subject) => subject.name === name);
+export const findSubject = (workload: WorkloadResult | undefined, name: string): SubjectResult | undefined =>
+  workload?.subjects.find((subject) => subject.name === name);
 
-/** How many times as many a second, round by round. Null when one of them was not measured. */
-export function ratioOf(path: WorkloadResult | undefined, name: string, against: string): Spread | null {
-  const [one, other] = [findSubject(path, name), findSubject(path, against)];
+/** Ratio of throughputs, round by round. Null when one of the subjects was not measured. */
+export function ratioOf(
+  workload: WorkloadResult | undefined,
+  name: string,
+  against: string,
+  inWorkload = workload,
+): Spread | null {
+  const [one, other] = [findSubject(workload, name), findSubject(inWorkload, against)];
   if (!one || !other) return null;
   const rates = ({ rounds }: SubjectResult): number[] => rounds.map(({ perSecond }) => perSecond);
   return ratioSpread(rates(one), rates(other));

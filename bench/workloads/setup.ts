@@ -15,12 +15,12 @@ const CONNECTIONS = 32;
 const NEVER_SECONDS = '86400';
 const BYTES_PER_GIGABYTE = 2 ** 30;
 
-/** The provider does not know the proxies that were written for the bench: a sweep would call them withdrawn. */
-export const SERVICE_SETTINGS = { SWEEP_INTERVAL_SECONDS: NEVER_SECONDS };
-/** One order a call, so that what is recorded of one is one order's. */
-const RECORDED_SETTINGS = { ...SERVICE_SETTINGS, ORDERS_PER_CALL: '1' };
+/** No sweep: the sandbox does not know the inserted proxies, so a sweep would mark them withdrawn. */
+const SERVICE_SETTINGS = { SWEEP_INTERVAL_SECONDS: NEVER_SECONDS };
+/** One order in each provider call, so that the recorded statements belong to a single order. */
+const RECORDING_SETTINGS = { ...SERVICE_SETTINGS, ORDERS_PER_CALL: '1' };
 
-/** A fixture with everybody on it, and what they are measured with. */
+/** What compare, growth and profile share: a fixture, the measuring instruments and the baselines. */
 export class ComparisonSetup {
   private constructor(
     readonly fixture: Fixture,
@@ -57,7 +57,7 @@ export class ComparisonSetup {
     for (const close of this.closers.splice(0).toReversed()) await close();
   }
 
-  /** The service as it runs in production, one replica, started anew. */
+  /** Starts one replica with the options of production. */
   async startService(
     fixture = this.fixture,
     moreOptions: readonly string[] = [],
@@ -70,19 +70,19 @@ export class ComparisonSetup {
     };
   }
 
-  /** @param beside what the paths are compared with */
-  async customerPool({
+  /** Starts the service and, on request, its baselines, and prepares the sandbox and the customers. */
+  async createContext({
     fixture = this.fixture,
-    beside,
+    withBaselines,
   }: {
     fixture?: Fixture;
-    beside: boolean;
+    withBaselines: boolean;
   }): Promise<WorkloadContext> {
     const customerPool = new CustomerPool(fixture);
     await customerPool.prepare();
     const service = await this.startService(fixture);
     let bare: Server | null = null;
-    if (beside) {
+    if (withBaselines) {
       const server = await startServer(BARE_NODE_SERVER, { DATABASE_URL: fixture.environment.DATABASE_URL });
       this.closers.push(() => server.stop());
       bare = server;
@@ -93,19 +93,20 @@ export class ComparisonSetup {
       service,
       bare,
       instruments: this.instruments,
-      pgbench: beside ? this.pgbench : null,
-      psql: beside ? this.psql : null,
-      recordingEnvironment: { ...fixture.environment, ...RECORDED_SETTINGS },
+      pgbench: withBaselines ? this.pgbench : null,
+      psql: withBaselines ? this.psql : null,
+      recordingEnvironment: { ...fixture.environment, ...RECORDING_SETTINGS },
     };
   }
 
-  /** The machine, the versions and the commit, in a line. */
+  /** The machine, the versions and the commit, in one line. */
   async describe(): Promise<string> {
     const [cpu] = cpus();
     const memory = `${Math.round(totalmem() / BYTES_PER_GIGABYTE)} GB`;
     const version = this.pgbench === null ? 'no pgbench' : await this.readVersion(this.pgbench);
     const options = this.nodeOptions.length === 0 ? 'no options' : this.nodeOptions.join(' ');
-    return `${await this.fixture.describe()}. ${cpu?.model.trim() ?? 'An unknown processor'}, ${memory}, ${await kernel()}; ${version}; Node.js with ${options}.`;
+    const machine = `${cpu?.model.trim() ?? 'Unknown processor'}, ${memory}, ${await kernel()}`;
+    return `${await this.fixture.describe()}. ${machine}; ${version}; Node.js with ${options}.`;
   }
 
   private async readVersion(program: string): Promise<string> {

@@ -9,12 +9,12 @@ import { slope, spread, type Spread } from '../support/statistics';
 import { placeOrder, purchase, sendRequest } from './requests';
 import type { Server, Subject } from './subjects';
 
-/** After a start, for what is done once to be done. */
+/** Time after a start for the service's one-off work to finish. */
 const SETTLE_MS = 2000;
 const MEMORY_INTERVAL_MS = 1000;
 const BATCH_SIZE = 1000;
 
-/** From the start of the built service until its first answer, with its database there and up to date. Milliseconds. */
+/** Milliseconds from the start of the built service to its first response; the database is migrated. */
 export async function measureStart(
   nodeOptions: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -34,25 +34,25 @@ export async function measureStart(
   return spread(times);
 }
 
-/** How far a service that was just started grows over what it had when it was idle, MB. */
+/** Peak memory of a freshly started service during exports, above its idle memory, in MB. */
 export async function measureExportGrowth(server: Server, exports: readonly Subject[]): Promise<number> {
   await pause(SETTLE_MS);
   const idleMb = await residentMb(server.pid);
   await resetPeak(server.pid);
-  // One download each.
+  // A duration of 0 means one download each.
   for (const subject of exports) await subject.measure(0);
   return (await peakMb(server.pid)) - idleMb;
 }
 
 export interface MemoryMetrics {
   readonly peakMb: number;
-  /** Of the second half of the time, by least squares: what is taken once, at the beginning, is no leak. */
+  /** Least-squares slope over the second half of the time: what is allocated once at the start is no leak. */
   readonly growthMbPerMinute: number;
   readonly minutes: number;
   readonly requests: number;
 }
 
-/** What is resident while the service does what it does all day, as fast as it goes. */
+/** Resident memory of the service under the daily mix in a closed loop. */
 export async function measureMemory(server: Server, day: Subject, minutes: number): Promise<MemoryMetrics> {
   const watch = watchMemory(server.pid, MEMORY_INTERVAL_MS);
   const { perSecond } = await day.measure(minutes * 60);
@@ -67,8 +67,8 @@ export async function measureMemory(server: Server, day: Subject, minutes: numbe
 }
 
 /**
- * What it takes the database to store a purchase of a thousand, milliseconds, by its own account: each time the service sends
- * the statement that stores proxies. Its parsing and planning are counted.
+ * Milliseconds that PostgreSQL reports for each execution of the statement that stores the proxies of a
+ * purchase of a thousand, including its parsing and planning.
  */
 export async function measureStoring(
   fixture: Fixture,
@@ -85,7 +85,7 @@ export async function measureStoring(
   return log.read();
 }
 
-/** What the server says of the durations of statements, from its log. */
+/** Durations of statements, from PostgreSQL's log. */
 class DurationLog {
   private constructor(
     private readonly fixture: Fixture,
@@ -127,16 +127,16 @@ class DurationLog {
 const LINE_PREFIX = '%p ';
 const DURATION = /^(\d+) LOG: {2}duration: ([\d.]+) ms {2}(parse|bind|execute|statement)\b/;
 
-/** @param log lines of PostgreSQL's that begin with the session's process; those that belong to the one before begin with a tab */
+/** @param log lines that begin with the session's process id; continuation lines begin with a tab */
 export function readStoringTimes(log: string): number[] {
   const times: number[] = [];
-  const begun = new Map<string, number>();
+  const begunMs = new Map<string, number>();
   for (const entry of log.split(/\n(?!\t)/)) {
     const [, session = '', duration = '', step] = DURATION.exec(entry) ?? [];
     if (step === undefined || !/INSERT INTO proxies\b/i.test(entry)) continue;
-    const ms = (begun.get(session) ?? 0) + Number(duration);
-    begun.delete(session);
-    if (step === 'parse' || step === 'bind') begun.set(session, ms);
+    const ms = (begunMs.get(session) ?? 0) + Number(duration);
+    begunMs.delete(session);
+    if (step === 'parse' || step === 'bind') begunMs.set(session, ms);
     else times.push(ms);
   }
   return times;

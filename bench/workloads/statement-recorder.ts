@@ -6,15 +6,17 @@ import { readEnvironment, resolveConfig } from '../../src/config';
 import type { FixtureEnvironment } from '../support/fixture';
 import type { SentStatement } from '../support/statement-plans';
 
-/** Long enough for what the service does by itself to come by once. */
+/** Long enough that every periodic statement of the idle service occurs once. */
 const IDLE_MS = 3000;
-/** What is sent after the answer belongs to the request as well. */
+/** Statements sent after the response also belong to the request. */
 const AFTERMATH_MS = 300;
 
-/** An application in this process, of which every statement that it sends is seen, however it sends it. */
+/** A service in this process, all of whose SQL statements can be recorded. */
 export interface RecordingService {
   readonly baseUrl: string;
-  /** What the work makes the service send, in order; without what it sends while nobody asks for anything. */
+  /**
+   * Gives the statements that the work causes, in order, without those that the idle service sends anyway.
+   */
   readonly record: <Result>(
     work: () => Promise<Result>,
   ) => Promise<{ result: Result; statements: SentStatement[] }>;
@@ -23,9 +25,9 @@ export interface RecordingService {
 type QueryCall = readonly [statement?: string | { text?: string; values?: unknown[] }, values?: unknown[]];
 
 /**
- * Starts one for a piece of work, and ends it: what it does by itself would be in the way of what is measured.
+ * Starts a recording service for the duration of the work. It is stopped before anything is measured.
  *
- * @param environment of a service
+ * @param environment environment variables of the service
  */
 export async function withStatementRecorder<Result>(
   environment: FixtureEnvironment,

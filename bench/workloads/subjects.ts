@@ -7,37 +7,37 @@ import { runPostgresProgram } from '../support/postgres-tools';
 import { cpuSeconds, familyCpuSeconds, peakMb, resetPeak } from '../support/process-usage';
 import { mean, percentile } from '../support/statistics';
 
-/** Of the measured time, what goes before it and does not count. */
+/** Length of the warm-up relative to the measured time. */
 const WARMUP_SHARE = 0.2;
 const PGBENCH_THREADS = 2;
 
-/** Names as the report shows them. */
+/** Names of the subjects, as the reports print them. */
 export const SERVICE = 'service';
 export const BARE_NODE = 'bare node';
-export const HEALTH = 'its /health';
-export const SAME_STATEMENTS = 'pgbench, its statements';
+export const HEALTH = 'service, /health';
+export const SAME_STATEMENTS = 'pgbench, same statements';
 export const THREE_TRANSACTIONS = 'pgbench, BEGIN … COMMIT';
 export const COPY = 'psql COPY';
 
-/** What one round measured in a closed loop. NaN: not known. */
+/** Measurements of one round in a closed loop. NaN: not available for this subject. */
 export interface Sample {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly firstByteMs: number;
-  /** Of the server's process, for 1,000 requests. */
+  /** CPU time of the server process for 1,000 requests. */
   readonly cpuSecondsPer1000: number;
-  /** Of PostgreSQL, for 1,000 requests. */
+  /** CPU time of PostgreSQL for 1,000 requests. */
   readonly databaseSecondsPer1000: number;
   readonly peakMb: number;
 }
 
-/** Who is measured on a path. */
+/** A program under measurement: the service, or a baseline. */
 export interface Subject {
   readonly name: string;
-  /** As fast as it goes. */
+  /** Measures throughput in a closed loop. */
   measure(seconds: number): Promise<Sample>;
-  /** At a rate; absent where that says nothing. */
+  /** Measures latency at a fixed rate; absent where that is meaningless. */
   readonly measureAtRate?: (perSecond: number, seconds: number) => Promise<LoadResult>;
 }
 
@@ -46,10 +46,10 @@ export interface Server {
   readonly pid: number;
 }
 
-/** What measuring needs beside the subject. */
+/** What measuring needs besides the subject. */
 export interface Instruments {
   readonly generator: Generator;
-  /** NaN when it is not to be seen from here. */
+  /** NaN when PostgreSQL runs elsewhere. */
   readonly postmasterPid: number;
   readonly connections: number;
 }
@@ -59,7 +59,7 @@ export class FailedRequestsError extends Error {}
 export interface BenchRequest {
   readonly path: string;
   readonly token: string | null;
-  /** Makes it a POST. */
+  /** Sent as JSON; makes the request a POST. */
   readonly body?: object;
 }
 
@@ -77,17 +77,17 @@ function formatHttpRequest({ path, token, body }: BenchRequest): string {
   ].join('\r\n');
 }
 
-/** @throws FailedRequestsError when some were not 2xx */
+/** @throws FailedRequestsError when a response was not 2xx */
 export function assertAllSucceeded(name: string, result: LoadResult): LoadResult {
   const failures = Object.entries(result.failures).map(([status, count]) => `${count} × ${status}`);
-  if (failures.length > 0) throw new FailedRequestsError(`${name} was answered ${failures.join(', ')}`);
+  if (failures.length > 0) throw new FailedRequestsError(`${name} got responses ${failures.join(', ')}`);
   return result;
 }
 
 /**
- * A server, over HTTP.
+ * Measures a server over HTTP.
  *
- * @param connections as many as are usual, unless given
+ * @param connections default: those of the instruments
  */
 export function httpSubject(
   name: string,
@@ -116,7 +116,7 @@ export function httpSubject(
       const after = [await cpuSeconds(server.pid), await familyCpuSeconds(postmasterPid)] as const;
       const latencies = [...result.latenciesMs];
       return {
-        // One after the other, and few: what the last one needs beyond the time is no idleness.
+        // With one connection few requests fit: the tail of the last one must not count as idle time.
         perSecond: connections === 1 ? 1000 / mean(latencies) : result.answered / result.seconds,
         p50Ms: percentile(latencies, 50),
         p99Ms: percentile(latencies, 99),
@@ -131,9 +131,9 @@ export function httpSubject(
 }
 
 /**
- * The database by itself: pgbench with as many clients as there are connections, each running a script over and over.
+ * Measures the database alone: pgbench with one client for each connection, each repeating a script.
  *
- * @param variables of the script, numbers
+ * @param variables numeric variables of the script
  */
 export function pgbenchSubject(
   name: string,
@@ -171,7 +171,7 @@ export function pgbenchSubject(
   };
 }
 
-/** @param cpu seconds that the database took meanwhile */
+/** @param cpu CPU seconds of the database meanwhile */
 export function readPgbench(stdout: string, cpu: number): Sample {
   const read = (pattern: RegExp): number => Number(pattern.exec(stdout)?.[1] ?? Number.NaN);
   const failed = read(/^number of failed transactions: (\d+)/m);
@@ -179,7 +179,7 @@ export function readPgbench(stdout: string, cpu: number): Sample {
   if (failed > 0 || !(processed > 0)) throw new Error(`pgbench failed:\n${stdout}`);
   return {
     perSecond: read(/^tps = ([\d.]+)/m),
-    // It tells the mean alone.
+    // pgbench prints only the mean.
     p50Ms: Number.NaN,
     p99Ms: Number.NaN,
     firstByteMs: Number.NaN,
@@ -189,7 +189,7 @@ export function readPgbench(stdout: string, cpu: number): Sample {
   };
 }
 
-/** psql, writing rows out, one time after the other. */
+/** Measures sequential COPY commands of psql. */
 export function copySubject(
   { program, databaseUrl, rows }: { program: string; databaseUrl: string; rows: string },
   { postmasterPid }: Instruments,

@@ -22,40 +22,40 @@ import {
 } from './subjects';
 
 export const LARGEST_EXPORT = 100_000;
-/** What the sandbox asks for 30 days, with the markup as it comes. */
+/** The sandbox's IPv6 price for 30 days with the default markup, in roubles. */
 const UNIT_PRICE = '25.08';
 const SHOWN_COLUMNS =
   'id, host, port, login, password, proxy_type, country, version, date_start, date_end, active, descr';
 
-/** What the paths are played with. */
+/** Everything that a workload is built from. */
 export interface WorkloadContext {
   readonly fixture: Fixture;
   readonly customerPool: CustomerPool;
   readonly service: Server;
-  /** Null: the service is measured by itself. */
+  /** Null when the service is measured without baselines. */
   readonly bare: Server | null;
   readonly instruments: Instruments;
-  /** Null when this machine has none. */
+  /** Paths of the programs; null when they are not installed or no baseline is wanted. */
   readonly pgbench: string | null;
   readonly psql: string | null;
-  /** Of a service whose statements are recorded. */
+  /** Environment of the service whose statements are recorded. */
   readonly recordingEnvironment: FixtureEnvironment;
 }
 
 export interface Workload {
   readonly title: string;
   readonly subjects: readonly Subject[];
-  /** What the service and bare node must answer alike, byte by byte. */
+  /** Requests to which the service and bare node must respond with the same bytes. */
   readonly equivalentRequests: readonly BenchRequest[];
 }
 
-type Plan = (context: WorkloadContext) => Promise<Workload>;
+type WorkloadFactory = (context: WorkloadContext) => Promise<Workload>;
 
 const get =
   (path: string) =>
   (customer: Customer): BenchRequest => ({ path, token: customer.token });
 
-/** For each connection at least one, and for each user as many. */
+/** Repeats the requests until there are at least two for each connection; each user has equally many. */
 function repeatForConnections(
   requests: readonly BenchRequest[],
   { connections }: Instruments,
@@ -64,14 +64,14 @@ function repeatForConnections(
   return Array.from({ length: times }, () => requests).flat();
 }
 
-/** A read, beside bare node. */
-function reading(
+/** A read; the baseline is bare node, on request also the service's own /health. */
+function readWorkload(
   path: string,
-  who: (customerPool: CustomerPool) => Promise<readonly Customer[]>,
-  { besideHealth = false } = {},
-): Plan {
+  chooseCustomers: (customerPool: CustomerPool) => Promise<readonly Customer[]>,
+  { withHealth = false } = {},
+): WorkloadFactory {
   return async ({ customerPool, service, bare, instruments }) => {
-    const requests = (await who(customerPool)).map(get(path));
+    const requests = (await chooseCustomers(customerPool)).map(get(path));
     const sent = repeatForConnections(requests, instruments);
     const health = [{ path: '/health', token: null }];
     return {
@@ -80,7 +80,7 @@ function reading(
       subjects: [
         httpSubject(SERVICE, service, sent, instruments),
         ...(bare ? [httpSubject(BARE_NODE, bare, sent, instruments)] : []),
-        ...(besideHealth
+        ...(withHealth
           ? [
               httpSubject(HEALTH, service, repeatForConnections(health, instruments), instruments, {
                 atRates: false,
@@ -92,17 +92,17 @@ function reading(
   };
 }
 
-const listing = (proxies: number): Plan => {
-  const plan = reading('/proxies', (customerPool) => customerPool.readersWith(proxies));
-  return async (context) => ({ ...(await plan(context)), title: `GET /proxies, ${proxies}` });
+const listWorkload = (proxies: number): WorkloadFactory => {
+  const createWorkload = readWorkload('/proxies', (customerPool) => customerPool.readersWith(proxies));
+  return async (context) => ({ ...(await createWorkload(context)), title: `GET /proxies, ${proxies}` });
 };
 
-/** One download after the other, beside psql writing out the same rows. */
-const exporting =
-  (format: 'json' | 'txt', proxies = LARGEST_EXPORT): Plan =>
+/** Sequential downloads; the baselines are bare node and psql, which copies the same rows out. */
+const exportWorkload =
+  (format: 'json' | 'txt', proxies = LARGEST_EXPORT): WorkloadFactory =>
   async ({ fixture, customerPool, service, bare, instruments, psql }) => {
     const [reader] = await customerPool.readersWith(proxies);
-    if (!reader) throw new Error('nobody has so many proxies');
+    if (!reader) throw new Error(`There is no customer with ${proxies} proxies`);
     const requests = [get(`/proxies/export?format=${format}`)(reader)];
     const columns = format === 'json' ? SHOWN_COLUMNS : 'host, port, login, password';
     const rows = `SELECT ${columns} FROM proxies WHERE user_id = ${reader.id} ORDER BY id`;
@@ -119,9 +119,9 @@ const exporting =
     };
   };
 
-/** Purchases, beside the database with the same statements and with the same work in ordinary steps. */
-const buying =
-  (count: number, users: 'many' | 'one'): Plan =>
+/** Purchases; the baselines are the same statements, and a conventional implementation, in pgbench. */
+const purchaseWorkload =
+  (count: number, users: 'many' | 'one'): WorkloadFactory =>
   async (context) => {
     const { customerPool, service, instruments } = context;
     const buyers = users === 'many' ? await customerPool.buyers() : [await customerPool.busyBuyer()];
@@ -134,7 +134,7 @@ const buying =
         httpSubject(SERVICE, service, repeatForConnections(requests, instruments), instruments),
         ...(await databaseSubjects(context, {
           choose,
-          ordinary: baselinePurchase,
+          toBaselineScript: baselinePurchase,
           count,
           buyer: buyers[0] as Customer,
           request: purchase(buyers[0]?.token ?? '', count),
@@ -145,19 +145,19 @@ const buying =
     };
   };
 
-const prolonging: Plan = async (context) => {
+const prolongWorkload: WorkloadFactory = async (context) => {
   const { customerPool, service, instruments, fixture } = context;
   const bought = await customerPool.boughtProxies(service.baseUrl);
   const requests = bought.map(({ customer, proxyId }) => prolongation(customer.token, proxyId));
   const { first, count } = await customerPool.proxiesToProlong();
-  // Each client has proxies of its own, and takes them in turn: an order is closed long before its proxy comes again.
+  // Each client cycles through proxies of its own, so an order is closed long before its proxy recurs.
   const { connections } = instruments;
   const choose =
-    `\\set turn (:turn + 1) % ${Math.floor(count / connections)}\n` +
-    `\\set proxy :first + :client_id + ${connections} * :turn\n` +
+    `\\set cycle (:cycle + 1) % ${Math.floor(count / connections)}\n` +
+    `\\set proxy :first + :client_id + ${connections} * :cycle\n` +
     'SELECT user_id AS user FROM proxies WHERE id = :proxy\n\\gset';
   const [one] = bought.slice(-1);
-  if (!one) throw new Error('nothing was bought');
+  if (!one) throw new Error('No proxy was bought');
   await fixture.query('ANALYZE');
   return {
     title: 'POST /proxies/{id}/prolong',
@@ -166,20 +166,21 @@ const prolonging: Plan = async (context) => {
       httpSubject(SERVICE, service, requests, instruments),
       ...(await databaseSubjects(context, {
         choose,
-        ordinary: baselineProlongation,
+        toBaselineScript: baselineProlongation,
         count: 1,
         buyer: one.customer,
         request: prolongation(one.customer.token, one.proxyId),
         proxyId: Number(one.proxyId),
-        variables: { first, turn: 0 },
+        variables: { first, cycle: 0 },
       })),
     ],
   };
 };
 
-interface OrderPlan {
+interface OrderWorkload {
+  /** pgbench commands that choose the user, and for a prolongation the proxy. */
   readonly choose: string;
-  readonly ordinary: typeof baselinePurchase;
+  readonly toBaselineScript: typeof baselinePurchase;
   readonly count: number;
   readonly buyer: Customer;
   readonly request: BenchRequest;
@@ -187,42 +188,43 @@ interface OrderPlan {
   readonly variables: Readonly<Record<string, number>>;
 }
 
-async function databaseSubjects(context: WorkloadContext, plan: OrderPlan): Promise<Subject[]> {
+async function databaseSubjects(context: WorkloadContext, order: OrderWorkload): Promise<Subject[]> {
   const { pgbench, fixture, instruments } = context;
   if (pgbench === null) return [];
   const databaseUrl = fixture.environment.DATABASE_URL;
-  const tokenHash = createHash('sha256').update(plan.buyer.token).digest('hex');
+  const tokenHash = createHash('sha256').update(order.buyer.token).digest('hex');
   const make = (name: string, script: string): Subject =>
-    pgbenchSubject(name, { program: pgbench, databaseUrl, script }, plan.variables, instruments);
-  const ordinary = plan.ordinary({ count: plan.count, unitPrice: UNIT_PRICE, tokenHash }, plan.choose);
-  return [make(SAME_STATEMENTS, await recordScript(context, plan)), make(THREE_TRANSACTIONS, ordinary)];
+    pgbenchSubject(name, { program: pgbench, databaseUrl, script }, order.variables, instruments);
+  const { count, choose } = order;
+  const baseline = order.toBaselineScript({ count, unitPrice: UNIT_PRICE, tokenHash }, choose);
+  return [make(SAME_STATEMENTS, await recordScript(context, order)), make(THREE_TRANSACTIONS, baseline)];
 }
 
-/** Has a service in this process carry out the order once, and makes a script of what it said to the database. */
+/** Runs the order once on a service in this process and turns the statements that it sent into a script. */
 async function recordScript(
   { recordingEnvironment, fixture }: WorkloadContext,
-  { buyer, request, proxyId, choose }: OrderPlan,
+  { buyer, request, proxyId, choose }: OrderWorkload,
 ): Promise<string> {
   return withStatementRecorder(recordingEnvironment, async ({ baseUrl, record }) => {
-    // The first one fetches what the others have.
+    // The first order fills the caches.
     await placeOrder(baseUrl, request);
     const { result, statements } = await record(() => placeOrder(baseUrl, request));
     const bought = await fixture.query<{ id: string }>(
       'SELECT provider_proxy_id AS id FROM proxies WHERE order_id = $1 ORDER BY id',
       [result.order_id],
     );
-    const own: RecordedOrder = {
+    const recorded: RecordedOrder = {
       orderId: result.order_id,
       userId: buyer.id,
       proxyId,
       providerProxyIds: bought.map(({ id }) => id),
     };
-    return toPgbenchScript(statements, own, choose);
+    return toPgbenchScript(statements, recorded, choose);
   });
 }
 
-/** Of a thousand requests on an ordinary day. */
-const DAY: readonly (readonly [share: number, what: keyof typeof MIX])[] = [
+/** How often each kind of request occurs among a thousand. */
+const MIX_SHARES: readonly (readonly [share: number, kind: keyof typeof MIX_REQUESTS])[] = [
   [300, 'few'],
   [100, 'many'],
   [200, 'me'],
@@ -237,14 +239,14 @@ const DAY: readonly (readonly [share: number, what: keyof typeof MIX])[] = [
 const PRICE = '/price?count=10&period=30&version=6';
 const COUNTRIES = '/countries?version=6';
 
-const MIX = {
-  few: (context: WorkloadContext) => readersAsking(context, 10, '/proxies'),
-  many: (context: WorkloadContext) => readersAsking(context, 100, '/proxies'),
-  me: (context: WorkloadContext) => readersAsking(context, 10, '/me'),
-  price: (context: WorkloadContext) => readersAsking(context, 10, PRICE),
-  countries: (context: WorkloadContext) => readersAsking(context, 10, COUNTRIES),
-  count: (context: WorkloadContext) => readersAsking(context, 10, '/countries/ru/count'),
-  export: (context: WorkloadContext) => readersAsking(context, 10, '/proxies/export?format=txt'),
+const MIX_REQUESTS = {
+  few: (context: WorkloadContext) => readerRequests(context, 10, '/proxies'),
+  many: (context: WorkloadContext) => readerRequests(context, 100, '/proxies'),
+  me: (context: WorkloadContext) => readerRequests(context, 10, '/me'),
+  price: (context: WorkloadContext) => readerRequests(context, 10, PRICE),
+  countries: (context: WorkloadContext) => readerRequests(context, 10, COUNTRIES),
+  count: (context: WorkloadContext) => readerRequests(context, 10, '/countries/ru/count'),
+  export: (context: WorkloadContext) => readerRequests(context, 10, '/proxies/export?format=txt'),
   buy: async ({ customerPool }: WorkloadContext) =>
     (await customerPool.buyers()).map(({ token }) => purchase(token, 1)),
   prolong: async ({ customerPool, service }: WorkloadContext) =>
@@ -253,7 +255,7 @@ const MIX = {
     ),
 } satisfies Record<string, (context: WorkloadContext) => Promise<BenchRequest[]>>;
 
-async function readersAsking(
+async function readerRequests(
   { customerPool }: WorkloadContext,
   proxies: number,
   path: string,
@@ -261,15 +263,17 @@ async function readersAsking(
   return (await customerPool.readersWith(proxies)).map(get(path));
 }
 
-/** So many that a proxy's prolongation is over long before its next. */
-const DAYS = 10;
+/** Large enough that a proxy's prolongation is finished long before its next. */
+const REQUESTS_PER_SHARE = 10;
 
-/** Some days' requests, shuffled, the same way each time. */
+/** The mix of a typical day, shuffled with a fixed seed. */
 export async function dailyMixRequests(context: WorkloadContext): Promise<BenchRequest[]> {
   const requests: BenchRequest[] = [];
-  for (const [share, what] of DAY) {
-    const some = await MIX[what](context);
-    for (let n = 0; n < DAYS * share; n += 1) requests.push(some[n % some.length] as BenchRequest);
+  for (const [share, kind] of MIX_SHARES) {
+    const distinct = await MIX_REQUESTS[kind](context);
+    for (let n = 0; n < REQUESTS_PER_SHARE * share; n += 1) {
+      requests.push(distinct[n % distinct.length] as BenchRequest);
+    }
   }
   return shuffled(requests);
 }
@@ -283,32 +287,36 @@ function shuffled<Item>(items: readonly Item[]): Item[] {
   return keyed.sort((a, b) => a.key - b.key).map(({ item }) => item);
 }
 
-const mixing: Plan = async (context) => ({
+const mixWorkload: WorkloadFactory = async (context) => ({
   title: "a day's mix",
   equivalentRequests: [],
   subjects: [httpSubject(SERVICE, context.service, await dailyMixRequests(context), context.instruments)],
 });
 
-const small = (customerPool: CustomerPool): Promise<readonly Customer[]> => customerPool.readersWith(10);
+const smallReaders = (customers: CustomerPool): Promise<readonly Customer[]> => customers.readersWith(10);
 
-/** By the names that `--only` takes. */
+/** Keyed by the names that `--only` accepts. */
 export const WORKLOADS = {
-  me: reading('/me', small),
-  countries: reading(COUNTRIES, small, { besideHealth: true }),
-  price: reading(PRICE, small, { besideHealth: true }),
-  'proxies-10': listing(10),
-  'proxies-100': listing(100),
-  'proxies-1000': listing(1000),
-  'export-json': exporting('json'),
-  'export-txt': exporting('txt'),
-  prolong: prolonging,
-  'buy-1': buying(1, 'many'),
-  'buy-1-busy': buying(1, 'one'),
-  'buy-100': buying(100, 'many'),
-  'buy-100-busy': buying(100, 'one'),
-  mix: mixing,
-} satisfies Record<string, Plan>;
+  me: readWorkload('/me', smallReaders),
+  countries: readWorkload(COUNTRIES, smallReaders, { withHealth: true }),
+  price: readWorkload(PRICE, smallReaders, { withHealth: true }),
+  'proxies-10': listWorkload(10),
+  'proxies-100': listWorkload(100),
+  'proxies-1000': listWorkload(1000),
+  'export-json': exportWorkload('json'),
+  'export-txt': exportWorkload('txt'),
+  prolong: prolongWorkload,
+  'buy-1': purchaseWorkload(1, 'many'),
+  'buy-1-busy': purchaseWorkload(1, 'one'),
+  'buy-100': purchaseWorkload(100, 'many'),
+  'buy-100-busy': purchaseWorkload(100, 'one'),
+  mix: mixWorkload,
+} satisfies Record<string, WorkloadFactory>;
 
 export type WorkloadName = keyof typeof WORKLOADS;
 
-export const isWorkloadName = (name: string): name is WorkloadName => Object.hasOwn(WORKLOADS, name);
+export const WORKLOAD_NAMES = Object.keys(WORKLOADS).filter(isWorkloadName);
+
+export function isWorkloadName(name: string): name is WorkloadName {
+  return Object.hasOwn(WORKLOADS, name);
+}

@@ -18,7 +18,7 @@ describe('npm run bench', () => {
   afterAll(() => removeTestDirectory(results));
 
   it(
-    'compares the service with the limits of what it stands on, and says what it reached',
+    'compares the service with its baselines and reports the goals',
     async () => {
       const parameters = [
         '--seconds',
@@ -30,7 +30,7 @@ describe('npm run bench', () => {
         '--results',
         results,
       ];
-      // With other answers than those of bare node, or such as are not 2xx, it would have failed.
+      // It fails when responses differ from those of bare node or are not 2xx.
       const { stdout } = await promisify(execFile)(process.execPath, [BENCH, ...parameters], { env: {} });
       const report = await readFile(join(results, 'compare.md'), 'utf8');
       expect(stdout).toContain(report);
@@ -43,9 +43,9 @@ describe('npm run bench', () => {
       expect(ratio).toBeGreaterThan(0);
       const verdict = ratio >= 0.65 ? ' reached |' : ' **not reached** |';
       expect(row('| GET /me ')).toContain(verdict);
-      expect(row('| start to the first answer ')).toMatch(/\d ms \| +(reached|\*\*not reached\*\*) \|$/);
+      expect(row('| start to the first response ')).toMatch(/\d ms \| +(reached|\*\*not reached\*\*) \|$/);
       expect(row("| resident under a day's mix ")).toContain('not measured');
-      // A second, the ratio, the latencies, memory and CPU; and at both rates.
+      // Throughput, ratio, latencies, memory and CPU; then latencies at both rates.
       expect(row('| `GET /me` ')).toMatch(/service \| +[\d.]+ \(.*\d MB \| +[\d.]+ \| +[\d.]+ \|$/);
       expect(report.match(/^\| `GET \/proxies, 10` .*\/ s \| +[\d.]+ ms/m)).not.toBeNull();
       await expect(readFile(join(results, 'compare.svg'), 'utf8')).resolves.toContain('GET /proxies, 10');
@@ -53,7 +53,7 @@ describe('npm run bench', () => {
     TIMEOUT_MS,
   );
 
-  it('refuses what it does not know', async () => {
+  it('refuses unknown names', async () => {
     await expect(
       promisify(execFile)(process.execPath, [BENCH, '--only', 'me,nothing'], { env: {} }),
     ).rejects.toThrow('--only has no nothing; there are me, countries');
