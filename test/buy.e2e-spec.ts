@@ -121,7 +121,7 @@ describe('POST /proxies/buy', () => {
     expect(Number(data?.price_charged)).toBeCloseTo(3 * Number(quote?.price_single), 2);
   });
 
-  it('keeps what a short delivery brought when the look that follows it is refused', async () => {
+  it('keeps what a short delivery brought when the check that follows it is refused', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
     await service.control.orderFault({ method: 'getproxy', kind: 'error', errorId: 100 });
@@ -132,7 +132,7 @@ describe('POST /proxies/buy', () => {
     expect(proxies).toHaveLength(2);
   });
 
-  it('keeps what a short delivery brought when the look that follows it is answered 429 and the next shows nothing yet', async () => {
+  it('keeps what a short delivery brought when the first check is answered 429 and the next shows nothing yet', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 1, hiddenForMs: 600 });
     await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 429 });

@@ -101,7 +101,7 @@ describe('Idempotency-Key', () => {
     expect((await first).response.status).toBe(200);
   });
 
-  it('is free again after a refusal', async () => {
+  it('can be used again after a refusal', async () => {
     const user = await service.createUser();
     await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
     const refused = await buy(user, 'again');
@@ -112,10 +112,10 @@ describe('Idempotency-Key', () => {
     expect(bought.response.headers.get('Idempotency-Replayed')).toBeNull();
   });
 
-  it('keeps to an order that is being confirmed, and gives its outcome once there is one', async () => {
+  it('keeps to an order that is being confirmed, and answers with its outcome once there is one', async () => {
     const user = await service.createUser();
     // Bought, the answer lost, and not to be seen in the listing at first.
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 2000 });
+    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 700 });
     const lost = await buy(user, 'lost');
     expect(lost.response.status).toBe(503);
     expect(lost.error).toMatchObject({

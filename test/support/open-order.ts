@@ -1,6 +1,9 @@
 import type { TestService, TestUser } from './test-service';
 
-/** Has the user buy what is delivered with its answer lost, and keeps the order open: the provider lists nothing of ours until `resetFaults`. */
+/**
+ * Leaves an order of the user open: the purchase is carried out, its answer is lost, and the provider lists
+ * nothing of ours until `resetFaults`.
+ */
 export async function leaveOrderOpen({ control }: TestService, user: TestUser): Promise<void> {
   await control.orderFault({ method: 'buy', kind: 'answer-lost' });
   await control.orderFault({

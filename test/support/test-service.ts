@@ -48,7 +48,7 @@ const QUICK = {
   PROVIDER_RATE_PER_SECOND: '0',
   // Tests of single faults follow each other quickly: each is to meet the provider, not the breaker.
   BREAKER_FAILURES: '1000000',
-  RECONCILE_QUIET_SECONDS: '2',
+  RECONCILE_QUIET_SECONDS: '1',
   RECONCILE_INTERVAL_MS: '50',
 };
 

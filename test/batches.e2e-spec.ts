@@ -15,7 +15,7 @@ interface PurchaseAnswer {
   readonly detail: unknown;
 }
 
-describe('orders that wait at the same moment', () => {
+describe('Orders that are in the queue at the same moment', () => {
   let service: TestService;
   let inquirer: TestUser;
   beforeAll(async () => {
@@ -58,32 +58,34 @@ describe('orders that wait at the same moment', () => {
     };
   }
 
-  /** Lets no call out until so many orders wait in line: as when others have used up the rate. */
-  async function inLine<Result>(count: number, work: () => Promise<Result>[]): Promise<Result[]> {
+  /** Lets no call out until that many orders are in the queue, as when others have used up the rate. */
+  async function inQueue<Result>(count: number, work: () => Promise<Result>[]): Promise<Result[]> {
     await knowCatalog();
-    const pause = (interval: string) =>
-      service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
-    await pause('1 second');
+    const runner = service.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    // Permits are given under this lock.
+    await runner.query('SELECT FROM call_slots FOR UPDATE');
     const answers = work();
-    await eventually(async () => {
-      await pause('1 second');
-      return (await openOrders()) >= count;
-    });
-    await pause('0');
+    try {
+      await eventually(async () => (await openOrders()) >= count);
+    } finally {
+      await runner.commitTransaction();
+      await runner.release();
+    }
     return Promise.all(answers);
   }
 
-  /** So that it is known who came first. */
+  /** Each user orders when the order of the one before is open, so that their order of arrival is known. */
   const oneAfterTheOther = <Result>(
-    group: readonly TestUser[],
+    members: readonly TestUser[],
     order: (user: TestUser) => Promise<Result>,
   ): Promise<Result>[] =>
-    group.map(async (user, at) => {
+    members.map(async (user, at) => {
       await eventually(async () => (await openOrders()) >= at);
       return order(user);
     });
 
-  /** What orders are checked against is known already: no call is needed for it. */
+  /** Has the service fetch what it checks orders against, so that no order needs a call for it. */
   async function knowCatalog(): Promise<void> {
     await inquirer.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     for (const country of ['ru', 'us', 'de', 'nl']) {
@@ -94,10 +96,10 @@ describe('orders that wait at the same moment', () => {
   const users = (count: number, balance?: string): Promise<TestUser[]> =>
     Promise.all(Array.from({ length: count }, () => service.createUser(balance ? { balance } : {})));
 
-  it('are bought in one call, and each keeps its own charge, answer and proxies', async () => {
-    const group = await users(5);
-    const answers = await inLine(5, () =>
-      group.map((user, at) => buy(user, { count: at + 1 }, `group-${at}`)),
+  it('are bought as one batch, and each keeps its own charge, answer and proxies', async () => {
+    const members = await users(5);
+    const answers = await inQueue(5, () =>
+      members.map((user, at) => buy(user, { count: at + 1 }, `member-${at}`)),
     );
     expect(answers.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
       [200, 1],
@@ -110,8 +112,8 @@ describe('orders that wait at the same moment', () => {
     expect(new Set(answers.flatMap(({ proxyIds }) => proxyIds)).size).toBe(15);
 
     expect(await service.control.getCalls('buy')).toMatchObject([{ parameters: { count: '15' } }]);
-    for (const [at, user] of group.entries()) {
-      const again = await buy(user, { count: at + 1 }, `group-${at}`);
+    for (const [at, user] of members.entries()) {
+      const again = await buy(user, { count: at + 1 }, `member-${at}`);
       expect(again).toMatchObject({
         status: 200,
         orderId: answers[at]?.orderId,
@@ -119,7 +121,7 @@ describe('orders that wait at the same moment', () => {
       });
       expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });
     }
-    // What the provider took for all of them is spread over them, to the last fraction.
+    // The charge of the whole call is divided among them, to the last fraction.
     const [sum] = await service.dataSource.query<{ charge: string; quote: string }[]>(
       `SELECT sum(provider_charge) AS charge, sum(provider_price) AS quote FROM orders WHERE id = ANY ($1)`,
       [answers.map(({ orderId }) => orderId)],
@@ -127,10 +129,10 @@ describe('orders that wait at the same moment', () => {
     expect(sum).toEqual({ charge: '313.5000', quote: '313.5000' });
   });
 
-  it('travel apart when they are of another kind', async () => {
+  it('are sent in separate calls when their kinds differ', async () => {
     const [one, two, three, four] = await users(4);
     if (!one || !two || !three || !four) throw new Error('no users');
-    const answers = await inLine(4, () => [
+    const answers = await inQueue(4, () => [
       buy(one),
       buy(two, { country: 'de' }),
       buy(three, { proxy_type: 'socks' }),
@@ -140,57 +142,57 @@ describe('orders that wait at the same moment', () => {
     expect(await service.control.getCalls('buy')).toHaveLength(4);
   });
 
-  it('are delivered once after a lost answer, by one look for all of them', async () => {
+  it('are delivered once after a lost answer, by one check for all of them', async () => {
     await service.control.orderFault({ method: 'buy', kind: 'answer-lost', match: { country: 'ru' } });
-    const group = await users(4);
-    const answers = await inLine(group.length, () => group.map((user) => buy(user)));
+    const members = await users(4);
+    const answers = await inQueue(members.length, () => members.map((user) => buy(user)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await service.control.getCalls('buy')).toHaveLength(1);
     expect(await service.control.getCalls('getproxy')).toHaveLength(1);
   });
 
-  it('are all given back when the lost call bought nothing, and only on evidence', async () => {
+  it('are all refunded when the lost call bought nothing, and only on evidence', async () => {
     await service.control.orderFault({ method: 'buy', kind: 'reset', match: { country: 'ru' } });
-    const group = await users(3, '100.00');
-    const answers = await inLine(group.length, () => group.map((user) => buy(user)));
+    const members = await users(3, '100.00');
+    const answers = await inQueue(members.length, () => members.map((user) => buy(user)));
     for (const { status, detail } of answers) {
       expect(status).toBe(503);
       expect(detail).toMatch(/^Service temporarily unavailable: order \d+ is being confirmed$/);
     }
-    for (const user of group) expect((await service.balanceOf(user)).held).toBe('25.08');
+    for (const user of members) expect((await service.balanceOf(user)).held).toBe('25.08');
     await eventually(async () => (await openOrders()) === 0);
-    for (const user of group) {
+    for (const user of members) {
       expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
     }
     expect(await service.control.getCalls('buy')).toHaveLength(1);
   }, 20_000);
 
-  it('are bought one by one, in order of arrival, when there is not enough for all', async () => {
-    const group = await users(4);
+  it('are split and bought one by one, in order of arrival, when there is not enough for all', async () => {
+    const members = await users(4);
     await knowCatalog();
-    // Less than we know of: others buy there as well.
+    // Less than the service knows of: others buy there as well.
     await service.control.setStock('6', 'nl', 5);
-    const answers = await inLine(4, () =>
-      oneAfterTheOther(group, (user) => buy(user, { country: 'nl', count: 2 })),
+    const answers = await inQueue(4, () =>
+      oneAfterTheOther(members, (user) => buy(user, { country: 'nl', count: 2 })),
     );
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 400, 400]);
     expect(answers[3]?.detail).toBe('Not enough proxies available');
     const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
     expect(counts).toEqual(['8', '2', '2', '2', '2']);
-    for (const user of group.slice(2)) {
+    for (const user of members.slice(2)) {
       expect(await service.balanceOf(user)).toEqual({ available: '10000.00', held: '0.00' });
     }
   }, 30_000);
 
-  it('share a short delivery in order of arrival, and pay for what they got', async () => {
+  it('share a short delivery in order of arrival, and pay for what they received', async () => {
     await service.control.orderFault({
       method: 'buy',
       kind: 'short-list',
       shortBy: 3,
       match: { country: 'ru' },
     });
-    const group = await users(3);
-    const answers = await inLine(3, () => oneAfterTheOther(group, (user) => buy(user, { count: 2 })));
+    const members = await users(3);
+    const answers = await inQueue(3, () => oneAfterTheOther(members, (user) => buy(user, { count: 2 })));
     expect(answers.map(({ status, proxyIds }) => [status, proxyIds.length])).toEqual([
       [200, 2],
       [200, 1],
@@ -199,7 +201,7 @@ describe('orders that wait at the same moment', () => {
     expect(answers.map(({ charged }) => charged)).toEqual(['50.16', '25.08', '']);
   });
 
-  it('do not keep a user waiting behind one who orders much', async () => {
+  it('do not keep a user waiting behind one who places many orders', async () => {
     const [busy, single] = await users(2, '100000.00');
     if (!busy || !single) throw new Error('no users');
     const done: string[] = [];
@@ -209,7 +211,7 @@ describe('orders that wait at the same moment', () => {
       return result;
     };
     const periods = [3, 7, 14, 30, 60, 90];
-    await inLine(7, () => {
+    await inQueue(7, () => {
       const many = periods.map((period) => note('busy', buy(busy, { period })));
       const late = eventually(async () => (await openOrders()) >= periods.length).then(() =>
         note('single', buy(single, { country: 'de', period: 30 })),
@@ -220,13 +222,13 @@ describe('orders that wait at the same moment', () => {
     expect(done.indexOf('single')).toBeLessThan(3);
   }, 30_000);
 
-  it('are prolonged together when the period is the same, each by its own end', async () => {
+  it('are prolonged as one batch when the period is the same, each from its own end', async () => {
     const [user] = await users(1);
     if (!user) throw new Error('no user');
     const { proxyIds } = await buy(user, { count: 4 });
     await service.control.clearCalls();
     await service.control.orderFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
-    const answers = await inLine(4, () =>
+    const answers = await inQueue(4, () =>
       proxyIds.map((id) =>
         user.api.POST('/proxies/{proxy_id}/prolong', {
           params: { path: { proxy_id: id } },
@@ -235,13 +237,13 @@ describe('orders that wait at the same moment', () => {
       ),
     );
     const statuses = answers.map(({ response }) => response.status).sort((a, b) => a - b);
-    // A yes for one whose end did not move is no yes: that one is looked for, and given back on evidence.
+    // For one proxy the provider said yes without moving its end: that order is refunded on evidence.
     expect(statuses).toEqual([200, 200, 200, 503]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
     await eventually(async () => (await openOrders()) === 0);
   }, 30_000);
 
-  it('are prolonged after one listing of everything when that takes fewer calls', async () => {
+  it('are prolonged after one listing of all proxies when that takes fewer calls', async () => {
     const owners = await users(4);
     const owned: { user: TestUser; proxyId: string }[] = [];
     for (const user of owners) owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
@@ -251,7 +253,7 @@ describe('orders that wait at the same moment', () => {
        ON CONFLICT (name) DO UPDATE SET report = excluded.report`,
     );
     await service.control.clearCalls();
-    const answers = await inLine(4, () =>
+    const answers = await inQueue(4, () =>
       owned.map(({ user, proxyId }) =>
         user.api.POST('/proxies/{proxy_id}/prolong', {
           params: { path: { proxy_id: proxyId } },
@@ -266,7 +268,7 @@ describe('orders that wait at the same moment', () => {
   }, 30_000);
 });
 
-describe('an order whose permit does not come', () => {
+describe('An order whose rate permit does not come', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -274,11 +276,11 @@ describe('an order whose permit does not come', () => {
   });
   afterAll(() => service.close());
 
-  it('leaves the line after PURCHASE_WAIT_MS, never sent, with the money back', async () => {
+  it('leaves the queue after PURCHASE_WAIT_MS, unsent and refunded', async () => {
     const user = await service.createUser({ balance: '100.00' });
     await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });
-    await service.dataSource.query(`UPDATE call_slots SET paused_until = now() + interval '3 seconds'`);
+    await service.dataSource.query(`UPDATE call_slots SET paused_until = now() + interval '1 minute'`);
     const { response, error } = await user.api.POST('/proxies/buy', {
       body: { country: 'ru', period: 30 } as never,
     });
@@ -290,6 +292,7 @@ describe('an order whose permit does not come', () => {
     ]);
     expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
     expect(await service.control.getCalls('buy')).toEqual([]);
+    await service.dataSource.query('UPDATE call_slots SET paused_until = now()');
     await service.audit({ withProvider: true });
   });
 });
