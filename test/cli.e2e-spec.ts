@@ -156,8 +156,7 @@ describe('the command line', () => {
   describe('tokens', () => {
     let userId: number;
     let service: TestService;
-    /** The commands run in this process, where they share the modules of `service`, and so its token
-    strategy. */
+    /** Serves the database of `service` from modules of its own, as another process would. */
     let replica: Replica;
     let there: Record<string, string>;
 

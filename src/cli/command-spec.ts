@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { type Command, Option } from 'commander';
-import { AuditContext, AuditLogService, type AuditTarget } from '../staff';
+import { AuditContext, AuditLogService, type AuditTarget, type TargetType } from '../staff';
 import { print, withServices } from './run';
 
 declare const VALUE: unique symbol;
@@ -8,6 +8,8 @@ declare const VALUE: unique symbol;
 /** An option of a command; `Value` is the type that commander reads it as. */
 export interface OptionSpec<Value> {
   readonly declare: (flag: string) => Option;
+  /** Set when the option names what the command acts on. */
+  readonly targetType?: TargetType;
   readonly [VALUE]?: Value;
 }
 
@@ -46,57 +48,66 @@ export const withDefault = <Value>(
   declare: (flag) => option.declare(flag).default(value),
 });
 
+/** The id of what the command acts on. */
+export const target = (
+  targetType: TargetType,
+  argument: string,
+  parse: (text: string) => number,
+): OptionSpec<number> => ({
+  ...required(argument, `the ${targetType.replace('-', ' ')}`, parse),
+  targetType,
+});
+
 /** An option without an argument. */
 export const enabled = (description: string): OptionSpec<true | undefined> => ({
   declare: (flag) => new Option(flag, description),
 });
 
 interface CommandSpec<Specs extends OptionSpecs, Service> {
-  /** `users create` */
-  readonly name: string;
-  readonly description: string;
-  /** The name of the action in the audit log, which is that of the route. */
-  readonly action: string;
+  /** The action in the audit log, as the route has it. Left out: `users.create` for `users create`. */
+  readonly action?: string;
   /** The options by their names in camel case: `tgId` is `--tg-id`. */
   readonly options: Specs;
-  readonly target?: (options: OptionsOf<Specs>) => AuditTarget;
   readonly needsProvider?: (options: OptionsOf<Specs>) => boolean;
-  readonly service: Type<Service>;
   /** Gives what the command prints: JSON, or lines of text. */
   readonly run: (service: Service, options: OptionsOf<Specs>, audit: AuditContext) => Promise<unknown>;
 }
 
 export type AddCommand = (cli: Command) => void;
 
-/** A command that changes something, whose service records the change. */
-export const change = <Specs extends OptionSpecs, Service>(spec: CommandSpec<Specs, Service>): AddCommand =>
-  toCommand(spec, false);
-
-/** A command that shows something: it is recorded before anything is printed. */
-export const read = <Specs extends OptionSpecs, Service>(spec: CommandSpec<Specs, Service>): AddCommand =>
-  toCommand(spec, true);
-
-function toCommand<Specs extends OptionSpecs, Service>(
-  spec: CommandSpec<Specs, Service>,
-  isRead: boolean,
-): AddCommand {
-  return (cli) => {
-    const command = commandOf(cli, spec.name).description(spec.description);
-    for (const [name, option] of Object.entries(spec.options)) {
-      command.addOption(option.declare(toFlag(name)));
-    }
+const toCommand =
+  (isRead: boolean) =>
+  <Specs extends OptionSpecs, Service>(
+    service: Type<Service>,
+    name: string,
+    description: string,
+    { action = name.replace(' ', '.'), options: specs, needsProvider, run }: CommandSpec<Specs, Service>,
+  ): AddCommand =>
+  (cli) => {
+    const command = commandOf(cli, name).description(description);
+    for (const [option, { declare }] of Object.entries(specs)) command.addOption(declare(toFlag(option)));
     command.action((options: OptionsOf<Specs>) =>
       withServices(
         async (app) => {
-          const audit = AuditContext.ofCommandLine(spec.action, spec.target?.(options) ?? null, options);
-          const answer = await spec.run(app.get(spec.service), options, audit);
+          const audit = AuditContext.ofCommandLine(action, targetOf(specs, options), options);
+          const answer = await run(app.get(service), options, audit);
           if (isRead) await app.get(AuditLogService).recordRead(audit);
           await print(answer);
         },
-        { provider: spec.needsProvider?.(options) ?? false },
+        { provider: needsProvider?.(options) ?? false },
       ),
     );
   };
+
+/** A command that changes something, whose service records the change. */
+export const change = toCommand(false);
+
+/** A command that shows something: it is recorded before anything is printed. */
+export const read = toCommand(true);
+
+function targetOf<Specs extends OptionSpecs>(specs: Specs, options: OptionsOf<Specs>): AuditTarget | null {
+  const [name, { targetType: type } = {}] = Object.entries(specs).find(([, spec]) => spec.targetType) ?? [];
+  return name === undefined || type === undefined ? null : { type, id: options[name] as number };
 }
 
 /** The command of a name, with the commands that it is under. */

@@ -13,6 +13,7 @@ import {
   StaffPricesService,
   StaffTokensService,
   StaffUsersService,
+  type TargetType,
 } from '../staff';
 import { StatusService } from '../status';
 import {
@@ -23,6 +24,7 @@ import {
   type OptionsOf,
   read,
   required,
+  target,
   withDefault,
 } from './command-spec';
 import { addAudit, addMigrate } from './maintenance';
@@ -52,9 +54,14 @@ export const GROUPS = {
 
 const MAX_ITEMS = 1000;
 
-const withId = (entity: string) => ({ id: required('<id>', `the ${entity}`, parseId) });
-const ofUser = { user: required('<id>', 'the user', parseId) };
+const withId = (type: TargetType) => ({ id: target(type, '<id>', parseId) });
+const ofUser = { user: target('user', '<id>', parseId) };
 const withReason = { reason: required('<text>', 'kept in the audit log', parseText) };
+const withReference = {
+  reason: required('<text>', 'kept with the ledger entry', parseText),
+  reference: optional('<text>', 'the document behind it: an invoice or a ticket', parseText),
+};
+const KEY = 'an idempotency key: repeated with it, the command is carried out once';
 const withSignature = {
   by: required('<name>', 'who makes the change', parseText),
   reason: required('<text>', 'kept with the rule', parseText),
@@ -74,17 +81,13 @@ const ruleOptions = {
   user: optional('<id>', 'the only user that the rule is for', parseId),
   country: optional(
     '<code>',
-    'the only country that it is for; it applies where it is cheaper than the quote',
+    'the only country that it is for, where it is cheaper than the quote',
     parseText,
   ),
   version: optional('<version>', 'the only IP version that it is for', IP_VERSIONS),
   minPeriod: optional('<days>', 'the shortest period that it is for', parseId),
   maxPeriod: optional('<days>', 'the longest period that it is for', parseId),
-  from: optional(
-    '<moment>',
-    'when it begins, e.g. 2027-01-31T09:00:00Z; in two seconds if left out',
-    parseMoment,
-  ),
+  from: optional('<moment>', 'when it begins, e.g. 2027-01-31T09:00:00Z; else in two seconds', parseMoment),
   to: optional('<moment>', 'when it ends; not decided yet if left out', parseMoment),
 };
 const toRule = (
@@ -102,85 +105,56 @@ const toRule = (
 });
 
 const blocking = (verb: 'block' | 'unblock', description: string): AddCommand =>
-  change({
-    name: `users ${verb}`,
-    description,
-    action: `users.${verb}`,
+  change(StaffUsersService, `users ${verb}`, description, {
     options: { ...ofUser, ...withReason },
-    target: ({ user }) => ({ type: 'user', id: user }),
-    service: StaffUsersService,
     run: (users, { user, reason }, audit) => users[verb](audit, user, reason),
   });
 
 const posting = (direction: 'credit' | 'debit', description: string): AddCommand =>
-  change({
-    name: `balance ${direction}`,
-    description,
-    action: `balance.${direction}`,
+  change(StaffBalancesService, `balance ${direction}`, description, {
     options: {
       ...ofUser,
       amount: required('<roubles>', 'e.g. 500.00', parseAmount),
-      reason: required('<text>', 'kept with the ledger entry', parseText),
-      reference: optional('<text>', 'the document behind it: an invoice or a ticket', parseText),
-      key: optional(
-        '<text>',
-        'an idempotency key: repeated with it, the command is carried out once',
-        String,
-      ),
+      ...withReference,
+      key: optional('<text>', KEY, String),
     },
-    target: ({ user }) => ({ type: 'user', id: user }),
-    service: StaffBalancesService,
     run: async (balances, { user, key, ...rest }, audit) =>
       (await balances.post(audit, direction, { userId: user, ...rest }, key)).entry,
   });
 
 /** Every use case of staff on the command line, with the service that carries it out. */
 export const COMMANDS: readonly AddCommand[] = [
-  change({
-    name: 'users create',
-    description: 'Creates a user with an empty account.',
-    action: 'users.create',
+  change(StaffUsersService, 'users create', 'Creates a user with an empty account.', {
     options: {
       username: required('<name>', 'the name on the messaging platform', parseText),
       tgId: optional('<number>', 'the number on the messaging platform', parseId),
       webUsername: optional('<name>', 'the login on the website', parseText),
       hasApp: enabled('the user has opened the companion application'),
     },
-    service: StaffUsersService,
     run: (users, user, audit) => users.create(audit, user),
   }),
   blocking('block', 'Blocks a user: all tokens of the user are refused.'),
   blocking('unblock', 'Unblocks a user.'),
-  read({
-    name: 'users list',
-    description: 'Lists users, newest first.',
+  read(StaffUsersService, 'users list', 'Lists users, newest first.', {
     action: 'users.search',
     options: {
       ...paged(),
       query: optional('<part>', 'a whole id, or a part of a name or number', parseText),
     },
-    service: StaffUsersService,
     run: async (users, { query = null, ...page }) => (await users.search(query, toPage(page))).items,
   }),
-  read({
-    name: 'users show',
-    description: 'Shows a user with their money.',
+  read(StaffUsersService, 'users show', 'Shows a user with their money.', {
     action: 'users.read',
     options: withId('user'),
-    target: ({ id }) => ({ type: 'user', id }),
-    service: StaffUsersService,
     run: (users, { id }) => users.getProfile(id),
   }),
 
-  change({
-    name: 'tokens create',
-    description: 'Issues a token and shows its text, this once.',
-    action: 'tokens.create',
+  change(StaffTokensService, 'tokens create', 'Issues a token and shows its text, this once.', {
     options: {
       ...ofUser,
       scopes: required(
         '<list>',
-        'separated by commas; all: every scope of customers, staff: every scope of staff',
+        'separated by commas; all: those of customers, staff: those of staff',
         parseScopes,
       ),
       name: optional('<name>', 'what the token is for', parseText),
@@ -188,67 +162,45 @@ export const COMMANDS: readonly AddCommand[] = [
       allowedIps: optional('<list>', 'networks in CIDR notation, separated by commas', parseNetworks),
       dailyLimit: optional(
         '<roubles>',
-        'the most that its orders may take in one day (UTC)',
+        'the most that its orders may take a day (UTC)',
         parseAmountAboveZero,
       ),
     },
-    target: ({ user }) => ({ type: 'user', id: user }),
-    service: StaffTokensService,
     run: (tokens, { user, expiresIn, ...token }, audit) => {
       const expiresAt = expiresIn === undefined ? undefined : new Date(Date.now() + expiresIn);
       return tokens.issue(audit, { userId: user, expiresAt, ...token });
     },
   }),
-  read({
-    name: 'tokens list',
-    description: 'Lists the tokens of a user, oldest first, without their text.',
-    action: 'tokens.list',
+  read(StaffTokensService, 'tokens list', 'Lists the tokens of a user, oldest first, without their text.', {
     options: {
       ...ofUser,
       after: optional('<id>', 'show newer ones only: the last one of the previous page', parseId),
     },
-    target: ({ user }) => ({ type: 'user', id: user }),
-    service: StaffTokensService,
     run: async (tokens, { user, after }) => (await tokens.list(user, toPage({ before: after }))).items,
   }),
-  change({
-    name: 'tokens revoke',
-    description: 'Revokes a token.',
-    action: 'tokens.revoke',
+  change(StaffTokensService, 'tokens revoke', 'Revokes a token.', {
     options: { ...withId('token'), reason: optional('<text>', 'kept in the audit log', parseText) },
-    target: ({ id }) => ({ type: 'token', id }),
-    service: StaffTokensService,
     run: (tokens, { id, reason }, audit) => tokens.revoke(audit, id, reason),
   }),
 
   posting('credit', 'Adds money to a balance.'),
   posting('debit', 'Takes money from a balance; money that is held for orders stays held.'),
-  read({
-    name: 'balance ledger',
-    description: 'Shows every change of a balance with what caused it, newest first.',
+  read(StaffBalancesService, 'balance ledger', 'Shows the changes of a balance, newest first.', {
     action: 'ledger.read',
     options: { ...paged('<seq>'), ...ofUser },
-    target: ({ user }) => ({ type: 'user', id: user }),
-    service: StaffBalancesService,
     run: async (balances, { user, ...page }) => (await balances.listEntries(user, toPage(page))).items,
   }),
-  read({
-    name: 'balance statement',
-    description: 'Prints every change of a balance in a period as CSV, oldest first.',
+  read(StaffBalancesService, 'balance statement', 'Prints a period of the ledger as CSV.', {
     action: 'ledger.statement',
     options: {
       ...ofUser,
       from: required('<moment>', 'the beginning of the period, e.g. 2026-11-01T00:00:00Z', parseMoment),
       to: required('<moment>', 'the end of the period, which is not included', parseMoment),
     },
-    target: ({ user }) => ({ type: 'user', id: user }),
-    service: StaffBalancesService,
     run: (balances, { user, from, to }) => balances.readStatement(user, from, to),
   }),
 
-  read({
-    name: 'orders list',
-    description: 'Lists orders, newest first.',
+  read(StaffOrdersService, 'orders list', 'Lists orders, newest first.', {
     action: 'orders.search',
     options: {
       ...paged(),
@@ -259,126 +211,82 @@ export const COMMANDS: readonly AddCommand[] = [
       to: optional('<moment>', 'placed before this time', parseMoment),
       tag: optional('<tag>', 'the tag of the order or of its batch', parseText),
       providerOrderId: optional('<id>', 'the id of the order at the provider', parseText),
-      providerProxyId: optional(
-        '<id>',
-        'the id, at the provider, of a proxy that the order delivered or prolonged',
-        parseText,
-      ),
-      host: optional('<address>', 'the address of a proxy that the order delivered or prolonged', parseText),
+      providerProxyId: optional('<id>', 'the id of a proxy of the order at the provider', parseText),
+      host: optional('<address>', 'the address of a proxy of the order', parseText),
       requestId: optional('<id>', 'the X-Request-Id of the request that placed it', parseText),
     },
-    service: StaffOrdersService,
     run: async (orders, { user, ...options }) =>
       (await orders.search({ ...options, userId: user }, toPage(options))).items,
   }),
-  read({
-    name: 'orders show',
-    description: 'Shows everything that is known of an order.',
+  read(StaffOrdersService, 'orders show', 'Shows everything that is known of an order.', {
     action: 'orders.read',
     options: withId('order'),
-    target: ({ id }) => ({ type: 'order', id }),
-    service: StaffOrdersService,
     run: (orders, { id }) => orders.getDetail(id),
   }),
-  change({
-    name: 'orders decide',
-    description: 'Closes an order in review.',
-    action: 'orders.decide',
+  change(StaffOrdersService, 'orders decide', 'Closes an order in review.', {
     options: {
       ...withId('order'),
       as: required(
         '<decision>',
-        'deliver: ask the provider and hand over what it has; refund: return the money',
+        'deliver: hand over what the provider has; refund: return the money',
         ORDER_DECISIONS,
       ),
       ...withReason,
     },
-    target: ({ id }) => ({ type: 'order', id }),
     needsProvider: ({ as }) => as === 'deliver',
-    service: StaffOrdersService,
     run: (orders, { id, as, reason }, audit) => orders.decide(audit, id, as, reason),
   }),
-  change({
-    name: 'orders refund',
-    description: 'Returns money that was paid for an order; the proxies stay with the user.',
-    action: 'orders.refund',
+  change(StaffOrdersService, 'orders refund', 'Refunds an order; the proxies stay with the user.', {
     options: {
       ...withId('order'),
       amount: optional('<roubles>', 'e.g. 12.54; all that is left if left out', parseAmountAboveZero),
-      reason: required('<text>', 'kept with the ledger entry', parseText),
-      reference: optional('<text>', 'the document behind it: an invoice or a ticket', parseText),
-      key: required(
-        '<text>',
-        'an idempotency key: repeated with it, the command is carried out once',
-        String,
-      ),
+      ...withReference,
+      key: required('<text>', KEY, String),
     },
-    target: ({ id }) => ({ type: 'order', id }),
-    service: StaffOrdersService,
     run: async (orders, { id, key, ...refund }, audit) =>
       (await orders.refund(audit, { orderId: id, ...refund }, key)).entry,
   }),
 
-  read({
-    name: 'orphans list',
-    description: 'Lists orphans, newest first.',
-    action: 'orphans.list',
+  read(StaffOrphansService, 'orphans list', 'Lists orphans, newest first.', {
     options: {
       ...paged(),
       state: optional('<state>', 'what was decided about them', ORPHAN_STATES),
       tag: optional('<tag>', 'the tag under which the provider lists them', parseText),
     },
-    service: StaffOrphansService,
     run: async (orphans, options) => (await orphans.list(options, toPage(options))).items,
   }),
-  change({
-    name: 'orphans assign',
-    description: 'Gives an orphan to the user of a purchase, free of charge. This cannot be undone.',
-    action: 'orphans.assign',
+  change(
+    StaffOrphansService,
+    'orphans assign',
+    'Gives an orphan to the user of a purchase, free of charge.',
+    {
+      options: {
+        ...withId('orphan'),
+        order: required('<id>', 'the purchase; an assignment cannot be undone', parseId),
+        ...withReason,
+      },
+      run: (orphans, { id, order, reason }, audit) => orphans.assign(audit, id, order, reason),
+    },
+  ),
+  change(StaffOrphansService, 'orphans mark', 'Marks what is to become of an orphan.', {
     options: {
       ...withId('orphan'),
-      order: required('<id>', 'the purchase', parseId),
+      as: required('<state>', 'written-off: it stays our cost; open: look into it again', ORPHAN_MARKS),
       ...withReason,
     },
-    target: ({ id }) => ({ type: 'orphan', id }),
-    service: StaffOrphansService,
-    run: (orphans, { id, order, reason }, audit) => orphans.assign(audit, id, order, reason),
-  }),
-  change({
-    name: 'orphans mark',
-    description: 'Marks what is to become of an orphan.',
-    action: 'orphans.mark',
-    options: {
-      ...withId('orphan'),
-      as: required(
-        '<state>',
-        'written-off: it stays our cost; open: somebody has to look into it again',
-        ORPHAN_MARKS,
-      ),
-      ...withReason,
-    },
-    target: ({ id }) => ({ type: 'orphan', id }),
-    service: StaffOrphansService,
     run: (orphans, { id, as, reason }, audit) => orphans.mark(audit, id, as, reason),
   }),
 
-  read({
-    name: 'prices list',
-    description: 'Lists the price rules in force and those to come, newest first.',
-    action: 'prices.list',
+  read(StaffPricesService, 'prices list', 'Lists the price rules in force and those to come, newest first.', {
     options: {
       history: enabled('list the rules that have ended, too'),
       user: optional('<id>', 'the user whose own rules are listed', parseId),
       before: optional('<id>', 'show older ones only: the last one of the previous page', parseId),
     },
-    service: StaffPricesService,
     run: async (prices, { history, user, before }) =>
       (await prices.list({ history, userId: user }, toPage({ before }))).items,
   }),
-  read({
-    name: 'prices which',
-    description: 'Shows which markup applies to an offer, now or at another time.',
-    action: 'prices.which',
+  read(StaffPricesService, 'prices which', 'Shows which markup applies to an offer.', {
     options: {
       user: optional('<id>', 'the user who would order', parseId),
       country: optional('<code>', 'the country of an order; a quote names none', parseText),
@@ -386,73 +294,50 @@ export const COMMANDS: readonly AddCommand[] = [
       period: required('<days>', 'the period', parseId),
       at: optional('<moment>', 'e.g. 2027-01-31T09:00:00Z; now if left out', parseMoment),
     },
-    service: StaffPricesService,
     run: (prices, { user = null, country = null, version, period, at }) =>
       prices.findMarkup({ userId: user, country, version, period }, at),
   }),
-  read({
-    name: 'prices show',
-    description: 'Shows a price rule, with who added and ended it and why.',
+  read(StaffPricesService, 'prices show', 'Shows a price rule, with who added and ended it and why.', {
     action: 'prices.read',
-    options: withId('price rule'),
-    target: ({ id }) => ({ type: 'price-rule', id }),
-    service: StaffPricesService,
+    options: withId('price-rule'),
     run: (prices, { id }) => prices.get(id),
   }),
-  change({
-    name: 'prices add',
-    description: 'Adds a price rule and ends the one that it replaces.',
-    action: 'prices.add',
+  change(StaffPricesService, 'prices add', 'Adds a price rule and ends the one that it replaces.', {
     options: {
       ...ruleOptions,
       markup: required('<percent>', 'the markup of the rule, e.g. 12.5', parseText),
       replaces: optional('<id>', 'the rule that ends when this one begins', parseId),
       ...withSignature,
     },
-    service: StaffPricesService,
     run: (prices, { markup, by, reason, replaces, ...rule }, audit) =>
       prices.add(audit, toRule(rule, markup), { by, reason, replaces }),
   }),
-  change({
-    name: 'prices end',
-    description: 'Ends a price rule.',
-    action: 'prices.end',
+  change(StaffPricesService, 'prices end', 'Ends a price rule.', {
     options: {
-      ...withId('price rule'),
+      ...withId('price-rule'),
       at: optional('<moment>', 'when it ends; in two seconds if left out', parseMoment),
       ...withSignature,
     },
-    target: ({ id }) => ({ type: 'price-rule', id }),
-    service: StaffPricesService,
     run: (prices, { id, at, by, reason }, audit) => prices.end(audit, id, { at, by, reason }),
   }),
-  read({
-    name: 'prices preview',
-    description: 'Shows what adding a rule, ending one, or both would do to the prices. Changes nothing.',
-    action: 'prices.preview',
+  read(PricePreviewService, 'prices preview', 'Shows the prices before and after a change of rules.', {
     options: {
       ...ruleOptions,
       markup: optional('<percent>', 'the markup of the rule that is added', parseText),
       replaces: optional('<id>', 'the rule that is ended', parseId),
     },
-    service: PricePreviewService,
     run: (previews, { replaces, markup, ...rule }) => {
       const adds = markup !== undefined || Object.keys(rule).length > 0;
       return previews.preview({ add: adds ? toRule(rule, markup ?? '') : undefined, end: replaces });
     },
   }),
 
-  read({
-    name: 'status',
-    description: 'Shows the state of the service: open orders, the provider, the catalog, jobs and replicas.',
+  read(StatusService, 'status', 'Shows the state of the service, its jobs and replicas.', {
     action: 'status.read',
     options: {},
-    service: StatusService,
     run: (status) => status.read(),
   }),
-  read({
-    name: 'sales',
-    description: 'Sums up sales, refunds, cost and margin of a period, latest day first.',
+  read(SalesService, 'sales', 'Sums up sales, refunds, cost and margin, latest day first.', {
     action: 'sales.read',
     options: {
       from: required('<day>', 'the first day (UTC), e.g. 2026-11-01', parseDay),
@@ -462,15 +347,12 @@ export const COMMANDS: readonly AddCommand[] = [
         ['day'],
       ),
     },
-    service: SalesService,
     run: async (sales, question) => {
       const { total, rows } = await sales.read(question);
       return { total, items: rows };
     },
   }),
-  read({
-    name: 'actions list',
-    description: 'Lists what staff changed or looked at, newest first.',
+  read(AuditLogService, 'actions list', 'Lists what staff changed or looked at, newest first.', {
     action: 'actions.search',
     options: {
       ...paged(),
@@ -480,7 +362,6 @@ export const COMMANDS: readonly AddCommand[] = [
       from: optional('<moment>', 'at this time or later, e.g. 2027-01-31T09:00:00Z', parseMoment),
       to: optional('<moment>', 'before this time', parseMoment),
     },
-    service: AuditLogService,
     run: async (auditLog, { user, ...options }) =>
       (await auditLog.search({ ...options, userId: user }, toPage(options))).items,
   }),

@@ -1,4 +1,4 @@
-export { AuditContext, type AuditTarget, parseTarget } from './audit-log/audit-context';
+export { AuditContext, type AuditTarget, parseTarget, type TargetType } from './audit-log/audit-context';
 export { AuditLogEntry } from './audit-log/audit-log-entry.entity';
 export { type AuditLogFilter, AuditLogService } from './audit-log/audit-log.service';
 export { StaffBalancesService } from './balances/staff-balances.service';
