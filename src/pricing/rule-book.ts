@@ -31,7 +31,7 @@ export const LONGEST_PERIOD_DAYS = 3650;
 export const periodsOf = ({ minPeriod, maxPeriod }: RuleScope): number =>
   (maxPeriod ?? LONGEST_PERIOD_DAYS) - (minPeriod ?? SHORTEST_PERIOD_DAYS) + 1;
 
-export const holdsAt = ({ validFrom, validTo }: MarkupRule, atMs: number): boolean =>
+const holdsAt = ({ validFrom, validTo }: MarkupRule, atMs: number): boolean =>
   validFrom.getTime() <= atMs && (validTo === null || atMs < validTo.getTime());
 
 const includes = ({ minPeriod, maxPeriod }: RuleScope, period: number): boolean =>

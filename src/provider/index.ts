@@ -10,7 +10,6 @@ export { ProviderModule } from './provider.module';
 export {
   type BreakerStatus,
   type CallPriority,
-  type ProviderStatus,
   type RatePermit,
   ProxyProvider,
   type ListedProxy,
