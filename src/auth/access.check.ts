@@ -3,7 +3,7 @@ import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { ACCESS, type Access } from './access.decorators';
 import { findRoutes } from './routes';
 
-/** Keeps the application from starting with a route of which nobody has said who may call it. */
+/** Keeps the application from starting while a route has neither `@Scopes` nor `@Public`. */
 @Injectable()
 export class AccessCheck implements OnModuleInit {
   constructor(

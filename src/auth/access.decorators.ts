@@ -8,19 +8,19 @@ import type { Caller } from './tokens.service';
 export const ACCESS = 'access';
 
 /**
- * Names of the tokens in the descriptions. Swagger UI keeps tokens in the browser by these, for both of its
- * pages: under one name, that of customers would send the token of staff, which may be good for buying.
+ * The security schemes of the two OpenAPI documents. Swagger UI stores tokens in the browser under these
+ * names: with one name for both, the customers' page would send a member of staff's token.
  */
 export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
-/** What a route asks of its caller. */
+/** Who may call a route. */
 export type Access = { readonly public: true } | { readonly public: false; readonly scope: Scope };
 
-/** The route needs no token. */
+/** Marks a route that needs no token. */
 export const Public = () => SetMetadata<string, Access>(ACCESS, { public: true });
 
-/** The route needs a token with this scope; also says so in the description. */
+/** Marks a route that needs a token with this scope, and documents that. */
 export const Scopes = (scope: Scope) =>
   applyDecorators(
     SetMetadata<string, Access>(ACCESS, { public: false, scope }),
@@ -40,18 +40,18 @@ export const Scopes = (scope: Scope) =>
     ),
   );
 
-/** Whose token came with the request. */
+/** The owner of the request's token. */
 export function callerOf(request: Request & { user?: Caller }): Caller {
-  if (!request.user) throw new Error('a route that is public asks for its user');
+  if (!request.user) throw new Error('a public route has no caller');
   return request.user;
 }
 
-/** Who makes the request, and with which token. */
+/** Injects the caller: the user and what their token allows. */
 export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller =>
   callerOf(context.switchToHttp().getRequest()),
 );
 
-/** The id of the user whose token came with the request. */
+/** Injects the id of the caller. */
 export const CurrentUserId = createParamDecorator(
   (_: unknown, context: ExecutionContext): number => callerOf(context.switchToHttp().getRequest()).userId,
 );

@@ -21,7 +21,7 @@ export class ApiToken {
   @ForeignKey('User')
   userId!: number;
 
-  /** SHA-256 of the whole token; the token itself is shown once and not kept. */
+  /** SHA-256 of the whole token. The token itself is shown once and not stored. */
   @Column({ type: 'bytea' })
   tokenHash!: Buffer;
 
@@ -40,15 +40,15 @@ export class ApiToken {
   @Column({ type: 'timestamptz', nullable: true })
   revokedAt!: Date | null;
 
-  /** To the minute. */
+  /** Accurate to the minute. */
   @Column({ type: 'timestamptz', nullable: true })
   lastUsedAt!: Date | null;
 
-  /** Networks from which alone it may be used; null: from anywhere. */
+  /** The only networks from which the token may be used; null allows any address. */
   @Column({ type: 'cidr', array: true, nullable: true })
   allowedIps!: string[] | null;
 
-  /** Roubles that its orders may take in a day of UTC; null: no limit of its own. */
+  /** Roubles that its orders may spend in a UTC day; null means no limit. */
   @Column({ type: 'numeric', precision: 14, scale: 2, nullable: true })
   dailyLimit!: string | null;
 }

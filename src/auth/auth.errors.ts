@@ -1,6 +1,6 @@
 import { DomainError } from '../common';
 
-/** No `Authorization: Bearer …` header, or one that cannot be read. */
+/** The `Authorization: Bearer …` header is missing or malformed. */
 export class NotAuthenticated extends DomainError {
   readonly kind = 'not-authenticated';
 
@@ -9,7 +9,7 @@ export class NotAuthenticated extends DomainError {
   }
 }
 
-/** Unknown, expired or revoked: which of them is not told. */
+/** The token is unknown, expired or revoked. The answer does not say which. */
 export class InvalidToken extends DomainError {
   readonly kind = 'invalid-token';
 
@@ -28,7 +28,7 @@ export class NotEnoughPermissions extends DomainError {
   }
 }
 
-/** Told to whoever holds the token: it is theirs. */
+/** The holder of the token may know this: it is their own account. */
 export class UserBlocked extends DomainError {
   readonly kind = 'forbidden';
 
@@ -37,7 +37,7 @@ export class UserBlocked extends DomainError {
   }
 }
 
-/** The token has networks from which it may be used, and this is none of them. */
+/** The token may be used only from certain networks, and the request came from another. */
 export class AddressNotAllowed extends DomainError {
   readonly kind = 'forbidden';
 

@@ -1,7 +1,7 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 const NETWORK = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/;
-/** How an IPv6 socket writes an IPv4 address. */
+/** The prefix of an IPv4 address that an IPv6 socket reports. */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
 interface Network {
@@ -19,18 +19,18 @@ function parseNetwork(text: string): Network | null {
   return length <= bits ? { address, prefix: length, family } : null;
 }
 
-/**
- * Whether a text is an address or a network in CIDR notation: `203.0.113.7`, `10.0.0.0/8`, `2001:db8::/32`.
- */
+/** Tells whether a text is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
 
-/** The address at the other end as it is compared and kept: IPv4 as such, no zone. */
+/** Normalizes a peer's address: an IPv4 address without its IPv6 prefix, an IPv6 address without a zone. */
 export function plainAddress(address: string | undefined): string | null {
   const plain = address?.replace(MAPPED, '').replace(/%.*$/, '') ?? '';
   return isIPv4(plain) || isIPv6(plain) ? plain : null;
 }
 
-/** Whether an address lies in one of these networks. One that is not known lies in none. */
+/**
+ * Tells whether one of the networks contains the address. None contains an unknown address, which is null.
+ */
 export function isWithin(networks: readonly string[], address: string | null): boolean {
   if (address === null) return false;
   const list = new BlockList();

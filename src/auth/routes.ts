@@ -3,23 +3,23 @@ import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 
 type Handler = (...args: unknown[]) => unknown;
 
-/** A route, with what carries its metadata. */
+/** A route, with the handler and the controller that carry its metadata. */
 export interface Route {
   /** `Controller.handler` */
   readonly name: string;
-  /** `GET`, as it stands in the description. */
+  /** As in the OpenAPI document: `GET`. */
   readonly method: string;
-  /** `/staff/users/{user_id}`, as it stands in the description. */
+  /** As in the OpenAPI document: `/staff/users/{user_id}`. */
   readonly path: string;
   readonly handler: Handler;
   readonly controller: Type;
 }
 
-/** Nest's marks of a controller and of a route among its methods. */
+/** The keys of Nest's own metadata on controllers and handlers. */
 const PATH = 'path';
 const METHOD = 'method';
 
-/** Every route of the application. */
+/** Lists every route of the application. */
 export function findRoutes(discovery: DiscoveryService, scanner: MetadataScanner): Route[] {
   return discovery.getControllers().flatMap(({ metatype }) => {
     if (!metatype) return [];

@@ -5,10 +5,10 @@ import { findRoutes } from './routes';
 import type { ScopeOut } from './scope.dto';
 import { ALL_SCOPES, ALL_STAFF_SCOPES, isStaffScope, whatIsGranted } from './scopes';
 
-/** What each scope is good for, read off the routes themselves when the application starts. */
+/** Lists which routes each scope opens, as the routes themselves say when the application starts. */
 @Injectable()
 export class ScopeCatalog implements OnModuleInit {
-  private catalogue: readonly ScopeOut[] = [];
+  private catalog: readonly ScopeOut[] = [];
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -21,7 +21,7 @@ export class ScopeCatalog implements OnModuleInit {
       route: `${method} ${path}`,
       access: this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [handler, controller]),
     }));
-    this.catalogue = [...ALL_SCOPES, ...ALL_STAFF_SCOPES].map((scope) => ({
+    this.catalog = [...ALL_SCOPES, ...ALL_STAFF_SCOPES].map((scope) => ({
       scope,
       grants: whatIsGranted(scope),
       for: isStaffScope(scope) ? 'staff' : 'customers',
@@ -32,6 +32,6 @@ export class ScopeCatalog implements OnModuleInit {
   }
 
   list(): readonly ScopeOut[] {
-    return this.catalogue;
+    return this.catalog;
   }
 }

@@ -1,4 +1,4 @@
-/** The scopes that a customer's token can carry, with what each grants. */
+/** The scopes of customers, and what each grants. */
 export const SCOPES = {
   'profile:read': 'Profile and balance',
   'countries:read': 'Countries and stock counts',
@@ -9,8 +9,8 @@ export const SCOPES = {
 } as const;
 
 /**
- * Those of internal staff, for the routes under `/staff`. They grant nothing of the above, nor the above
- * anything of these.
+ * The scopes of internal staff, for the routes under `/staff`. They include no scope of customers, nor the
+ * reverse.
  */
 export const STAFF_SCOPES = {
   'staff:users': 'Creating, finding, blocking and unblocking users',
@@ -25,7 +25,6 @@ export type CustomerScope = keyof typeof SCOPES;
 export type StaffScope = keyof typeof STAFF_SCOPES;
 export type Scope = CustomerScope | StaffScope;
 
-/** Of customers. */
 export const ALL_SCOPES = Object.keys(SCOPES) as CustomerScope[];
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 

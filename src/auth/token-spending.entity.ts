@@ -1,8 +1,8 @@
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 
 /**
- * What the orders of a token with a limit have taken in a day of UTC, less what was given back. Written with
- * the orders themselves.
+ * What the orders of a token with a daily limit have spent in a UTC day, less what was released or refunded.
+ * The statements that change the orders also write this table.
  */
 @Entity('token_spending')
 @Check('token_spending_limit_check', 'spent >= 0 AND spent <= day_limit')

@@ -21,20 +21,18 @@ function base62(value: bigint, length: number): string {
 
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 
-/**
- * A new token: `prx_`, 256 random bits in base 62, and a CRC-32 by which scanners tell a token from noise.
- */
+/** Generates a token: `prx_`, 256 random bits in base 62, and a CRC-32 by which scanners recognize tokens. */
 export function generateToken(): string {
   const secret = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH);
   return PREFIX + secret + checksum(PREFIX + secret);
 }
 
-/** Whether a text can be one of our tokens at all; a mistyped one is told without asking the database. */
+/** Tells whether a text has the form of a token, so that a mistyped one is rejected without the database. */
 export function isWellFormedToken(text: string): boolean {
   return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)));
 }
 
-/** What is stored of a token. It has 256 random bits, so a plain hash needs no salt and no stretching. */
+/** The stored form of a token. With 256 random bits, a plain hash needs neither salt nor stretching. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

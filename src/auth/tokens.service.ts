@@ -8,17 +8,17 @@ import { TokenNotFound, TokenOwnerNotFound } from './auth.errors';
 import type { Scope } from './scopes';
 import { generateToken, hashToken, isWellFormedToken } from './token-text';
 
-/** Who makes a request, and what the token allows. */
+/** The user who makes a request, and what their token allows. */
 export interface Caller {
   readonly userId: number;
   readonly tokenId: number;
   readonly scopes: readonly string[];
-  /** Networks from which alone the token may be used; null: from anywhere. */
+  /** The only networks from which the token may be used; null allows any address. */
   readonly allowedIps: readonly string[] | null;
-  /** Roubles a day; null: no limit. */
+  /** Roubles per UTC day; null means no limit. */
   readonly dailyLimit: string | null;
   readonly isBlocked: boolean;
-  /** Of what they see of their proxies: it grows with every change. */
+  /** Grows with every change of what the user sees of their proxies. */
   readonly proxiesRevision: number;
 }
 
@@ -32,7 +32,7 @@ export interface NewToken {
   readonly dailyLimit?: Money | null | undefined;
 }
 
-/** `last_used_at` is kept to the minute, so that reading with a token is not a write each time. */
+/** `last_used_at` is accurate to the minute, so that not every request writes. */
 const LAST_USED_STEP_MS = 60_000;
 
 @Injectable()
@@ -44,7 +44,7 @@ export class TokensService {
   ) {}
 
   /**
-   * Issues a token. Its text is in the answer and nowhere else.
+   * Issues a token. Its text is in the result and nowhere else.
    *
    * @throws TokenOwnerNotFound
    */
@@ -72,7 +72,11 @@ export class TokensService {
     }
   }
 
-  /** A page of a user's tokens, by id. @param page.cursor the id of the last token of the page before */
+  /**
+   * Lists a page of a user's tokens by id.
+   *
+   * @param page.cursor the id of the last token of the previous page
+   */
   list(userId: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
     return this.tokens.find({
       where: { userId, id: MoreThan(page.cursor ?? 0) },
@@ -82,7 +86,7 @@ export class TokensService {
   }
 
   /**
-   * Takes effect with the next request on every replica. Revoking twice keeps the first moment.
+   * Revokes a token from the next request on, on every replica. Revoking it again keeps the first time.
    *
    * @throws TokenNotFound
    */
@@ -100,9 +104,8 @@ export class TokensService {
   }
 
   /**
-   * The caller behind a token that is known, not expired and not revoked; else null. Asks the database each
-   * time: a revoked token or a block counts with the next request. What the caller may do is the guard's to
-   * decide.
+   * Finds the caller of a token that exists, has not expired and is not revoked. Each call asks the database,
+   * so that a revocation or a block counts from the next request on. The guard checks what the caller may do.
    */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
@@ -139,7 +142,7 @@ interface FoundToken {
   readonly lastUsedAt: Date | null;
 }
 
-/** Addresses as the networks that they are: `10.1.2.3/8` is `10.0.0.0/8`. */
+/** Clears the bits after the prefix: `10.1.2.3/8` becomes `10.0.0.0/8`. */
 async function toNetworks(manager: EntityManager, addresses: readonly string[]): Promise<string[]> {
   const rows = await queryRows<{ network: string }>(
     manager,

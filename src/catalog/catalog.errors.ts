@@ -8,7 +8,7 @@ export class PeriodTooShort extends DomainError {
   }
 }
 
-/** The provider does not sell this period, or it is beyond all bounds. */
+/** The provider does not sell this period, or it is longer than the longest one. */
 export class UnsupportedPeriod extends DomainError {
   readonly kind = 'bad-request';
 
@@ -33,7 +33,7 @@ export class NotEnoughProxies extends DomainError {
   }
 }
 
-/** The provider cannot be asked now, and it is certain that nothing was bought. */
+/** The provider cannot be asked now. It is certain that nothing was bought. */
 export class ServiceUnavailable extends DomainError {
   readonly kind = 'unavailable';
 

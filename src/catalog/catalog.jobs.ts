@@ -4,7 +4,7 @@ import { CurrentMarkups, MarkupHistoryService } from '../pricing';
 import { CatalogService } from './catalog.service';
 
 const FOLLOW_MS = 1000;
-/** Twice between when a change is written and when it takes effect. */
+/** Twice in the time between writing a rule and its taking effect. */
 const FOLLOW_RULES_MS = 500;
 const REFRESH_MS = 1000;
 const FORGET_MS = 60_000;
@@ -18,7 +18,9 @@ export class CatalogJobs implements OnApplicationBootstrap {
     private readonly history: MarkupHistoryService,
   ) {}
 
-  /** The first request is answered from what was known before the start. */
+  /**
+   * Reads the store before the first request, which is then answered from what was known before the start.
+   */
   async onApplicationBootstrap(): Promise<void> {
     await this.history.recordDefault();
     await this.markups.follow();

@@ -1,7 +1,7 @@
 import type { IpVersion } from '../common';
 import { PeriodTooShort, UnsupportedPeriod } from './catalog.errors';
 
-/** How customers read a version, and for how many days it is rented at least. */
+/** The name of each version in error texts, and its shortest rental period. */
 const VERSIONS = {
   '6': { name: 'IPv6', minimumDays: 3 },
   '4': { name: 'IPv4', minimumDays: 7 },
@@ -10,7 +10,7 @@ const VERSIONS = {
 
 const LONGEST_PERIOD_DAYS = 3650;
 
-/** `4s` also goes by the provider's own number of it, `3`. */
+/** Accepts the provider's own number of `4s`, which is `3`. */
 export const toIpVersion = (version: string): IpVersion => (version === '3' ? '4s' : (version as IpVersion));
 
 /** @throws PeriodTooShort, UnsupportedPeriod */

@@ -1,8 +1,8 @@
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 
 /**
- * A user's balance. Written by the trigger on `ledger_entries` alone. Apart from `users`, because a foreign
- * key that pointed at this row would lock it on every insert elsewhere.
+ * A user's balance. Only the trigger on `ledger_entries` writes it. It is not part of `users`, because a
+ * foreign key that pointed at this row would lock it on every insert elsewhere.
  */
 @Entity('accounts')
 @Check('accounts_available_check', 'available >= 0')
@@ -16,15 +16,15 @@ export class Account {
   @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
   available!: string;
 
-  /** Roubles set aside for orders whose outcome is open. */
+  /** Roubles held for orders whose outcome is open. */
   @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
   held!: string;
 
-  /** Roubles spent ever: captured, less what was refunded. */
+  /** Roubles spent in total: captured, less what was refunded. */
   @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
   spent!: string;
 
-  /** The number of the last entry. */
+  /** The `seq` of the last entry. */
   @Column({ type: 'bigint', default: 0 })
   seq!: number;
 }

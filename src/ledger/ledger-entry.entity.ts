@@ -15,10 +15,10 @@ import {
  */
 export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'release' | 'refund';
 
-/** One change of one balance. Append-only; `seq` and both balances after are filled in by the database. */
+/** One change of one balance. Append-only; a trigger fills in `seq` and both balances after the change. */
 @Entity('ledger_entries')
 @Unique(['userId', 'seq'])
-// Null counts as a value there, which TypeORM cannot describe.
+// NULLS NOT DISTINCT, which TypeORM cannot describe.
 @Index('ledger_entries_order_id_kind_key', { synchronize: false })
 @Index('ledger_entries_created_at_idx', ['userId', 'createdAt', 'seq'])
 @Index('ledger_entries_refunds_idx', ['createdAt'], { where: `kind = 'refund'` })
@@ -44,7 +44,7 @@ export class LedgerEntry {
   @ForeignKey('User')
   userId!: number;
 
-  /** Counts from 1 without gaps for each user. */
+  /** Numbers each user's entries from 1 without gaps. */
   @Column({ type: 'bigint' })
   seq!: number;
 
@@ -70,11 +70,11 @@ export class LedgerEntry {
   @Column({ type: 'text', nullable: true })
   reason!: string | null;
 
-  /** An invoice, a ticket: where staff would look further. */
+  /** An invoice or a ticket, where staff find more. */
   @Column({ type: 'text', nullable: true })
   reference!: string | null;
 
-  /** What staff did. */
+  /** The staff action that made the entry. */
   @Column({ type: 'bigint', nullable: true })
   @ForeignKey('AuditLogEntry')
   actionId!: number | null;

@@ -6,12 +6,12 @@ import { UserNotFound } from '../users';
 import { InsufficientBalance, InvalidAmount } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
 
-/** What staff's entries have beside their reason. */
+/** What an entry of staff may have besides its reason. */
 export interface EntryOrigin {
   readonly reference?: string | null | undefined;
-  /** The line in the log of staff. */
+  /** The staff action in the audit log. */
   readonly actionId?: number;
-  /** To be part of a transaction. */
+  /** Makes the entry part of a transaction. */
   readonly manager?: EntityManager;
 }
 
@@ -22,7 +22,7 @@ export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.availabl
 
 const LARGEST_AMOUNT = Money.parse('100000000');
 
-/** True when the database refused to take more from an account than it holds. */
+/** Tells whether the violated constraint is the one that keeps an account from being overdrawn. */
 export const isInsufficientBalance = (constraint: string | undefined): boolean =>
   constraint === 'accounts_available_check';
 
@@ -41,7 +41,7 @@ export class LedgerService {
     return this.post(userId, 'adjustment', amount, reason, origin);
   }
 
-  /** Whether a user has so much to spend at this moment. */
+  /** Tells whether a user has this much to spend right now. */
   async covers(userId: number, amount: Money): Promise<boolean> {
     const [account] = await queryRows<{ covers: boolean }>(
       this.dataSource,

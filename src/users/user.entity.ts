@@ -3,7 +3,7 @@ import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn,
 @Entity('users')
 @Unique(['tgId'])
 @Unique(['webUsername'])
-// Of trigrams, which TypeORM cannot describe.
+// A trigram index, which TypeORM cannot describe.
 @Index('users_search_idx', { synchronize: false })
 @Check('users_blocked_check', '(blocked_at IS NULL) = (blocked_reason IS NULL)')
 export class User {
@@ -29,14 +29,14 @@ export class User {
   @CreateDateColumn({ type: 'timestamptz' })
   createdAt!: Date;
 
-  /** Since when none of the user's tokens is good for anything. */
+  /** While set, none of the user's tokens is accepted. */
   @Column({ type: 'timestamptz', nullable: true })
   blockedAt!: Date | null;
 
   @Column({ type: 'text', nullable: true })
   blockedReason!: string | null;
 
-  /** Grows with every change of what the user sees of their proxies; kept by the database. */
+  /** Grows with every change of what the user sees of their proxies. A trigger maintains it. */
   @Column({ type: 'bigint', default: 0 })
   proxiesRevision!: number;
 }

@@ -13,7 +13,7 @@ export interface NewUser {
   readonly hasApp?: boolean | undefined;
 }
 
-/** A user with what they can spend, roubles. */
+/** A user with the roubles that they can spend. */
 export interface Profile {
   readonly username: string | null;
   readonly tgId: number | null;
@@ -31,7 +31,7 @@ export class UsersService {
   ) {}
 
   /**
-   * The database opens the user's account with them.
+   * Creates a user. A trigger opens their account.
    *
    * @throws UserExists when another user has this tg_id or web_username
    */
@@ -81,7 +81,7 @@ export class UsersService {
     return this.users.findOneBy({ webUsername });
   }
 
-  /** Read in one statement: the balance belongs to the same moment as the rest. */
+  /** Reads the profile in one statement, so that the balance is of the same moment as the rest. */
   async getProfile(userId: number): Promise<Profile> {
     const profile = await this.profileOf(userId);
     if (!profile) throw new Error(`user ${userId} of a valid token has no account`);
