@@ -42,7 +42,7 @@ describe('Authentication', () => {
       expect(answer.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${scope}"`);
     });
 
-    it(`is satisfied with ${scope} alone`, async () => {
+    it(`accepts a token with ${scope} only`, async () => {
       const { text } = await issue({ scopes: [scope] });
       const answer = await sendRaw(service.baseUrl, { ...request, token: text });
       expect([200, 400, 404]).toContain(answer.status);
@@ -56,20 +56,20 @@ describe('Authentication', () => {
     ['a scheme in front of two words', 'Bearer one two'],
     ['a token without a scheme', 'prx_token'],
     ['an empty header', ''],
-  ])('takes %s for no token', async (_, authorization) => {
+  ])('treats %s as no token', async (_, authorization) => {
     const answer = await sendRaw(service.baseUrl, { path: '/me', headers: { authorization } });
     expect(answer.status).toBe(401);
     expect(answer.json()).toEqual(NOT_AUTHENTICATED);
     expect(answer.headers['www-authenticate']).toBe('Bearer');
   });
 
-  it('takes the scheme in any case', async () => {
+  it('accepts the scheme in any case', async () => {
     const headers = { authorization: `bearer ${user.token}` };
     expect((await sendRaw(service.baseUrl, { path: '/me', headers })).status).toBe(200);
   });
 
   it.each<[string, (token: string) => string]>([
-    ['of another form', () => 'secret'],
+    ['of another format', () => 'secret'],
     ['that nobody issued', generateToken],
     ['with a wrong letter', (token) => token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')],
     ['that goes on after its end', (token) => `${token}0`],
@@ -82,7 +82,7 @@ describe('Authentication', () => {
     expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
   });
 
-  it('answers 401 to a token from the moment at which it expires', async () => {
+  it('answers 401 to a token from the moment it expires', async () => {
     const { text } = await issue({ expiresAt: new Date(service.clock.now().getTime() + 30_000) });
     expect((await getMe(text)).status).toBe(200);
     service.clock.advanceSeconds(30);
@@ -135,13 +135,13 @@ describe('Authentication', () => {
     expect(await statuses()).toEqual([refused, refused, refused, refused]);
   });
 
-  it('leaves the other tokens of a user alone when one is revoked', async () => {
+  it('keeps accepting the other tokens of a user when one is revoked', async () => {
     const { token } = await issue();
     await tokens.revoke(token.id);
     expect((await getMe(user.token)).status).toBe(200);
   });
 
-  it('does not look at a token in the query string', async () => {
+  it('ignores a token in the query string', async () => {
     const answer = await sendRaw(service.baseUrl, { path: `/me?access_token=${user.token}` });
     expect(answer.status).toBe(401);
     expect(answer.json()).toEqual(NOT_AUTHENTICATED);
@@ -153,7 +153,7 @@ describe('Authentication', () => {
       (token: string) => JSON.stringify({ access_token: token, country: 'ru', period: 30 }),
     ],
     ['application/x-www-form-urlencoded', (token: string) => `access_token=${token}`],
-  ])('does not look at a token in a body of %s', async (contentType, write) => {
+  ])('ignores a token in a body of %s', async (contentType, write) => {
     const answer = await sendRaw(service.baseUrl, {
       method: 'POST',
       path: '/proxies/buy',
@@ -164,7 +164,7 @@ describe('Authentication', () => {
     expect(answer.json()).toEqual(NOT_AUTHENTICATED);
   });
 
-  it('does not look at a second Authorization header', async () => {
+  it('ignores a second Authorization header', async () => {
     const header = (token: string) => `Authorization: Bearer ${token}\r\n`;
     const answer = await exchangeRaw(
       service.baseUrl,
@@ -173,7 +173,7 @@ describe('Authentication', () => {
     expect(answer).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  it('needs no token for /health, and does not mind a wrong one', async () => {
+  it('needs no token for /health, and ignores a wrong one', async () => {
     for (const token of [undefined, 'wrong']) {
       const answer = await sendRaw(service.baseUrl, { path: '/health', ...(token && { token }) });
       expect(answer.status).toBe(200);
@@ -181,7 +181,7 @@ describe('Authentication', () => {
     }
   });
 
-  it('keeps nothing of a token but its SHA-256', async () => {
+  it('stores nothing of a token but its SHA-256', async () => {
     const { text, token } = await issue();
     const [row] = await service.dataSource.query<{ token_hash: Buffer; whole: string }[]>(
       'SELECT token_hash, api_tokens::text AS whole FROM api_tokens WHERE id = $1',
@@ -191,13 +191,13 @@ describe('Authentication', () => {
     expect(row?.whole).not.toContain(text.slice(4));
   });
 
-  it('issues tokens of prx_ and 49 digits of base 62, each another', async () => {
+  it('issues distinct tokens of prx_ and 49 digits of base 62', async () => {
     const issued = await Promise.all(Array.from({ length: 10 }, () => issue()));
     for (const { text } of issued) expect(text).toMatch(/^prx_[0-9A-Za-z]{49}$/);
     expect(new Set(issued.map(({ text }) => text)).size).toBe(10);
   });
 
-  it('notes when a token was last used, to the minute', async () => {
+  it('records when a token was last used, to the minute', async () => {
     const { text, token } = await issue();
     const lastUsedAt = async () => (await tokens.get(token.id)).lastUsedAt;
     expect(await lastUsedAt()).toBeNull();

@@ -40,7 +40,7 @@ describe('GET /me', () => {
     });
   });
 
-  it('shows null for what is not known of a user, and a balance that is empty', async () => {
+  it('shows null for unknown fields, and an empty balance', async () => {
     const { api } = await signUp({ username: 'bob' });
     const { data } = await api.GET('/me');
     expect(data).toEqual({
@@ -60,7 +60,7 @@ describe('GET /me', () => {
     expect((await api.GET('/me')).data?.balance).toBe('299999999.97');
   });
 
-  it('does not show as spendable what is held for an order under way', async () => {
+  it('does not include in the balance what is held for an open order', async () => {
     const user = await service.createUser({ balance: '100.00' });
     const gate = await service.control.orderGate({ method: 'buy', stage: 'received' });
     const purchase = user.api.POST('/proxies/buy', { body: { country: 'ru', period: 3 } as never });
@@ -79,7 +79,7 @@ describe('GET /me', () => {
 });
 
 describe('GET /health', () => {
-  it('says ok, also while the provider is gone', async () => {
+  it('answers ok even while the provider is gone', async () => {
     const service = await startTestService();
     try {
       await service.sandbox.close();

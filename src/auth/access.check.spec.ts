@@ -35,11 +35,11 @@ async function start(...controllers: (new () => object)[]): Promise<void> {
 }
 
 describe('AccessCheck', () => {
-  it('lets an application start whose routes all say who may call them', async () => {
+  it('lets an application start when every route says who may call it', async () => {
     await expect(start(GuardedController)).resolves.toBeUndefined();
   });
 
-  it('keeps an application from starting with a route that says nothing, and names it', async () => {
+  it('refuses to start with a route that does not say so, and names the route', async () => {
     await expect(start(GuardedController, ForgottenController)).rejects.toThrow(
       'neither @Scopes nor @Public: ForgottenController.unmarked',
     );

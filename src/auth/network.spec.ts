@@ -2,7 +2,7 @@ import { isNetwork, isWithin, plainAddress } from './network';
 
 describe('a network', () => {
   it.each(['203.0.113.7', '10.0.0.0/8', '10.1.2.3/8', '0.0.0.0/0', '2001:db8::/32', '::1', '::1/128'])(
-    'is an address or CIDR notation: %s',
+    'can be an address or CIDR notation: %s',
     (text) => {
       expect(isNetwork(text)).toBe(true);
     },
@@ -18,11 +18,11 @@ describe('a network', () => {
     'fe80::1%eth0',
     'host',
     '1.2.3.4 ',
-  ])('is nothing else: %j', (text) => {
+  ])('cannot be anything else: %j', (text) => {
     expect(isNetwork(text)).toBe(false);
   });
 
-  it('has the addresses within it', () => {
+  it('contains the addresses in its range', () => {
     const networks = ['10.0.0.0/8', '2001:db8::/32', '203.0.113.7/32'];
     for (const address of ['10.255.0.1', '2001:db8:1::1', '203.0.113.7']) {
       expect([address, isWithin(networks, address)]).toEqual([address, true]);
@@ -33,7 +33,7 @@ describe('a network', () => {
     expect(isWithin([], '10.0.0.1')).toBe(false);
   });
 
-  it('is compared with a caller’s address without what a socket adds to it', () => {
+  it('is compared with the plain address of a socket, without a prefix or zone', () => {
     expect(plainAddress('::ffff:10.0.0.1')).toBe('10.0.0.1');
     expect(plainAddress('fe80::1%eth0')).toBe('fe80::1');
     expect(plainAddress('2001:db8::1')).toBe('2001:db8::1');

@@ -1,17 +1,17 @@
 import { generateToken, hashToken, isWellFormedToken } from './token-text';
 
-describe('token text', () => {
-  it('is prx_, 43 digits of base 62 and 6 of checksum', () => {
+describe('A token', () => {
+  it('consists of prx_, 43 digits of base 62 and a checksum of 6', () => {
     expect(generateToken()).toMatch(/^prx_[0-9A-Za-z]{49}$/);
   });
 
-  it('never repeats and is well-formed', () => {
+  it('is unique and well-formed', () => {
     const tokens = Array.from({ length: 1000 }, generateToken);
     expect(new Set(tokens).size).toBe(1000);
     expect(tokens.every(isWellFormedToken)).toBe(true);
   });
 
-  it('is told from a text with one character changed', () => {
+  it('is no longer well-formed with one character changed', () => {
     const token = generateToken();
     for (const at of [4, 20, token.length - 1]) {
       const other = token[at] === 'a' ? 'b' : 'a';
@@ -19,7 +19,7 @@ describe('token text', () => {
     }
   });
 
-  it('is stored as 32 bytes that do not hold it', () => {
+  it('is stored as 32 bytes that do not contain it', () => {
     const token = generateToken();
     expect(hashToken(token)).toHaveLength(32);
     expect(hashToken(token).toString('latin1')).not.toContain(token.slice(4, 10));
