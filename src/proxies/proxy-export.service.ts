@@ -6,7 +6,7 @@ import type { ProxyType } from '../common';
 import { preparedRows } from '../database';
 import { PROXY_COLUMNS, type ProxyFields, toProxyOut } from './dto/proxy-out.dto';
 import type { ListRevision } from './list-revision.service';
-import { idOf, proxyToJson, ROW_SEPARATOR, ROW_TEXT, rowsToJson } from './rows-to-json';
+import { ROW_SEPARATOR, ROW_TEXT, rowsToJson } from './rows-to-json';
 
 export interface ExportOptions {
   readonly format: 'json' | 'txt';
@@ -39,7 +39,7 @@ const SELECTED = `
    ORDER BY id`;
 
 const READ_ROWS = `
-  SELECT string_agg(line, '${ROW_SEPARATOR}') AS text, count(*) AS count
+  SELECT string_agg(line, '${ROW_SEPARATOR}') AS text
     FROM (SELECT ${ROW_TEXT} AS line ${SELECTED}) AS rows`;
 
 const READ_LINES = `
@@ -120,26 +120,11 @@ export class ProxyExportService {
       const [lines] = await read<{ text: string | null }>(READ_LINES);
       return lines?.text ?? '';
     }
-    const [batch] = await read<{ text: string | null; count: number }>(READ_ROWS);
+    const [batch] = await read<{ text: string | null }>(READ_ROWS);
     if (!batch?.text) return '';
     const json = rowsToJson(batch.text);
     if (json !== undefined) return json;
-    const rows = batch.text.split(ROW_SEPARATOR);
-    if (rows.length === batch.count) return this.writeRows(userId, rows, now);
-    // A field holds the separator, so the rows cannot be told apart.
     const proxies = await read<ProxyFields>(`SELECT ${PROXY_COLUMNS} ${SELECTED}`);
-    return proxies.map((proxy) => proxyToJson(toProxyOut(proxy, now))).join('');
-  }
-
-  /** Writes rows of which some are not plain. Those are read again by their ids. */
-  private async writeRows(userId: number, rows: readonly string[], now: Date): Promise<string> {
-    const plain = rows.map(rowsToJson);
-    const others = await preparedRows<ProxyFields>(
-      this.dataSource,
-      `SELECT ${PROXY_COLUMNS} FROM proxies WHERE user_id = $1 AND id = ANY ($2)`,
-      [userId, rows.filter((_, at) => plain[at] === undefined).map(idOf)],
-    );
-    const otherById = new Map(others.map((proxy) => [proxy.id, proxyToJson(toProxyOut(proxy, now))]));
-    return rows.map((row, at) => plain[at] ?? otherById.get(idOf(row)) ?? '').join('');
+    return proxies.map((proxy) => `,${JSON.stringify(toProxyOut(proxy, now))}`).join('');
   }
 }
