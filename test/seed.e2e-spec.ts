@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm';
-import { seedDatabase } from '../bench/seeding/seed-database';
+import { seedDatabase, type Seeded } from '../bench/seeding/seed-database';
 import { dataSourceOptions } from '../src/database';
 import { INVARIANTS } from '../src/integrity/invariants';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
@@ -9,15 +9,19 @@ const SEED = { users: 300, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };
 describe('bench:seed', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
+  let schemaBefore: object[];
+  let seeded: Seeded;
 
-  beforeEach(async () => {
+  async function open(): Promise<void> {
     database = await createTestDatabase();
     dataSource = await connect(database);
-  });
-  afterEach(async () => {
+    schemaBefore = await schema();
+    seeded = await seed();
+  }
+  async function close(): Promise<void> {
     await dataSource.destroy();
     await database.drop();
-  });
+  }
 
   const connect = ({ url }: TestDatabase): Promise<DataSource> =>
     new DataSource(dataSourceOptions({ url, poolSize: 2, applicationName: 'test' })).initialize();
@@ -62,80 +66,87 @@ describe('bench:seed', () => {
     return dangling;
   }
 
-  it('fills an empty database with consistent books and leaves its schema unchanged', async () => {
-    const before = await schema();
-    const { rows: counts, sample } = await seed();
-    expect(counts).toMatchObject({ users: 300, accounts: 300 });
-    expect(counts.proxies).toBeGreaterThan(5000);
-    expect(counts.ledger_entries).toBeGreaterThan(2500);
-    expect(sample.proxies).toBeGreaterThan(0);
-    expect(await violations()).toEqual([]);
-    expect(await findDangling()).toEqual([]);
-    expect(await schema()).toEqual(before);
-  });
+  describe('into an empty database', () => {
+    beforeAll(open);
+    afterAll(close);
 
-  it('writes entries in chronological order, after the rows that they refer to', async () => {
-    await seed();
-    const late = await rows(
-      `SELECT FROM (SELECT created_at, lag(created_at) OVER (ORDER BY id) AS before,
-                           lag(created_at) OVER (PARTITION BY user_id ORDER BY seq) AS before_of_user
-                               FROM ledger_entries) AS entry
-        WHERE created_at < before OR created_at < before_of_user
-       UNION ALL SELECT FROM ledger_entries e JOIN orders o ON o.id = order_id
-           WHERE e.created_at < o.created_at
-       UNION ALL SELECT FROM orders o JOIN users u ON u.id = user_id
-           WHERE o.created_at < u.created_at OR closed_at < o.created_at
-       UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.created_at < p.created_at
-       UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.state = 'completed'
-           AND p.date_end < o.date_end_before
-       UNION ALL SELECT FROM orders WHERE created_at > now() OR closed_at > now()`,
-    );
-    expect(late).toEqual([]);
-  });
+    it('fills an empty database with consistent books and leaves its schema unchanged', async () => {
+      const { rows: counts, sample } = seeded;
+      expect(counts).toMatchObject({ users: 300, accounts: 300 });
+      expect(counts.proxies).toBeGreaterThan(5000);
+      expect(counts.ledger_entries).toBeGreaterThan(2500);
+      expect(sample.proxies).toBeGreaterThan(0);
+      expect(await violations()).toEqual([]);
+      expect(await findDangling()).toEqual([]);
+      expect(await schema()).toEqual(schemaBefore);
+    });
 
-  it('refuses a database with users, unless told to append', async () => {
-    await seed();
-    await expect(seed()).rejects.toThrow('The database has users already: add to them with --append');
-    const { rows: counts } = await seed({ append: true });
-    expect(counts.users).toBe(600);
-    expect(await violations()).toEqual([]);
-    expect(await findDangling()).toEqual([]);
-  });
-
-  it('advances the id sequences', async () => {
-    await seed();
-    for (const table of ['users', 'orders', 'proxies']) {
-      const [next] = await rows(
-        `SELECT nextval(pg_get_serial_sequence('${table}', 'id')) > (SELECT max(id) FROM ${table}) AS name`,
+    it('writes entries in chronological order, after the rows that they refer to', async () => {
+      const late = await rows(
+        `SELECT FROM (SELECT created_at, lag(created_at) OVER (ORDER BY id) AS before,
+                             lag(created_at) OVER (PARTITION BY user_id ORDER BY seq) AS before_of_user
+                                 FROM ledger_entries) AS entry
+          WHERE created_at < before OR created_at < before_of_user
+         UNION ALL SELECT FROM ledger_entries e JOIN orders o ON o.id = order_id
+             WHERE e.created_at < o.created_at
+         UNION ALL SELECT FROM orders o JOIN users u ON u.id = user_id
+             WHERE o.created_at < u.created_at OR closed_at < o.created_at
+         UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.created_at < p.created_at
+         UNION ALL SELECT FROM orders o JOIN proxies p ON p.id = proxy_id WHERE o.state = 'completed'
+             AND p.date_end < o.date_end_before
+         UNION ALL SELECT FROM orders WHERE created_at > now() OR closed_at > now()`,
       );
-      expect(next).toEqual({ name: true });
-    }
+      expect(late).toEqual([]);
+    });
+
+    it('advances the id sequences', async () => {
+      for (const table of ['users', 'orders', 'proxies']) {
+        const [next] = await rows(
+          `SELECT nextval(pg_get_serial_sequence('${table}', 'id')) > (SELECT max(id) FROM ${table}) AS name`,
+        );
+        expect(next).toEqual({ name: true });
+      }
+    });
   });
 
-  it('gives the same data for the same seed, and different data for another seed', async () => {
-    const digest = async (of: TestDatabase, number: number): Promise<unknown> => {
-      await seedDatabase({ databaseUrl: of.url, ...SEED, seed: number });
-      const other = await connect(of);
+  describe('more than once', () => {
+    beforeEach(open);
+    afterEach(close);
+
+    it('refuses a database with users, unless told to append', async () => {
+      await expect(seed()).rejects.toThrow('The database has users already: add to them with --append');
+      const { rows: counts } = await seed({ append: true });
+      expect(counts.users).toBe(600);
+      expect(await violations()).toEqual([]);
+      expect(await findDangling()).toEqual([]);
+    });
+
+    it('gives the same data for the same seed, and different data for another seed', async () => {
+      const digest = async (of: TestDatabase): Promise<unknown> => {
+        const other = await connect(of);
+        try {
+          return await other.query(
+            `SELECT (SELECT md5(string_agg(concat_ws(' ', username, tg_id, web_username), ',' ORDER BY id))
+                     FROM users) AS users,
+                    (SELECT md5(string_agg(concat_ws(' ', user_id, kind, state, country, version, period, held),
+                                           ',' ORDER BY id)) FROM orders) AS orders,
+                    (SELECT md5(string_agg(concat_ws(' ', order_id, host, port, login, password), ','
+                                           ORDER BY id)) FROM proxies) AS proxies`,
+          );
+        } finally {
+          await other.destroy();
+        }
+      };
+      const others = [await createTestDatabase(), await createTestDatabase()] as const;
       try {
-        return await other.query(
-          `SELECT (SELECT md5(string_agg(concat_ws(' ', username, tg_id, web_username), ',' ORDER BY id))
-                   FROM users) AS users,
-                  (SELECT md5(string_agg(concat_ws(' ', user_id, kind, state, country, version, period, held),
-                                         ',' ORDER BY id)) FROM orders) AS orders,
-                  (SELECT md5(string_agg(concat_ws(' ', order_id, host, port, login, password), ','
-                                         ORDER BY id)) FROM proxies) AS proxies`,
-        );
+        await seedDatabase({ databaseUrl: others[0].url, ...SEED });
+        await seedDatabase({ databaseUrl: others[1].url, ...SEED, seed: SEED.seed + 1 });
+        const first = await digest(database);
+        expect(await digest(others[0])).toEqual(first);
+        expect(await digest(others[1])).not.toEqual(first);
       } finally {
-        await other.destroy();
+        for (const other of others) await other.drop();
       }
-    };
-    const others = [await createTestDatabase(), await createTestDatabase()] as const;
-    try {
-      const first = await digest(database, 7);
-      expect(await digest(others[0], 7)).toEqual(first);
-      expect(await digest(others[1], 8)).not.toEqual(first);
-    } finally {
-      for (const other of others) await other.drop();
-    }
+    });
   });
 });
