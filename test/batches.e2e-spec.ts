@@ -143,7 +143,7 @@ describe('Orders that are in the queue at the same moment', () => {
   });
 
   it('are delivered once after a lost answer, by one check for all of them', async () => {
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', match: { country: 'ru' } });
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost', match: { country: 'ru' } });
     const members = await users(4);
     const answers = await inQueue(members.length, () => members.map((user) => buy(user)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
@@ -152,7 +152,7 @@ describe('Orders that are in the queue at the same moment', () => {
   });
 
   it('are all refunded when the lost call bought nothing, and only on evidence', async () => {
-    await service.control.orderFault({ method: 'buy', kind: 'reset', match: { country: 'ru' } });
+    await service.control.addFault({ method: 'buy', kind: 'reset', match: { country: 'ru' } });
     const members = await users(3, '100.00');
     const answers = await inQueue(members.length, () => members.map((user) => buy(user)));
     for (const { status, detail } of answers) {
@@ -185,7 +185,7 @@ describe('Orders that are in the queue at the same moment', () => {
   }, 30_000);
 
   it('share a short delivery in order of arrival, and pay for what they received', async () => {
-    await service.control.orderFault({
+    await service.control.addFault({
       method: 'buy',
       kind: 'short-list',
       shortBy: 3,
@@ -227,7 +227,7 @@ describe('Orders that are in the queue at the same moment', () => {
     if (!user) throw new Error('no user');
     const { proxyIds } = await buy(user, { count: 4 });
     await service.control.clearCalls();
-    await service.control.orderFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
+    await service.control.addFault({ method: 'prolong', kind: 'short-list', shortBy: 1 });
     const answers = await inQueue(4, () =>
       proxyIds.map((id) =>
         user.api.POST('/proxies/{proxy_id}/prolong', {

@@ -272,6 +272,9 @@ describe('the rules of the benchmarks', () => {
 
     it('starts the service with the options of start:prod', () => {
       expect(readNodeOptions('node dist/src/main.js')).toEqual([]);
+      expect(readNodeOptions('exec node --require ./a.cjs --expose-gc dist/src/main.js')).toEqual([
+        '--expose-gc',
+      ]);
       expect(readNodeOptions('node --max-semi-space-size=2 --enable-source-maps dist/src/main.js')).toEqual([
         '--max-semi-space-size=2',
         '--enable-source-maps',

@@ -58,7 +58,7 @@ describe('the circuit breakers', () => {
   };
 
   it('refuse a purchase at once and without a trace after failures, until a read succeeds', async () => {
-    await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+    await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     for (let failure = 0; failure < 3; failure += 1) expect((await buy()).response.status).toBe(503);
     const before = await traces();
 
@@ -84,23 +84,23 @@ describe('the circuit breakers', () => {
 
   it('count a refusal as a success, but a refusal of all our calls as a failure', async () => {
     const failures = { method: 'buy', kind: 'error', errorId: 100, times: 2 } as const;
-    await service.control.orderFault(failures);
+    await service.control.addFault(failures);
     await buy();
     await buy();
-    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 220 });
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 220 });
     expect((await buy()).response.status).toBe(400);
-    await service.control.orderFault(failures);
+    await service.control.addFault(failures);
     await buy();
     await buy();
     expect(stateOf('money')).toBe('closed');
-    await service.control.orderFault({ method: 'any', kind: 'error', errorId: 100, times: null });
+    await service.control.addFault({ method: 'any', kind: 'error', errorId: 100, times: null });
     await buy();
     expect(stateOf('money')).not.toBe('closed');
   });
 
   it('stop reads of a failing catalog, but neither orders nor reconciliation', async () => {
-    await service.control.orderFault({ method: 'getcount', kind: 'http-status', status: 500, times: null });
-    await service.control.orderFault({ method: 'getprice', kind: 'http-status', status: 500, times: null });
+    await service.control.addFault({ method: 'getcount', kind: 'http-status', status: 500, times: null });
+    await service.control.addFault({ method: 'getprice', kind: 'http-status', status: 500, times: null });
     const stock = () => provider.stock('ru', '6', { priority: 'price' });
     for (let failure = 0; failure < 3; failure += 1) {
       await expect(stock()).rejects.toMatchObject({ name: 'ProviderOutcomeUnknown' });
@@ -163,7 +163,7 @@ describe('the circuit breakers', () => {
   });
 
   it('close again at once after a refusal for lack of funds when the balance suffices', async () => {
-    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
     expect((await buy()).response.status).toBe(503);
     await eventually(() => stateOf('funds') === 'closed');
   });

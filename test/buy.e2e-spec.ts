@@ -96,7 +96,7 @@ describe('POST /proxies/buy', () => {
 
   it('gives the money back when the provider finds fewer in stock than its catalog said', async () => {
     const user = await service.createUser({ balance: '500.00' });
-    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     const { error, response } = await buy(user, { country: 'de', period: 30 });
     expect(response.status).toBe(400);
     expect(error).toEqual({ detail: 'Not enough proxies available' });
@@ -114,7 +114,7 @@ describe('POST /proxies/buy', () => {
 
   it('delivers and charges what came when the provider hands over fewer than it confirmed', async () => {
     const user = await service.createUser({ balance: '1000.00' });
-    await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
+    await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
     const { data: quote } = await user.api.GET('/price', { params: { query: { count: 5, period: 30 } } });
     const { data } = await buy(user, { country: 'fr', period: 30, count: 5 });
     expect(data?.proxies).toHaveLength(3);
@@ -123,8 +123,8 @@ describe('POST /proxies/buy', () => {
 
   it('keeps what a short delivery brought when the check that follows it is refused', async () => {
     const user = await service.createUser({ balance: '1000.00' });
-    await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
-    await service.control.orderFault({ method: 'getproxy', kind: 'error', errorId: 100 });
+    await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
+    await service.control.addFault({ method: 'getproxy', kind: 'error', errorId: 100 });
     const { error } = await buy(user, { country: 'fr', period: 30, count: 3 });
     expect(error).toEqual({ detail: expect.stringContaining('is being confirmed') });
     await eventually(async () => (await service.balanceOf(user)).held === '0.00');
@@ -134,8 +134,8 @@ describe('POST /proxies/buy', () => {
 
   it('keeps what a short delivery brought when the first check is answered 429 and the next shows nothing yet', async () => {
     const user = await service.createUser({ balance: '1000.00' });
-    await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 1, hiddenForMs: 600 });
-    await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 429 });
+    await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1, hiddenForMs: 600 });
+    await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 429 });
     const { error } = await buy(user, { country: 'fr', period: 30, count: 3 });
     expect(error).toEqual({ detail: expect.stringContaining('is being confirmed') });
     await eventually(async () => (await service.balanceOf(user)).held === '0.00');

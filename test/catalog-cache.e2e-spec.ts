@@ -1,5 +1,5 @@
 import { CatalogService } from '../src/catalog';
-import type { FaultOrder } from '../src/sandbox';
+import type { FaultSpec } from '../src/sandbox';
 import { type ApiClient, createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { type Replica, startReplica } from './support/replica';
@@ -42,8 +42,8 @@ const buy = (api: ApiClient, order: { country: string; period: number; count?: n
 
 const callsTo = async (method: string) =>
   (await service.control.getCalls(method)).map(({ parameters }) => parameters);
-const failProvider = (fault: Partial<FaultOrder> = {}) =>
-  service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null, ...fault });
+const failProvider = (fault: Partial<FaultSpec> = {}) =>
+  service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null, ...fault });
 const statusesOf = (answers: readonly { response: Response }[]) => [
   ...new Set(answers.map(({ response }) => response.status)),
 ];

@@ -1,5 +1,5 @@
 import { requestId } from '../src/common';
-import { type FaultOrder, WireClient } from '../src/sandbox';
+import { type FaultSpec, WireClient } from '../src/sandbox';
 import { createApiClient } from './support/api-client';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
@@ -33,8 +33,8 @@ const stock = (country: string, version?: Version) =>
   });
 const price = (count: number, period: number, version?: Version) =>
   user.api.GET('/price', { params: { query: { count, period, ...(version && { version }) } } });
-const failProvider = (fault: FaultOrder = { method: 'any', kind: 'http-status', status: 500 }) =>
-  service.control.orderFault({ times: null, ...fault });
+const failProvider = (fault: FaultSpec = { method: 'any', kind: 'http-status', status: 500 }) =>
+  service.control.addFault({ times: null, ...fault });
 const callsTo = async (method: string) =>
   (await service.control.getCalls(method)).map(({ parameters }) => parameters);
 
@@ -293,7 +293,7 @@ describe('The catalog cache', () => {
     expect(data?.price_charged).toBe('18.00');
   });
 
-  it.each<[string, FaultOrder]>([
+  it.each<[string, FaultSpec]>([
     ['fails', { method: 'any', kind: 'http-status', status: 500 }],
     ['answers 429', { method: 'any', kind: 'http-status', status: 429 }],
     ['refuses the key', { method: 'any', kind: 'error', errorId: 100 }],

@@ -242,7 +242,7 @@ describe('The order of checks', () => {
   describe('while the provider fails', () => {
     beforeAll(async () => {
       service.clock.advanceDays(2);
-      await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+      await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     });
     afterAll(() => service.control.resetFaults());
 

@@ -18,7 +18,7 @@ describe('Idempotency-Key', () => {
     user.api.POST('/proxies/buy', { body: order, params: { header: { 'Idempotency-Key': key } } });
 
   const soldTo = async (user: TestUser): Promise<number> =>
-    (await service.control.getBook()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
+    (await service.control.getState()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
 
   it('answers a repeated request as the first time, and buys once', async () => {
     const user = await service.createUser();
@@ -44,7 +44,7 @@ describe('Idempotency-Key', () => {
     await prolong('c');
     expect((await buy(user, 'a')).data).toEqual(first.data);
     expect((await prolong('b')).data).toEqual(prolonged.data);
-    expect((await service.control.getBook()).prolongations).toHaveLength(2);
+    expect((await service.control.getState()).prolongations).toHaveLength(2);
   });
 
   it('takes a quoted key for the same as an unquoted one, and another case of the country for the same request', async () => {
@@ -91,7 +91,7 @@ describe('Idempotency-Key', () => {
 
   it('answers 409 while the first request is under way', async () => {
     const user = await service.createUser();
-    const gate = await service.control.orderGate({ method: 'buy', stage: 'received' });
+    const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
     const first = buy(user, 'busy');
     await service.control.untilGateReached(gate);
     const second = await buy(user, 'busy');
@@ -103,7 +103,7 @@ describe('Idempotency-Key', () => {
 
   it('can be used again after a refusal', async () => {
     const user = await service.createUser();
-    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
     const refused = await buy(user, 'again');
     const bought = await buy(user, 'again');
     expect(refused.response.status).toBe(503);
@@ -115,7 +115,7 @@ describe('Idempotency-Key', () => {
   it('keeps to an order that is being confirmed, and answers with its outcome once there is one', async () => {
     const user = await service.createUser();
     // Bought, the answer lost, and not to be seen in the listing at first.
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 700 });
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 700 });
     const lost = await buy(user, 'lost');
     expect(lost.response.status).toBe(503);
     expect(lost.error).toMatchObject({

@@ -129,7 +129,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
   it('has one prolongation of a proxy at a time', async () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
-    const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
+    const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
     const first = prolong(user, id);
     await service.control.untilGateReached(gate);
     const second = await prolong(user, id);

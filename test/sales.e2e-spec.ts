@@ -92,9 +92,9 @@ async function trade(): Promise<void> {
   });
   await moveBack(data?.order_id, 7, '00:00');
   await refund(lastWeek.order_id, '25.08', 2);
-  await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+  await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
   await expect(buy('ru', 1)).rejects.toThrow();
-  await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
+  await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
   expect((await buy('ru', 3)).proxies).toHaveLength(1);
 }
 

@@ -192,7 +192,7 @@ describe('A token', () => {
 
     it('can spend again what was refunded', async () => {
       const token = await issue({ dailyLimit: Money.parse(price) });
-      await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+      await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
       const refused = await buy(token);
       expect([refused.status, await spentBy(token)]).toEqual([400, '0.00']);
       expect((await buy(token)).status).toBe(200);
@@ -202,7 +202,7 @@ describe('A token', () => {
 
     it('can spend again what a short delivery did not charge', async () => {
       const token = await issue({ dailyLimit: Money.parse(price).times(3) });
-      await service.control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
+      await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
       expect((await buy(token, {}, 3)).status).toBe(200);
       expect(await spentBy(token)).toBe(price);
       expect((await buy(token, {}, 2)).status).toBe(200);

@@ -1,5 +1,5 @@
 import { SweepService } from '../src/orders';
-import type { FaultOrder } from '../src/sandbox';
+import type { FaultSpec } from '../src/sandbox';
 import { WireClient } from '../src/sandbox';
 import { eventually } from './support/built-service';
 import { createStaff, type Staff } from './support/staff';
@@ -79,12 +79,12 @@ const openOrders = async (): Promise<Order[]> =>
   );
 
 /** Brings about what a day of checks without an answer leads to. */
-async function untilInReview(work: () => Promise<unknown>, fault: FaultOrder): Promise<Order[]> {
-  await service.control.orderFault(fault);
-  const gate = await service.control.orderGate({ method: fault.method ?? '', stage: 'received' });
+async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Promise<Order[]> {
+  await service.control.addFault(fault);
+  const gate = await service.control.addGate({ method: fault.method ?? '', stage: 'received' });
   const done = work();
   await service.control.untilGateReached(gate);
-  await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+  await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
   await service.control.openGate(gate);
   await done;
   await service.dataSource.query(
@@ -96,8 +96,8 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultOrder): P
   return openOrders();
 }
 
-const BOUGHT_UNSEEN: FaultOrder = { method: 'buy', kind: 'answer-lost' };
-const NOT_BOUGHT: FaultOrder = { method: 'buy', kind: 'http-status', status: 502 };
+const BOUGHT_UNSEEN: FaultSpec = { method: 'buy', kind: 'answer-lost' };
+const NOT_BOUGHT: FaultSpec = { method: 'buy', kind: 'http-status', status: 502 };
 
 const decide = (id: number, decision: string, who = staff) =>
   who.post<Order & { detail?: unknown }>(`/staff/orders/${id}/decide`, { decision, ...REASON });
@@ -144,7 +144,7 @@ describe('An order in review', () => {
 
   it('does not change when the provider cannot be asked', async () => {
     const [order] = await untilInReview(() => buy(), BOUGHT_UNSEEN);
-    await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+    await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     const { status, body } = await decide(order?.id ?? 0, 'deliver');
     expect([status, body.detail]).toEqual([503, 'Service temporarily unavailable']);
     await service.control.resetFaults();
@@ -224,7 +224,7 @@ describe('An order in review', () => {
     });
 
     it('is not delivered when its end date has not changed', async () => {
-      const fault: FaultOrder = { method: 'prolong', kind: 'http-status', status: 502 };
+      const fault: FaultSpec = { method: 'prolong', kind: 'http-status', status: 502 };
       const [order] = await untilInReview(prolong, fault);
       expect((await decide(order?.id ?? 0, 'deliver')).status).toBe(409);
       expect((await decide(order?.id ?? 0, 'refund')).body.state).toBe('refunded');
@@ -327,7 +327,7 @@ describe('A refund', () => {
   });
 
   it('is refused for an order for which nothing was paid', async () => {
-    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 400 });
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
     await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
     const [order] = await service.dataSource.query<Order[]>('SELECT * FROM orders WHERE user_id = $1', [
       user.id,

@@ -220,7 +220,7 @@ describe('An order', () => {
 
   it('that the provider refused shows its answer and the returned money', async () => {
     const user = await service.createUser();
-    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy(user);
     const [{ id } = { id: 0 }] = await searchAll({ user_id: String(user.id) });
     expect(await read(id)).toMatchObject({

@@ -149,7 +149,7 @@ it('answers with exactly the fields that the description names', async () => {
 
 it('shows an open breaker, and since when it is open', async () => {
   const before = new Date().toISOString();
-  await service.control.orderFault({ method: 'buy', kind: 'http-status', status: 500, times: null });
+  await service.control.addFault({ method: 'buy', kind: 'http-status', status: 500, times: null });
   for (let times = 0; times < 3; times += 1) {
     await user.api.POST('/proxies/buy', {
       body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: 'http' },

@@ -83,7 +83,7 @@ describe('the status of the service', () => {
   });
 
   it('shows the state of each circuit breaker of a replica', async () => {
-    await service.control.orderFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+    await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     const user = await service.createUser();
     for (let times = 0; times < 3; times++) await user.api.GET('/countries', { params: { query: {} } });
     const { replicas } = await eventually(async () => {
@@ -224,7 +224,7 @@ describe('the status of the service', () => {
       const user = await service.createUser({ balance: '1000000.00' });
       await service.control.setStock('6', 'us', 5000);
       await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count: 1000 } });
-      const gate = await service.control.orderGate({
+      const gate = await service.control.addGate({
         method: 'getproxy',
         stage: 'received',
         match: { page: '2' },

@@ -215,7 +215,7 @@ describe('the full sweep', () => {
     await buy(await service.createUser());
     // What a crash of the database does to the table, while the sweep waits for its page.
     await run();
-    const gate = await service.control.orderGate({ method: 'getproxy', stage: 'received' });
+    const gate = await service.control.addGate({ method: 'getproxy', stage: 'received' });
     const swept = run();
     await service.control.untilGateReached(gate);
     await service.dataSource.query('TRUNCATE sweep_sightings');
@@ -228,7 +228,7 @@ describe('the full sweep', () => {
   it('leaves the end to a prolongation that is open', async () => {
     const user = await service.createUser();
     const [proxy] = await buy(user);
-    const gate = await service.control.orderGate({ method: 'prolong', stage: 'executed' });
+    const gate = await service.control.addGate({ method: 'prolong', stage: 'executed' });
     const prolonged = user.api.POST('/proxies/{proxy_id}/prolong', {
       params: { path: { proxy_id: proxy?.id ?? '' } },
       body: { period: 30 },

@@ -379,7 +379,7 @@ export class ProviderScenarios {
     const buyOnce = (customer: Customer, kind: Kind): Promise<Attempt> =>
       sendOrder(() => baseUrl, purchase(customer, kind), { untilMs: 0 });
 
-    await this.fixture.control.orderFault({ method: 'buy', kind: 'http-status', status: 503, times: null });
+    await this.fixture.control.addFault({ method: 'buy', kind: 'http-status', status: 503, times: null });
     let isOpen = false;
     for (let round = 0; round < OPENING_ROUNDS && !isOpen; round += 1) {
       // Orders of one kind would fail together as one batch.

@@ -54,9 +54,13 @@ export async function productionOptions(): Promise<string[]> {
   return readNodeOptions(manifest.scripts['start:prod'] ?? '');
 }
 
-/** @param script `node [options] program`, as in package.json */
+/**
+ * Modules that the script preloads tie the service to npm and are left out: the bench stops it itself.
+ *
+ * @param script `node [options] program`, as in package.json
+ */
 export function readNodeOptions(script: string): string[] {
-  const words = script.split(/\s+/);
+  const words = script.replaceAll(/ --require \S+/g, '').split(/\s+/);
   const options = words.slice(words.indexOf('node') + 1, -1);
   if (!words.includes('node') || options.some((option) => !option.startsWith('-'))) {
     throw new Error(`start:prod is not "node [options] program": ${script}`);

@@ -108,7 +108,7 @@ test('nothing that was answered is forgotten by kill -9, and the next start goes
   const next = await startedSandbox('--no-rate-limit');
 
   expect(next.address.apiKey).toBe(first.address.apiKey);
-  const { sales } = await new SandboxControl(next.address.controlUrl).getBook();
+  const { sales } = await new SandboxControl(next.address.controlUrl).getState();
   expect(new Set(sales.map(({ orderId }) => orderId))).toEqual(
     new Set(answers.map((answer) => answer['order_id'])),
   );
@@ -194,7 +194,7 @@ test('until unused: it ends when the last holder of a lease is gone, also by kil
 
   own.destroy();
   // One lease is still held, so it still answers.
-  await new SandboxControl(address.controlUrl).getBook();
+  await new SandboxControl(address.controlUrl).getState();
   holder.kill('SIGKILL');
 
   await expect(exitOf(child)).resolves.toBe(0);

@@ -15,7 +15,7 @@ const EXIT_ALREADY_RUNNING = 3;
 
 const ADDRESS_FILE = 'address.json';
 
-class BadArguments extends Error {}
+class UsageError extends Error {}
 
 interface Command extends SandboxOptions {
   directory: string;
@@ -49,7 +49,7 @@ function parseArguments() {
       },
     });
   } catch (error) {
-    throw new BadArguments(error instanceof Error ? error.message : 'Bad arguments');
+    throw new UsageError(error instanceof Error ? error.message : 'Bad arguments');
   }
 }
 
@@ -59,18 +59,18 @@ function usualPorts(): number[] {
 
 function readPort(name: string, text: string): number {
   const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new BadArguments(`${name} must be a port number`);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new UsageError(`${name} must be a port number`);
   return port;
 }
 
 function readProfile(name: string): ProfileName {
-  if (!isProfileName(name)) throw new BadArguments(`--profile must be one of ${PROFILE_NAMES.join(', ')}`);
+  if (!isProfileName(name)) throw new UsageError(`--profile must be one of ${PROFILE_NAMES.join(', ')}`);
   return name;
 }
 
 /** It becomes a part of a path. */
 function readApiKey(text: string): string {
-  if (!/^[\w.~-]+$/.test(text)) throw new BadArguments('--api-key may hold letters, digits and . _ ~ - only');
+  if (!/^[\w.~-]+$/.test(text)) throw new UsageError('--api-key may hold letters, digits and . _ ~ - only');
   return text;
 }
 
@@ -108,7 +108,7 @@ function announce({ baseUrl, controlUrl, apiKey }: RunningSandbox, directory: st
       `  curl '${api}/buy/?count=1&period=7&country=nl&version=6&descr=hello'`,
       `  curl '${api}/getproxy/?descr=hello'`,
       `  curl -x http://USER:PASS@HOST:PORT '${api}'        with what getproxy listed`,
-      `  curl '${controlUrl}/book'`,
+      `  curl '${controlUrl}/state'`,
       '',
       'Ctrl-C ends it.',
       '',
@@ -118,7 +118,7 @@ function announce({ baseUrl, controlUrl, apiKey }: RunningSandbox, directory: st
 
 function fail(error: unknown): void {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  if (error instanceof BadArguments) process.exitCode = EXIT_BAD_ARGUMENTS;
+  if (error instanceof UsageError) process.exitCode = EXIT_BAD_ARGUMENTS;
   else if (error instanceof DirectoryInUseError) process.exitCode = EXIT_ALREADY_RUNNING;
   else process.exitCode = 1;
 }

@@ -72,7 +72,7 @@ describe('over HTTP', () => {
 
   test('another profile replaces latencies, rate and faults of the one before, and nothing that was ordered', async () => {
     await start({ rateLimitPerSecond: null });
-    const ordered = await control.orderFault({ method: 'check', kind: 'hang' });
+    const ordered = await control.addFault({ method: 'check', kind: 'hang' });
     await control.setLatencies({ any: 1 });
 
     await control.setProfile('realistic');
@@ -90,7 +90,7 @@ describe('over HTTP', () => {
 
   test('an ordered fault strikes before a profile’s, and is the test’s to take away', async () => {
     await start({ profile: 'realistic', rateLimitPerSecond: null, latencyMs: {} });
-    await control.orderFault({ method: 'any', kind: 'error', errorId: 105, times: 30 });
+    await control.addFault({ method: 'any', kind: 'error', errorId: 105, times: 30 });
 
     for (let call = 0; call < 30; call += 1) {
       await expect(client.ask('getcountry')).resolves.toMatchObject({ error_id: 105 });

@@ -1,4 +1,4 @@
-import type { FaultOrder } from './faults/fault';
+import type { FaultSpec } from './faults/fault';
 import type { Latencies } from './wire/latency';
 
 /** How the provider behaves when nobody orders anything else. */
@@ -7,7 +7,7 @@ export interface Profile {
   /** Calls in any second; null: no limit. */
   readonly ratePerSecond: number | null;
   /** What goes wrong all the time, each with its probability. */
-  readonly faults: readonly FaultOrder[];
+  readonly faults: readonly FaultSpec[];
 }
 
 const RATE_PER_SECOND = 3;
@@ -47,6 +47,6 @@ export function isProfileName(name: string): name is ProfileName {
   return Object.hasOwn(PROFILES, name);
 }
 
-function usual(fault: Omit<FaultOrder, 'method' | 'times'>): FaultOrder {
+function usual(fault: Omit<FaultSpec, 'method' | 'times'>): FaultSpec {
   return { ...fault, method: 'any', times: null };
 }

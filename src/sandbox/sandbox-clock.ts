@@ -1,11 +1,11 @@
-import type { Book } from './book/book';
+import type { ProviderState } from './state/provider-state';
 
 /** The provider's time: this machine's, shifted by what the control interface ordered. */
 export class SandboxClock {
-  constructor(private readonly book: Book) {}
+  constructor(private readonly state: ProviderState) {}
 
   nowMs(): number {
-    return Date.now() + this.book.clockOffsetMs;
+    return Date.now() + this.state.clockOffsetMs;
   }
 
   nowS(): number {

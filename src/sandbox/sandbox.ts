@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Account } from './book/book';
-import { Ledger } from './book/ledger';
 import { controlRoutes } from './control/control-routes';
 import { ControlServer } from './control/control-server';
 import { Leases } from './control/leases';
@@ -14,6 +12,8 @@ import { Gates } from './faults/gates';
 import { listenOnFirstFree } from './listen';
 import { type ProfileName, PROFILES } from './profiles';
 import { SandboxClock } from './sandbox-clock';
+import { EventStore } from './state/event-store';
+import type { Account } from './state/provider-state';
 import { CallLog } from './wire/call-log';
 import type { Latencies } from './wire/latency';
 import { SlidingRateLimit } from './wire/rate-limit';
@@ -91,18 +91,18 @@ async function start(
     closers.unshift(() => lock.release(owner));
   }
 
-  const ledger = await Ledger.openIn(directory);
-  closers.unshift(() => ledger.close());
-  const account = ensureAccount(ledger);
+  const store = await EventStore.openIn(directory);
+  closers.unshift(() => store.close());
+  const account = ensureAccount(store);
   const apiKey = options.apiKey ?? account.apiKey;
-  const clock = new SandboxClock(ledger.book);
-  const exits = new ProxyExits(ledger, clock, new Credentials(account.secret));
+  const clock = new SandboxClock(store.state);
+  const exits = new ProxyExits(store, clock, new Credentials(account.secret));
   closers.unshift(() => exits.close());
   await exits.listen();
 
   const profile = PROFILES[options.profile ?? 'quick'];
   const parts = {
-    provider: { ledger, clock, exits, reachablePort: () => exits.portOf('http') },
+    provider: { store, clock, exits, reachablePort: () => exits.portOf('http') },
     apiKey,
     rateLimit: new SlidingRateLimit(
       options.rateLimitPerSecond === undefined ? profile.ratePerSecond : options.rateLimitPerSecond,
@@ -112,7 +112,7 @@ async function start(
     gates: new Gates(),
     calls: new CallLog(),
   };
-  await ledger.durable();
+  await store.durable();
   const wire = new WireServer(parts);
   closers.unshift(() => wire.close());
   control.offer(controlRoutes(parts));
@@ -130,14 +130,14 @@ async function openLock(directory: string): Promise<DirectoryLock> {
   return lock;
 }
 
-function ensureAccount(ledger: Ledger): Account {
-  const existing = ledger.book.account;
+function ensureAccount(store: EventStore): Account {
+  const existing = store.state.account;
   if (existing) return existing;
   const account: Account = {
     apiKey: `${randomBytes(5).toString('hex')}-${randomBytes(5).toString('hex')}-${randomBytes(5).toString('hex')}`,
     secret: randomBytes(32).toString('hex'),
     userId: '148230',
   };
-  ledger.record({ kind: 'account', ...account });
+  store.record({ kind: 'account', ...account });
   return account;
 }

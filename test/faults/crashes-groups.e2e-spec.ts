@@ -69,7 +69,7 @@ describe('kill -9 of a replica whose orders travel together', () => {
       [ids],
     );
     expect(owned).toEqual(Array.from({ length: GROUP_SIZE }, () => ({ count: 1 })));
-    const sold = (await replicas.control.getBook()).sales.filter(({ descr }) =>
+    const sold = (await replicas.control.getState()).sales.filter(({ descr }) =>
       ids.some((id) => descr.includes(`.u${id}.`)),
     );
     expect(sold.flatMap(({ proxyIds }) => proxyIds)).toHaveLength(GROUP_SIZE);
@@ -87,7 +87,7 @@ describe('kill -9 of a replica whose orders travel together', () => {
   });
 
   it.each(STAGES)('when the provider has %s it: each order is carried out and paid once', async (stage) => {
-    const gate = await replicas.control.orderGate({ method: 'buy', stage });
+    const gate = await replicas.control.addGate({ method: 'buy', stage });
     const lost = await orderTogether();
     const { count } = await replicas.control.untilGateReached(gate);
     expect(count).toBe(String(GROUP_SIZE));

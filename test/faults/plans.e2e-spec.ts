@@ -118,10 +118,10 @@ describe('with many users, orders and proxies', () => {
     await buy('once');
     const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
     await prolong(user, data?.proxies[0]?.id ?? '');
-    await service.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy('refused');
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
-    await service.control.orderFault({ method: 'getproxy', kind: 'hang' });
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'getproxy', kind: 'hang' });
     await buy('lost');
     const open = await service.balanceOf(user);
     await eventually(async () => (await service.balanceOf(user)).held !== open.held || open.held === '0.00');

@@ -1,4 +1,4 @@
-import type { FaultOrder } from '../../src/sandbox';
+import type { FaultSpec } from '../../src/sandbox';
 import { eventually } from '../support/built-service';
 import { startTestService, type TestService, type TestUser } from '../support/test-service';
 
@@ -36,7 +36,7 @@ describe('a failing provider', () => {
   const settled = (user: TestUser) => eventually(async () => (await service.balanceOf(user)).held === '0.00');
 
   describe('when certainly nothing was bought', () => {
-    it.each<[string, FaultOrder]>([
+    it.each<[string, FaultSpec]>([
       ['our balance is too low', { method: 'buy', kind: 'error', errorId: 400 }],
       ['it refuses our key', { method: 'buy', kind: 'error', errorId: 100 }],
       ['it refuses our address', { method: 'buy', kind: 'error', errorId: 105 }],
@@ -47,7 +47,7 @@ describe('a failing provider', () => {
       ['it answers 429', { method: 'buy', kind: 'http-status', status: 429 }],
     ])('the answer is 503 and the money is released: %s', async (_, fault) => {
       const user = await service.createUser({ balance: '500.00' });
-      await service.control.orderFault(fault);
+      await service.control.addFault(fault);
       const { error, response } = await buy(user);
       expect(response.status).toBe(503);
       expect(error).toEqual(UNAVAILABLE);
@@ -56,7 +56,7 @@ describe('a failing provider', () => {
   });
 
   describe('when a purchase was made but its answer is lost', () => {
-    it.each<[string, FaultOrder]>([
+    it.each<[string, FaultSpec]>([
       ['connection closed', { method: 'buy', kind: 'answer-lost' }],
       ['connection reset', { method: 'buy', kind: 'reset', effect: true }],
       ['no answer in time', { method: 'buy', kind: 'hang' }],
@@ -74,7 +74,7 @@ describe('a failing provider', () => {
       ],
     ])('it is delivered in the same answer: %s', async (_, fault) => {
       const user = await service.createUser();
-      await service.control.orderFault(fault);
+      await service.control.addFault(fault);
       const { data, response } = await buy(user);
       expect(response.status).toBe(200);
       expect(await proxiesOf(user)).toEqual(data?.proxies);
@@ -83,7 +83,7 @@ describe('a failing provider', () => {
 
   it('is followed by a delivery in the background when the listing shows the purchase late', async () => {
     const user = await service.createUser();
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 600 });
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 600 });
     const { error, response } = await buy(user);
     expect(response.status).toBe(503);
     expect(error).toEqual(CONFIRMING);
@@ -91,7 +91,7 @@ describe('a failing provider', () => {
     expect(await proxiesOf(user)).toHaveLength(1);
   });
 
-  it.each<[string, FaultOrder]>([
+  it.each<[string, FaultSpec]>([
     ['connection reset', { method: 'buy', kind: 'reset' }],
     ['no answer in time', { method: 'buy', kind: 'hang', effect: false }],
     ['502', { method: 'buy', kind: 'http-status', status: 502 }],
@@ -101,7 +101,7 @@ describe('a failing provider', () => {
     'leaves the money held until two checks have found nothing, then it is released: %s',
     async (_, fault) => {
       const user = await service.createUser({ balance: '500.00' });
-      await service.control.orderFault(fault);
+      await service.control.addFault(fault);
       const { error, response } = await buy(user);
       expect(response.status).toBe(503);
       expect(error).toEqual(CONFIRMING);
@@ -118,8 +118,8 @@ describe('a failing provider', () => {
 
   it('releases nothing after a single check that finds nothing, however late it is', async () => {
     const user = await service.createUser();
-    await service.control.orderFault({ method: 'buy', kind: 'reset' });
-    await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+    await service.control.addFault({ method: 'buy', kind: 'reset' });
+    await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
     await eventually(async () => {
       const quiet = await service.dataSource.query(
@@ -143,8 +143,8 @@ describe('a failing provider', () => {
 
   it('does not treat a failed check as one that found nothing', async () => {
     const user = await service.createUser();
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
-    const blind = await service.control.orderFault({
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    const blind = await service.control.addFault({
       method: 'getproxy',
       kind: 'http-status',
       status: 500,
@@ -169,8 +169,8 @@ describe('a failing provider', () => {
 
   it('leaves an order to staff after a day of checks, with the money held', async () => {
     const user = await service.createUser();
-    await service.control.orderFault({ method: 'buy', kind: 'answer-lost' });
-    await service.control.orderFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
     await service.dataSource.query(
       `UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now() WHERE user_id = $1`,
@@ -186,7 +186,7 @@ describe('a failing provider', () => {
   });
 
   describe('when the answer of a prolongation is lost', () => {
-    it.each<[string, FaultOrder]>([
+    it.each<[string, FaultSpec]>([
       ['connection closed', { method: 'prolong', kind: 'answer-lost' }],
       ['error 30', { method: 'prolong', kind: 'error', errorId: 30, effect: true }],
       ['half the JSON', { method: 'prolong', kind: 'truncated-json' }],
@@ -194,7 +194,7 @@ describe('a failing provider', () => {
       const user = await service.createUser();
       await buy(user);
       const [before] = await proxiesOf(user);
-      await service.control.orderFault(fault);
+      await service.control.addFault(fault);
       const { data, response } = await prolong(user, before?.id ?? '');
       expect(response.status).toBe(200);
       expect(data?.proxy.date_end).not.toBe(before?.date_end);
@@ -205,7 +205,7 @@ describe('a failing provider', () => {
       await buy(user);
       const [proxy] = await proxiesOf(user);
       const before = await service.balanceOf(user);
-      await service.control.orderFault({ method: 'prolong', kind: 'http-status', status: 502 });
+      await service.control.addFault({ method: 'prolong', kind: 'http-status', status: 502 });
       const { error } = await prolong(user, proxy?.id ?? '');
       expect(error).toEqual(CONFIRMING);
       await settled(user);
@@ -219,7 +219,7 @@ describe('a failing provider', () => {
       await buy(user, 60);
       const [proxy] = await proxiesOf(user);
       const before = await service.balanceOf(user);
-      const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
+      const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
       const answer = prolong(user, proxy?.id ?? '');
       await service.control.untilGateReached(gate);
       // A period is taken off first, so that the provider's yes comes with the old end date.
@@ -240,7 +240,7 @@ describe('a failing provider', () => {
       const user = await service.createUser();
       await buy(user);
       const [proxy] = await proxiesOf(user);
-      const gate = await service.control.orderGate({ method: 'prolong', stage: 'received' });
+      const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
       const answer = prolong(user, proxy?.id ?? '');
       await service.control.untilGateReached(gate);
       const [row] = await service.dataSource.query(

@@ -25,7 +25,7 @@ describe('two replicas on one database', () => {
 
   /** Proxies, in however many calls. */
   const soldTo = async ({ id }: Customer): Promise<number> =>
-    (await replicas.control.getBook()).sales.flatMap(({ descr, proxyIds }) =>
+    (await replicas.control.getState()).sales.flatMap(({ descr, proxyIds }) =>
       descr.includes(`.u${id}.`) ? proxyIds : [],
     ).length;
 
@@ -152,7 +152,7 @@ describe('two replicas on one database', () => {
 
   it('SIGSTOP while the provider carries the order out, until the other has settled it: it is delivered once', async () => {
     const customer = await replicas.createCustomer();
-    const gate = await replicas.control.orderGate({ method: 'buy', stage: 'received' });
+    const gate = await replicas.control.addGate({ method: 'buy', stage: 'received' });
     const answer = send(one.baseUrl, purchase(customer));
     await replicas.control.untilGateReached(gate);
     one.kill('SIGSTOP');
@@ -165,7 +165,7 @@ describe('two replicas on one database', () => {
 
   it('a client that hangs up does not change what happens to its order', async () => {
     const customer = await replicas.createCustomer();
-    const gate = await replicas.control.orderGate({ method: 'buy', stage: 'received' });
+    const gate = await replicas.control.addGate({ method: 'buy', stage: 'received' });
     const client = new AbortController();
     const lost = send(one.baseUrl, purchase(customer, 'gone'), client.signal).catch(() => 'lost');
     await replicas.control.untilGateReached(gate);
@@ -208,7 +208,7 @@ describe('two replicas on one database', () => {
 
   it('a connection cut at the COMMIT of a refund: the refusal is answered all the same', async () => {
     const customer = await replicas.createCustomer();
-    await replicas.control.orderFault({ method: 'buy', kind: 'error', errorId: 300 });
+    await replicas.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     const cut = replicas.relay.catchNext({
       statement: `SET state = 'refunded'`,
       moment: 'after',

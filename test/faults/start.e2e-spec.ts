@@ -294,9 +294,9 @@ describe('a start without configuration', () => {
     }
     await GET('/proxies/export');
     await fetch(`${talkative.baseUrl}/me?access_token=${token}`);
-    await control.orderFault({ method: 'buy', kind: 'error', errorId: 100 });
+    await control.addFault({ method: 'buy', kind: 'error', errorId: 100 });
     expect((await POST('/proxies/buy', { body })).response.status).toBe(503);
-    await control.orderFault({ method: 'buy', kind: 'reset' });
+    await control.addFault({ method: 'buy', kind: 'reset' });
     expect((await POST('/proxies/buy', { body })).response.status).toBe(503);
     await talkative.stop();
 

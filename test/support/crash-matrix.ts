@@ -59,7 +59,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
 
     /** How often the provider carried out orders of this customer. */
     async function executions({ id }: Customer): Promise<number> {
-      const book = await replicas.control.getBook();
+      const book = await replicas.control.getState();
       const sales = book.sales.filter(({ descr }) => descr.includes(`.u${id}.`));
       if (method === 'buy') return sales.length;
       const proxyIds = new Set(sales.flatMap((sale) => sale.proxyIds));
@@ -95,7 +95,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
     it.each(STAGES)('when the provider has %s it: the order is carried out and paid once', async (stage) => {
       const customer = await replicas.createCustomer();
       const order = await prepare(customer);
-      const gate = await replicas.control.orderGate({ method, stage });
+      const gate = await replicas.control.addGate({ method, stage });
       const lost = send(victim.baseUrl, order).catch(() => 'lost');
       await replicas.control.untilGateReached(gate);
       victim.kill('SIGKILL');
@@ -107,7 +107,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
     it('and of all replicas: the next start settles what they left', async () => {
       const customer = await replicas.createCustomer();
       const order = await prepare(customer);
-      const gate = await replicas.control.orderGate({ method, stage: 'executed' });
+      const gate = await replicas.control.addGate({ method, stage: 'executed' });
       const lost = send(victim.baseUrl, order).catch(() => 'lost');
       await replicas.control.untilGateReached(gate);
       victim.kill('SIGKILL');

@@ -5,8 +5,8 @@ import type { TestService, TestUser } from './test-service';
  * nothing of ours until `resetFaults`.
  */
 export async function leaveOrderOpen({ control }: TestService, user: TestUser): Promise<void> {
-  await control.orderFault({ method: 'buy', kind: 'answer-lost' });
-  await control.orderFault({
+  await control.addFault({ method: 'buy', kind: 'answer-lost' });
+  await control.addFault({
     method: 'getproxy',
     kind: 'http-status',
     status: 500,

@@ -1,38 +1,36 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { FaultOrder } from '../../src/sandbox';
+import type { FaultSpec } from '../../src/sandbox';
 import { type BuiltService, eventually } from './built-service';
 import type { OwnPostgres } from './own-postgres';
 import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
 import { SeededRandom } from './seeded-random';
 
 /** What goes wrong at the provider, and how often. */
-const PROVIDER_FAULTS: readonly FaultOrder[] = (['buy', 'prolong'] as const).flatMap(
-  (method): FaultOrder[] => [
-    { method, kind: 'answer-lost', probability: 0.006 },
-    { method, kind: 'answer-lost', hiddenForMs: 700, probability: 0.004 },
-    { method, kind: 'reset', probability: 0.004 },
-    { method, kind: 'reset', effect: true, probability: 0.004 },
-    { method, kind: 'hang', probability: 0.002 },
-    { method, kind: 'hang', effect: false, probability: 0.002 },
-    { method, kind: 'late', beforeMs: 700, probability: 0.003 },
-    { method, kind: 'late', afterMs: 700, probability: 0.003 },
-    { method, kind: 'http-status', status: 502, probability: 0.004 },
-    { method, kind: 'http-status', status: 503, effect: true, probability: 0.004 },
-    { method, kind: 'http-status', status: 429, probability: 0.006 },
-    { method, kind: 'error', errorId: 30, probability: 0.004 },
-    { method, kind: 'error', errorId: 30, effect: true, probability: 0.004 },
-    { method, kind: 'error', errorId: 300, probability: 0.006 },
-    { method, kind: 'error', errorId: 400, probability: 0.006 },
-    { method, kind: 'html', probability: 0.003 },
-    { method, kind: 'html', effect: true, probability: 0.003 },
-    { method, kind: 'truncated-json', probability: 0.004 },
-    { method, kind: 'truncated-json', disconnect: true, probability: 0.004 },
-    { method, kind: 'drip', bytes: 8, intervalMs: 40, probability: 0.002 },
-    { method, kind: 'wrong-currency', probability: 0.002 },
-  ],
-);
+const PROVIDER_FAULTS: readonly FaultSpec[] = (['buy', 'prolong'] as const).flatMap((method): FaultSpec[] => [
+  { method, kind: 'answer-lost', probability: 0.006 },
+  { method, kind: 'answer-lost', hiddenForMs: 700, probability: 0.004 },
+  { method, kind: 'reset', probability: 0.004 },
+  { method, kind: 'reset', effect: true, probability: 0.004 },
+  { method, kind: 'hang', probability: 0.002 },
+  { method, kind: 'hang', effect: false, probability: 0.002 },
+  { method, kind: 'late', beforeMs: 700, probability: 0.003 },
+  { method, kind: 'late', afterMs: 700, probability: 0.003 },
+  { method, kind: 'http-status', status: 502, probability: 0.004 },
+  { method, kind: 'http-status', status: 503, effect: true, probability: 0.004 },
+  { method, kind: 'http-status', status: 429, probability: 0.006 },
+  { method, kind: 'error', errorId: 30, probability: 0.004 },
+  { method, kind: 'error', errorId: 30, effect: true, probability: 0.004 },
+  { method, kind: 'error', errorId: 300, probability: 0.006 },
+  { method, kind: 'error', errorId: 400, probability: 0.006 },
+  { method, kind: 'html', probability: 0.003 },
+  { method, kind: 'html', effect: true, probability: 0.003 },
+  { method, kind: 'truncated-json', probability: 0.004 },
+  { method, kind: 'truncated-json', disconnect: true, probability: 0.004 },
+  { method, kind: 'drip', bytes: 8, intervalMs: 40, probability: 0.002 },
+  { method, kind: 'wrong-currency', probability: 0.002 },
+]);
 
-const LISTING_FAULTS: readonly FaultOrder[] = [
+const LISTING_FAULTS: readonly FaultSpec[] = [
   { method: 'buy', kind: 'short-list', probability: 0.006 },
   { method: 'buy', kind: 'late-listing', hiddenForMs: 700, probability: 0.01 },
   { method: 'getproxy', kind: 'http-status', status: 500, probability: 0.04 },
@@ -90,7 +88,7 @@ export async function soak(
   );
   for (const country of ['ru', 'us', 'de', 'nl']) await replicas.control.setStock('6', country, 1_000_000);
   for (const fault of [...PROVIDER_FAULTS, ...LISTING_FAULTS]) {
-    await replicas.control.orderFault({ ...fault, times: null, seed: random.integer(1, 2 ** 31) });
+    await replicas.control.addFault({ ...fault, times: null, seed: random.integer(1, 2 ** 31) });
   }
 
   let left = orders;
@@ -204,7 +202,7 @@ export async function soak(
 
 /** Every sold proxy has one owner who paid once, or is a known orphan; every prolongation belongs to one order. */
 async function compareWithBook(replicas: Replicas): Promise<string[]> {
-  const book = await replicas.control.getBook();
+  const book = await replicas.control.getState();
   const owned = new Map(
     (
       await replicas.query<{ id: string; tag: string; state: string }>(

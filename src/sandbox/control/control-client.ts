@@ -1,17 +1,17 @@
 import type { Version } from '../catalog/catalog';
-import type { Fault, FaultOrder } from '../faults/fault';
-import type { GateOrder, GateVerdict } from '../faults/gates';
+import type { Fault, FaultSpec } from '../faults/fault';
+import type { GateSpec, GateVerdict } from '../faults/gates';
 import type { ProfileName } from '../profiles';
 import type { Call } from '../wire/call-log';
 import type { Latencies } from '../wire/latency';
-import type { BookView } from './views';
+import type { StateView } from './views';
 
 /** A client of the control interface, for tests and benches. Throws an Error with the interface's words. */
 export class SandboxControl {
   constructor(private readonly controlUrl: string) {}
 
-  getBook(): Promise<BookView> {
-    return this.ask('GET', '/book');
+  getState(): Promise<StateView> {
+    return this.ask('GET', '/state');
   }
 
   getCalls(method?: string): Promise<Call[]> {
@@ -23,8 +23,8 @@ export class SandboxControl {
   }
 
   /** Answers the fault's id. */
-  async orderFault(order: FaultOrder): Promise<number> {
-    return (await this.ask<{ id: number }>('POST', '/faults', order)).id;
+  async addFault(spec: FaultSpec): Promise<number> {
+    return (await this.ask<{ id: number }>('POST', '/faults', spec)).id;
   }
 
   getFaults(): Promise<Array<Fault & { hits: number }>> {
@@ -36,8 +36,8 @@ export class SandboxControl {
   }
 
   /** Answers the gate's id. */
-  async orderGate(order: GateOrder): Promise<number> {
-    return (await this.ask<{ id: number }>('POST', '/gates', order)).id;
+  async addGate(spec: GateSpec): Promise<number> {
+    return (await this.ask<{ id: number }>('POST', '/gates', spec)).id;
   }
 
   /** Waits until a request is held at the gate, and answers that request's parameters. */

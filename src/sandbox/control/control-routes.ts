@@ -1,9 +1,9 @@
 import { CATALOG, VERSIONS } from '../catalog/catalog';
 import { PROFILE_NAMES, PROFILES } from '../profiles';
 import type { WireServerParts } from '../wire/wire-server';
-import { BadOrder, Fields } from './fields';
-import { readFaultOrder, readGateOrder, readLatencies } from './orders';
-import { bookJson } from './views';
+import { BadRequestError, Fields } from './fields';
+import { readFaultSpec, readGateSpec, readLatencies } from './request-bodies';
+import { stateJson } from './views';
 
 const MOST_WAIT_MS = 60_000;
 const MOST_OFFSET_MS = 100 * 365 * 86_400_000;
@@ -27,22 +27,22 @@ type Route = (request: ControlRequest) => ControlAnswer | Promise<ControlAnswer>
 /** Keyed by method and path; `:id` stands for a number. */
 export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
   const { provider, faults, gates, calls } = parts;
-  const { ledger, clock } = provider;
-  const { book } = ledger;
+  const { store, clock } = provider;
+  const { state } = store;
 
   function getKnownProxy(id: number) {
-    const proxy = book.findProxy(id, clock.nowMs());
-    if (!proxy) throw new UnknownThing(`No proxy ${id}`);
+    const proxy = state.findProxy(id, clock.nowMs());
+    if (!proxy) throw new NotFoundError(`No proxy ${id}`);
     return proxy;
   }
 
   async function kept(): Promise<ControlAnswer> {
-    await ledger.durable();
+    await store.durable();
     return done();
   }
 
   return {
-    'GET /book': () => ({ status: 200, json: null, pieces: bookJson(book, clock.nowMs()) }),
+    'GET /state': () => ({ status: 200, json: null, pieces: stateJson(state, clock.nowMs()) }),
 
     'GET /calls': ({ query }) => {
       const method = query.get('method');
@@ -53,27 +53,27 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       return done();
     },
 
-    'POST /faults': ({ body }) => created(faults.order(readFaultOrder(body)).id),
+    'POST /faults': ({ body }) => created(faults.add(readFaultSpec(body)).id),
     'GET /faults': () => ok(faults.list()),
     'DELETE /faults': () => {
       faults.clear();
       return done();
     },
     'DELETE /faults/:id': ({ id }) => {
-      if (!faults.cancel(id)) throw new UnknownThing(`No fault ${id}`);
+      if (!faults.cancel(id)) throw new NotFoundError(`No fault ${id}`);
       return done();
     },
 
-    'POST /gates': ({ body }) => created(gates.order(readGateOrder(body))),
+    'POST /gates': ({ body }) => created(gates.add(readGateSpec(body))),
     'GET /gates/:id/reached': async ({ id, query }) => {
       const reached = gates.findReached(id);
-      if (!reached) throw new UnknownThing(`No gate ${id}`);
+      if (!reached) throw new NotFoundError(`No gate ${id}`);
       return firstOf(reached, readWaitMs(query));
     },
     'POST /gates/:id/open': ({ id, body }) => {
       const fields = new Fields(body ?? {}, ['drop']);
       const drop = fields.has('drop') && fields.getBoolean('drop');
-      if (!gates.open(id, drop ? 'drop' : 'pass')) throw new UnknownThing(`No gate ${id}`);
+      if (!gates.open(id, drop ? 'drop' : 'pass')) throw new NotFoundError(`No gate ${id}`);
       return done();
     },
     'DELETE /gates': () => {
@@ -82,19 +82,19 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     },
 
     'POST /balance': ({ body }) => {
-      ledger.record({ kind: 'balance', kopecks: new Fields(body, ['balance']).getKopecks('balance') });
+      store.record({ kind: 'balance', kopecks: new Fields(body, ['balance']).getKopecks('balance') });
       return kept();
     },
     'POST /stock': ({ body }) => {
       const fields = new Fields(body, ['version', 'country', 'available']);
       const version = fields.getOneOf('version', VERSIONS);
       const country = fields.getOneOf('country', CATALOG.countriesOf(version));
-      ledger.record({ kind: 'stock', version, country, available: fields.getInteger('available') });
+      store.record({ kind: 'stock', version, country, available: fields.getInteger('available') });
       return kept();
     },
     'POST /prices': ({ body }) => {
       const fields = new Fields(body, ['version', 'periodDays', 'price']);
-      ledger.record({
+      store.record({
         kind: 'price',
         version: fields.getOneOf('version', VERSIONS),
         periodDays: fields.getInteger('periodDays', 1),
@@ -104,7 +104,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     },
     'POST /clock': ({ body }) => {
       const fields = new Fields(body, ['offsetMs']);
-      ledger.record({
+      store.record({
         kind: 'clock',
         offsetMs: fields.getInteger('offsetMs', -MOST_OFFSET_MS, MOST_OFFSET_MS),
       });
@@ -114,7 +114,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       const profile = PROFILES[new Fields(body, ['name']).getOneOf('name', PROFILE_NAMES)];
       parts.latencies.current = profile.latencies;
       parts.rateLimit.perSecond = profile.ratePerSecond;
-      faults.replaceUsual(profile.faults);
+      faults.replaceProfileFaults(profile.faults);
       return done();
     },
     'POST /rate-limit': ({ body }) => {
@@ -133,19 +133,19 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       const host = fields.has('host') ? fields.getString('host') : proxy.host;
       const port = fields.has('port') ? fields.getInteger('port', 1, 65_535) : proxy.port;
       const endsAtS = fields.has('unixtimeEnd') ? fields.getInteger('unixtimeEnd') : null;
-      if (host !== proxy.host || port !== proxy.port) ledger.record({ kind: 'moved', id, host, port });
-      if (endsAtS !== null) ledger.record({ kind: 'dated', id, endsAtS });
+      if (host !== proxy.host || port !== proxy.port) store.record({ kind: 'moved', id, host, port });
+      if (endsAtS !== null) store.record({ kind: 'dated', id, endsAtS });
       return kept();
     },
     'DELETE /proxies/:id': ({ id }) => {
       getKnownProxy(id);
-      ledger.record({ kind: 'deleted', ids: [id], atMs: clock.nowMs() });
+      store.record({ kind: 'deleted', ids: [id], atMs: clock.nowMs() });
       return kept();
     },
   };
 }
 
-export class UnknownThing extends Error {}
+export class NotFoundError extends Error {}
 
 function ok(json: unknown): ControlAnswer {
   return { status: 200, json };
@@ -162,7 +162,7 @@ function created(id: number): ControlAnswer {
 function readWaitMs(query: URLSearchParams): number {
   const waitMs = Number(query.get('timeoutMs') ?? 10_000);
   if (!Number.isInteger(waitMs) || waitMs < 0 || waitMs > MOST_WAIT_MS) {
-    throw new BadOrder(`timeoutMs must be an integer from 0 to ${MOST_WAIT_MS}`);
+    throw new BadRequestError(`timeoutMs must be an integer from 0 to ${MOST_WAIT_MS}`);
   }
   return waitMs;
 }

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { stopListening } from '../listen';
-import { type ControlAnswer, type controlRoutes, UnknownThing } from './control-routes';
-import { BadOrder } from './fields';
+import { type ControlAnswer, type controlRoutes, NotFoundError } from './control-routes';
+import { BadRequestError } from './fields';
 import type { Leases } from './leases';
 
 const MAX_BODY_BYTES = 1_000_000;
@@ -53,11 +53,11 @@ export class ControlServer {
     const name = id === undefined ? place : place.replace(`/${id}`, '/:id');
     const route = Object.hasOwn(this.routes, name) ? this.routes[name] : undefined;
     try {
-      if (!route) throw new UnknownThing(`No ${place} here`);
+      if (!route) throw new NotFoundError(`No ${place} here`);
       return await route({ id: Number(id), query, body: await readJson(request) });
     } catch (error) {
-      if (error instanceof BadOrder) return { status: 400, json: { error: error.message } };
-      if (error instanceof UnknownThing) return { status: 404, json: { error: error.message } };
+      if (error instanceof BadRequestError) return { status: 400, json: { error: error.message } };
+      if (error instanceof NotFoundError) return { status: 404, json: { error: error.message } };
       return { status: 500, json: { error: 'Internal Server Error' } };
     }
   }
@@ -76,13 +76,13 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   for await (const chunk of request) {
     const bytes: Buffer = chunk;
     length += bytes.length;
-    if (length > MAX_BODY_BYTES) throw new BadOrder(`The body is longer than ${MAX_BODY_BYTES} bytes`);
+    if (length > MAX_BODY_BYTES) throw new BadRequestError(`The body is longer than ${MAX_BODY_BYTES} bytes`);
     chunks.push(bytes);
   }
   if (length === 0) return undefined;
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch {
-    throw new BadOrder('The body is not JSON');
+    throw new BadRequestError('The body is not JSON');
   }
 }

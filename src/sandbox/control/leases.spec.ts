@@ -1,7 +1,7 @@
 import { type RunningSandbox, startSandbox } from '..';
 
 /** A sandbox, and a promise of its having become unused. */
-async function startWatched(
+async function startWithUnusedPromise(
   firstLeaseWithinMs: number,
 ): Promise<{ sandbox: RunningSandbox; unused: Promise<string> }> {
   let sandbox: Promise<RunningSandbox> | undefined;
@@ -13,14 +13,14 @@ async function startWatched(
 }
 
 test('a sandbox that nobody leases in time is unused', async () => {
-  const { sandbox, unused } = await startWatched(50);
+  const { sandbox, unused } = await startWithUnusedPromise(50);
 
   await expect(unused).resolves.toBe('unused');
   await sandbox.close();
 });
 
 test('a lease keeps it in use, until it is given back', async () => {
-  const { sandbox, unused } = await startWatched(5000);
+  const { sandbox, unused } = await startWithUnusedPromise(5000);
   const leaving = new AbortController();
   const lease = await fetch(`${sandbox.controlUrl}/lease`, { signal: leaving.signal });
   expect(lease.status).toBe(200);

@@ -1,6 +1,6 @@
-import type { Book } from '../book/book';
-import type { ProxyType } from '../book/book-event';
 import type { Version } from '../catalog/catalog';
+import type { ProviderState } from '../state/provider-state';
+import type { ProxyType } from '../state/state-event';
 
 /** What was sold, when, and for how much. Amounts are in kopecks, times in milliseconds or seconds as named. */
 export interface SaleView {
@@ -24,7 +24,7 @@ export interface ProlongationView {
   proxies: ReadonlyArray<{ id: number; fromS: number; toS: number; priceKopecks: number }>;
 }
 
-export interface BookView {
+export interface StateView {
   balanceKopecks: number;
   nowMs: number;
   sales: SaleView[];
@@ -33,10 +33,10 @@ export interface BookView {
   goneProxyIds: number[];
 }
 
-/** The JSON of a {@link BookView} in pieces, so that a million proxies need no single string. */
-export function* bookJson(book: Book, nowMs: number): Generator<string> {
-  yield `{"balanceKopecks":${book.balanceKopecks},"nowMs":${nowMs},"sales":[`;
-  yield* separated(book.sales, ({ delivered, firstProxyId, orderId, ...sale }) => {
+/** The JSON of a {@link StateView} in pieces, so that a million proxies need no single string. */
+export function* stateJson(state: ProviderState, nowMs: number): Generator<string> {
+  yield `{"balanceKopecks":${state.balanceKopecks},"nowMs":${nowMs},"sales":[`;
+  yield* separated(state.sales, ({ delivered, firstProxyId, orderId, ...sale }) => {
     const { atMs, descr, country, version, type, periodDays, count, priceKopecks } = sale;
     const proxyIds = Array.from({ length: delivered }, (_, offset) => firstProxyId + offset);
     const view: SaleView = {
@@ -54,16 +54,16 @@ export function* bookJson(book: Book, nowMs: number): Generator<string> {
     return view;
   });
   yield '],"prolongations":[';
-  yield* separated(book.prolongations, ({ orderId, atMs, periodDays, priceKopecks, proxies }) => {
+  yield* separated(state.prolongations, ({ orderId, atMs, periodDays, priceKopecks, proxies }) => {
     const view: ProlongationView = { orderId, atMs, periodDays, priceKopecks, proxies };
     return view;
   });
-  yield `],"goneProxyIds":${JSON.stringify(goneIds(book))}}`;
+  yield `],"goneProxyIds":${JSON.stringify(goneIds(state))}}`;
 }
 
-function goneIds(book: Book): number[] {
+function goneIds(state: ProviderState): number[] {
   const ids: number[] = [];
-  for (const { id, goneAtMs } of book.changedProxies()) if (goneAtMs !== null) ids.push(id);
+  for (const { id, goneAtMs } of state.changedProxies()) if (goneAtMs !== null) ids.push(id);
   return ids;
 }
 

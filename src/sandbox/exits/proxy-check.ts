@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { ProxyType } from '../book/book-event';
+import type { ProxyType } from '../state/state-event';
 import { isLoopback } from './loopback';
 
 const TIMEOUT_MS = 3000;

@@ -1,9 +1,9 @@
-import type { ProxyType } from '../book/book-event';
-import type { Ledger } from '../book/ledger';
-import { isActive } from '../book/listing';
-import type { SoldProxy } from '../book/sold-batch';
 import { listenOnFirstFree } from '../listen';
 import type { SandboxClock } from '../sandbox-clock';
+import type { EventStore } from '../state/event-store';
+import { isActive } from '../state/listing';
+import type { SoldProxy } from '../state/sale-record';
+import type { ProxyType } from '../state/state-event';
 import type { Credentials } from './credentials';
 import type { Endpoint } from './endpoint';
 import { createHttpEndpoint } from './http-endpoint';
@@ -16,7 +16,7 @@ export class ProxyExits {
   private readonly endpoints: Record<ProxyType, Endpoint>;
 
   constructor(
-    private readonly ledger: Ledger,
+    private readonly store: EventStore,
     private readonly clock: SandboxClock,
     readonly credentials: Credentials,
   ) {
@@ -28,12 +28,12 @@ export class ProxyExits {
 
   /** On the ports of the last run if they are free; else the proxies have moved, and getproxy says so. */
   async listen(): Promise<void> {
-    const kept = this.ledger.book.ports;
+    const kept = this.store.state.ports;
     const [http, socks] = await Promise.all([
       listenOnFirstFree(this.endpoints.http.server, EXIT_HOST, kept ? [kept.http, 0] : [0]),
       listenOnFirstFree(this.endpoints.socks.server, EXIT_HOST, kept ? [kept.socks, 0] : [0]),
     ]);
-    if (http !== kept?.http || socks !== kept.socks) this.ledger.record({ kind: 'ports', http, socks });
+    if (http !== kept?.http || socks !== kept.socks) this.store.record({ kind: 'ports', http, socks });
   }
 
   async close(): Promise<void> {
@@ -46,7 +46,7 @@ export class ProxyExits {
   }
 
   portOf(type: ProxyType): number {
-    const { ports } = this.ledger.book;
+    const { ports } = this.store.state;
     if (!ports) throw new Error('The proxies do not listen yet');
     return ports[type];
   }
@@ -54,7 +54,7 @@ export class ProxyExits {
   private findRefusal(protocol: ProxyType, login: string, password: string): string | null {
     const id = this.credentials.findIdOf(login);
     const nowMs = this.clock.nowMs();
-    const proxy = id === null ? null : this.ledger.book.findProxy(id, nowMs);
+    const proxy = id === null ? null : this.store.state.findProxy(id, nowMs);
     if (!proxy || this.credentials.passwordOf(proxy.id) !== password) return 'Wrong proxy login or password';
     if (proxy.type !== protocol) return `This proxy is of type ${proxy.type}`;
     return isActive(proxy, nowMs) ? null : 'The rental of this proxy has ended';

@@ -1,6 +1,6 @@
 import { seededRandom } from '../catalog/seeded-random';
-import type { WireMethodName } from '../wire/wire-methods';
-import { completeFault, type Fault, type FaultOrder } from './fault';
+import type { WireMethodName } from '../wire/methods/wire-methods';
+import { completeFault, type Fault, type FaultSpec } from './fault';
 import { appliesTo } from './request-filter';
 
 interface PlannedFault {
@@ -9,30 +9,30 @@ interface PlannedFault {
   hits: number;
 }
 
-/** The faults that are ordered, and after them the profile's. A request is hit by the first that applies to it. */
+/** The faults that are added, and after them the profile's. A request is hit by the first that applies to it. */
 export class FaultPlan {
-  private ordered: PlannedFault[] = [];
-  private usual: PlannedFault[];
+  private added: PlannedFault[] = [];
+  private profileFaults: PlannedFault[];
   private lastId = 0;
 
   /** @param usual the profile's */
-  constructor(usual: readonly FaultOrder[] = []) {
-    this.usual = usual.map((order) => this.plan(order));
+  constructor(profileFaults: readonly FaultSpec[] = []) {
+    this.profileFaults = profileFaults.map((spec) => this.plan(spec));
   }
 
-  order(order: FaultOrder): Fault {
-    const planned = this.plan(order);
-    this.ordered.push(planned);
+  add(spec: FaultSpec): Fault {
+    const planned = this.plan(spec);
+    this.added.push(planned);
     return planned.fault;
   }
 
-  /** Those of another profile, instead. What was ordered stays. */
-  replaceUsual(usual: readonly FaultOrder[]): void {
-    this.usual = usual.map((order) => this.plan(order));
+  /** Those of another profile, instead. What was added stays. */
+  replaceProfileFaults(profileFaults: readonly FaultSpec[]): void {
+    this.profileFaults = profileFaults.map((spec) => this.plan(spec));
   }
 
   take(method: WireMethodName, parameters: Record<string, string>): Fault | null {
-    for (const planned of [...this.ordered, ...this.usual]) {
+    for (const planned of [...this.added, ...this.profileFaults]) {
       const { fault, random } = planned;
       const isSpent = fault.times !== null && planned.hits >= fault.times;
       if (isSpent || !appliesTo(fault, method, parameters) || random() >= fault.probability) continue;
@@ -43,24 +43,24 @@ export class FaultPlan {
   }
 
   list(): Array<Fault & { hits: number }> {
-    return [...this.ordered, ...this.usual].map(({ fault, hits }) => ({ ...fault, hits }));
+    return [...this.added, ...this.profileFaults].map(({ fault, hits }) => ({ ...fault, hits }));
   }
 
   cancel(id: number): boolean {
     const before = this.list().length;
-    this.ordered = this.ordered.filter(({ fault }) => fault.id !== id);
-    this.usual = this.usual.filter(({ fault }) => fault.id !== id);
+    this.added = this.added.filter(({ fault }) => fault.id !== id);
+    this.profileFaults = this.profileFaults.filter(({ fault }) => fault.id !== id);
     return this.list().length < before;
   }
 
   clear(): void {
-    this.ordered = [];
-    this.usual = [];
+    this.added = [];
+    this.profileFaults = [];
   }
 
-  private plan(order: FaultOrder): PlannedFault {
+  private plan(spec: FaultSpec): PlannedFault {
     this.lastId += 1;
-    const fault = completeFault(this.lastId, order);
+    const fault = completeFault(this.lastId, spec);
     return { fault, random: seededRandom(fault.seed), hits: 0 };
   }
 }

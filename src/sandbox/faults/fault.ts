@@ -1,5 +1,5 @@
+import type { WireMethodName } from '../wire/methods/wire-methods';
 import type { WireErrorId } from '../wire/wire-error';
-import type { WireMethodName } from '../wire/wire-methods';
 
 /** Each kind with whether the call has its effect, unless the order says otherwise. */
 export const FAULT_KINDS = {
@@ -52,7 +52,7 @@ export interface RequestFilter {
 }
 
 /** What is ordered at the control interface. Delays, `shortBy` and `hiddenForMs` combine with every kind. */
-export interface FaultOrder extends RequestFilter {
+export interface FaultSpec extends RequestFilter {
   kind: FaultKind;
   /** How many requests it hits; null: all. Default 1. */
   times?: number | null;
@@ -79,12 +79,12 @@ export interface FaultOrder extends RequestFilter {
 }
 
 /** An order with every default filled in. */
-export interface Fault extends Required<Omit<FaultOrder, 'match'>> {
+export interface Fault extends Required<Omit<FaultSpec, 'match'>> {
   readonly id: number;
   match: Record<string, string>;
 }
 
-export function completeFault(id: number, order: FaultOrder): Fault {
+export function completeFault(id: number, spec: FaultSpec): Fault {
   return {
     match: {},
     times: 1,
@@ -98,10 +98,10 @@ export function completeFault(id: number, order: FaultOrder): Fault {
     bytes: 16,
     intervalMs: 100,
     currency: 'USD',
-    shortBy: order.kind === 'short-list' ? 1 : 0,
-    hiddenForMs: order.kind === 'late-listing' ? 5000 : 0,
-    effect: FAULT_KINDS[order.kind],
-    ...order,
+    shortBy: spec.kind === 'short-list' ? 1 : 0,
+    hiddenForMs: spec.kind === 'late-listing' ? 5000 : 0,
+    effect: FAULT_KINDS[spec.kind],
+    ...spec,
     id,
   };
 }

@@ -1,4 +1,4 @@
-import { type FaultOrder, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
+import { type FaultSpec, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
 
 let sandbox: RunningSandbox;
 let client: WireClient;
@@ -17,7 +17,7 @@ const buy = (descr: string, count = 1) =>
   client.send(`buy?count=${count}&period=7&country=nl&version=4&descr=${descr}`);
 
 async function soldUnder(descr: string): Promise<number> {
-  const { sales } = await control.getBook();
+  const { sales } = await control.getState();
   return sales.filter((sale) => sale.descr === descr).reduce((sum, sale) => sum + sale.proxyIds.length, 0);
 }
 
@@ -26,7 +26,7 @@ async function listedUnder(descr: string): Promise<number> {
 }
 
 describe('a connection that ends without an answer', () => {
-  test.each<[Omit<FaultOrder, 'method'>, number]>([
+  test.each<[Omit<FaultSpec, 'method'>, number]>([
     [{ kind: 'answer-lost' }, 1],
     [{ kind: 'answer-lost', effect: false }, 0],
     [{ kind: 'reset' }, 0],
@@ -34,7 +34,7 @@ describe('a connection that ends without an answer', () => {
     [{ kind: 'truncated-json', disconnect: true }, 1],
   ])('%j: sold %i', async (fault, sold) => {
     const descr = `ends:${JSON.stringify(fault).replaceAll(/\W/g, '')}`.slice(0, 50);
-    await control.orderFault({ method: 'buy', ...fault });
+    await control.addFault({ method: 'buy', ...fault });
 
     await expect(buy(descr)).rejects.toThrow(/socket hang up|ECONNRESET|aborted/);
     await expect(soldUnder(descr)).resolves.toBe(sold);
@@ -42,7 +42,7 @@ describe('a connection that ends without an answer', () => {
 });
 
 describe('an answer that is not the expected one', () => {
-  test.each<[Omit<FaultOrder, 'method'>, number, number, RegExp]>([
+  test.each<[Omit<FaultSpec, 'method'>, number, number, RegExp]>([
     [{ kind: 'http-status', status: 502 }, 502, 0, /502/],
     [{ kind: 'http-status', status: 503, effect: true }, 503, 1, /503/],
     [{ kind: 'http-status', status: 429 }, 429, 0, /429/],
@@ -55,7 +55,7 @@ describe('an answer that is not the expected one', () => {
     [{ kind: 'wrong-currency' }, 200, 1, /"currency":"USD"/],
   ])('%j: status %i, sold %i', async (fault, status, sold, text) => {
     const descr = `odd:${JSON.stringify(fault).replaceAll(/\W/g, '')}`.slice(0, 50);
-    await control.orderFault({ method: 'buy', ...fault });
+    await control.addFault({ method: 'buy', ...fault });
 
     const answer = await buy(descr);
 
@@ -70,7 +70,7 @@ describe('an answer that takes its time', () => {
     [false, 0],
   ])('hanging with effect %p: sold %i, and the client gives up', async (effect, sold) => {
     const descr = `hang:${effect}`;
-    await control.orderFault({ method: 'buy', kind: 'hang', effect });
+    await control.addFault({ method: 'buy', kind: 'hang', effect });
     const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/buy?count=1&period=7&country=nl&version=4&descr=${descr}`;
 
     await expect(fetch(url, { signal: AbortSignal.timeout(200) })).rejects.toThrow(/timeout/);
@@ -78,7 +78,7 @@ describe('an answer that takes its time', () => {
   });
 
   test('late before and after the effect', async () => {
-    await control.orderFault({ method: 'buy', kind: 'late', beforeMs: 100, afterMs: 100 });
+    await control.addFault({ method: 'buy', kind: 'late', beforeMs: 100, afterMs: 100 });
     const startedAt = performance.now();
 
     await buy('late');
@@ -96,7 +96,7 @@ describe('an answer that takes its time', () => {
   });
 
   test('dripping gives the whole answer in the end', async () => {
-    await control.orderFault({ method: 'any', kind: 'drip', bytes: 20, intervalMs: 5 });
+    await control.addFault({ method: 'any', kind: 'drip', bytes: 20, intervalMs: 5 });
 
     await expect(client.ask('')).resolves.toMatchObject({ status: 'yes', currency: 'RUB' });
   });
@@ -104,7 +104,7 @@ describe('an answer that takes its time', () => {
 
 describe('an answer that is not the whole truth', () => {
   test('a short list confirms the count, and delivers and charges fewer', async () => {
-    await control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
+    await control.addFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
 
     const { text } = await buy('short', 5);
 
@@ -113,7 +113,7 @@ describe('an answer that is not the whole truth', () => {
   });
 
   test('a short list may be empty', async () => {
-    await control.orderFault({ method: 'buy', kind: 'short-list', shortBy: 5 });
+    await control.addFault({ method: 'buy', kind: 'short-list', shortBy: 5 });
 
     expect(JSON.parse((await buy('none', 2)).text)).toMatchObject({
       status: 'yes',
@@ -125,15 +125,15 @@ describe('an answer that is not the whole truth', () => {
 
   test('a short prolongation prolongs and charges fewer', async () => {
     await buy('short-prolong', 2);
-    const book = await control.getBook();
-    const ids = book.sales.find(({ descr }) => descr === 'short-prolong')?.proxyIds.join(',');
-    await control.orderFault({ method: 'prolong', kind: 'short-list' });
+    const state = await control.getState();
+    const ids = state.sales.find(({ descr }) => descr === 'short-prolong')?.proxyIds.join(',');
+    await control.addFault({ method: 'prolong', kind: 'short-list' });
 
     await expect(client.ask(`prolong?period=7&ids=${ids}`)).resolves.toMatchObject({ count: 1, price: 28 });
   });
 
   test('a late listing shows a purchase only after a while of the provider’s time', async () => {
-    await control.orderFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 60_000 });
+    await control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 60_000 });
     await expect(buy('hidden')).rejects.toThrow('socket hang up');
 
     await expect(soldUnder('hidden')).resolves.toBe(1);
@@ -152,7 +152,7 @@ describe('an answer that is not the whole truth', () => {
       return { id: list[0]?.id, end: list[0]?.unixtime_end ?? 0 };
     };
     const before = await endOf();
-    await control.orderFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 60_000 });
+    await control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 60_000 });
 
     await client.ask(`prolong?period=7&ids=${before.id}`);
 
@@ -164,7 +164,7 @@ describe('an answer that is not the whole truth', () => {
 });
 
 async function strikes(): Promise<boolean[]> {
-  await control.orderFault({ method: 'account', kind: 'error', times: null, probability: 0.5, seed: 7 });
+  await control.addFault({ method: 'account', kind: 'error', times: null, probability: 0.5, seed: 7 });
   const struck: boolean[] = [];
   for (let call = 0; call < 20; call += 1) struck.push((await client.send('')).text.includes('"no"'));
   await control.resetFaults();
@@ -173,7 +173,7 @@ async function strikes(): Promise<boolean[]> {
 
 describe('ordering', () => {
   test('strikes only requests that match, as often as ordered', async () => {
-    await control.orderFault({ method: 'buy', kind: 'error', match: { descr: 'struck:*' }, times: 2 });
+    await control.addFault({ method: 'buy', kind: 'error', match: { descr: 'struck:*' }, times: 2 });
 
     const answers = [
       await buy('spared'),

@@ -17,11 +17,11 @@ afterEach(() => sandbox.close());
 const BUY = 'buy?count=1&period=7&country=nl&version=4&descr=gated';
 
 async function sales(): Promise<number> {
-  return (await control.getBook()).sales.length;
+  return (await control.getState()).sales.length;
 }
 
 test('received: nothing has happened yet, and what is opened goes on', async () => {
-  const gate = await control.orderGate({ method: 'buy', stage: 'received', match: { descr: 'gated' } });
+  const gate = await control.addGate({ method: 'buy', stage: 'received', match: { descr: 'gated' } });
   const answer = client.ask(BUY);
 
   await expect(control.untilGateReached(gate)).resolves.toMatchObject({ descr: 'gated' });
@@ -33,7 +33,7 @@ test('received: nothing has happened yet, and what is opened goes on', async () 
 });
 
 test('received and dropped: nothing happens, and the connection ends', async () => {
-  const gate = await control.orderGate({ method: 'buy', stage: 'received' });
+  const gate = await control.addGate({ method: 'buy', stage: 'received' });
   const answer = client.ask(BUY).catch((error: unknown) => String(error));
   await control.untilGateReached(gate);
 
@@ -44,12 +44,12 @@ test('received and dropped: nothing happens, and the connection ends', async () 
 });
 
 test('a client that is gone at the gate does not change what happens to its request', async () => {
-  const gate = await control.orderGate({ method: 'buy', stage: 'received' });
+  const gate = await control.addGate({ method: 'buy', stage: 'received' });
   const request = get(`${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}`, { agent: false });
   request.on('error', () => undefined);
   await control.untilGateReached(gate);
   request.destroy();
-  const executed = await control.orderGate({ method: 'buy', stage: 'executed' });
+  const executed = await control.addGate({ method: 'buy', stage: 'executed' });
 
   await control.openGate(gate);
   await control.untilGateReached(executed);
@@ -58,7 +58,7 @@ test('a client that is gone at the gate does not change what happens to its requ
 });
 
 test('executed: it has happened, and no byte of the answer was sent', async () => {
-  const gate = await control.orderGate({ method: 'buy', stage: 'executed' });
+  const gate = await control.addGate({ method: 'buy', stage: 'executed' });
   const answer = client.ask(BUY);
 
   await control.untilGateReached(gate);
@@ -70,7 +70,7 @@ test('executed: it has happened, and no byte of the answer was sent', async () =
 });
 
 test('half-answered: half of the body is there', async () => {
-  const gate = await control.orderGate({ method: 'buy', stage: 'half-answered' });
+  const gate = await control.addGate({ method: 'buy', stage: 'half-answered' });
   const request = get(`${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}`, { agent: false });
   const received = new Promise<string>((resolve) => {
     request.once('response', (response) =>
@@ -86,7 +86,7 @@ test('half-answered: half of the body is there', async () => {
 });
 
 test('a gate holds one request only, and waiting for it ends in time', async () => {
-  const gate = await control.orderGate({ method: 'buy', stage: 'received' });
+  const gate = await control.addGate({ method: 'buy', stage: 'received' });
   await expect(control.untilGateReached(gate, 10)).rejects.toThrow('408');
   const held = client.ask(BUY);
   await control.untilGateReached(gate);
@@ -97,8 +97,8 @@ test('a gate holds one request only, and waiting for it ends in time', async () 
 });
 
 test('closing ends whatever is held or hangs', async () => {
-  await control.orderFault({ method: 'getcountry', kind: 'hang' });
-  const gate = await control.orderGate({ method: 'buy', stage: 'received' });
+  await control.addFault({ method: 'getcountry', kind: 'hang' });
+  const gate = await control.addGate({ method: 'buy', stage: 'received' });
   const calls = Promise.allSettled([client.ask(BUY), client.ask('getcountry')]);
   await control.untilGateReached(gate);
 

@@ -1,4 +1,4 @@
-import type { WireMethodName } from '../wire/wire-methods';
+import type { WireMethodName } from '../wire/methods/wire-methods';
 import type { RequestFilter } from './fault';
 import { appliesTo } from './request-filter';
 
@@ -6,7 +6,7 @@ import { appliesTo } from './request-filter';
 export const GATE_STAGES = ['received', 'executed', 'half-answered'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
 
-export interface GateOrder extends RequestFilter {
+export interface GateSpec extends RequestFilter {
   stage: GateStage;
 }
 
@@ -20,7 +20,7 @@ class Gate {
   private announce!: (parameters: Record<string, string>) => void;
   open!: (verdict: GateVerdict) => void;
 
-  constructor(readonly order: GateOrder) {
+  constructor(readonly spec: GateSpec) {
     this.reached = new Promise((resolve) => (this.announce = resolve));
     this.verdict = new Promise((resolve) => (this.open = resolve));
   }
@@ -38,9 +38,9 @@ export class Gates {
   private lastId = 0;
   private isClosed = false;
 
-  order(order: GateOrder): number {
+  add(spec: GateSpec): number {
     this.lastId += 1;
-    this.gates.set(this.lastId, new Gate(order));
+    this.gates.set(this.lastId, new Gate(spec));
     return this.lastId;
   }
 
@@ -84,7 +84,7 @@ export class Gates {
   ): Gate | undefined {
     if (this.isClosed) return undefined;
     return [...this.gates.values()].find(
-      ({ isTaken, order }) => !isTaken && order.stage === stage && appliesTo(order, method, parameters),
+      ({ isTaken, spec }) => !isTaken && spec.stage === stage && appliesTo(spec, method, parameters),
     );
   }
 }

@@ -1,4 +1,4 @@
-import type { WireMethodName } from './wire-methods';
+import type { WireMethodName } from './methods/wire-methods';
 
 /** Milliseconds a call takes before it has its effect: exactly, or from a range. */
 export type Latency = number | { minMs: number; maxMs: number };

@@ -1,5 +1,5 @@
-import type { ProxyType } from '../book/book-event';
 import { CATALOG, isVersion, type Version } from '../catalog/catalog';
+import type { ProxyType } from '../state/state-event';
 import { WireError, type WireErrorId } from './wire-error';
 
 const MAX_DESCR_LENGTH = 50;

@@ -27,7 +27,7 @@ describe('over HTTP', () => {
     expect(refused[0]?.contentType).toContain('text/plain');
     const control = new SandboxControl(sandbox.controlUrl);
     const [surplus] = await control.getCalls('buy');
-    expect((await control.getBook()).sales).toHaveLength(surplus?.status === 429 ? 0 : 1);
+    expect((await control.getState()).sales).toHaveLength(surplus?.status === 429 ? 0 : 1);
   });
 
   test('it can be switched off and on while it runs', async () => {

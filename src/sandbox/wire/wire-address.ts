@@ -1,5 +1,5 @@
+import { isWireMethodName, type WireMethodName } from './methods/wire-methods';
 import { Query } from './query';
-import { isWireMethodName, type WireMethodName } from './wire-methods';
 
 /** A request's address, taken apart: `/api/{key}[/{method}[/]][?query]`. */
 export interface WireAddress {

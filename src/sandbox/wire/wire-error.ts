@@ -25,7 +25,7 @@ export function isWireErrorId(value: unknown): value is WireErrorId {
   return typeof value === 'number' && Object.hasOwn(WIRE_ERRORS, value);
 }
 
-/** A refusal in the provider's own terms: HTTP 200 with `"status":"no"`. */
+/** A refusal in the provider's own effect: HTTP 200 with `"status":"no"`. */
 export class WireError extends Error {
   constructor(readonly id: WireErrorId) {
     super(WIRE_ERRORS[id]);

@@ -90,7 +90,7 @@ test('too little balance is error 400, and nothing is sold', async () => {
   await expect(client.ask(`${BUY}&descr=poor`)).resolves.toMatchObject({ status: 'yes', balance: '0.00' });
   await control.setBalance('1000000');
 
-  expect((await control.getBook()).sales.filter(({ descr }) => descr === 'poor')).toHaveLength(1);
+  expect((await control.getState()).sales.filter(({ descr }) => descr === 'poor')).toHaveLength(1);
 });
 
 test('fewer in stock than asked is error 300, up to the last one', async () => {

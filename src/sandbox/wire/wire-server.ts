@@ -5,16 +5,16 @@ import type { Fault } from '../faults/fault';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { Gates, GateStage } from '../faults/gates';
 import { stopListening } from '../listen';
-import { sendDripping, sendHtml, sendJson, sendJsonInHalves, sendText, sendTruncated } from './answer';
 import type { Call, CallLog } from './call-log';
 import { type Latencies, pickLatencyMs } from './latency';
+import { DEFAULT_EFFECT, type Provider } from './methods/wire-method';
+import { WIRE_METHODS, type WireMethodName } from './methods/wire-methods';
 import type { Query } from './query';
 import type { SlidingRateLimit } from './rate-limit';
+import { sendDripping, sendHtml, sendJson, sendJsonInHalves, sendText, sendTruncated } from './responses';
 import { findWireAddress } from './wire-address';
 import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
 import { balanceText } from './wire-formats';
-import { ORDINARY_TERMS, type Provider } from './wire-method';
-import { WIRE_METHODS, type WireMethodName } from './wire-methods';
 
 /** As the front servers of such providers have it; a shorter one would close connections under a client's hands. */
 const KEEP_ALIVE_MS = 75_000;
@@ -101,7 +101,7 @@ export class WireServer {
     await this.wait(pickLatencyMs(this.parts.latencies.current, method) + (fault?.beforeMs ?? 0));
     const body = fault?.effect === false ? '' : await this.execute(exchange, fault);
     // Whatever an answer says, or a lost answer would have said, is kept for certain.
-    await this.parts.provider.ledger.durable();
+    await this.parts.provider.store.durable();
     await this.hold('executed', exchange);
     await this.wait(fault?.afterMs ?? 0);
     await this.answer(exchange, body, fault);
@@ -110,8 +110,8 @@ export class WireServer {
   private async execute({ method, query, call }: Exchange, fault: Fault | null): Promise<string> {
     const { provider } = this.parts;
     try {
-      const fields = await WIRE_METHODS[method](provider, query, fault ?? ORDINARY_TERMS);
-      const { account, balanceKopecks } = provider.ledger.book;
+      const fields = await WIRE_METHODS[method](provider, query, fault ?? DEFAULT_EFFECT);
+      const { account, balanceKopecks } = provider.store.state;
       return JSON.stringify({
         status: 'yes',
         user_id: account?.userId,

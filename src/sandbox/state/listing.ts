@@ -1,4 +1,4 @@
-import type { SoldBatch, SoldProxy } from './sold-batch';
+import type { SaleRecord, SoldProxy } from './sale-record';
 
 const DAY_S = 86_400;
 /** An expired proxy stays listed and can be prolonged for a week; then the provider no longer knows it. */
@@ -38,22 +38,22 @@ export function shownEndS({ shownEarlier, endsAtS }: SoldProxy, nowMs: number): 
   return shownEarlier && shownEarlier.untilMs > nowMs ? shownEarlier.endsAtS : endsAtS;
 }
 
-/** One page of what getproxy shows, in the order of the batches. */
-export function listPage(batches: Iterable<SoldBatch>, query: ListingQuery, nowMs: number): SoldProxy[] {
+/** One page of what getproxy shows, in the order of the records. */
+export function listPage(records: Iterable<SaleRecord>, query: ListingQuery, nowMs: number): SoldProxy[] {
   const isListed = (proxy: SoldProxy) =>
     isKnown(proxy, nowMs) &&
     (query.descr === null || proxy.descr === query.descr) &&
     IS_IN[query.state](shownEndS(proxy, nowMs) - nowMs / 1000);
   const page: SoldProxy[] = [];
   let toSkip = (query.page - 1) * query.limit;
-  for (const batch of batches) {
-    const { delivered, firstProxyId, hiddenUntilMs = 0 } = batch.sale;
+  for (const record of records) {
+    const { delivered, firstProxyId, hiddenUntilMs = 0 } = record.sale;
     if (delivered === 0 || hiddenUntilMs > nowMs) continue;
-    if (batch.isUniform && toSkip >= delivered) {
-      if (isListed(batch.getProxy(firstProxyId))) toSkip -= delivered;
+    if (record.isUniform && toSkip >= delivered) {
+      if (isListed(record.getProxy(firstProxyId))) toSkip -= delivered;
       continue;
     }
-    for (const proxy of batch.proxies()) {
+    for (const proxy of record.proxies()) {
       if (!isListed(proxy)) continue;
       if (toSkip > 0) toSkip -= 1;
       else page.push(proxy);

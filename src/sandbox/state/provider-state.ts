@@ -1,7 +1,7 @@
 import { CATALOG, type Version, VERSIONS } from '../catalog/catalog';
-import type { BookEvent, ProlongationEvent, SaleEvent } from './book-event';
 import { isKnown, type ListingQuery, listPage } from './listing';
-import { type ProxyChange, SoldBatch, type SoldProxy } from './sold-batch';
+import { type ProxyChange, SaleRecord, type SoldProxy } from './sale-record';
+import type { ProlongationEvent, SaleEvent, StateEvent } from './state-event';
 
 const INITIAL_BALANCE_KOPECKS = 1_000_000_00;
 const FIRST_ORDER_ID = 7_400_001;
@@ -15,7 +15,7 @@ export interface Account {
 }
 
 /** Everything the provider knows, in memory. Changes only through {@link apply}, so that it can be replayed. */
-export class Book {
+export class ProviderState {
   account: Account | null = null;
   ports: { http: number; socks: number } | null = null;
   balanceKopecks = INITIAL_BALANCE_KOPECKS;
@@ -24,14 +24,14 @@ export class Book {
   readonly stock = new Map(VERSIONS.map((version) => [version, CATALOG.initialStockOf(version)]));
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
   /** By ascending ids. */
-  private readonly batches: SoldBatch[] = [];
+  private readonly records: SaleRecord[] = [];
   /** Batches that have, or had, proxies with a comment. */
-  private readonly batchesByDescr = new Map<string, Set<SoldBatch>>();
+  private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
   private lastOrderId = FIRST_ORDER_ID - 1;
   private lastProxyId = FIRST_PROXY_ID - 1;
 
   get sales(): SaleEvent[] {
-    return this.batches.map(({ sale }) => sale);
+    return this.records.map(({ sale }) => sale);
   }
 
   nextOrderId(): number {
@@ -53,26 +53,26 @@ export class Book {
 
   /** Null also for one that was deleted, or that ended long ago. */
   findProxy(id: number, nowMs: number): SoldProxy | null {
-    const proxy = this.findBatch(id)?.getProxy(id);
+    const proxy = this.findRecord(id)?.getProxy(id);
     return proxy && isKnown(proxy, nowMs) ? proxy : null;
   }
 
   findByDescr(descr: string, nowMs: number): SoldProxy[] {
-    return this.batchesWith(descr)
-      .flatMap((batch) => [...batch.proxies()])
+    return this.recordsWith(descr)
+      .flatMap((record) => [...record.proxies()])
       .filter((proxy) => proxy.descr === descr && isKnown(proxy, nowMs));
   }
 
   list(query: ListingQuery, nowMs: number): SoldProxy[] {
-    return listPage(query.descr === null ? this.batches : this.batchesWith(query.descr), query, nowMs);
+    return listPage(query.descr === null ? this.records : this.recordsWith(query.descr), query, nowMs);
   }
 
   /** The proxies that differ from what their sale says, the deleted ones among them. */
   *changedProxies(): Generator<SoldProxy> {
-    for (const batch of this.batches) yield* batch.changedProxies();
+    for (const record of this.records) yield* record.changedProxies();
   }
 
-  apply(event: BookEvent): void {
+  apply(event: StateEvent): void {
     switch (event.kind) {
       case 'account':
         this.account = { apiKey: event.apiKey, secret: event.secret, userId: event.userId };
@@ -119,9 +119,9 @@ export class Book {
 
   private applySale(sale: SaleEvent): void {
     const { version, country, delivered } = sale;
-    const batch = new SoldBatch(sale);
-    this.batches.push(batch);
-    this.index(batch, sale.descr);
+    const record = new SaleRecord(sale);
+    this.records.push(record);
+    this.index(record, sale.descr);
     this.balanceKopecks -= sale.priceKopecks;
     this.stock.get(version)?.set(country, this.available(version, country) - delivered);
     this.lastOrderId = Math.max(this.lastOrderId, sale.orderId);
@@ -140,37 +140,37 @@ export class Book {
   }
 
   private describe(id: number, descr: string): void {
-    const batch = this.findBatch(id);
-    if (!batch) return;
-    batch.change(id, { descr });
-    this.index(batch, descr);
+    const record = this.findRecord(id);
+    if (!record) return;
+    record.change(id, { descr });
+    this.index(record, descr);
   }
 
   private change(id: number, change: ProxyChange): void {
-    this.findBatch(id)?.change(id, change);
+    this.findRecord(id)?.change(id, change);
   }
 
-  private index(batch: SoldBatch, descr: string): void {
-    const batches = this.batchesByDescr.get(descr);
-    if (batches) batches.add(batch);
-    else this.batchesByDescr.set(descr, new Set([batch]));
+  private index(record: SaleRecord, descr: string): void {
+    const records = this.recordsByDescr.get(descr);
+    if (records) records.add(record);
+    else this.recordsByDescr.set(descr, new Set([record]));
   }
 
-  private batchesWith(descr: string): SoldBatch[] {
-    const batches = [...(this.batchesByDescr.get(descr) ?? [])];
-    return batches.sort((a, b) => a.sale.firstProxyId - b.sale.firstProxyId);
+  private recordsWith(descr: string): SaleRecord[] {
+    const records = [...(this.recordsByDescr.get(descr) ?? [])];
+    return records.sort((a, b) => a.sale.firstProxyId - b.sale.firstProxyId);
   }
 
-  /** By halving: ids ascend with the batches. */
-  private findBatch(id: number): SoldBatch | null {
+  /** By halving: ids ascend with the records. */
+  private findRecord(id: number): SaleRecord | null {
     let low = 0;
-    let high = this.batches.length;
+    let high = this.records.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const batch = this.batches[middle];
-      if (!batch) return null;
-      if (batch.has(id)) return batch;
-      if (batch.sale.firstProxyId <= id) low = middle + 1;
+      const record = this.records[middle];
+      if (!record) return null;
+      if (record.has(id)) return record;
+      if (record.sale.firstProxyId <= id) low = middle + 1;
       else high = middle;
     }
     return null;

@@ -1,4 +1,4 @@
-import type { ProxyType, SaleEvent } from './book-event';
+import type { ProxyType, SaleEvent } from './state-event';
 
 export interface SoldProxy {
   readonly id: number;
@@ -18,7 +18,7 @@ export interface SoldProxy {
 export type ProxyChange = Partial<Omit<SoldProxy, 'id' | 'sale'>>;
 
 /** The proxies of one sale. Only those that have changed since take memory, so that a sale of a thousand is small. */
-export class SoldBatch {
+export class SaleRecord {
   private readonly changed = new Map<number, SoldProxy>();
 
   constructor(readonly sale: SaleEvent) {}

@@ -1,5 +1,5 @@
 import { getcount, getcountry, getprice } from './catalog-methods';
-import { buy, prolong } from './money-methods';
+import { buy, prolong } from './order-methods';
 import { check, deleteProxies, getproxy, setdescr, settype } from './proxy-methods';
 import type { WireMethod } from './wire-method';
 

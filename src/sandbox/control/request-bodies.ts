@@ -2,15 +2,15 @@ import {
   ALWAYS_WITH_EFFECT,
   FAULT_KINDS,
   type FaultKind,
-  type FaultOrder,
+  type FaultSpec,
   isFaultKind,
   type RequestFilter,
 } from '../faults/fault';
-import { GATE_STAGES, type GateOrder } from '../faults/gates';
+import { GATE_STAGES, type GateSpec } from '../faults/gates';
 import type { Latencies, Latency } from '../wire/latency';
+import { WIRE_METHOD_NAMES } from '../wire/methods/wire-methods';
 import { isWireErrorId } from '../wire/wire-error';
-import { WIRE_METHOD_NAMES } from '../wire/wire-methods';
-import { BadOrder, Fields } from './fields';
+import { BadRequestError, Fields } from './fields';
 
 const METHODS = [...WIRE_METHOD_NAMES, 'any' as const];
 const KINDS = Object.keys(FAULT_KINDS).filter(isFaultKind);
@@ -21,27 +21,27 @@ const FAULT_FIELDS = (
   'status errorId disconnect bytes intervalMs currency'
 ).split(' ');
 
-export function readFaultOrder(body: unknown): FaultOrder {
+export function readFaultSpec(body: unknown): FaultSpec {
   const fields = new Fields(body, FAULT_FIELDS);
-  const order: FaultOrder = { ...readFilter(fields), kind: fields.getOneOf('kind', KINDS) };
-  if (fields.has('times')) order.times = fields.isNull('times') ? null : fields.getInteger('times', 1);
-  if (fields.has('probability')) order.probability = fields.getNumber('probability', 0, 1);
-  if (fields.has('seed')) order.seed = fields.getInteger('seed');
-  if (fields.has('beforeMs')) order.beforeMs = fields.getInteger('beforeMs', 0, ONE_DAY_MS);
-  if (fields.has('afterMs')) order.afterMs = fields.getInteger('afterMs', 0, ONE_DAY_MS);
-  if (fields.has('shortBy')) order.shortBy = fields.getInteger('shortBy', 1);
-  if (fields.has('hiddenForMs')) order.hiddenForMs = fields.getInteger('hiddenForMs', 1);
-  if (fields.has('status')) order.status = fields.getInteger('status', 400, 599);
-  if (fields.has('errorId')) order.errorId = readErrorId(fields);
-  if (fields.has('disconnect')) order.disconnect = fields.getBoolean('disconnect');
-  if (fields.has('bytes')) order.bytes = fields.getInteger('bytes', 1);
-  if (fields.has('intervalMs')) order.intervalMs = fields.getInteger('intervalMs', 0, ONE_DAY_MS);
-  if (fields.has('currency')) order.currency = fields.getString('currency');
-  if (fields.has('effect')) order.effect = readEffect(fields, order.kind);
-  return order;
+  const spec: FaultSpec = { ...readFilter(fields), kind: fields.getOneOf('kind', KINDS) };
+  if (fields.has('times')) spec.times = fields.isNull('times') ? null : fields.getInteger('times', 1);
+  if (fields.has('probability')) spec.probability = fields.getNumber('probability', 0, 1);
+  if (fields.has('seed')) spec.seed = fields.getInteger('seed');
+  if (fields.has('beforeMs')) spec.beforeMs = fields.getInteger('beforeMs', 0, ONE_DAY_MS);
+  if (fields.has('afterMs')) spec.afterMs = fields.getInteger('afterMs', 0, ONE_DAY_MS);
+  if (fields.has('shortBy')) spec.shortBy = fields.getInteger('shortBy', 1);
+  if (fields.has('hiddenForMs')) spec.hiddenForMs = fields.getInteger('hiddenForMs', 1);
+  if (fields.has('status')) spec.status = fields.getInteger('status', 400, 599);
+  if (fields.has('errorId')) spec.errorId = readErrorId(fields);
+  if (fields.has('disconnect')) spec.disconnect = fields.getBoolean('disconnect');
+  if (fields.has('bytes')) spec.bytes = fields.getInteger('bytes', 1);
+  if (fields.has('intervalMs')) spec.intervalMs = fields.getInteger('intervalMs', 0, ONE_DAY_MS);
+  if (fields.has('currency')) spec.currency = fields.getString('currency');
+  if (fields.has('effect')) spec.effect = readEffect(fields, spec.kind);
+  return spec;
 }
 
-export function readGateOrder(body: unknown): GateOrder {
+export function readGateSpec(body: unknown): GateSpec {
   const fields = new Fields(body, ['method', 'stage', 'match']);
   return { ...readFilter(fields), stage: fields.getOneOf('stage', GATE_STAGES) };
 }
@@ -69,12 +69,16 @@ function readFilter(fields: Fields): RequestFilter {
 
 function readErrorId(fields: Fields) {
   const errorId = fields.getInteger('errorId');
-  if (!isWireErrorId(errorId)) throw new BadOrder('errorId must be one of the provider’s error numbers');
+  if (!isWireErrorId(errorId)) {
+    throw new BadRequestError('errorId must be one of the provider’s error numbers');
+  }
   return errorId;
 }
 
 function readEffect(fields: Fields, kind: FaultKind): boolean {
   const effect = fields.getBoolean('effect');
-  if (!effect && ALWAYS_WITH_EFFECT.includes(kind)) throw new BadOrder(`${kind} always has its effect`);
+  if (!effect && ALWAYS_WITH_EFFECT.includes(kind)) {
+    throw new BadRequestError(`${kind} always has its effect`);
+  }
   return effect;
 }

@@ -1,6 +1,6 @@
-import { shownEndS } from '../book/listing';
-import type { SoldProxy } from '../book/sold-batch';
-import { moscowTime } from './wire-formats';
+import { shownEndS } from '../../state/listing';
+import type { SoldProxy } from '../../state/sale-record';
+import { moscowTime } from '../wire-formats';
 import type { Provider } from './wire-method';
 
 /** A proxy as `buy` lists it. */

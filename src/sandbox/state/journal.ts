@@ -2,7 +2,7 @@ import { type FileHandle, open, readFile, rename, truncate } from 'node:fs/promi
 import { dirname } from 'node:path';
 import { hasErrorCode } from '../system-error';
 
-/** Where the events of the book are kept. */
+/** Where the events of the state are kept. */
 export interface Journal {
   append(line: string): void;
   /** Resolves once everything appended so far survives a power cut. */
@@ -19,8 +19,8 @@ export const MEMORY_ONLY: Journal = {
 /** An append-only file of lines. Whoever waits at the same moment shares one fsync. */
 export class FileJournal implements Journal {
   private lines: string[] = [];
-  private waitingBatch: Promise<void> | undefined;
-  private runningBatch: Promise<void> = Promise.resolve();
+  private pendingWrite: Promise<void> | undefined;
+  private currentWrite: Promise<void> = Promise.resolve();
 
   private constructor(private readonly file: FileHandle) {}
 
@@ -32,13 +32,13 @@ export class FileJournal implements Journal {
 
   append(line: string): void {
     this.lines.push(line);
-    this.waitingBatch ??= this.writeAfter(this.runningBatch);
-    // A failure belongs to those who wait in written(), and to every batch that comes after it.
-    this.waitingBatch.catch(() => undefined);
+    this.pendingWrite ??= this.writeAfter(this.currentWrite);
+    // A failure belongs to those who wait in written(), and to every record that comes after it.
+    this.pendingWrite.catch(() => undefined);
   }
 
   written(): Promise<void> {
-    return this.waitingBatch ?? this.runningBatch;
+    return this.pendingWrite ?? this.currentWrite;
   }
 
   async close(): Promise<void> {
@@ -53,9 +53,9 @@ export class FileJournal implements Journal {
     await previous;
     const lines = this.lines;
     this.lines = [];
-    this.runningBatch = this.write(lines);
-    this.waitingBatch = undefined;
-    await this.runningBatch;
+    this.currentWrite = this.write(lines);
+    this.pendingWrite = undefined;
+    await this.currentWrite;
   }
 
   private async write(lines: readonly string[]): Promise<void> {

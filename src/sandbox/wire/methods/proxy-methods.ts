@@ -1,20 +1,20 @@
-import { LISTING_STATES } from '../book/listing';
-import type { SoldProxy } from '../book/sold-batch';
-import { type ProxyToTry, tryProxy } from '../exits/proxy-check';
+import { type ProxyToTry, tryProxy } from '../../exits/proxy-check';
+import { LISTING_STATES } from '../../state/listing';
+import type { SoldProxy } from '../../state/sale-record';
+import type { Query } from '../query';
+import { WireError } from '../wire-error';
+import { moscowTime, wireList } from '../wire-formats';
 import { listedProxy } from './listed-proxy';
-import type { Query } from './query';
-import { WireError } from './wire-error';
-import { moscowTime, wireList } from './wire-formats';
 import type { Provider, WireMethod } from './wire-method';
 
 const MAX_LIMIT = 1000;
 
 export const getproxy: WireMethod = (provider, query) => {
-  const { ledger, clock } = provider;
+  const { store, clock } = provider;
   const page = Math.max(query.findNumber('page') ?? 1, 1);
   const limit = Math.min(query.findNumber('limit') || MAX_LIMIT, MAX_LIMIT);
   const state = LISTING_STATES.find((each) => each === query.find('state')) ?? 'all';
-  const proxies = ledger.book.list({ state, descr: query.find('descr'), page, limit }, clock.nowMs());
+  const proxies = store.state.list({ state, descr: query.find('descr'), page, limit }, clock.nowMs());
   return {
     list_count: proxies.length,
     page,
@@ -30,7 +30,7 @@ export const setdescr: WireMethod = (provider, query) => {
   const descr = query.findDescr('new');
   if (descr === null) throw new WireError(250);
   const ids = getChosen(provider, query, 'old').map(({ id }) => id);
-  provider.ledger.record({ kind: 'described', ids, descr });
+  provider.store.record({ kind: 'described', ids, descr });
   return { count: ids.length };
 };
 
@@ -41,14 +41,14 @@ export const settype: WireMethod = (provider, query) => {
   const proxies = getKnown(provider, ids);
   // Documented: an error unless it changes at least one of them.
   if (proxies.every((proxy) => proxy.type === type)) throw new WireError(30);
-  provider.ledger.record({ kind: 'retyped', ids: proxies.map(({ id }) => id), type });
+  provider.store.record({ kind: 'retyped', ids: proxies.map(({ id }) => id), type });
   return {};
 };
 
 /** There is no refund, and the stock does not grow. */
 export const deleteProxies: WireMethod = (provider, query) => {
   const ids = getChosen(provider, query, 'descr').map(({ id }) => id);
-  provider.ledger.record({ kind: 'deleted', ids, atMs: provider.clock.nowMs() });
+  provider.store.record({ kind: 'deleted', ids, atMs: provider.clock.nowMs() });
   return { count: ids.length };
 };
 
@@ -93,15 +93,15 @@ function getChosen(provider: Provider, query: Query, descrParameter: string): So
   if (ids !== null) return getKnown(provider, ids);
   const descr = query.find(descrParameter);
   if (descr === null) throw new WireError(230);
-  const proxies = provider.ledger.book.findByDescr(descr, provider.clock.nowMs());
+  const proxies = provider.store.state.findByDescr(descr, provider.clock.nowMs());
   if (proxies.length === 0) throw new WireError(404);
   return proxies;
 }
 
 /** Unknown ids among known ones are passed over; none known at all is an error. */
-export function getKnown({ ledger, clock }: Provider, ids: readonly number[]): SoldProxy[] {
+export function getKnown({ store, clock }: Provider, ids: readonly number[]): SoldProxy[] {
   const nowMs = clock.nowMs();
-  const proxies = ids.flatMap((id) => ledger.book.findProxy(id, nowMs) ?? []);
+  const proxies = ids.flatMap((id) => store.state.findProxy(id, nowMs) ?? []);
   if (proxies.length === 0) throw new WireError(404);
   return proxies;
 }

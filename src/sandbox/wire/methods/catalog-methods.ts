@@ -1,9 +1,9 @@
-import { CATALOG, VERSIONS } from '../catalog/catalog';
-import { WireError } from './wire-error';
-import { roubles } from './wire-formats';
+import { CATALOG, VERSIONS } from '../../catalog/catalog';
+import { WireError } from '../wire-error';
+import { roubles } from '../wire-formats';
 import type { WireMethod } from './wire-method';
 
-export const getprice: WireMethod = ({ ledger: { book } }, query) => {
+export const getprice: WireMethod = ({ store: { state } }, query) => {
   const version = query.getVersion();
   if (!query.has('count') && !query.has('period')) {
     return {
@@ -11,7 +11,7 @@ export const getprice: WireMethod = ({ ledger: { book } }, query) => {
         VERSIONS.map((each) => [
           each,
           Object.fromEntries(
-            [...(book.prices.get(each) ?? [])].map(([days, kopecks]) => [days, roubles(kopecks)]),
+            [...(state.prices.get(each) ?? [])].map(([days, kopecks]) => [days, roubles(kopecks)]),
           ),
         ]),
       ),
@@ -19,7 +19,7 @@ export const getprice: WireMethod = ({ ledger: { book } }, query) => {
   }
   const count = query.getCount();
   const period = query.getPeriodDays();
-  const unitKopecks = book.findPrice(version, period);
+  const unitKopecks = state.findPrice(version, period);
   if (unitKopecks === null) throw new WireError(210);
   if (unitKopecks === 0) throw new WireError(410);
   return {
@@ -31,9 +31,9 @@ export const getprice: WireMethod = ({ ledger: { book } }, query) => {
   };
 };
 
-export const getcount: WireMethod = ({ ledger: { book } }, query) => {
+export const getcount: WireMethod = ({ store: { state } }, query) => {
   const country = query.getCountry();
-  return { count: book.available(query.getVersion(), country) };
+  return { count: state.available(query.getVersion(), country) };
 };
 
 export const getcountry: WireMethod = (_provider, query) => ({

@@ -33,8 +33,8 @@ export interface ProlongationEvent {
   hiddenUntilMs?: number;
 }
 
-/** One line of the journal. Replaying all lines in order gives the book. */
-export type BookEvent =
+/** One line of the journal. Replaying all lines in order gives the state. */
+export type StateEvent =
   | { kind: 'account'; apiKey: string; secret: string; userId: string }
   | { kind: 'ports'; http: number; socks: number }
   | SaleEvent
