@@ -1,3 +1,5 @@
+const { availableParallelism } = require('node:os');
+
 /** Nest 12 and what it loads are ES modules. Jest runs CommonJS, so these packages are transformed too. */
 const ES_MODULES = [
   '@nestjs',
@@ -35,4 +37,6 @@ module.exports = {
   },
   transformIgnorePatterns: [`/node_modules/(?!(${ES_MODULES.join('|')})/)`],
   testTimeout: 20_000,
+  // Most of a test's time is waiting for other processes: one worker for each core would leave the cores idle.
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
 };
