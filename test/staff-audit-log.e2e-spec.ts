@@ -1,24 +1,13 @@
 import { TokensService } from '../src/auth';
 import { PriceRulesService } from '../src/pricing';
+import type * as dto from '../src/staff/audit-log/audit-log.dto';
 import { eventually } from './support/built-service';
 import { sendRaw } from './support/raw-http';
-import { createStaff, type Staff } from './support/staff';
+import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-interface Action {
-  readonly id: number;
-  readonly at: string;
-  readonly action: string;
-  readonly user_id: number | null;
-  readonly target: { readonly type: string; readonly id: string } | null;
-  readonly request: object;
-  readonly before: object | null;
-  readonly after: object | null;
-}
-interface ActionsPage {
-  readonly items: readonly Action[];
-  readonly next_cursor: number | null;
-}
+type Action = Json<dto.ActionOut>;
+type ActionsPage = Json<dto.ActionsPage>;
 
 let service: TestService;
 let staff: Staff;

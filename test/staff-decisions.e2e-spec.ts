@@ -1,30 +1,14 @@
-import { SweepService } from '../src/orders';
+import { type OrphanOut, SweepService } from '../src/orders';
 import type { FaultSpec } from '../src/sandbox';
 import { WireClient } from '../src/sandbox';
+import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
+import type { Page } from '../src/staff/paging';
 import { eventually } from './support/built-service';
-import { createStaff, type Staff } from './support/staff';
+import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-interface Order {
-  readonly count: number;
-  readonly id: number;
-  readonly state: string;
-  readonly tag: string;
-  readonly held: string;
-  readonly captured: string;
-  readonly released: string;
-  readonly refunded: string;
-}
-interface Orphan {
-  readonly id: number;
-  readonly state: string;
-  readonly tag_order_id: number | null;
-  readonly order_id: number | null;
-}
-interface Page<Item> {
-  readonly items: readonly Item[];
-  readonly next_cursor: number | null;
-}
+type Order = Json<OrderOut>;
+type Orphan = Json<OrphanOut>;
 
 const ascending = (one: number, other: number): number => one - other;
 const PRICE = '25.08';

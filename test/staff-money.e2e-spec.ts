@@ -1,26 +1,11 @@
-import { createStaff, type Staff } from './support/staff';
+import type { PostedEntryOut } from '../src/ledger';
+import type * as dto from '../src/staff/balances/staff-balances.dto';
+import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-interface Posted {
-  readonly id: number;
-  readonly amount: string;
-  readonly balance: string;
-}
-interface Entry {
-  readonly seq: number;
-  readonly kind: string;
-  readonly available_delta: string;
-  readonly available_after: string;
-  readonly held_after: string;
-  readonly order: { readonly id: number; readonly kind: string } | null;
-  readonly action: { readonly id: number; readonly user_id: number | null } | null;
-  readonly reason: string | null;
-  readonly reference: string | null;
-}
-interface LedgerPage {
-  readonly items: readonly Entry[];
-  readonly next_cursor: number | null;
-}
+type Posted = Json<PostedEntryOut>;
+type Entry = Json<dto.LedgerEntryOut>;
+type LedgerPage = Json<dto.LedgerPage>;
 
 let service: TestService;
 let staff: Staff;

@@ -1,25 +1,13 @@
+import type { ActionOut } from '../src/staff/audit-log/audit-log.dto';
+import type { PriceRuleOut, PriceRulesPage } from '../src/staff/prices/staff-prices.dto';
 import { eventually } from './support/built-service';
 import { PriceLead } from './support/price-lead';
-import { createStaff, type Staff } from './support/staff';
+import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-interface Rule {
-  readonly id: number;
-  readonly user_id: number | null;
-  readonly valid_from: string;
-  readonly valid_to: string | null;
-}
-interface Rules {
-  readonly items: readonly Rule[];
-  readonly next_cursor: number | null;
-}
-interface Action {
-  readonly action: string;
-  readonly target: { readonly type: string; readonly id: string };
-  readonly reason: string;
-  readonly before: object | null;
-  readonly after: object | null;
-}
+type Rule = Json<PriceRuleOut>;
+type Rules = Json<PriceRulesPage>;
+type Action = Json<ActionOut>;
 
 const REASON = { reason: 'test' };
 

@@ -1,29 +1,15 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
+import type * as tokens from '../src/staff/tokens/staff-tokens.dto';
+import type * as users from '../src/staff/users/staff-users.dto';
 import { sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
-import { createStaff, type Staff } from './support/staff';
+import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestService } from './support/test-service';
 
-interface UserOut {
-  readonly id: number;
-  readonly username: string;
-  readonly blocked_at: string | null;
-  readonly blocked_reason: string | null;
-}
-interface UsersPage {
-  readonly items: readonly UserOut[];
-  readonly next_cursor: number | null;
-}
-interface Token {
-  readonly id: number;
-  readonly name: string | null;
-  readonly token: string;
-  readonly revoked_at: string | null;
-}
-interface TokensPage {
-  readonly items: readonly Token[];
-  readonly next_cursor: number | null;
-}
+type UserOut = Json<users.UserOut>;
+type UsersPage = Json<users.UsersPage>;
+type Token = Json<tokens.IssuedToken>;
+type TokensPage = Json<tokens.TokensPage>;
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
 /** The promise: a revocation takes effect on every replica within a second. */
@@ -143,7 +129,7 @@ describe('Users', () => {
 
   it('are paged from the newest to the oldest', async () => {
     for (let n = 0; n < 5; n += 1) await create({ username: `paged ${n}` });
-    const names: string[] = [];
+    const names: (string | null)[] = [];
     let cursor: number | null = null;
     do {
       const page: UsersPage = await search(

@@ -1,6 +1,13 @@
 import { ALL_STAFF_SCOPES, type Scope, TokensService } from '../../src/auth';
 import type { TestService } from './test-service';
 
+/** What JSON makes of a class that the description shows: times become text. */
+export type Json<Value> = Value extends Date
+  ? string
+  : Value extends object
+    ? { readonly [Name in keyof Value]: Json<Value[Name]> }
+    : Value;
+
 export interface StaffAnswer<Body> {
   readonly status: number;
   readonly headers: Headers;

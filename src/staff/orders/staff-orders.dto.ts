@@ -200,7 +200,7 @@ export class UpstreamCallOut {
       descr: 'prs.f3k9.u42.o815',
     },
   })
-  request!: object;
+  request!: Readonly<Record<string, string>>;
 
   @ApiProperty({
     type: 'string',
