@@ -11,7 +11,7 @@ import { StaffModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
-/** Users, tokens and balances without HTTP, catalog and orders: what the command line needs, and quick to start. */
+/** Users, tokens and balances without the HTTP server and its jobs: what the command line needs. */
 @Module({})
 export class AdministrationModule {
   static with(config: AppConfig): DynamicModule {

@@ -25,10 +25,10 @@ const CUSTOMERS: ApiInterface = {
 const STAFF: ApiInterface = {
   title: `${SERVICE_NAME}: staff`,
   description:
-    'For internal staff. Press Authorize with a token that has staff scopes; each operation names the scope ' +
-    'that it requires. Every action, reading included, is recorded in the audit log. Amounts are roubles, ' +
-    'written as text. Lists are paged: send `next_cursor` as `cursor` until it is null. Every error has a ' +
-    '`detail`; every answer carries `X-Request-Id`.',
+    'For internal staff. Press Authorize with a token that has staff scopes; each operation names the ' +
+    'scope that it requires. Every action, reading included, is recorded in the audit log. Amounts are ' +
+    'roubles, written as text. Lists are paged: send `next_cursor` as `cursor` until it is null. Every ' +
+    'error has a `detail`; every answer carries `X-Request-Id`.',
   scheme: STAFF_SCHEME,
   modules: [StaffModule],
 };

@@ -10,7 +10,7 @@ import { Proxy } from './proxies';
 import { AuditLogEntry } from './staff';
 import { User } from './users';
 
-/** Every entity of the service: for the running application, the TypeORM command line, and the test of the schema against them. */
+/** Every entity: for the application, the TypeORM command line and the test that compares the schema. */
 export const entities = [
   Account,
   ApiToken,
@@ -26,7 +26,7 @@ export const entities = [
   User,
 ];
 
-/** What every module may ask for. */
+/** What every module may inject. */
 @Module({})
 export class GlobalsModule {
   static with(config: AppConfig, clock: Clock = new SystemClock()): DynamicModule {

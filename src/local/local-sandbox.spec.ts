@@ -116,7 +116,7 @@ describe('the sandbox of a directory', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('takes the profile of whoever comes with one, running or not, and keeps it for those without', async () => {
+  it('takes the profile that a user names, running or not, and otherwise keeps it', async () => {
     await acquire('realistic');
     expect(await hasFaults()).toBe(true);
     await acquire();
@@ -176,9 +176,7 @@ async function eventually(check: () => Promise<void>): Promise<void> {
       await check();
       return;
     } catch (error) {
-      if (Date.now() > deadline) {
-        throw error;
-      }
+      if (Date.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }

@@ -3,8 +3,10 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
 import { messageOf } from '../common';
 import type { Environment } from '../config';
+import { isAlive } from './system';
 
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
 /** The sandbox's exit code when another process serves the directory already. */
@@ -14,7 +16,7 @@ const JOIN_TIMEOUT_MS = 30_000;
 const LEASE_TIMEOUT_MS = 5000;
 const POLL_MS = 50;
 const REJOIN_RETRY_MS = 1000;
-/** A sandbox whose last user left takes its address away at once, and ends soon after. */
+/** A sandbox whose last user has left removes its address at once and ends soon after. */
 const END_NOTICE_MS = 300;
 const END_TIMEOUT_MS = 2000;
 
@@ -22,38 +24,40 @@ const END_TIMEOUT_MS = 2000;
 export interface LocalSandbox {
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Ends the use. The last user's ends the sandbox, too. */
+  /** Ends the use. When the last user releases the sandbox, it ends. */
   release(): Promise<void>;
 }
 
 export interface LocalSandboxOptions {
-  /** Where the sandbox keeps its state. One sandbox a directory, shared by all who use it. */
+  /** Where the sandbox keeps its state. All users of a directory share one sandbox. */
   directory: string;
-  /** Set also at a sandbox that runs already. Undefined: it stays as it is. */
+  /** Also applied to a sandbox that is already running. Undefined: its profile stays. */
   profile?: Environment['local']['sandboxProfile'];
-  /** Takes lines for the user, when there is trouble. */
+  /** Receives single lines for the user when there is trouble. */
   onNote: (line: string) => void;
-  /** The compiled sandbox. */
+  /** The compiled program of the sandbox. */
   program?: string;
 }
 
 /** What a running sandbox writes into its directory. */
-interface Address {
-  readonly pid: number;
-  readonly baseUrl: string;
-  readonly controlUrl: string;
-  readonly apiKey: string;
-}
+const addressSchema = z.object({
+  pid: z.number(),
+  baseUrl: z.string(),
+  controlUrl: z.string(),
+  apiKey: z.string(),
+});
+type Address = z.infer<typeof addressSchema>;
 
-/** The answer that stays open keeps the sandbox running. */
+/** The sandbox runs for as long as the answer stays open. */
 interface Lease {
   readonly address: Address;
   readonly answer: IncomingMessage;
 }
 
 /**
- * Joins the sandbox of a directory, or starts it. Should it die in between it is started again, on the same port.
- * @throws Error with one line for the user, without the key.
+ * Joins the sandbox of a directory, or starts one. A sandbox that dies in use is started again on its port.
+ *
+ * @throws Error with one line for the user, without the key
  */
 export async function acquireLocalSandbox(options: LocalSandboxOptions): Promise<LocalSandbox> {
   const lease = await takeLease(options);
@@ -62,7 +66,7 @@ export async function acquireLocalSandbox(options: LocalSandboxOptions): Promise
   return { baseUrl, apiKey, release: () => use.release() };
 }
 
-/** The lease, taken again whenever it is lost. */
+/** Holds the lease and takes it again whenever it is lost. */
 class SandboxUse {
   private isReleased = false;
   private restoring = Promise.resolve();
@@ -84,9 +88,7 @@ class SandboxUse {
   private hold(lease: Lease): void {
     this.lease = lease;
     lease.answer.once('close', () => {
-      if (!this.isReleased) {
-        this.restoring = this.restore(lease.address);
-      }
+      if (!this.isReleased) this.restoring = this.restore(lease.address);
     });
   }
 
@@ -118,15 +120,11 @@ async function takeLease(options: LocalSandboxOptions, preferredPort?: string): 
   let port = preferredPort;
   while (Date.now() < deadline) {
     const lease = await findLease(options);
-    if (lease !== null) {
-      return lease;
-    }
-    // There is none, or it is ending: then the new one finds the directory in use until that is over.
+    if (lease !== null) return lease;
+    // No sandbox runs, or one is ending: a new one then exits because the directory is still in use.
     const failure = await startSandbox(options, port);
     if (failure !== null) {
-      if (port === undefined) {
-        throw new Error(failure);
-      }
+      if (port === undefined) throw new Error(failure);
       port = undefined;
     }
     await pause(POLL_MS);
@@ -136,12 +134,10 @@ async function takeLease(options: LocalSandboxOptions, preferredPort?: string): 
 
 async function findLease({ directory, profile }: LocalSandboxOptions): Promise<Lease | null> {
   const address = await findAddress(directory);
-  const answer = address === null ? null : await askForLease(address);
-  if (address === null || answer === null) {
-    return null;
-  }
+  const answer = address === null ? null : await requestLease(address);
+  if (address === null || answer === null) return null;
   if ((await findAddress(directory))?.pid !== address.pid) {
-    // It was ending already when it granted the lease.
+    // The sandbox was already ending when it granted the lease.
     answer.destroy();
     return null;
   }
@@ -150,13 +146,11 @@ async function findLease({ directory, profile }: LocalSandboxOptions): Promise<L
     return { address, answer };
   }
   answer.destroy();
-  if (status === null) {
-    return null;
-  }
+  if (status === null) return null;
   throw new Error(`The sandbox provider that is running does not know the profile ${profile}: end it first.`);
 }
 
-/** Answers the HTTP status; null when nobody answers there any more. */
+/** Resolves with the HTTP status, or null when the sandbox no longer answers. */
 async function setProfile({ controlUrl }: Address, name: string): Promise<number | null> {
   const request = { method: 'POST', body: JSON.stringify({ name }) };
   return fetch(`${controlUrl}/profile`, request).then(
@@ -165,37 +159,22 @@ async function setProfile({ controlUrl }: Address, name: string): Promise<number
   );
 }
 
-/** Null when there is none; one that was killed leaves its address behind. */
+/** Null when no sandbox runs. One that was killed leaves its address behind. */
 async function findAddress(directory: string): Promise<Address | null> {
   try {
-    const address: unknown = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
-    return isAddress(address) && isAlive(address.pid) ? address : null;
+    const address = addressSchema.parse(JSON.parse(await readFile(join(directory, 'address.json'), 'utf8')));
+    return isAlive(address.pid) ? address : null;
   } catch {
     return null;
   }
 }
 
-function isAddress(value: unknown): value is Address {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'pid' in value &&
-    typeof value.pid === 'number' &&
-    'baseUrl' in value &&
-    typeof value.baseUrl === 'string' &&
-    'controlUrl' in value &&
-    typeof value.controlUrl === 'string' &&
-    'apiKey' in value &&
-    typeof value.apiKey === 'string'
-  );
-}
-
-/** Null when nobody answers there. */
-async function askForLease({ controlUrl }: Address): Promise<IncomingMessage | null> {
+/** Null when the sandbox does not answer. */
+async function requestLease({ controlUrl }: Address): Promise<IncomingMessage | null> {
   return new Promise((resolve) => {
     const request = get(`${controlUrl}/lease`, { agent: false }, (answer) => {
       request.setTimeout(0);
-      // A broken connection is seen by its close.
+      // The 'close' event tells of a broken connection.
       answer.on('error', () => undefined).resume();
       if (answer.statusCode === 200) {
         resolve(answer);
@@ -210,14 +189,14 @@ async function askForLease({ controlUrl }: Address): Promise<IncomingMessage | n
 }
 
 /**
- * Starts it in a session of its own, so that no terminal's Ctrl-C reaches it: it ends with its last lease. Returns when it
- * listens, or when another process was quicker; otherwise the answer says what went wrong.
+ * Starts the sandbox in a session of its own, which no Ctrl-C in a terminal reaches: it ends with its last
+ * lease. Resolves with null when it listens or another process was faster, otherwise with what went wrong.
  */
 async function startSandbox(
   { directory, program = SANDBOX_PROGRAM }: LocalSandboxOptions,
   port: string | undefined,
 ): Promise<string | null> {
-  // The parent is not the sandbox's alone: it must not get the sandbox's mode.
+  // Others use the parent directory, too: it must not get the sandbox's mode.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const log = await open(logFileIn(directory), 'a', 0o600);
@@ -237,9 +216,7 @@ async function startSandbox(
     sandbox.once('error', (error) => end.abort(error.message));
     sandbox.once('exit', (code, signal) => end.abort(code ?? signal));
     while (!end.signal.aborted) {
-      if ((await findAddress(directory))?.pid === sandbox.pid) {
-        return null;
-      }
+      if ((await findAddress(directory))?.pid === sandbox.pid) return null;
       await pause(POLL_MS);
     }
     return end.signal.reason === EXIT_ALREADY_RUNNING
@@ -254,21 +231,11 @@ async function untilEnded(directory: string, { pid }: Address): Promise<void> {
   const start = Date.now();
   while (isAlive(pid) && Date.now() < start + END_TIMEOUT_MS) {
     const isStaying = (await findAddress(directory))?.pid === pid && Date.now() > start + END_NOTICE_MS;
-    if (isStaying) {
-      return;
-    }
+    if (isStaying) return;
     await pause(POLL_MS);
   }
 }
 
 function logFileIn(directory: string): string {
   return join(directory, 'sandbox.log');
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }

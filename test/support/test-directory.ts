@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCluster, removeCluster } from '../../src/local/postgres/embedded-cluster';
 import { findServer, stopServer } from '../../src/local/postgres/embedded-server';
-import { isAlive } from '../../src/local/postgres/embedded-staging';
+import { isAlive } from '../../src/local/system';
 
 const PREFIX = 'proxy-rental-tests-';
 

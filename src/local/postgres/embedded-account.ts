@@ -9,24 +9,26 @@ const run = promisify(execFile);
 const ROOT_UID = 0;
 const SERVER_USER = 'postgres';
 const UNPRIVILEGED_USER = 'nobody';
-/** The account tools live in sbin, which is not in everybody's PATH. */
+/** The tools for accounts are in sbin, which is not in every user's PATH. */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 
 export const READ = 4;
 export const ENTER = 1;
 
-/** The operating system's user that the server's processes and files belong to. */
+/** The operating system's user that owns the server's processes and files. */
 export interface ServerAccount {
   readonly uid: number;
   readonly gid: number;
-  /** Whether that is the user this process runs as. */
+  /** Whether this process runs as that user. */
   readonly isSelf: boolean;
 }
 
 /**
- * PostgreSQL runs as whoever calls, except under root, which it refuses: then as the owner of the data,
- * or as the user `postgres`, created when there is none.
- * @param data the existing data, if there is any; an Error says so when it cannot be used by this user.
+ * PostgreSQL runs as the current user. It refuses to run as root: then it runs as the owner of the data or as
+ * the user `postgres`, which is created when it does not exist.
+ *
+ * @param data the existing data, if there is any
+ * @throws Error when this user cannot use the data
  */
 export async function getServerAccount(
   data: { path: string; owner: Stats } | null,
@@ -50,30 +52,27 @@ export async function getServerAccount(
   }
   if (data.owner.uid === ROOT_UID) {
     throw new Error(
-      `${data.path} belongs to root, as which PostgreSQL does not run: give it back to its user with chown -R.`,
+      `${data.path} belongs to root, but PostgreSQL does not run as root: ` +
+        'return it to its user with chown -R.',
     );
   }
   return { uid: data.owner.uid, gid: data.owner.gid, isSelf: false };
 }
 
-/** Options for a child process that is to run as that user. */
+/** Options that make a child process run as that user. */
 export function runAs(account: ServerAccount): { uid?: number; gid?: number } {
   return account.isSelf ? {} : { uid: account.uid, gid: account.gid };
 }
 
-/** Whether the user can enter the directory: by the mode bits of it and of everything above it. */
+/** Whether the user can enter the directory, according to its mode bits and those of all its parents. */
 export async function canEnter(account: ServerAccount, directory: string): Promise<boolean> {
   for (let path = await realpath(directory); ; path = dirname(path)) {
-    if (!(await isPermitted(account, path, ENTER))) {
-      return false;
-    }
-    if (path === dirname(path)) {
-      return true;
-    }
+    if (!(await isPermitted(account, path, ENTER))) return false;
+    if (path === dirname(path)) return true;
   }
 }
 
-/** Whether the entry itself permits READ, ENTER (which is also to execute) or both. */
+/** Whether the entry itself permits READ, ENTER (for files: execute) or both. */
 export async function isPermitted(account: ServerAccount, path: string, bits: number): Promise<boolean> {
   if (account.isSelf) {
     const mode = (bits & READ ? constants.R_OK : 0) | (bits & ENTER ? constants.X_OK : 0);
@@ -82,7 +81,7 @@ export async function isPermitted(account: ServerAccount, path: string, bits: nu
       () => false,
     );
   }
-  // Asked of the mode bits, because as root this process may do everything.
+  // access() would always succeed here, because this process is root.
   const entry = await stat(path);
   const shift = entry.uid === account.uid ? 6 : entry.gid === account.gid ? 3 : 0;
   return ((entry.mode >> shift) & bits) === bits;
@@ -90,21 +89,20 @@ export async function isPermitted(account: ServerAccount, path: string, bits: nu
 
 async function getUnprivilegedUser(onNote: (line: string) => void): Promise<{ uid: number; gid: number }> {
   const existing = await findUser(SERVER_USER);
-  if (existing !== null) {
-    return existing;
-  }
+  if (existing !== null) return existing;
   try {
     await runSystemTool('groupadd', ['--system', '--force', SERVER_USER]);
-    const useradd = `--system --gid ${SERVER_USER} --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin`;
-    await runSystemTool('useradd', [...useradd.split(' '), SERVER_USER]);
+    const home = ['--no-create-home', '--home-dir', '/nonexistent', '--shell', '/usr/sbin/nologin'];
+    await runSystemTool('useradd', ['--system', '--gid', SERVER_USER, ...home, SERVER_USER]);
     onNote(`Created the system user ${SERVER_USER}, because PostgreSQL does not run as root.`);
   } catch {
-    // No such tools here, or another start was quicker: what counts is who exists now.
+    // The tools are missing or another start was faster. Either way, the user may exist now.
   }
   const user = (await findUser(SERVER_USER)) ?? (await findUser(UNPRIVILEGED_USER));
   if (user === null) {
     throw new Error(
-      `PostgreSQL does not run as root, and the user ${SERVER_USER} could not be created: create it, or set DATABASE_URL.`,
+      `PostgreSQL does not run as root, and the user ${SERVER_USER} could not be created: ` +
+        'create it, or set DATABASE_URL.',
     );
   }
   return user;

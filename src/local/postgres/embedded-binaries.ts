@@ -1,19 +1,20 @@
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { z } from 'zod';
+import { isErrorWithCode } from '../system';
 import { canEnter, ENTER, isPermitted, READ, type ServerAccount } from './embedded-account';
-import { isErrorWithCode } from './embedded-errors';
 import { createStagingDirectory, publish } from './embedded-staging';
 
-/** Where things are put that the server's user must reach and cannot reach where they belong. */
+/** Holds what the server's user must reach but cannot reach in its proper place. */
 export const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
 
-/** Inside double quotes these mean something to the shell through which initdb starts `postgres`. */
+/** Special inside double quotes for the shell with which initdb starts `postgres`. */
 const SHELL_CHARACTERS = /["$`\\]/;
 
 /**
- * The directory with PostgreSQL's bin, lib and share, complete and usable by that user. That is the one in
- * node_modules or, when the user cannot enter it, a copy, made once per version.
+ * The directory with PostgreSQL's bin, lib and share, complete and usable by that user: the one in
+ * node_modules or, when the user cannot enter it, a copy that is made once per version.
  */
 export async function getBinaries(account: ServerAccount, onNote: (line: string) => void): Promise<string> {
   const { platform, version, native } = await getPlatformPackage();
@@ -33,15 +34,15 @@ export async function getBinaries(account: ServerAccount, onNote: (line: string)
   return copy;
 }
 
-/** Creates SHARED_DIRECTORY, which every user may enter whatever the umask says. */
+/** Creates SHARED_DIRECTORY, which every user may enter whatever the umask is. */
 export async function makeSharedDirectory(): Promise<void> {
   await mkdir(SHARED_DIRECTORY, { recursive: true });
   await chmod(SHARED_DIRECTORY, 0o755);
 }
 
 /**
- * Calls with the path of an initdb that can be run. From a path with certain characters initdb cannot start
- * its `postgres`: then it runs from a short-lived copy.
+ * Calls `use` with the path of an initdb that can be run. From a path with certain characters initdb cannot
+ * start its `postgres`: then it runs from a temporary copy.
  */
 export async function withInitdb(native: string, use: (initdb: string) => Promise<void>): Promise<void> {
   if (!SHELL_CHARACTERS.test(native)) {
@@ -82,54 +83,33 @@ async function copyForEverybody(from: string, to: string): Promise<void> {
   }
 }
 
-/** Makes up for an installation whose scripts did not run, or that lost the modes of its files. */
+/** Repairs an installation whose scripts did not run or that lost the modes of its files. */
 async function complete(native: string, account: ServerAccount): Promise<void> {
   for (const program of ['initdb', 'postgres']) {
     const path = join(native, 'bin', program);
-    if (!(await isPermitted(account, path, READ | ENTER))) {
-      await chmod(path, 0o755);
-    }
+    if (!(await isPermitted(account, path, READ | ENTER))) await chmod(path, 0o755);
   }
   for (const { source, target } of await readSymbolicLinks(native)) {
     const link = join(native, relative('native', target));
     if (!(await exists(link))) {
       await symlink(relative(dirname(target), source), link).catch((error: unknown) => {
-        if (!isErrorWithCode(error, 'EEXIST')) {
-          throw error;
-        }
+        if (!isErrorWithCode(error, 'EEXIST')) throw error;
       });
     }
   }
 }
 
-/** A link that npm cannot pack: `target` is its own path, `source` what it points to; both start with `native/`. */
-interface PackagedLink {
-  source: string;
-  target: string;
-}
+/** Links that npm cannot pack: `source` and the link's own path `target` both start with `native/`. */
+const linksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
+const manifestSchema = z.object({ version: z.string() });
 
-async function readSymbolicLinks(native: string): Promise<PackagedLink[]> {
+async function readSymbolicLinks(native: string): Promise<z.infer<typeof linksSchema>> {
   const list = join(native, 'pg-symlinks.json');
-  const links: unknown = (await exists(list)) ? JSON.parse(await readFile(list, 'utf8')) : [];
-  return Array.isArray(links) ? links.filter(isPackagedLink) : [];
-}
-
-function isPackagedLink(value: unknown): value is PackagedLink {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'source' in value &&
-    typeof value.source === 'string' &&
-    'target' in value &&
-    typeof value.target === 'string'
-  );
+  return (await exists(list)) ? linksSchema.parse(JSON.parse(await readFile(list, 'utf8'))) : [];
 }
 
 async function readVersion(packageRoot: string): Promise<string> {
-  const manifest: unknown = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'));
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
-    ? String(manifest.version)
-    : '';
+  return manifestSchema.parse(JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'))).version;
 }
 
 async function exists(path: string): Promise<boolean> {

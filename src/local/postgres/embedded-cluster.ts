@@ -16,34 +16,34 @@ import {
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../../common';
+import { isErrorWithCode } from '../system';
 import { canEnter, getServerAccount, runAs, type ServerAccount } from './embedded-account';
 import { getBinaries, makeSharedDirectory, SHARED_DIRECTORY, withInitdb } from './embedded-binaries';
-import { isErrorWithCode } from './embedded-errors';
 import { createStagingDirectory, publish, unlessTaken } from './embedded-staging';
 
 const run = promisify(execFile);
 
 export const SUPERUSER = 'postgres';
 
-/** What a child process needs of the environment: nothing that could point PostgreSQL elsewhere. */
+/** The environment of child processes, without anything that could point PostgreSQL elsewhere. */
 export const CHILD_ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** A database cluster on disk, and what it takes to run a server on it. */
+/** A database cluster on disk and all that is needed to run a server on it. */
 export interface Cluster {
-  /** Holds everything: the data, the password's file, the server's log. */
+  /** Holds the data, the file with the password and the server's log. */
   readonly directory: string;
   readonly dataDirectory: string;
   readonly logFile: string;
   /** PostgreSQL's bin, lib and share. */
   readonly binaries: string;
   readonly account: ServerAccount;
-  /** The superuser's. */
+  /** The password of the superuser. */
   readonly password: string;
 }
 
 /**
- * The cluster of a data directory, created when there is none; any number of processes may ask at once. It lies in
- * `<dataDir>/postgres`, or, when the server's user cannot enter that, elsewhere with a symbolic link to it there.
+ * The cluster of a data directory, created when there is none. Any number of processes may call this at once.
+ * It is in `<dataDir>/postgres` or, when the server's user cannot enter that, elsewhere with a symbolic link.
  */
 export async function getCluster(dataDir: string, onNote: (line: string) => void): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true });
@@ -72,7 +72,7 @@ export async function getCluster(dataDir: string, onNote: (line: string) => void
   };
 }
 
-/** Removes a cluster on which no server runs, and the link to it in that data directory. */
+/** Removes a cluster on which no server runs and the link to it in the data directory. */
 export async function removeCluster(cluster: Cluster, dataDir: string): Promise<void> {
   await rm(cluster.directory, { recursive: true, force: true });
   await rm(join(dataDir, 'postgres'), { force: true });
@@ -82,9 +82,7 @@ async function findExisting(place: string): Promise<{ path: string; owner: Stats
   try {
     return { path: place, owner: await stat(place) };
   } catch (error) {
-    if (!isErrorWithCode(error, 'ENOENT')) {
-      throw error;
-    }
+    if (!isErrorWithCode(error, 'ENOENT')) throw error;
   }
   const isLink = await lstat(place).then(
     () => true,
@@ -130,7 +128,7 @@ async function initialise(directory: string, binaries: string, account: ServerAc
     `--pwfile=${passwordFile}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // The built-in locale needs none of the system's.
+    // The built-in locale does not depend on the system's locales.
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
@@ -147,7 +145,7 @@ async function initialise(directory: string, binaries: string, account: ServerAc
   }
 }
 
-/** What initdb said last, on one line. */
+/** The last lines that initdb wrote, joined to one. */
 function describeFailure(error: unknown): string {
   const said = typeof error === 'object' && error !== null && 'stderr' in error ? String(error.stderr) : '';
   const lines = said.split('\n').filter((line) => line.trim() !== '');

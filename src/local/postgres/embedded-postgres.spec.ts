@@ -43,8 +43,9 @@ describe('the embedded PostgreSQL of a data directory', () => {
     const postgres = await acquire();
     const rows = await query(
       postgres,
-      `SELECT current_database() AS name, getdatabaseencoding() AS encoding, current_setting('fsync') AS fsync,
-         current_setting('synchronous_commit') AS commit, lower('ЁÄ') AS lower`,
+      `SELECT current_database() AS name, getdatabaseencoding() AS encoding,
+         current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commit,
+         lower('ЁÄ') AS lower`,
     );
     await postgres.release();
 
@@ -195,9 +196,7 @@ describe('a data directory without a database', () => {
 
 async function killServer(cluster: Cluster): Promise<void> {
   const server = await findServer(cluster);
-  if (server === null) {
-    throw new Error('There is no server to kill');
-  }
+  if (server === null) throw new Error('There is no server to kill');
   process.kill(server.pid, 'SIGKILL');
   await eventually(async () => {
     expect((await findServer(cluster))?.pid).not.toBe(server.pid);
@@ -211,9 +210,7 @@ async function eventually(check: () => Promise<void>): Promise<void> {
       await check();
       return;
     } catch (error) {
-      if (Date.now() > deadline) {
-        throw error;
-      }
+      if (Date.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }

@@ -1,14 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { messageOf } from '../../common';
+import { isErrorWithCode } from '../system';
 import { type Cluster, getCluster, SUPERUSER } from './embedded-cluster';
-import { isErrorWithCode } from './embedded-errors';
 import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
 
 const DATABASE = 'proxy_rental';
-/** Where the users of a server hold their lock; advisory locks are per database. */
+/** The users of a server hold their lock in this database, because advisory locks are per database. */
 const MAINTENANCE_DATABASE = 'postgres';
-/** Held shared by everybody who uses the server, exclusively by the one who stops it. */
+/**
+ * Advisory lock: shared by every process that uses the server, exclusive for the one that stops it.
+ * PostgreSQL releases it with the connection, so that no killed process keeps it; a lock file could not do
+ * that.
+ */
 const USE_LOCK = 20_631_004;
 
 const JOIN_TIMEOUT_MS = 60_000;
@@ -21,24 +25,25 @@ const DUPLICATE_DATABASE = '42P04';
 const UNIQUE_VIOLATION = '23505';
 
 export interface EmbeddedPostgres {
-  /** Of the service's database; holds the password. */
+  /** The URL of the service's database, with the password. */
   readonly url: string;
-  /** Ends the use. The last user of the server stops it, and returns when it has ended. */
+  /** Ends the use. The last user stops the server and waits until it has ended. */
   release(): Promise<void>;
 }
 
-/** A connection that holds the lock: while it lives, nobody stops the server. */
+/** A connection that holds the lock: nobody stops the server while it is open. */
 interface Joined {
   readonly lock: Client;
   readonly port: number;
 }
 
 /**
- * The PostgreSQL of a data directory, for as long as it is used. All processes that use the same directory share one server:
- * whoever comes first starts it, whoever leaves last stops it, and one left running by a killed process is taken over.
- * Should the server die in between it is started again, on the same port.
- * @param options.onNote takes lines for the user: where the data lies, when it is not in `dataDir`, and trouble.
- * @throws Error with one line for the user, without secrets.
+ * The PostgreSQL of a data directory, for as long as it is used. All processes that use a directory share one
+ * server: the first starts it, the last stops it, and a server that a killed process left running is taken
+ * over. A server that dies in use is started again on its port.
+ *
+ * @param options.onNote receives single lines for the user: trouble, and where data outside `dataDir` is
+ * @throws Error with one line for the user, without secrets
  */
 export async function acquireEmbeddedPostgres(options: {
   dataDir: string;
@@ -52,7 +57,7 @@ export async function acquireEmbeddedPostgres(options: {
   };
 }
 
-/** The lock, taken again whenever its connection is lost. */
+/** Holds the lock and takes it again whenever its connection is lost. */
 class ServerUse {
   readonly port: number;
   private lock: Client | null = null;
@@ -75,13 +80,11 @@ class ServerUse {
 
   private async leave(): Promise<void> {
     await this.rejoining;
-    if (this.lock === null) {
-      return;
-    }
+    if (this.lock === null) return;
     try {
       await leave(this.cluster, this.lock);
     } catch (error) {
-      // The connection was lost just now. If the server was not, somebody has to stop it still.
+      // The connection was lost just now. A server that still runs must be stopped.
       if ((await findServer(this.cluster)) !== null) {
         this.onNote(messageOf(error));
         await leave(this.cluster, (await join(this.cluster)).lock);
@@ -93,9 +96,7 @@ class ServerUse {
     this.lock = lock;
     lock.once('end', () => {
       this.lock = null;
-      if (this.released === null) {
-        this.rejoining = this.rejoin();
-      }
+      if (this.released === null) this.rejoining = this.rejoin();
     });
   }
 
@@ -121,7 +122,7 @@ class ServerUse {
   }
 }
 
-/** Finds or starts the server, takes the lock and makes sure of the database. */
+/** Finds or starts the server, takes the lock and creates the database when it is missing. */
 async function join(cluster: Cluster, preferredPort?: number): Promise<Joined> {
   const deadline = Date.now() + JOIN_TIMEOUT_MS;
   let lastError = '';
@@ -139,7 +140,7 @@ async function join(cluster: Cluster, preferredPort?: number): Promise<Joined> {
           cause: error,
         });
       }
-      // It is starting, or somebody is stopping it: then it is soon to be found, or gone.
+      // The server is starting or stopping: the next attempt finds it ready or gone.
       lastError = messageOf(error);
     }
     await pause(RETRY_MS);
@@ -157,7 +158,7 @@ async function connect(cluster: Cluster, port: number): Promise<Client> {
     application_name: 'embedded-postgres-use',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // Loss of the connection is seen by its end; without a listener the error would end the process.
+  // The 'end' event tells of a lost connection. Without this listener the error would end the process.
   lock.on('error', () => undefined);
   try {
     await lock.connect();
@@ -172,22 +173,19 @@ async function connect(cluster: Cluster, port: number): Promise<Client> {
 
 async function ensureDatabase(client: Client): Promise<void> {
   const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
-  if (rowCount !== 0) {
-    return;
-  }
+  if (rowCount !== 0) return;
   try {
     await client.query(`CREATE DATABASE ${DATABASE}`);
   } catch (error) {
-    // Another process was quicker.
-    if (![DUPLICATE_DATABASE, UNIQUE_VIOLATION].some((code) => isErrorWithCode(error, code))) {
-      throw error;
-    }
+    // Another process was faster.
+    if (![DUPLICATE_DATABASE, UNIQUE_VIOLATION].some((code) => isErrorWithCode(error, code))) throw error;
   }
 }
 
 /**
- * The own lock goes first: two who leave at once would otherwise keep each other from being the last. Whoever comes while the
- * exclusive lock is held waits for it, loses the connection when the server stops, and starts it again.
+ * Releases the shared lock first: two processes that leave at once would otherwise keep each other from being
+ * the last. A process that arrives while the exclusive lock is held waits for it, loses the connection when
+ * the server stops, and starts the server again.
  */
 async function leave(cluster: Cluster, lock: Client): Promise<void> {
   try {
@@ -196,9 +194,7 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
       USE_LOCK,
     ]);
     const server = rows[0]?.isLast === true ? await findServer(cluster) : null;
-    if (server !== null) {
-      await stopServer(cluster, server);
-    }
+    if (server !== null) await stopServer(cluster, server);
   } finally {
     await lock.end().catch(() => undefined);
   }

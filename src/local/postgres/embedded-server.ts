@@ -5,9 +5,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { isErrorWithCode } from '../system';
 import { runAs } from './embedded-account';
 import { CHILD_ENVIRONMENT, type Cluster } from './embedded-cluster';
-import { isErrorWithCode } from './embedded-errors';
 
 const run = promisify(execFile);
 
@@ -17,7 +17,7 @@ const RETRY_MS = 100;
 const STOP_TIMEOUT_MS = 60_000;
 const LOG_LINES_IN_ERROR = 5;
 
-/** A setting's name and value, as in postgresql.conf. */
+/** Names and values as in postgresql.conf. */
 export type ServerSettings = Readonly<Record<string, string>>;
 
 const SETTINGS: ServerSettings = {
@@ -25,33 +25,33 @@ const SETTINGS: ServerSettings = {
   unix_socket_directories: '',
   max_connections: '200',
   log_checkpoints: 'off',
-  // Details and statements can hold rows, and rows hold customers' passwords.
+  // Details and statements can contain rows, and rows contain the customers' passwords.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
 
-/** Failures of a start that another attempt mends: another process was quicker, or the last server is not all gone. */
+/** A start that fails with these is repeated: another was faster, or the last server is still ending. */
 const TRANSIENT = [
   'lock file "postmaster.pid" already exists',
   'pre-existing shared memory block',
   'Address already in use',
 ];
 
-/** A server process; it may still be starting, or stopping already. */
+/** A server process, which may still be starting or already be stopping. */
 export interface ServerProcess {
   readonly pid: number;
   readonly port: number;
 }
 
-/** What postmaster.pid says about a server that is really there. */
+/** The server in postmaster.pid, provided that it really runs. */
 export async function findServer(cluster: Cluster): Promise<ServerProcess | null> {
   const recorded = await readPidFile(cluster);
   return recorded !== null && (await isServer(cluster, recorded.pid)) ? recorded : null;
 }
 
 /**
- * Starts a server of a session of its own, so that no terminal's Ctrl-C reaches it. Returns when it takes connections, or when
- * this start was in vain but another may not be: look for the server, and start again if there is none.
+ * Starts a server in a session of its own, which no Ctrl-C in a terminal reaches. Returns when it accepts
+ * connections or when another attempt may succeed: find the server then, and start again when there is none.
  */
 export async function startServer(
   cluster: Cluster,
@@ -82,9 +82,7 @@ export async function startServer(
     );
     server.unref();
     const failure = await settle(server, cluster);
-    if (failure === null) {
-      return;
-    }
+    if (failure === null) return;
     const said = (await readFile(cluster.logFile)).subarray(logStart).toString();
     if (!TRANSIENT.some((message) => said.includes(message))) {
       throw new Error(
@@ -97,7 +95,7 @@ export async function startServer(
   }
 }
 
-/** Stops it as `pg_ctl stop -m fast` does: open transactions are rolled back, the data is written, the process ends. */
+/** Stops the server like `pg_ctl stop -m fast`: rolls open transactions back, writes the data and ends. */
 export async function stopServer(cluster: Cluster, server: ServerProcess): Promise<void> {
   signal(server, 'SIGINT');
   const deadline = Date.now() + STOP_TIMEOUT_MS;
@@ -115,22 +113,18 @@ function signal(server: ServerProcess, name: NodeJS.Signals): void {
   try {
     process.kill(server.pid, name);
   } catch (error) {
-    if (!isErrorWithCode(error, 'ESRCH')) {
-      throw error;
-    }
+    if (!isErrorWithCode(error, 'ESRCH')) throw error;
   }
 }
 
-/** Waits until the server is ready, or has ended: then the answer says how. */
+/** Waits until the server is ready (null) or has ended (how it ended). */
 async function settle(server: ChildProcess, cluster: Cluster): Promise<string | null> {
   const end = new AbortController();
   server.once('error', (error) => end.abort(error.message));
   server.once('exit', (code, name) => end.abort(name ?? `exit code ${code}`));
   while (!end.signal.aborted) {
     const recorded = await readPidFile(cluster);
-    if (recorded?.isReady === true && recorded.pid === server.pid) {
-      return null;
-    }
+    if (recorded?.isReady === true && recorded.pid === server.pid) return null;
     await pause(POLL_MS);
   }
   return String(end.signal.reason);
@@ -141,9 +135,7 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
   try {
     text = await readFile(join(cluster.dataDirectory, 'postmaster.pid'), 'utf8');
   } catch (error) {
-    if (isErrorWithCode(error, 'ENOENT')) {
-      return null;
-    }
+    if (isErrorWithCode(error, 'ENOENT')) return null;
     throw error;
   }
   const lines = text.split('\n');
@@ -151,14 +143,15 @@ async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady
   return pid > 0 && port > 0 ? { pid, port, isReady: lines[7]?.trim() === 'ready' } : null;
 }
 
-/** A process number that a crash left in postmaster.pid may be another program's by now. */
+/** After a crash, the process id in postmaster.pid may belong to another program. */
 async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   return (await findCommand(pid))?.includes(`/bin/postgres -D ${cluster.dataDirectory} -c `) ?? false;
 }
 
 /**
- * PostgreSQL does not start while the process named in postmaster.pid lives, whatever it is, except for the one named in this
- * variable (pg_ctl's, for the same purpose). It takes the file over by itself, so that of two starters one loses.
+ * PostgreSQL does not start while the process in postmaster.pid lives, whatever program it is, unless this
+ * variable names it (pg_ctl uses it for the same purpose). PostgreSQL takes the file over by itself, so that
+ * only one of two starts succeeds.
  */
 async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
   const recorded = await readPidFile(cluster);
@@ -167,7 +160,7 @@ async function disownRecordedPid(cluster: Cluster): Promise<Record<string, strin
   return recorded !== null && isOther ? { PG_GRANDPARENT_PID: String(recorded.pid) } : {};
 }
 
-/** The program and its arguments, separated by blanks. */
+/** The program and its arguments, separated by spaces. */
 async function findCommand(pid: number): Promise<string | null> {
   try {
     return process.platform === 'linux'
@@ -189,22 +182,18 @@ async function choosePort(preferred = 0): Promise<number> {
       });
     });
   } catch (error) {
-    if (preferred === 0) {
-      throw error;
-    }
+    if (preferred === 0) throw error;
     return await choosePort();
   } finally {
     listener.close();
   }
 }
 
-/** The directory is the server user's: a link that it might put there is not followed. */
+/** Opens the log without following links, because the server's user owns the directory. */
 async function openLog(cluster: Cluster): Promise<FileHandle> {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const log = await open(cluster.logFile, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
-  if (!cluster.account.isSelf) {
-    await log.chown(cluster.account.uid, cluster.account.gid);
-  }
+  if (!cluster.account.isSelf) await log.chown(cluster.account.uid, cluster.account.gid);
   return log;
 }
 

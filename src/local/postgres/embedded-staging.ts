@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isErrorWithCode } from './embedded-errors';
+import { isAlive, isErrorWithCode } from '../system';
 
 /**
- * Creates a directory in which something is made ready that shall appear whole or not at all. Those that a
- * killed process left behind under the same name are removed.
+ * Creates a directory to prepare something in that must appear completely or not at all. Directories that
+ * killed processes left behind under the same name are removed.
  */
 export async function createStagingDirectory(parent: string, name: string): Promise<string> {
   const prefix = `.${name}.`;
@@ -20,28 +20,17 @@ export async function createStagingDirectory(parent: string, name: string): Prom
   return directory;
 }
 
-/** Moves it to its final place, or removes it when another process was first. */
+/** Moves the directory to its final place, or removes it when another process was first. */
 export async function publish(directory: string, place: string): Promise<void> {
   await unlessTaken(rename(directory, place), directory);
 }
 
-/** Lets the outcome stand unless the name is taken already; then what was made ready is removed. */
+/** Awaits the publication. When the name is already taken, the prepared directory is removed instead. */
 export async function unlessTaken(publication: Promise<void>, directory: string): Promise<void> {
   try {
     await publication;
   } catch (error) {
-    if (!['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].some((code) => isErrorWithCode(error, code))) {
-      throw error;
-    }
+    if (!['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].some((code) => isErrorWithCode(error, code))) throw error;
     await rm(directory, { recursive: true, force: true });
-  }
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return isErrorWithCode(error, 'EPERM');
   }
 }
