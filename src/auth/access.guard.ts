@@ -1,33 +1,20 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
+import passport from 'passport';
 import { setRequestUser } from '../common';
 import { ACCESS, type Access } from './access.decorators';
-import {
-  AddressNotAllowed,
-  InvalidToken,
-  NotAuthenticated,
-  NotEnoughPermissions,
-  UserBlocked,
-} from './auth.errors';
+import { AddressNotAllowed, NotAuthenticated, NotEnoughPermissions, UserBlocked } from './auth.errors';
 import { isWithin, plainAddress } from './network';
-import { type Caller, TokensService } from './tokens.service';
-
-const BEARER = /^Bearer ([^ ]+)$/i;
+import type { Caller } from './tokens.service';
 
 /**
  * Lets a request through when its token satisfies the route's `@Scopes`, or when the route is `@Public`.
  * A route with neither keeps the application from starting (see `AccessCheck`).
- *
- * Passport is not used: reading one header takes less code than setting it up, and the properties that its
- * middleware adds to each request doubled the CPU time of `GET /me`.
  */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  constructor(
-    private readonly reflector: Reflector,
-    private readonly tokens: TokensService,
-  ) {}
+  constructor(private readonly reflector: Reflector) {}
 
   /** @throws NotAuthenticated, InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions */
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -37,7 +24,7 @@ export class AccessGuard implements CanActivate {
     ]);
     if (access.public) return true;
     const request = context.switchToHttp().getRequest<Request & { user?: Caller }>();
-    const caller = await this.authenticate(request);
+    const caller = await authenticate(request);
     request.user = caller;
     setRequestUser(caller.userId);
     if (caller.allowedIps && !isWithin(caller.allowedIps, plainAddress(request.ip))) {
@@ -47,13 +34,23 @@ export class AccessGuard implements CanActivate {
     if (!caller.scopes.includes(access.scope)) throw new NotEnoughPermissions(access.scope);
     return true;
   }
+}
 
-  /** Reads the header alone: a token in a query string or a body would end up in logs. */
-  private async authenticate({ headers }: Request): Promise<Caller> {
-    const [, token] = BEARER.exec(headers.authorization ?? '') ?? [];
-    if (token === undefined) throw new NotAuthenticated();
-    const caller = await this.tokens.findCaller(token);
-    if (!caller) throw new InvalidToken();
-    return caller;
-  }
+/**
+ * Asks passport's bearer strategy who makes the request. Passport gets the headers alone: it would accept a
+ * token in the query string or the body as well, and those end up in logs. `AuthGuard` of @nestjs/passport
+ * passes the whole request on and made `GET /me` cost 1.6 times as much.
+ */
+function authenticate({ headers }: Request): Promise<Caller> {
+  return new Promise((resolve, reject) => {
+    const answer = (error: unknown, caller: Caller | false): void => {
+      if (error) reject(error as Error);
+      else if (caller) resolve(caller);
+      else reject(new NotAuthenticated());
+    };
+    const middleware = passport.authenticate('bearer', { session: false }, answer) as (
+      ...parameters: [request: Pick<Request, 'headers'>, response: Partial<Response>, next: typeof reject]
+    ) => void;
+    middleware({ headers }, {}, reject);
+  });
 }

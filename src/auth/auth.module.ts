@@ -5,6 +5,7 @@ import { RequestBodyGuard } from '../http';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
 import { ApiToken } from './api-token.entity';
+import { BearerStrategy } from './bearer.strategy';
 import { ScopeCatalog } from './scope-catalog';
 import { TokensService } from './tokens.service';
 
@@ -12,6 +13,7 @@ import { TokensService } from './tokens.service';
   imports: [TypeOrmModule.forFeature([ApiToken]), DiscoveryModule],
   providers: [
     TokensService,
+    BearerStrategy,
     AccessCheck,
     ScopeCatalog,
     { provide: APP_GUARD, useClass: AccessGuard },
