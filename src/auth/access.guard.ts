@@ -44,7 +44,7 @@ export class AccessGuard implements CanActivate {
 function authenticate({ headers }: Request): Promise<Caller> {
   return new Promise((resolve, reject) => {
     const answer = (error: unknown, caller: Caller | false): void => {
-      if (error) reject(error as Error);
+      if (error) reject(error);
       else if (caller) resolve(caller);
       else reject(new NotAuthenticated());
     };

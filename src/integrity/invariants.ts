@@ -1,4 +1,5 @@
-import { OPEN_STATES, PURCHASE_TAG_SQL, sqlStates, TAG_PREFIX_SQL, UNATTENDED_STATES } from '../orders';
+import { sqlList } from '../database';
+import { OPEN_STATES, PURCHASE_TAG_SQL, TAG_PREFIX_SQL, UNATTENDED_STATES } from '../orders';
 
 export interface Invariant {
   /** What `audit` prints. */
@@ -56,7 +57,7 @@ export const INVARIANTS: readonly Invariant[] = [
       SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders
         FROM accounts a
         LEFT JOIN (SELECT user_id, sum(held) AS held FROM orders
-                    WHERE state IN ${sqlStates(OPEN_STATES)}
+                    WHERE state IN ${sqlList(OPEN_STATES)}
                     GROUP BY user_id) o USING (user_id)
        WHERE a.held <> coalesce(o.held, 0)`,
   },
@@ -97,7 +98,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE o.kind = 'purchase'
          AND (o.captured <> o.unit_price * coalesce(p.delivered, 0)
               OR (o.state = 'completed' AND p.delivered IS DISTINCT FROM o.count)
-              OR (o.state NOT IN ${sqlStates(['completed', 'partial'])} AND p.delivered IS NOT NULL))`,
+              OR (o.state NOT IN ${sqlList(['completed', 'partial'])} AND p.delivered IS NOT NULL))`,
   },
   {
     // A proxy belongs to the user who bought it, and only that user prolongs it.
@@ -180,7 +181,7 @@ export const INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT o.id AS order_id, o.group_id, o.state
         FROM orders o LEFT JOIN orders lead ON lead.id = o.group_id
-       WHERE (o.group_id IS NULL AND o.state NOT IN ${sqlStates(['reserved', 'refunded'])})
+       WHERE (o.group_id IS NULL AND o.state NOT IN ${sqlList(['reserved', 'refunded'])})
           OR (o.group_id IS NOT NULL AND o.state = 'reserved')
           OR o.kind <> lead.kind OR o.version <> lead.version OR o.period <> lead.period
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
@@ -201,7 +202,7 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'no-order-open-for-a-day',
     violations: `
       SELECT id AS order_id, state, created_at FROM orders
-       WHERE state IN ${sqlStates(UNATTENDED_STATES)}
+       WHERE state IN ${sqlList(UNATTENDED_STATES)}
          AND created_at < now() - interval '24 hours 15 minutes'`,
   },
 ];

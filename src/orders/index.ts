@@ -9,7 +9,6 @@ export {
   ORDER_STATES,
   type OrderKind,
   type OrderState,
-  sqlStates,
   UNATTENDED_STATES,
 } from './order-states';
 export { PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-tag';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
-import { batchedLookup, databaseTime, preparedRows, queryRows } from '../database';
+import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
-import { type OrderState, POSSIBLY_BOUGHT_STATES, sqlStates } from './order-states';
+import { type OrderState, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
 import { Order } from './order.entity';
 
@@ -115,7 +115,7 @@ export class OrderQueries {
     const rows = await queryRows<BatchRow>(
       this.dataSource,
       `WITH sent AS (
-         SELECT * FROM orders WHERE group_id = ANY ($1) AND state IN ${sqlStates(POSSIBLY_BOUGHT_STATES)}
+         SELECT * FROM orders WHERE group_id = ANY ($1) AND state IN ${sqlList(POSSIBLY_BOUGHT_STATES)}
        )
        ${SELECT_BATCH_ROWS}`,
       [batchIds],

@@ -4,7 +4,6 @@ import {
   OPEN_STATES,
   ORDER_STATES,
   POSSIBLY_BOUGHT_STATES,
-  sqlStates,
   statesBefore,
   UNATTENDED_STATES,
 } from './order-states';
@@ -31,10 +30,6 @@ describe('The states of an order', () => {
     expect(statesBefore('completed')).toEqual(POSSIBLY_BOUGHT_STATES);
     expect(statesBefore('partial')).toEqual(POSSIBLY_BOUGHT_STATES);
     expect(statesBefore('refunded')).toEqual(OPEN_STATES);
-  });
-
-  it('are written as a list of SQL', () => {
-    expect(sqlStates(CLOSED_STATES)).toBe(`('completed', 'partial', 'refunded')`);
   });
 });
 

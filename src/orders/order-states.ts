@@ -56,10 +56,6 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
   return OPEN_STATES.filter((state) => (NEXT_STATES[state] as readonly OrderState[]).includes(next));
 }
 
-/** A list of states for `state IN …`. */
-export const sqlStates = (states: readonly OrderState[]): string =>
-  `(${states.map((state) => `'${state}'`).join(', ')})`;
-
 /**
  * Why an order was refunded without a delivery. The first eight are the provider's refusals; `unavailable`:
  * the provider was certainly not reached; `busy`: the queue took longer than PURCHASE_WAIT_MS; `not-sent`:

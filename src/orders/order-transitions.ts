@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { IpVersion, Money, ProxyType } from '../common';
 import { AppConfig } from '../config';
-import { mayHaveCommitted, preparedRows, type Queryable, queryRows } from '../database';
+import { mayHaveCommitted, preparedRows, type Queryable, queryRows, sqlList } from '../database';
 import { POSTED_ENTRY, type PostedEntryOut } from '../ledger';
 import type { Markup } from '../pricing';
 import type { ProviderProxy } from '../provider';
@@ -13,7 +13,6 @@ import {
   type FailureReason,
   type OpenState,
   type OrderKind,
-  sqlStates,
   statesBefore,
   UNATTENDED_STATES,
 } from './order-states';
@@ -228,7 +227,7 @@ export class OrderTransitions {
                 (SELECT max(submitted_at) FROM orders served
                   WHERE served.user_id = orders.user_id AND submitted_at IS NOT NULL) AS served_at
            FROM orders
-          WHERE state IN ${sqlStates(statesBefore('submitting'))} AND next_look_at > now()
+          WHERE state IN ${sqlList(statesBefore('submitting'))} AND next_look_at > now()
             AND (kind = 'purchase' OR date_end_before IS NOT NULL)
        ),
        head AS (SELECT * FROM queued ORDER BY send_alone DESC, served_at NULLS FIRST, id LIMIT 1),
@@ -247,7 +246,7 @@ export class OrderTransitions {
        ),
        members AS (
          SELECT id FROM orders
-          WHERE state IN ${sqlStates(statesBefore('submitting'))}
+          WHERE state IN ${sqlList(statesBefore('submitting'))}
             AND id IN (SELECT id FROM candidates
                         WHERE position = 1
                            OR (position <= $3 AND size <= room AND cost <= coalesce($4, cost)))
@@ -279,7 +278,7 @@ export class OrderTransitions {
       `UPDATE orders
           SET state = 'reserved', travels_alone = true, group_id = NULL, submitted_at = NULL,
               deadline = now() + make_interval(secs => $2), next_look_at = now() + make_interval(secs => $2)
-        WHERE group_id = $1 AND state IN ${sqlStates(statesBefore('reserved'))}`,
+        WHERE group_id = $1 AND state IN ${sqlList(statesBefore('reserved'))}`,
       [batchId, this.longestWaitSeconds('purchase')],
     );
   }
@@ -289,7 +288,7 @@ export class OrderTransitions {
     await queryRows(
       this.dataSource,
       `UPDATE orders SET state = 'confirming', next_look_at = now()
-        WHERE group_id = $1 AND state IN ${sqlStates(statesBefore('confirming'))}`,
+        WHERE group_id = $1 AND state IN ${sqlList(statesBefore('confirming'))}`,
       [batchId],
     );
   }
@@ -306,7 +305,7 @@ export class OrderTransitions {
       this.dataSource,
       `WITH due AS MATERIALIZED (
          SELECT id, coalesce(group_id, id) AS leader, next_look_at FROM orders
-          WHERE state IN ${sqlStates(UNATTENDED_STATES)} AND next_look_at <= now()
+          WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_look_at <= now()
        ),
        leaders AS (
          SELECT id FROM orders
@@ -321,7 +320,7 @@ export class OrderTransitions {
                          now() + interval '100 ms'),
                 now() + make_interval(secs => $3 * (1 + random())))
          FROM due JOIN leaders ON leaders.id = due.leader
-        WHERE orders.id = due.id AND state IN ${sqlStates(UNATTENDED_STATES)} AND orders.next_look_at <= now()
+        WHERE orders.id = due.id AND state IN ${sqlList(UNATTENDED_STATES)} AND orders.next_look_at <= now()
        RETURNING orders.id, orders.group_id AS "batchId"`,
       [limit, offsets, offsets.at(-1)],
     );
@@ -359,7 +358,7 @@ export class OrderTransitions {
     await queryRows(
       this.dataSource,
       `UPDATE orders SET state = 'review', failure = $2
-        WHERE id = ANY ($1) AND state IN ${sqlStates(statesBefore('review'))}`,
+        WHERE id = ANY ($1) AND state IN ${sqlList(statesBefore('review'))}`,
       [orderIds, why],
     );
   }
@@ -383,7 +382,7 @@ export class OrderTransitions {
       `WITH member AS MATERIALIZED (
          SELECT id, count, sum(count) OVER (ORDER BY id) AS last
            FROM (SELECT id, count FROM orders
-                  WHERE group_id = $1 AND state IN ${sqlStates(statesBefore('completed'))}
+                  WHERE group_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
                     AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
                   ORDER BY id FOR UPDATE) AS open
        ),
@@ -485,7 +484,7 @@ export class OrderTransitions {
                 sum(provider_price) OVER (ORDER BY id) AS upto, sum(provider_price) OVER () AS total
            FROM (SELECT id, provider_price FROM orders
                   WHERE id IN (SELECT order_id FROM jsonb_to_recordset($1::jsonb) AS given (order_id bigint))
-                    AND state IN ${sqlStates(statesBefore('completed'))} ORDER BY id FOR UPDATE) AS open
+                    AND state IN ${sqlList(statesBefore('completed'))} ORDER BY id FOR UPDATE) AS open
            JOIN jsonb_to_recordset($1::jsonb) AS ends (order_id bigint, date_end timestamptz)
              ON ends.order_id = open.id
        ),

@@ -9,13 +9,13 @@ import {
   Unique,
 } from 'typeorm';
 import type { IpVersion, ProxyType } from '../common';
+import { sqlList } from '../database';
 import {
   OPEN_STATES,
   ORDER_KINDS,
   ORDER_STATES,
   type OrderKind,
   type OrderState,
-  sqlStates,
   UNATTENDED_STATES,
 } from './order-states';
 
@@ -58,11 +58,11 @@ export interface DeliveredProxy {
 })
 @Index('orders_open_prolongation_key', ['proxyId'], {
   unique: true,
-  where: `proxy_id IS NOT NULL AND state IN ${sqlStates(OPEN_STATES)}`,
+  where: `proxy_id IS NOT NULL AND state IN ${sqlList(OPEN_STATES)}`,
 })
-@Index('orders_due_idx', ['nextCheckAt'], { where: `state IN ${sqlStates(UNATTENDED_STATES)}` })
-@Check('orders_kind_check', `kind IN (${ORDER_KINDS.map((kind) => `'${kind}'`).join(', ')})`)
-@Check('orders_state_check', `state IN ${sqlStates(ORDER_STATES)}`)
+@Index('orders_due_idx', ['nextCheckAt'], { where: `state IN ${sqlList(UNATTENDED_STATES)}` })
+@Check('orders_kind_check', `kind IN ${sqlList(ORDER_KINDS)}`)
+@Check('orders_state_check', `state IN ${sqlList(ORDER_STATES)}`)
 @Check('orders_prolongation_check', `(kind = 'prolongation') = (proxy_id IS NOT NULL)`)
 @Check('orders_price_check', 'unit_price > 0 AND count > 0 AND held = unit_price * count')
 @Check(

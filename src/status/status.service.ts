@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
-import { OPEN_STATES, type OpenState, sqlStates } from '../orders';
+import { queryRows, sqlList } from '../database';
+import { OPEN_STATES, type OpenState } from '../orders';
 import { ProxyProvider } from '../provider';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
 import type { ReplicaOut, StatusOut } from './status.dto';
@@ -86,7 +86,7 @@ export class StatusService {
   private async openOrders(): Promise<Map<OpenState, { count: number; oldest: Date }>> {
     const states = await this.query<{ state: OpenState; count: number; oldest: Date }>(
       `SELECT state, count(*) AS count, min(created_at) AS oldest
-         FROM orders WHERE state IN ${sqlStates(OPEN_STATES)} GROUP BY state`,
+         FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`,
     );
     return new Map(states.map(({ state, ...orders }) => [state, orders]));
   }
