@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../../database';
-import { OPEN_STATES, sqlStates } from '../../orders';
+import { queryRows, sqlList } from '../../database';
+import { OPEN_STATES } from '../../orders';
 import { type NewUser, type User, UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
@@ -121,7 +121,7 @@ export class StaffUsersService {
       this.dataSource,
       `SELECT ${COLUMNS}, available AS balance, held, spent AS spent_total, spending.*,
               (SELECT count(*) FROM orders
-                WHERE orders.user_id = users.id AND state IN ${sqlStates(OPEN_STATES)}) AS open_orders,
+                WHERE orders.user_id = users.id AND state IN ${sqlList(OPEN_STATES)}) AS open_orders,
               (SELECT max(orders.created_at) FROM orders WHERE orders.user_id = users.id) AS last_order_at
          FROM users JOIN accounts ON accounts.user_id = users.id,
               LATERAL (
