@@ -184,27 +184,25 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   private countriesFor(priority: CallPriority, version: IpVersion): Promise<readonly string[]> {
-    return orUnavailable(
-      this.countryLists.get(countriesKey(version), async (ageMs) => {
+    return this.countryLists
+      .get(countriesKey(version), async (ageMs) => {
         const countries = await this.provider.countries(version, { priority: priorityAt(ageMs, priority) });
         return [...new Set(countries)].sort();
-      }),
-    );
+      })
+      .catch(throwUnavailable);
   }
 
   private async stockFor(priority: CallPriority, country: string, version: IpVersion): Promise<number> {
     if (!(await this.countriesFor(priority, version)).includes(country)) return 0;
     const key = stockKey(country, version);
-    const stock = await orUnavailable(
-      this.stocks.get(key, (ageMs) =>
-        this.provider.stock(country, version, { priority: priorityAt(ageMs, priority) }),
-      ),
-    );
+    const stock = await this.stocks
+      .get(key, (ageMs) => this.provider.stock(country, version, { priority: priorityAt(ageMs, priority) }))
+      .catch(throwUnavailable);
     return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
   }
 
   private async priceOf(offer: Offer, buyer: Buyer, lookUp: 'get' | 'getFresh'): Promise<Quote> {
-    const providerPrice = await orUnavailable(this.providerPrice(offer, lookUp));
+    const providerPrice = await this.providerPrice(offer, lookUp).catch(throwUnavailable);
     if (providerPrice === UNSUPPORTED) throw new UnsupportedPeriod();
     const markup = this.markups.of({ ...buyer, version: offer.version, period: offer.period });
     const unitPrice = unitPriceWithMarkup(providerPrice, offer.count, markup.percent);
@@ -278,12 +276,9 @@ export class CatalogService implements OnModuleDestroy {
 const priorityAt = (ageMs: number, priority: CallPriority): CallPriority =>
   ageMs === Infinity ? priority : 'rest';
 
-async function orUnavailable<Value>(value: Promise<Value>): Promise<Value> {
-  try {
-    return await value;
-  } catch (error) {
-    if (error instanceof ProviderClosed) throw new ServiceUnavailable(error);
-    if (error instanceof ProviderError) throw new ServiceUnavailable();
-    throw error;
-  }
+/** Tells customers nothing of the provider but when to ask again, if that is known. */
+function throwUnavailable(error: unknown): never {
+  if (error instanceof ProviderClosed) throw new ServiceUnavailable(error);
+  if (error instanceof ProviderError) throw new ServiceUnavailable();
+  throw error;
 }
