@@ -109,9 +109,10 @@ export class StaffBalancesService {
         this.dataSource,
         `SELECT seq, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, kind,
                 available_delta, held_delta, available_after, held_after, order_id, reference, reason
-           FROM ledger_entries AS entry
-          WHERE user_id = $1 AND (entry.created_at, seq) > ($2::timestamptz, $3) AND entry.created_at < $4
-          ORDER BY entry.created_at, seq LIMIT ${BATCH_SIZE}`,
+           FROM ledger_entries
+          WHERE user_id = $1 AND (ledger_entries.created_at, seq) > ($2::timestamptz, $3)
+            AND ledger_entries.created_at < $4
+          ORDER BY ledger_entries.created_at, seq LIMIT ${BATCH_SIZE}`,
         [userId, last.created_at, last.seq, to],
       );
       yield batch;
