@@ -33,7 +33,7 @@ const HOT: Readonly<Record<string, string>> = {
   'the profile': 'FROM users u JOIN accounts a',
   'when the next rental ends': 'min(date_end) AS end',
   'where a part of a list ends': 'ORDER BY id OFFSET',
-  'a part of a list or an export': 'SELECT string_agg(shown',
+  'a part of a list or an export': 'SELECT string_agg(line',
   'one proxy': '(("Proxy"."id" = $1) AND ("Proxy"."user_id" = $2))',
   'what orders delivered': 'FROM proxies WHERE order_id = ANY',
   'an earlier order by its key': '"Order"."idempotency_key" = $2',
