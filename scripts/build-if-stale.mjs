@@ -1,76 +1,52 @@
-// Builds dist/ unless it is there and made from the sources as they are. Says what it does on stderr alone: the standard output is
-// the command's that runs next.
+// Builds dist/ when a source has changed since the last build. Writes to stderr alone, because the standard
+// output belongs to the command that runs next.
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
-const DIST = join(ROOT, 'dist');
-const STAMP = 'sources.sha256';
-const CACHE = join(ROOT, 'node_modules', '.cache', 'build-if-stale');
-const LOCK = join(CACHE, 'lock');
-const SOURCES = ['src', 'bench'];
-const CONFIGURATION = /^(ormconfig\.ts|tsconfig.*\.json|nest-cli\.json|package\.json|package-lock\.json)$/;
-
+const COMPILER = 'node_modules/typescript/bin/tsc';
+const DIRECTORIES = ['src', 'bench'];
+const FILES = ['ormconfig.ts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+/** Every build writes this file. Its time becomes that of the start, so that later changes count as newer. */
+const STAMP = 'tsconfig.tsbuildinfo';
+const LOCK = 'node_modules/.build-lock';
 const LOCK_TIMEOUT_MS = 180_000;
 const LOCK_POLL_MS = 100;
 
+process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'));
 try {
-  process.exitCode = isFresh() ? 0 : await buildAlone();
+  if (!isFresh()) process.exitCode = await buildAlone();
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;
 }
 
+/** Compares change times, which copies that keep the modification time update, too. */
 function isFresh() {
-  const stamp = join(DIST, STAMP);
-  return (
-    existsSync(join(DIST, 'src', 'main.js')) &&
-    existsSync(stamp) &&
-    readFileSync(stamp, 'utf8') === sourcesDigest()
+  const built = statSync(join('dist', STAMP), { throwIfNoEntry: false });
+  const main = statSync('dist/src/main.js', { throwIfNoEntry: false });
+  if (!built || !main) return false;
+  return sources().every((path) => statSync(path).ctimeMs < built.mtimeMs);
+}
+
+/** Directories are included: their time changes when a file is removed. */
+function sources() {
+  const entries = DIRECTORIES.flatMap((directory) =>
+    readdirSync(directory, { recursive: true }).map((name) => join(directory, name)),
   );
+  return [...FILES, ...DIRECTORIES, ...entries.filter((path) => !path.endsWith('.spec.ts'))];
 }
 
-/** Of the names, sizes and times of all that the build is made from: changes with any edit, addition, removal and checkout. */
-function sourcesDigest() {
-  const sources = SOURCES.map((directory) => join(ROOT, directory))
-    .filter((directory) => existsSync(directory))
-    .flatMap((directory) => readdirSync(directory, { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.spec.ts'))
-    .map((entry) => join(entry.parentPath, entry.name));
-  const configuration = readdirSync(ROOT)
-    .filter((name) => CONFIGURATION.test(name))
-    .map((name) => join(ROOT, name));
-  const digest = createHash('sha256');
-  for (const path of [...sources, ...configuration].sort((a, b) => (a < b ? -1 : 1))) {
-    const { size, mtimeMs } = statSync(path);
-    digest.update(`${path}\0${size}\0${mtimeMs}\n`);
-  }
-  return digest.digest('hex');
-}
-
-/** Of several that start at once, one builds and the others wait for it. Returns the exit code. */
+/** Of several that start at once, one builds and the others wait for it. */
 async function buildAlone() {
-  if (!existsSync(join(ROOT, 'node_modules', 'typescript'))) {
+  if (!statSync(COMPILER, { throwIfNoEntry: false })) {
     throw new Error('The packages that build the service are not installed: run npm ci first.');
   }
-  mkdirSync(CACHE, { recursive: true });
-  const deadline = Date.now() + LOCK_TIMEOUT_MS;
+  const deadlineMs = Date.now() + LOCK_TIMEOUT_MS;
   while (!takeLock()) {
-    if (Date.now() > deadline) {
+    if (Date.now() > deadlineMs) {
       throw new Error(`Another build does not end. If there is none, remove ${LOCK}`);
     }
     await pause(LOCK_POLL_MS);
@@ -87,67 +63,35 @@ function takeLock() {
     writeFileSync(LOCK, String(process.pid), { flag: 'wx' });
     return true;
   } catch (error) {
-    if (error.code !== 'EEXIST') {
-      throw error;
-    }
+    if (error.code !== 'EEXIST') throw error;
   }
-  if (!isLockHeld()) {
-    rmSync(LOCK, { force: true });
-  }
+  if (!isLockHeld()) rmSync(LOCK, { force: true });
   return false;
 }
 
 function isLockHeld() {
   try {
     const pid = Number(readFileSync(LOCK, 'utf8'));
-    // The file is empty for a moment after it was created.
+    // The file is empty for a moment after its creation.
     return pid === 0 || process.kill(pid, 0);
   } catch (error) {
     return error.code === 'EPERM';
   }
 }
 
-/** Builds beside dist/ and swaps, so that a failed build spoils nothing and nobody sees half a build. */
+/** Builds beside dist/ and swaps, so that a failed build spoils nothing and no process sees half a build. */
 function build() {
-  const next = join(ROOT, 'dist-next');
-  const old = join(ROOT, 'dist-old');
-  const digest = sourcesDigest();
+  const startedAt = new Date();
   console.error('Building the service, which takes some seconds …');
-  const { status } = spawnSync(
-    process.execPath,
-    [nestCli(), 'build', '--path', relative(ROOT, writeConfiguration(next))],
-    {
-      cwd: ROOT,
-      stdio: ['ignore', process.stderr, process.stderr],
-    },
-  );
-  if (status !== 0) {
-    rmSync(next, { recursive: true, force: true });
-    return 1;
-  }
-  writeFileSync(join(next, STAMP), digest);
-  rmSync(old, { recursive: true, force: true });
-  if (existsSync(DIST)) {
-    renameSync(DIST, old);
-  }
-  renameSync(next, DIST);
-  rmSync(old, { recursive: true, force: true });
+  for (const directory of ['dist-next', 'dist-old']) rmSync(directory, { recursive: true, force: true });
+  const options = ['--outDir', 'dist-next', '--tsBuildInfoFile', join('dist-next', STAMP)];
+  const { status } = spawnSync(process.execPath, [COMPILER, '-p', 'tsconfig.build.json', ...options], {
+    stdio: ['ignore', process.stderr, process.stderr],
+  });
+  if (status !== 0) return 1;
+  utimesSync(join('dist-next', STAMP), startedAt, startedAt);
+  if (statSync('dist', { throwIfNoEntry: false })) renameSync('dist', 'dist-old');
+  renameSync('dist-next', 'dist');
+  rmSync('dist-old', { recursive: true, force: true });
   return 0;
-}
-
-function nestCli() {
-  const manifest = createRequire(import.meta.url).resolve('@nestjs/cli/package.json');
-  return join(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.nest);
-}
-
-function writeConfiguration(outDir) {
-  const path = join(CACHE, 'tsconfig.json');
-  writeFileSync(
-    path,
-    JSON.stringify({
-      extends: join(ROOT, 'tsconfig.build.json'),
-      compilerOptions: { outDir, tsBuildInfoFile: join(CACHE, 'tsbuildinfo') },
-    }),
-  );
-  return path;
 }
