@@ -9,11 +9,11 @@ const PROBE_TIMEOUT_MS = 2000;
 interface Owner {
   pid: number;
   controlUrl: string;
-  /** Random for each start, so that another program on a reused port or process id is not taken for the owner. */
+  /** Random for each start: tells the owner from another program on a reused port or process id. */
   instance: string;
 }
 
-/** Another process keeps its state in the directory. */
+/** Another sandbox uses the directory. */
 export class DirectoryInUseError extends Error {
   constructor(
     readonly directory: string,
@@ -25,8 +25,11 @@ export class DirectoryInUseError extends Error {
 }
 
 /**
- * One sandbox a directory. The lock names the owner's control interface, which answers for it; nobody answers for an
- * owner that was killed, and its lock is taken over.
+ * Allows one sandbox in a directory. The lock file names the owner's control interface. If that does not
+ * respond, the owner was killed and its lock is taken over.
+ *
+ * No library replaces this: Node.js has no flock, and proper-lockfile trusts the age
+ * of a file, so after kill -9 the next start waits, and a suspended owner loses its lock.
  */
 export class DirectoryLock {
   private readonly path: string;
@@ -35,14 +38,14 @@ export class DirectoryLock {
     this.path = join(directory, LOCK_FILE);
   }
 
-  /** Throws DirectoryInUseError. For an early answer; only {@link acquire} decides. */
+  /** Fails early; only {@link acquire} is decisive. @throws DirectoryInUseError */
   async assertFree(): Promise<void> {
     const content = await this.findContent();
     const owner = content === null ? null : readOwner(content);
     if (owner && (await isRunning(owner))) throw new DirectoryInUseError(this.directory, owner.pid);
   }
 
-  /** The control interface in question must answer already. Throws DirectoryInUseError. */
+  /** The owner's control interface must already respond. @throws DirectoryInUseError */
   async acquire(owner: Owner): Promise<void> {
     const mine = temporaryNameFor(this.path);
     await writeFile(mine, JSON.stringify(owner), { mode: 0o600 });
@@ -71,7 +74,7 @@ export class DirectoryLock {
     }
   }
 
-  /** Two may find the same stale lock: whoever moved the other's new lock away by mistake puts it back. */
+  /** Two processes may find the same stale lock: one that moved the other's new lock away puts it back. */
   private async removeStale(expected: string): Promise<void> {
     const aside = temporaryNameFor(this.path);
     try {
@@ -113,7 +116,7 @@ async function isRunning(owner: Owner): Promise<boolean> {
       typeof body === 'object' && body !== null && 'instance' in body && body.instance === owner.instance
     );
   } catch (error) {
-    // Stopped, not ended: it takes the connection, but does not answer.
+    // A suspended process accepts the connection but does not respond.
     return isTimeout(error) && isProcess(owner.pid);
   }
 }

@@ -3,8 +3,9 @@ import type { Server } from 'node:net';
 import { hasErrorCode } from './system-error';
 
 /**
- * Listens on the first of the ports that is free and answers which one that was; 0 is any free port.
- * Throws the last port's error when none is.
+ * Listens on the first free port of the list and gives its number; 0 means any free port.
+ *
+ * @throws the error of the last port when none is free
  */
 export async function listenOnFirstFree(
   server: Server,
@@ -32,7 +33,7 @@ function portOf(server: Server): number {
   return address.port;
 }
 
-/** Stops listening; resolves at once when it never listened. */
+/** Stops listening; resolves at once when the server does not listen. */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());

@@ -13,11 +13,13 @@ interface Address {
   apiKey: string;
 }
 
-/** Lets node run the TypeScript as it stands, so that no build is needed first. */
+/** Lets Node.js run the TypeScript sources without a build. */
 const TYPESCRIPT_HOOK = `
   const swc = require(${JSON.stringify(require.resolve('@swc/core'))});
-  const options = { swcrc: false, jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } };
-  require.extensions['.ts'] = (module, file) => module._compile(swc.transformFileSync(file, options).code, file);
+  const jsc = { target: 'es2023', parser: { syntax: 'typescript' } };
+  const options = { swcrc: false, jsc, module: { type: 'commonjs' } };
+  require.extensions['.ts'] = (module, file) =>
+    module._compile(swc.transformFileSync(file, options).code, file);
 `;
 
 let parent: string;
@@ -78,7 +80,7 @@ async function hasAddress(): Promise<boolean> {
   );
 }
 
-test('it says where it listens without the key, keeps its files to itself, and ends cleanly on SIGTERM', async () => {
+test('it hides the key, keeps its files private, and exits cleanly on SIGTERM', async () => {
   const { child, output } = spawnSandbox('--port', '0', '--api-key', 'my-key');
   if (child.stdout) await once(child.stdout, 'data');
   const address: Address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
@@ -95,7 +97,7 @@ test('it says where it listens without the key, keeps its files to itself, and e
   await expect(hasAddress()).resolves.toBe(false);
 });
 
-test('nothing that was answered is forgotten by kill -9, and the next start goes on with the same key', async () => {
+test('confirmed calls survive kill -9, and the next start has the same key', async () => {
   const first = await startedSandbox('--no-rate-limit');
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
@@ -119,7 +121,7 @@ test('nothing that was answered is forgotten by kill -9, and the next start goes
   });
 });
 
-test('a port that is taken is an error in one line, and leaves the directory free', async () => {
+test('a taken port is an error in one line and does not lock the directory', async () => {
   const { address } = await startedSandbox();
   const other = join(parent, 'other');
 
@@ -130,7 +132,7 @@ test('a port that is taken is an error in one line, and leaves the directory fre
   await expect(access(join(other, 'lock.json'))).rejects.toThrow('ENOENT');
 });
 
-test('a second start in the same directory says so in one line, with an exit code of its own', async () => {
+test('a second start in the same directory fails with one line and a distinct exit code', async () => {
   const { address } = await startedSandbox();
 
   const second = spawnSandbox('--port', '0');
@@ -140,7 +142,7 @@ test('a second start in the same directory says so in one line, with an exit cod
   await expect(hasAddress()).resolves.toBe(true);
 });
 
-test('of many that start at once after a kill -9, one runs', async () => {
+test('of several concurrent starts after kill -9, exactly one runs', async () => {
   const { child } = await startedSandbox();
   child.kill('SIGKILL');
   await exitOf(child);
@@ -160,7 +162,7 @@ test('of many that start at once after a kill -9, one runs', async () => {
   await expect(firstThree).resolves.toEqual([3, 3, 3]);
 });
 
-test('a profile is set from the start', async () => {
+test('a profile can be chosen at the start', async () => {
   const { address } = await startedSandbox('--profile', 'realistic');
 
   expect(await new SandboxControl(address.controlUrl).getFaults()).not.toEqual([]);
@@ -171,18 +173,18 @@ test.each([
   [['--profile', 'slow'], '--profile must be one of quick, realistic'],
   [['--api-key', 'a/b'], '--api-key'],
   [['--colour'], '--colour'],
-])('arguments %j are refused in a line that names them', async (args, word) => {
+])('invalid arguments %j are refused with a message that names them', async (args, word) => {
   const { child, output } = spawnSandbox(...args);
 
   await expect(exitOf(child)).resolves.toBe(2);
   expect(output()).toContain(word);
 });
 
-test('until unused: it ends when the last holder of a lease is gone, also by kill -9', async () => {
+test('with --until-unused it exits when the last holder of a lease is gone, even by kill -9', async () => {
   const { child, address } = await startedSandbox('--until-unused');
   const holder = spawn(process.execPath, [
     '-e',
-    `require('node:http').get(process.argv[1], (response) => response.on('data', (line) => process.stdout.write(line)))`,
+    `require('node:http').get(process.argv[1], (response) => response.pipe(process.stdout))`,
     `${address.controlUrl}/lease`,
   ]);
   started.push(holder);
@@ -193,7 +195,7 @@ test('until unused: it ends when the last holder of a lease is gone, also by kil
   await once(own, 'response');
 
   own.destroy();
-  // One lease is still held, so it still answers.
+  // One lease is still held, so the sandbox still responds.
   await new SandboxControl(address.controlUrl).getState();
   holder.kill('SIGKILL');
 

@@ -9,7 +9,7 @@ import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbo
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;
 const PORTS_TO_TRY = 50;
-/** Exit codes: 1 for a failure, and two that a caller may want to tell from it. */
+/** Exit codes besides 1, which means any other failure. */
 const EXIT_BAD_ARGUMENTS = 2;
 const EXIT_ALREADY_RUNNING = 3;
 
@@ -26,7 +26,7 @@ function readCommand(): Command {
   const { values } = parseArguments();
   return {
     directory: values.directory ?? DEFAULT_DIRECTORY,
-    port: values.port === undefined ? usualPorts() : readPort('--port', values.port),
+    port: values.port === undefined ? defaultPorts() : readPort('--port', values.port),
     controlPort: readPort('--control-port', values['control-port'] ?? '0'),
     ...(values['api-key'] !== undefined && { apiKey: readApiKey(values['api-key']) }),
     ...(values.profile !== undefined && { profile: readProfile(values.profile) }),
@@ -53,7 +53,7 @@ function parseArguments() {
   }
 }
 
-function usualPorts(): number[] {
+function defaultPorts(): number[] {
   return Array.from({ length: PORTS_TO_TRY }, (_, offset) => DEFAULT_PORT + offset);
 }
 
@@ -68,7 +68,7 @@ function readProfile(name: string): ProfileName {
   return name;
 }
 
-/** It becomes a part of a path. */
+/** The key becomes part of a URL's path. */
 function readApiKey(text: string): string {
   if (!/^[\w.~-]+$/.test(text)) throw new UsageError('--api-key may hold letters, digits and . _ ~ - only');
   return text;
@@ -93,7 +93,7 @@ async function run({ untilUnused, ...options }: Command): Promise<void> {
   await sandbox.close();
 }
 
-/** The key is shown to a person at a terminal only: anything else may be a log. */
+/** The key is shown only on a terminal, because other outputs may be logs. */
 function announce({ baseUrl, controlUrl, apiKey }: RunningSandbox, directory: string): void {
   process.stdout.write(
     `Sandbox provider at ${baseUrl}, control interface at ${controlUrl}, state in ${directory}\n`,

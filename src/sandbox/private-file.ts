@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, rename, writeFile } from 'node:fs/promises';
 
-/** Writes a file that only its owner can read, as a whole or not at all. */
+/** Writes a file atomically; only its owner can read it. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const temporary = temporaryNameFor(path);
   await writeFile(temporary, content, { mode: 0o600 });
-  // The umask may have taken more away, but never gives more.
+  // The umask may have removed permissions of the owner.
   await chmod(temporary, 0o600);
   await rename(temporary, path);
 }

@@ -2,7 +2,7 @@ import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClien
 import { FaultPlan } from './faults/fault-plan';
 import { PROFILES } from './profiles';
 
-/** For what the timers and the machine add. */
+/** Allows for timers and a busy machine. */
 const TOLERANCE_MS = 300;
 const CALLS = 50_000;
 
@@ -25,24 +25,24 @@ function tookMs({ receivedAtMs, answeredAtMs }: Call): number {
   return (answeredAtMs ?? Number.NaN) - receivedAtMs;
 }
 
-test('realistic: one call in a hundred meets a fault, the same ones each time', () => {
-  const strike = (): (string | null)[] => {
+test('realistic: one call in a hundred has a fault, the same calls in every run', () => {
+  const takeFaults = (): (string | null)[] => {
     const plan = new FaultPlan(PROFILES.realistic.faults);
     return Array.from({ length: CALLS }, () => plan.take('getcount', {})?.kind ?? null);
   };
-  const struck = strike();
+  const taken = takeFaults();
 
-  const faults = struck.filter((kind) => kind !== null);
+  const faults = taken.filter((kind) => kind !== null);
   expect(faults.length / CALLS).toBeGreaterThan(0.009);
   expect(faults.length / CALLS).toBeLessThan(0.011);
   expect(new Set(faults)).toEqual(new Set(PROFILES.realistic.faults.map(({ kind }) => kind)));
-  expect(strike()).toEqual(struck);
+  expect(takeFaults()).toEqual(taken);
 });
 
 describe('over HTTP', () => {
   afterEach(() => sandbox.close());
 
-  test('realistic: purchases and prolongations take 5 to 7 s, the rest tenths of a second, and a fourth call is refused', async () => {
+  test('realistic: purchases are slow, other calls quick, and a fourth call is refused', async () => {
     await start({ profile: 'realistic' });
     await control.resetFaults();
 
@@ -61,7 +61,7 @@ describe('over HTTP', () => {
     expect(await statuses(4)).toEqual([200, 200, 200, 429]);
   });
 
-  test('what is given beside a profile goes before it', async () => {
+  test('options override the profile', async () => {
     await start({ profile: 'realistic', rateLimitPerSecond: null, latencyMs: {} });
     await control.resetFaults();
 
@@ -70,9 +70,9 @@ describe('over HTTP', () => {
     expect(Math.min(...calls.map(tookMs))).toBeLessThan(100);
   });
 
-  test('another profile replaces latencies, rate and faults of the one before, and nothing that was ordered', async () => {
+  test('another profile replaces latencies, rate and profile faults, but not added faults', async () => {
     await start({ rateLimitPerSecond: null });
-    const ordered = await control.addFault({ method: 'check', kind: 'hang' });
+    const added = await control.addFault({ method: 'check', kind: 'hang' });
     await control.setLatencies({ any: 1 });
 
     await control.setProfile('realistic');
@@ -82,13 +82,13 @@ describe('over HTTP', () => {
     ]);
 
     await control.setProfile('quick');
-    expect((await control.getFaults()).map(({ id }) => id)).toEqual([ordered]);
+    expect((await control.getFaults()).map(({ id }) => id)).toEqual([added]);
     expect(await statuses(4)).toEqual([200, 200, 200, 429]);
     const calls = await control.getCalls('getcountry');
     expect(Math.min(...calls.map(tookMs))).toBeLessThan(100);
   });
 
-  test('an ordered fault strikes before a profile’s, and is the test’s to take away', async () => {
+  test('an added fault precedes the profile’s, and resetting removes both', async () => {
     await start({ profile: 'realistic', rateLimitPerSecond: null, latencyMs: {} });
     await control.addFault({ method: 'any', kind: 'error', errorId: 105, times: 30 });
 
@@ -99,7 +99,7 @@ describe('over HTTP', () => {
     await expect(control.getFaults()).resolves.toEqual([]);
   });
 
-  test('a profile that does not exist is refused', async () => {
+  test('an unknown profile is refused', async () => {
     await start({});
 
     const answer = await fetch(`${sandbox.controlUrl}/profile`, { method: 'POST', body: '{"name":"slow"}' });

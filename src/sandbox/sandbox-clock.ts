@@ -1,6 +1,6 @@
 import type { ProviderState } from './state/provider-state';
 
-/** The provider's time: this machine's, shifted by what the control interface ordered. */
+/** The provider's clock: this machine's, shifted by the offset set through the control interface. */
 export class SandboxClock {
   constructor(private readonly state: ProviderState) {}
 

@@ -23,22 +23,22 @@ const LOOPBACK = '127.0.0.1';
 const FIRST_LEASE_WITHIN_MS = 15_000;
 
 export interface SandboxOptions {
-  /** Where the state is kept. Absent: in memory, gone with the process. */
+  /** Directory of the state. Default: in memory only. */
   directory?: string;
-  /** Of the provider's interface; control interface and proxies are on loopback always. */
+  /** Host of the provider's interface; the control interface and the proxies are always on loopback. */
   host?: string;
-  /** Of several, the first that is free. Default 0: any. */
+  /** Of several, the first free one. Default 0: any free port. */
   port?: number | readonly number[];
   controlPort?: number;
-  /** Default: generated, and kept in the directory. */
+  /** Default: generated and stored in the directory. */
   apiKey?: string;
-  /** Default `quick`. The two below are in its place, where given. */
+  /** Default `quick`. The next two options override it. */
   profile?: ProfileName;
   /** null: no limit. */
   rateLimitPerSecond?: number | null;
-  /** How long calls take, by method. */
+  /** Latency by method. */
   latencyMs?: Latencies;
-  /** Called when the last lease is gone, or when none was taken in time. */
+  /** Called when the last lease has ended, or none was taken in time. */
   onUnused?: () => void;
   firstLeaseWithinMs?: number;
 }
@@ -51,20 +51,20 @@ export interface RunningSandbox {
   close(): Promise<void>;
 }
 
-/** Throws DirectoryInUseError when another process keeps its state in the same directory. */
+/** @throws DirectoryInUseError when another sandbox uses the directory */
 export async function startSandbox(options: SandboxOptions = {}): Promise<RunningSandbox> {
-  // Last opened, first closed.
+  // Closed in reverse order.
   const closers: Array<() => Promise<void>> = [];
   try {
     return { ...(await start(options, closers)), close: () => closeAll(closers) };
   } catch (error) {
-    // Why it did not start matters more than what then could not be closed.
+    // The cause of the failure matters more than errors while closing.
     await closeAll(closers).catch(() => undefined);
     throw error;
   }
 }
 
-/** Each of them, whatever becomes of the others. */
+/** Closes all of them, even if some fail. */
 async function closeAll(closers: Array<() => Promise<void>>): Promise<void> {
   const closer = closers.shift();
   if (!closer) return;
@@ -120,9 +120,9 @@ async function start(
   return { baseUrl: `http://${host}:${wirePort}`, controlUrl, apiKey };
 }
 
-/** The directory holds the key and the proxies' passwords: it is its owner's alone. */
+/** The directory contains the key and the proxies' secret, so only its owner may enter it. */
 async function openLock(directory: string): Promise<DirectoryLock> {
-  // The directory alone is private: what it lies in may have to be entered by others.
+  // Only the directory itself is private: other users may need to enter its parents.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const lock = new DirectoryLock(directory);
@@ -134,7 +134,7 @@ function ensureAccount(store: EventStore): Account {
   const existing = store.state.account;
   if (existing) return existing;
   const account: Account = {
-    apiKey: `${randomBytes(5).toString('hex')}-${randomBytes(5).toString('hex')}-${randomBytes(5).toString('hex')}`,
+    apiKey: Array.from({ length: 3 }, () => randomBytes(5).toString('hex')).join('-'),
     secret: randomBytes(32).toString('hex'),
     userId: '148230',
   };

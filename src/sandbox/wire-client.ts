@@ -7,8 +7,8 @@ export interface WireAnswer {
 }
 
 /**
- * A bare client of the provider's interface, for tests and benches: one connection a call, nothing is repeated,
- * and nothing of an answer is taken for granted.
+ * A minimal client of the provider's interface, for tests and benchmarks. It uses one connection for each
+ * call and neither retries nor validates.
  */
 export class WireClient {
   constructor(
@@ -16,7 +16,7 @@ export class WireClient {
     private readonly apiKey: string,
   ) {}
 
-  /** @param call what comes after the key, such as `buy/?count=1&period=7&country=nl`. */
+  /** @param call the URL after the key, such as `buy/?count=1&period=7&country=nl` */
   send(call: string): Promise<WireAnswer> {
     return new Promise((resolve, reject) => {
       const request = get(`${this.baseUrl}/api/${this.apiKey}/${call}`, { agent: false }, (response) => {

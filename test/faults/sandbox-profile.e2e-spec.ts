@@ -39,7 +39,7 @@ async function hasFaults(): Promise<boolean> {
   return (await new SandboxControl(controlUrl).getFaults()).length > 0;
 }
 
-it('SANDBOX_PROFILE is set at the sandbox that the services share, and a service without it leaves it', async () => {
+it('SANDBOX_PROFILE changes the shared sandbox, and a service without it leaves the profile unchanged', async () => {
   const first = await start({ SANDBOX_PROFILE: 'realistic' });
   expect(await hasFaults()).toBe(true);
 

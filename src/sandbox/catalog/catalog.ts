@@ -17,7 +17,7 @@ const COUNTRIES: Record<Version, readonly string[]> = {
   '3': 'ru ua us de nl gb fr pl kz in'.split(' '),
 };
 
-/** Kopecks for one proxy, by the days that are sold. */
+/** Kopecks for one proxy, by period in days. */
 const PRICES: Record<Version, ReadonlyArray<readonly [days: number, kopecks: number]>> = {
   '6': [
     [3, 295],
@@ -53,7 +53,7 @@ const STOCK_SEED = 20_160_619;
 const LEAST_STOCK = 150;
 const MOST_STOCK = 9000;
 
-/** What the provider sells before anybody bought anything. The same in every sandbox. */
+/** The initial catalog, the same in every sandbox. */
 export const CATALOG = {
   countriesOf(version: Version): readonly string[] {
     return COUNTRIES[version];

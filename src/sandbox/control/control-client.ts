@@ -6,7 +6,7 @@ import type { Call } from '../wire/call-log';
 import type { Latencies } from '../wire/latency';
 import type { StateView } from './views';
 
-/** A client of the control interface, for tests and benches. Throws an Error with the interface's words. */
+/** A client of the control interface, for tests and benchmarks. Errors contain the interface's message. */
 export class SandboxControl {
   constructor(private readonly controlUrl: string) {}
 
@@ -22,7 +22,7 @@ export class SandboxControl {
     return this.ask('DELETE', '/calls');
   }
 
-  /** Answers the fault's id. */
+  /** Gives the fault's id. */
   async addFault(spec: FaultSpec): Promise<number> {
     return (await this.ask<{ id: number }>('POST', '/faults', spec)).id;
   }
@@ -35,12 +35,12 @@ export class SandboxControl {
     return this.ask('DELETE', '/faults');
   }
 
-  /** Answers the gate's id. */
+  /** Gives the gate's id. */
   async addGate(spec: GateSpec): Promise<number> {
     return (await this.ask<{ id: number }>('POST', '/gates', spec)).id;
   }
 
-  /** Waits until a request is held at the gate, and answers that request's parameters. */
+  /** Waits until a request is held at the gate, and gives its parameters. */
   async untilGateReached(id: number, timeoutMs = 10_000): Promise<Record<string, string>> {
     const path = `/gates/${id}/reached?timeoutMs=${timeoutMs}`;
     return (await this.ask<{ parameters: Record<string, string> }>('GET', path)).parameters;
@@ -77,7 +77,7 @@ export class SandboxControl {
     return this.ask('POST', '/latency', latencies);
   }
 
-  /** Shifts the provider's clock against this machine's. */
+  /** Shifts the provider's clock relative to this machine's. */
   setClockOffset(offsetMs: number): Promise<unknown> {
     return this.ask('POST', '/clock', { offsetMs });
   }
@@ -96,9 +96,9 @@ export class SandboxControl {
       ...(body && { body: JSON.stringify(body) }),
     });
     if (!response.ok) {
-      throw new Error(`${method} ${path} was answered ${response.status}: ${await response.text()}`);
+      throw new Error(`${method} ${path} got response ${response.status}: ${await response.text()}`);
     }
-    // The two sides of this interface are built together.
+    // Both sides of this interface are built together.
     const answer: T = JSON.parse(await response.text());
     return answer;
   }

@@ -5,10 +5,10 @@ import { BadRequestError, Fields } from './fields';
 import { readFaultSpec, readGateSpec, readLatencies } from './request-bodies';
 import { stateJson } from './views';
 
-const MOST_WAIT_MS = 60_000;
-const MOST_OFFSET_MS = 100 * 365 * 86_400_000;
+const MAX_WAIT_MS = 60_000;
+const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
 
-/** What a route is given: the parts of its path that were patterns, the query, and the JSON body if there was one. */
+/** A request as a route receives it; `body` is undefined without a body. */
 export interface ControlRequest {
   id: number;
   query: URLSearchParams;
@@ -17,14 +17,14 @@ export interface ControlRequest {
 
 export interface ControlAnswer {
   status: number;
-  /** A value to send as JSON, or the JSON in pieces. */
+  /** Sent as JSON, unless `pieces` are the JSON text. */
   json: unknown;
   pieces?: Iterable<string>;
 }
 
 type Route = (request: ControlRequest) => ControlAnswer | Promise<ControlAnswer>;
 
-/** Keyed by method and path; `:id` stands for a number. */
+/** Keyed by method and path; `:id` matches a number. */
 export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
   const { provider, faults, gates, calls } = parts;
   const { store, clock } = provider;
@@ -36,7 +36,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     return proxy;
   }
 
-  async function kept(): Promise<ControlAnswer> {
+  async function doneDurably(): Promise<ControlAnswer> {
     await store.durable();
     return done();
   }
@@ -83,14 +83,14 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
 
     'POST /balance': ({ body }) => {
       store.record({ kind: 'balance', kopecks: new Fields(body, ['balance']).getKopecks('balance') });
-      return kept();
+      return doneDurably();
     },
     'POST /stock': ({ body }) => {
       const fields = new Fields(body, ['version', 'country', 'available']);
       const version = fields.getOneOf('version', VERSIONS);
       const country = fields.getOneOf('country', CATALOG.countriesOf(version));
       store.record({ kind: 'stock', version, country, available: fields.getInteger('available') });
-      return kept();
+      return doneDurably();
     },
     'POST /prices': ({ body }) => {
       const fields = new Fields(body, ['version', 'periodDays', 'price']);
@@ -100,15 +100,15 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
         periodDays: fields.getInteger('periodDays', 1),
         kopecks: fields.isNull('price') ? null : fields.getKopecks('price'),
       });
-      return kept();
+      return doneDurably();
     },
     'POST /clock': ({ body }) => {
       const fields = new Fields(body, ['offsetMs']);
       store.record({
         kind: 'clock',
-        offsetMs: fields.getInteger('offsetMs', -MOST_OFFSET_MS, MOST_OFFSET_MS),
+        offsetMs: fields.getInteger('offsetMs', -MAX_OFFSET_MS, MAX_OFFSET_MS),
       });
-      return kept();
+      return doneDurably();
     },
     'POST /profile': ({ body }) => {
       const profile = PROFILES[new Fields(body, ['name']).getOneOf('name', PROFILE_NAMES)];
@@ -135,12 +135,12 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       const endsAtS = fields.has('unixtimeEnd') ? fields.getInteger('unixtimeEnd') : null;
       if (host !== proxy.host || port !== proxy.port) store.record({ kind: 'moved', id, host, port });
       if (endsAtS !== null) store.record({ kind: 'dated', id, endsAtS });
-      return kept();
+      return doneDurably();
     },
     'DELETE /proxies/:id': ({ id }) => {
       getKnownProxy(id);
       store.record({ kind: 'deleted', ids: [id], atMs: clock.nowMs() });
-      return kept();
+      return doneDurably();
     },
   };
 }
@@ -161,8 +161,8 @@ function created(id: number): ControlAnswer {
 
 function readWaitMs(query: URLSearchParams): number {
   const waitMs = Number(query.get('timeoutMs') ?? 10_000);
-  if (!Number.isInteger(waitMs) || waitMs < 0 || waitMs > MOST_WAIT_MS) {
-    throw new BadRequestError(`timeoutMs must be an integer from 0 to ${MOST_WAIT_MS}`);
+  if (!Number.isInteger(waitMs) || waitMs < 0 || waitMs > MAX_WAIT_MS) {
+    throw new BadRequestError(`timeoutMs must be an integer from 0 to ${MAX_WAIT_MS}`);
   }
   return waitMs;
 }
@@ -171,7 +171,7 @@ async function firstOf(reached: Promise<Record<string, string>>, waitMs: number)
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<ControlAnswer>((resolve) => {
     timer = setTimeout(
-      () => resolve({ status: 408, json: { error: 'Nothing reached the gate in time' } }),
+      () => resolve({ status: 408, json: { error: 'No request reached the gate in time' } }),
       waitMs,
     );
   });

@@ -9,8 +9,8 @@ import type { Leases } from './leases';
 const MAX_BODY_BYTES = 1_000_000;
 
 /**
- * The control interface: JSON over HTTP, for tests and for the processes that use the sandbox. It listens before
- * anything else does, to answer for the directory's lock.
+ * The control interface: JSON over HTTP, for tests and for the processes that use the sandbox. It listens
+ * first, because it proves that the owner of the directory's lock is alive.
  */
 export class ControlServer {
   readonly server: Server;
@@ -38,22 +38,22 @@ export class ControlServer {
 
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://sandbox.invalid');
-    const place = `${request.method} ${url.pathname}`;
-    if (place === 'GET /lease') return this.leases.grant(response);
-    if (place === 'GET /') return send(response, { status: 200, json: { instance: this.instance } });
-    await send(response, await this.answer(place, url.searchParams, request));
+    const endpoint = `${request.method} ${url.pathname}`;
+    if (endpoint === 'GET /lease') return this.leases.grant(response);
+    if (endpoint === 'GET /') return send(response, { status: 200, json: { instance: this.instance } });
+    await send(response, await this.answer(endpoint, url.searchParams, request));
   }
 
   private async answer(
-    place: string,
+    endpoint: string,
     query: URLSearchParams,
     request: IncomingMessage,
   ): Promise<ControlAnswer> {
-    const id = /\/(\d{1,15})(?=\/|$)/.exec(place)?.[1];
-    const name = id === undefined ? place : place.replace(`/${id}`, '/:id');
+    const id = /\/(\d{1,15})(?=\/|$)/.exec(endpoint)?.[1];
+    const name = id === undefined ? endpoint : endpoint.replace(`/${id}`, '/:id');
     const route = Object.hasOwn(this.routes, name) ? this.routes[name] : undefined;
     try {
-      if (!route) throw new NotFoundError(`No ${place} here`);
+      if (!route) throw new NotFoundError(`${endpoint} does not exist`);
       return await route({ id: Number(id), query, body: await readJson(request) });
     } catch (error) {
       if (error instanceof BadRequestError) return { status: 400, json: { error: error.message } };
@@ -69,7 +69,7 @@ async function send(response: ServerResponse, { status, json, pieces }: ControlA
   else response.end(JSON.stringify(json));
 }
 
-/** Undefined without a body. */
+/** Gives undefined without a body. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -1,4 +1,4 @@
-/** A body or parameter that the control interface can't use: HTTP 400. */
+/** An invalid body or parameter: HTTP 400. */
 export class BadRequestError extends Error {}
 
 /** Reads the fields of a JSON body, with errors that name the field. */
@@ -56,7 +56,7 @@ export class Fields {
     return choice;
   }
 
-  /** Roubles as a decimal string, in kopecks. */
+  /** Reads roubles as a decimal string; gives kopecks. */
   getKopecks(name: string): number {
     const match = /^(\d{1,12})(?:\.(\d{1,2}))?$/.exec(this.getString(name));
     if (!match) throw new BadRequestError(`${name} must be roubles, such as "1234.50"`);

@@ -1,6 +1,6 @@
 import { type RunningSandbox, startSandbox } from '..';
 
-/** A sandbox, and a promise of its having become unused. */
+/** A sandbox, and a promise that resolves when it is unused. */
 async function startWithUnusedPromise(
   firstLeaseWithinMs: number,
 ): Promise<{ sandbox: RunningSandbox; unused: Promise<string> }> {
@@ -8,18 +8,18 @@ async function startWithUnusedPromise(
   const unused = new Promise<string>((resolve) => {
     sandbox = startSandbox({ firstLeaseWithinMs, onUnused: () => resolve('unused') });
   });
-  if (!sandbox) throw new Error('It was not started');
+  if (!sandbox) throw new Error('The sandbox was not started');
   return { sandbox: await sandbox, unused };
 }
 
-test('a sandbox that nobody leases in time is unused', async () => {
+test('a sandbox without a lease in time is unused', async () => {
   const { sandbox, unused } = await startWithUnusedPromise(50);
 
   await expect(unused).resolves.toBe('unused');
   await sandbox.close();
 });
 
-test('a lease keeps it in use, until it is given back', async () => {
+test('a sandbox is in use until its last lease ends', async () => {
   const { sandbox, unused } = await startWithUnusedPromise(5000);
   const leaving = new AbortController();
   const lease = await fetch(`${sandbox.controlUrl}/lease`, { signal: leaving.signal });

@@ -1,16 +1,16 @@
 import type { ServerResponse } from 'node:http';
 
-/** Some HTTP clients give up on a body that stays silent for five minutes. */
+/** Some HTTP clients close a response whose body is silent for five minutes. */
 const HEARTBEAT_MS = 60_000;
 
-/** Who uses the sandbox: each holds a connection open, which the kernel closes for whoever is killed. */
+/** The users of the sandbox. Each keeps a connection open, which the kernel closes if the user is killed. */
 export class Leases {
   private readonly held = new Set<ServerResponse>();
   private readonly firstLeaseTimer: NodeJS.Timeout;
   private readonly heartbeat: NodeJS.Timeout;
   private isEnding = false;
 
-  /** @param onUnused called once: when the last lease is gone, or none came in time. */
+  /** @param onUnused called once, when the last lease has ended or none was taken in time. */
   constructor(
     private onUnused: (() => void) | undefined,
     firstLeaseWithinMs: number,
@@ -21,7 +21,9 @@ export class Leases {
     }, HEARTBEAT_MS).unref();
   }
 
-  /** Not given any more once the last one is gone: who asks then has to start a sandbox anew. */
+  /**
+   * Refused after the last lease has ended, because the sandbox is exiting: the caller must start a new one.
+   */
   grant(response: ServerResponse): void {
     if (this.isEnding) {
       response.writeHead(503).end();

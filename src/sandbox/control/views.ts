@@ -2,7 +2,7 @@ import type { Version } from '../catalog/catalog';
 import type { ProviderState } from '../state/provider-state';
 import type { ProxyType } from '../state/state-event';
 
-/** What was sold, when, and for how much. Amounts are in kopecks, times in milliseconds or seconds as named. */
+/** A sale. Amounts are in kopecks; the suffixes of times name their units. */
 export interface SaleView {
   orderId: number;
   atMs: number;
@@ -33,7 +33,7 @@ export interface StateView {
   goneProxyIds: number[];
 }
 
-/** The JSON of a {@link StateView} in pieces, so that a million proxies need no single string. */
+/** The JSON of a {@link StateView} in pieces, because a million proxies exceed the length of a string. */
 export function* stateJson(state: ProviderState, nowMs: number): Generator<string> {
   yield `{"balanceKopecks":${state.balanceKopecks},"nowMs":${nowMs},"sales":[`;
   yield* separated(state.sales, ({ delivered, firstProxyId, orderId, ...sale }) => {

@@ -1,6 +1,6 @@
 import { Credentials } from './credentials';
 
-test('a login leads back to its proxy, and no two are the same', () => {
+test('a login decodes to its proxy, and logins are unique', () => {
   const credentials = new Credentials('a secret');
   const ids = Array.from({ length: 5000 }, (_, index) => 31_250_001 + index);
   const logins = ids.map((id) => credentials.loginOf(id));
@@ -9,7 +9,7 @@ test('a login leads back to its proxy, and no two are the same', () => {
   expect(logins.map((login) => credentials.findIdOf(login))).toEqual(ids);
 });
 
-test('another secret gives other logins and passwords', () => {
+test('different secrets give different logins and passwords', () => {
   const [one, other] = [new Credentials('one'), new Credentials('other')];
 
   expect(one.loginOf(1)).not.toBe(other.loginOf(1));

@@ -5,13 +5,13 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const LENGTH = 6;
 const BASE = BigInt(ALPHABET.length);
 const LOGINS = BASE ** BigInt(LENGTH);
-/** Prime, hence without a common factor with LOGINS: multiplying by it permutes the logins. */
+/** Coprime to LOGINS because it is a prime: multiplication by it permutes the logins. */
 const STEP = 39_916_801_411n;
 const STEP_BACK = inverseOf(STEP, LOGINS);
 
 /**
- * Logins, passwords and exit addresses follow from a proxy's id and the account's secret, so none of them is stored,
- * and a login leads back to its proxy without an index.
+ * Derives logins, passwords and exit addresses from a proxy's id and the account's secret. None of them is
+ * stored, and a login can be decoded to its proxy's id without an index.
  */
 export class Credentials {
   private readonly start: bigint;
@@ -46,7 +46,7 @@ export class Credentials {
     return Array.from(digest.subarray(0, LENGTH), (byte) => ALPHABET.charAt(byte % ALPHABET.length)).join('');
   }
 
-  /** From the ranges set aside for documentation and benchmarks, so that it is nobody's address. */
+  /** An address from the ranges that are reserved for documentation and benchmarks. */
   exitAddressOf(proxyId: number, version: Version): string {
     const digest = this.digest('exit', proxyId);
     if (version !== '6') {
@@ -61,7 +61,7 @@ export class Credentials {
   }
 }
 
-/** Extended Euclid. */
+/** Modular inverse by the extended Euclidean algorithm. */
 function inverseOf(value: bigint, modulus: bigint): bigint {
   let [previous, current] = [modulus, value];
   let [previousFactor, factor] = [0n, 1n];

@@ -6,7 +6,7 @@ import { stopListening } from '../listen';
 import type { Endpoint, FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 
-/** An HTTP proxy, CONNECT and plain requests, for every login that `findRefusal` lets in. */
+/** An HTTP proxy (CONNECT and plain requests) for every login that `findRefusal` does not refuse. */
 export function createHttpEndpoint(findRefusal: FindRefusal): Endpoint {
   const httpAgent = new Agent({ keepAlive: false });
   const proxy = new Server({
@@ -15,7 +15,7 @@ export function createHttpEndpoint(findRefusal: FindRefusal): Endpoint {
       const failMsg = findRefusal(username, password);
       if (failMsg !== null) return { requestAuthentication: true, failMsg };
       if (!isLoopback(hostname)) throw new RequestError(LOOPBACK_ONLY, 403);
-      // The library asks for the type of dns.lookup as a whole, and never calls its promise form.
+      // The library declares the type of dns.lookup, but never uses its promise form.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion
       return { dnsLookup: lookupLoopback as typeof lookup, httpAgent };
     },

@@ -6,7 +6,7 @@ LOOPBACK.addAddress('::1', 'ipv6');
 
 export const LOOPBACK_ONLY = 'This is a sandbox proxy: it connects to loopback addresses only';
 
-/** Whether a destination is this machine for certain: a loopback address written out, or `localhost`. */
+/** Whether a destination is certainly this machine: a literal loopback address, or `localhost`. */
 export function isLoopback(host: string): boolean {
   const address = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
   if (address.toLowerCase() === 'localhost') return true;
@@ -14,7 +14,7 @@ export function isLoopback(host: string): boolean {
   return family !== 0 && LOOPBACK.check(address, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Stands in for DNS, so that no name can lead away from this machine. */
+/** Replaces DNS, so that no name resolves to another machine. */
 export const lookupLoopback: LookupFunction = (hostname, options, callback) => {
   if (!isLoopback(hostname)) {
     callback(new Error(LOOPBACK_ONLY), '');

@@ -62,7 +62,7 @@ function getThrough(proxy: BoughtProxy, url: string): Promise<{ status: number; 
   });
 }
 
-/** What CONNECT is answered, and the socket of the tunnel. */
+/** The response to CONNECT, and the socket of the tunnel. */
 async function connectThrough(
   proxy: BoughtProxy,
   destination: string,
@@ -83,7 +83,7 @@ async function connectThrough(
   });
 }
 
-/** The last reply code of a SOCKS5 conversation that ended there, or the socket once it is connected. */
+/** The reply code of a refused SOCKS5 connection, or the connected socket. */
 async function socksThrough(
   proxy: BoughtProxy,
   address: number[],
@@ -135,7 +135,7 @@ describe('an HTTP proxy', () => {
   });
 
   test.each(['192.0.2.1', 'example.com', '[2001:db8::1]', '0.0.0.0', '127.0.0.1.example.com'])(
-    'does not leave this machine for %s, and says so',
+    'refuses to connect to %s and gives the reason',
     async (host) => {
       const proxy = await buy('http');
 
@@ -149,7 +149,7 @@ describe('an HTTP proxy', () => {
     },
   );
 
-  test('asks for its own login and password', async () => {
+  test('requires its own login and password', async () => {
     const proxy = await buy('http');
     const other = await buy('http');
 
@@ -237,13 +237,13 @@ describe('after a restart', () => {
     return list[0];
   }
 
-  test('a proxy is where it was', async () => {
+  test('a proxy keeps its address', async () => {
     const proxy = await boughtInFirstRun();
 
     await expect(listedInNextRun()).resolves.toMatchObject(proxy);
   });
 
-  test('a proxy whose port was taken has moved, with its login and password', async () => {
+  test('a proxy whose port was taken moves to another, with the same login and password', async () => {
     const proxy = await boughtInFirstRun();
     const squatter = createNetServer();
     await listenOnFirstFree(squatter, '127.0.0.1', [Number(proxy.port)]);

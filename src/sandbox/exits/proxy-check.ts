@@ -13,7 +13,7 @@ export interface ProxyToTry {
   password: string;
 }
 
-/** Opens a connection through the proxy to a port of this machine. Milliseconds, or null when it does not work. */
+/** Connects through the proxy to a local port. Gives the time in milliseconds, or null when it fails. */
 export async function tryProxy(proxy: ProxyToTry, targetPort: number): Promise<number | null> {
   if (!isLoopback(proxy.host)) return null;
   const startedAt = performance.now();
@@ -21,7 +21,7 @@ export async function tryProxy(proxy: ProxyToTry, targetPort: number): Promise<n
   const ended = new AbortController();
   const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
   socket.once('close', () => ended.abort());
-  // Between two steps nobody waits for it; the close that follows says enough.
+  // Errors between two steps are reported by the 'close' event that follows.
   socket.on('error', () => undefined);
   try {
     await once(socket, 'connect', { signal: ended.signal });
@@ -41,7 +41,7 @@ class Conversation {
     private readonly ended: AbortSignal,
   ) {}
 
-  /** Sends, and answers exactly so many bytes of the reply. */
+  /** Sends a message and gives the first `replyLength` bytes of the reply. */
   async ask(message: string | Buffer, replyLength: number): Promise<Buffer> {
     this.socket.write(message);
     for (;;) {
@@ -69,7 +69,7 @@ const handshakes: Record<ProxyType, Handshake> = {
     // RFC 1928: version 5, one method, 2 = login and password.
     const [, method] = await conversation.ask(Buffer.from([5, 1, 2]), 2);
     if (method !== 2) return false;
-    // RFC 1929: version 1, then both with their lengths.
+    // RFC 1929: version 1, then login and password, each prefixed by its length.
     const credentials = [login, password].map((text) => Buffer.from(text));
     const [, refused] = await conversation.ask(
       Buffer.concat([Buffer.from([1]), ...credentials.flatMap((text) => [Buffer.from([text.length]), text])]),

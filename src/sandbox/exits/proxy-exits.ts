@@ -11,7 +11,7 @@ import { createSocksEndpoint } from './socks-endpoint';
 
 const EXIT_HOST = '127.0.0.1';
 
-/** The working proxies behind what is sold: one listening port a protocol, told apart by login. */
+/** The working proxies behind the sold ones: one port for each protocol; the login identifies the proxy. */
 export class ProxyExits {
   private readonly endpoints: Record<ProxyType, Endpoint>;
 
@@ -26,7 +26,9 @@ export class ProxyExits {
     };
   }
 
-  /** On the ports of the last run if they are free; else the proxies have moved, and getproxy says so. */
+  /**
+   * Listens on the ports of the last run if they are free; otherwise on others, which getproxy then shows.
+   */
   async listen(): Promise<void> {
     const kept = this.store.state.ports;
     const [http, socks] = await Promise.all([
@@ -40,7 +42,7 @@ export class ProxyExits {
     await Promise.all([this.endpoints.http.close(), this.endpoints.socks.close()]);
   }
 
-  /** Where a client is to connect to. */
+  /** The address that a client connects to. */
   addressOf(proxy: SoldProxy): { host: string; port: number } {
     return { host: proxy.host ?? EXIT_HOST, port: proxy.port ?? this.portOf(proxy.type) };
   }

@@ -4,16 +4,16 @@ import { stopListening } from '../listen';
 import type { Endpoint, FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback } from './loopback';
 
-/** RFC 1929: version 1, any status but 0. */
+/** RFC 1929: version 1, a non-zero status. */
 const WRONG_CREDENTIALS = Buffer.from([1, 0xff]);
-/** RFC 1928: reply 2, "connection not allowed by ruleset", with an empty address. SOCKS has no room for a text. */
+/** RFC 1928: reply 2, "connection not allowed by ruleset", with an empty address. SOCKS has no error text. */
 const NOT_ALLOWED = Buffer.from([5, 2, 0, 1, 0, 0, 0, 0, 0, 0]);
 
 /**
- * A SOCKS5 proxy for every login that `findRefusal` lets in.
+ * A SOCKS5 proxy for every login that `findRefusal` does not refuse.
  *
- * The library takes a refusal for a permission unless it is `instanceof Error` in the library's own realm, which it is
- * not under Jest. So who is refused is answered here, and the library is never told to go on.
+ * The library treats a refusal as permission unless it is `instanceof Error` in the library's own realm,
+ * which fails under Jest. Therefore refusals are sent here, and the library's callback is not called.
  */
 export function createSocksEndpoint(findRefusal: FindRefusal): Endpoint {
   const sockets = new Map<string, Socket>();

@@ -9,13 +9,13 @@ interface PlannedFault {
   hits: number;
 }
 
-/** The faults that are added, and after them the profile's. A request is hit by the first that applies to it. */
+/** Faults that were added, followed by those of the profile. The first that applies to a request hits it. */
 export class FaultPlan {
   private added: PlannedFault[] = [];
   private profileFaults: PlannedFault[];
   private lastId = 0;
 
-  /** @param usual the profile's */
+  /** @param profileFaults the faults of the profile */
   constructor(profileFaults: readonly FaultSpec[] = []) {
     this.profileFaults = profileFaults.map((spec) => this.plan(spec));
   }
@@ -26,7 +26,7 @@ export class FaultPlan {
     return planned.fault;
   }
 
-  /** Those of another profile, instead. What was added stays. */
+  /** Replaces the faults of the profile. Added faults stay. */
   replaceProfileFaults(profileFaults: readonly FaultSpec[]): void {
     this.profileFaults = profileFaults.map((spec) => this.plan(spec));
   }

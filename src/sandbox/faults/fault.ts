@@ -1,31 +1,31 @@
 import type { WireMethodName } from '../wire/methods/wire-methods';
 import type { WireErrorId } from '../wire/wire-error';
 
-/** Each kind with whether the call has its effect, unless the order says otherwise. */
+/** The kinds of faults; true: the call takes effect unless the fault's `effect` is false. */
 export const FAULT_KINDS = {
-  /** The connection is closed instead of an answer. */
+  /** Closes the connection instead of responding. */
   'answer-lost': true,
-  /** The connection is reset instead of an answer. */
+  /** Resets the connection instead of responding. */
   reset: false,
-  /** No answer ever. */
+  /** Never responds. */
   hang: true,
-  /** An ordinary answer, after `beforeMs` and `afterMs`. */
+  /** The regular response, delayed by `beforeMs` and `afterMs`. */
   late: true,
-  /** HTTP `status` with a text. */
+  /** HTTP `status` with a plain text. */
   'http-status': false,
   /** `"status":"no"` with `errorId`. */
   error: false,
   /** HTTP 200 with a web page. */
   html: false,
-  /** HTTP 200 with the first half of the JSON; with `disconnect` the second half was promised and never comes. */
+  /** HTTP 200 with half of the JSON; with `disconnect` Content-Length promises all of it. */
   'truncated-json': true,
-  /** The answer, `bytes` at a time every `intervalMs`. */
+  /** The response in pieces of `bytes`, one every `intervalMs`. */
   drip: true,
-  /** Confirms what was asked for, delivers and charges `shortBy` fewer. */
+  /** Confirms the requested count, but delivers and charges `shortBy` fewer. */
   'short-list': true,
-  /** An ordinary answer, but getproxy does not show the effect for `hiddenForMs`. */
+  /** The regular response, but getproxy does not show the effect for `hiddenForMs`. */
   'late-listing': true,
-  /** The answer names `currency`. */
+  /** The response names `currency`. */
   'wrong-currency': true,
 } as const;
 
@@ -35,7 +35,7 @@ export function isFaultKind(kind: string): kind is FaultKind {
   return Object.hasOwn(FAULT_KINDS, kind);
 }
 
-/** Kinds that send the call's own answer: without its effect there would be none. */
+/** Kinds that send the call's own response, which does not exist without the effect. */
 export const ALWAYS_WITH_EFFECT: readonly FaultKind[] = [
   'late',
   'truncated-json',
@@ -45,20 +45,20 @@ export const ALWAYS_WITH_EFFECT: readonly FaultKind[] = [
   'wrong-currency',
 ];
 
-/** Which requests something applies to. A value ending in `*` matches what begins with the rest. */
+/** Selects requests. A value that ends in `*` matches every parameter with that prefix. */
 export interface RequestFilter {
   method: WireMethodName | 'any';
   match?: Record<string, string>;
 }
 
-/** What is ordered at the control interface. Delays, `shortBy` and `hiddenForMs` combine with every kind. */
+/** A fault as a client defines it. Delays, `shortBy` and `hiddenForMs` combine with every kind. */
 export interface FaultSpec extends RequestFilter {
   kind: FaultKind;
-  /** How many requests it hits; null: all. Default 1. */
+  /** Maximum number of hits; null: unlimited. Default 1. */
   times?: number | null;
-  /** Of hitting a request that it applies to. Default 1. */
+  /** Probability of hitting a matching request. Default 1. */
   probability?: number;
-  /** Of the throws of the dice, so that a run can be repeated. */
+  /** Seed of the random draws, so that a run can be repeated. Default: the fault's id. */
   seed?: number;
   effect?: boolean;
   beforeMs?: number;
@@ -78,7 +78,7 @@ export interface FaultSpec extends RequestFilter {
   currency?: string;
 }
 
-/** An order with every default filled in. */
+/** A fault with all defaults. */
 export interface Fault extends Required<Omit<FaultSpec, 'match'>> {
   readonly id: number;
   match: Record<string, string>;

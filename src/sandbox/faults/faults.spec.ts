@@ -25,7 +25,7 @@ async function listedUnder(descr: string): Promise<number> {
   return (await client.ask<{ list_count: number }>(`getproxy?descr=${descr}`)).list_count;
 }
 
-describe('a connection that ends without an answer', () => {
+describe('a connection that closes without a response', () => {
   test.each<[Omit<FaultSpec, 'method'>, number]>([
     [{ kind: 'answer-lost' }, 1],
     [{ kind: 'answer-lost', effect: false }, 0],
@@ -41,7 +41,7 @@ describe('a connection that ends without an answer', () => {
   });
 });
 
-describe('an answer that is not the expected one', () => {
+describe('an unexpected response', () => {
   test.each<[Omit<FaultSpec, 'method'>, number, number, RegExp]>([
     [{ kind: 'http-status', status: 502 }, 502, 0, /502/],
     [{ kind: 'http-status', status: 503, effect: true }, 503, 1, /503/],
@@ -64,20 +64,21 @@ describe('an answer that is not the expected one', () => {
   });
 });
 
-describe('an answer that takes its time', () => {
+describe('a slow response', () => {
   test.each<[boolean, number]>([
     [true, 1],
     [false, 0],
-  ])('hanging with effect %p: sold %i, and the client gives up', async (effect, sold) => {
+  ])('hang with effect %p: sold %i, and the client times out', async (effect, sold) => {
     const descr = `hang:${effect}`;
     await control.addFault({ method: 'buy', kind: 'hang', effect });
-    const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/buy?count=1&period=7&country=nl&version=4&descr=${descr}`;
+    const query = `count=1&period=7&country=nl&version=4&descr=${descr}`;
+    const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/buy?${query}`;
 
     await expect(fetch(url, { signal: AbortSignal.timeout(200) })).rejects.toThrow(/timeout/);
     await expect(soldUnder(descr)).resolves.toBe(sold);
   });
 
-  test('late before and after the effect', async () => {
+  test('late delays before and after the effect', async () => {
     await control.addFault({ method: 'buy', kind: 'late', beforeMs: 100, afterMs: 100 });
     const startedAt = performance.now();
 
@@ -86,7 +87,7 @@ describe('an answer that takes its time', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(190);
   });
 
-  test('latency by method, until it is set anew', async () => {
+  test('a method has a latency until it is replaced', async () => {
     await control.setLatencies({ buy: { minMs: 100, maxMs: 120 } });
     const startedAt = performance.now();
     await buy('latency');
@@ -95,15 +96,15 @@ describe('an answer that takes its time', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(95);
   });
 
-  test('dripping gives the whole answer in the end', async () => {
+  test('drip eventually sends the whole response', async () => {
     await control.addFault({ method: 'any', kind: 'drip', bytes: 20, intervalMs: 5 });
 
     await expect(client.ask('')).resolves.toMatchObject({ status: 'yes', currency: 'RUB' });
   });
 });
 
-describe('an answer that is not the whole truth', () => {
-  test('a short list confirms the count, and delivers and charges fewer', async () => {
+describe('a response that misleads', () => {
+  test('a short list confirms the count, but delivers and charges fewer', async () => {
     await control.addFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
 
     const { text } = await buy('short', 5);
@@ -123,7 +124,7 @@ describe('an answer that is not the whole truth', () => {
     });
   });
 
-  test('a short prolongation prolongs and charges fewer', async () => {
+  test('a short prolongation prolongs and charges fewer proxies', async () => {
     await buy('short-prolong', 2);
     const state = await control.getState();
     const ids = state.sales.find(({ descr }) => descr === 'short-prolong')?.proxyIds.join(',');
@@ -132,7 +133,7 @@ describe('an answer that is not the whole truth', () => {
     await expect(client.ask(`prolong?period=7&ids=${ids}`)).resolves.toMatchObject({ count: 1, price: 28 });
   });
 
-  test('a late listing shows a purchase only after a while of the provider’s time', async () => {
+  test('a late listing hides a purchase for a time on the provider’s clock', async () => {
     await control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 60_000 });
     await expect(buy('hidden')).rejects.toThrow('socket hang up');
 
@@ -143,7 +144,7 @@ describe('an answer that is not the whole truth', () => {
     await control.setClockOffset(0);
   });
 
-  test('a late listing shows a prolongation’s earlier date meanwhile', async () => {
+  test('a late listing shows the earlier end of a prolonged proxy meanwhile', async () => {
     await buy('hidden-date');
     const endOf = async () => {
       const { list } = await client.ask<{ list: Array<{ id: string; unixtime_end: number }> }>(
@@ -163,24 +164,19 @@ describe('an answer that is not the whole truth', () => {
   });
 });
 
-async function strikes(): Promise<boolean[]> {
+async function hits(): Promise<boolean[]> {
   await control.addFault({ method: 'account', kind: 'error', times: null, probability: 0.5, seed: 7 });
-  const struck: boolean[] = [];
-  for (let call = 0; call < 20; call += 1) struck.push((await client.send('')).text.includes('"no"'));
+  const hit: boolean[] = [];
+  for (let call = 0; call < 20; call += 1) hit.push((await client.send('')).text.includes('"no"'));
   await control.resetFaults();
-  return struck;
+  return hit;
 }
 
-describe('ordering', () => {
-  test('strikes only requests that match, as often as ordered', async () => {
-    await control.addFault({ method: 'buy', kind: 'error', match: { descr: 'struck:*' }, times: 2 });
+describe('adding a fault', () => {
+  test('hits only matching requests, and only as often as specified', async () => {
+    await control.addFault({ method: 'buy', kind: 'error', match: { descr: 'hit:*' }, times: 2 });
 
-    const answers = [
-      await buy('spared'),
-      await buy('struck:1'),
-      await buy('struck:2'),
-      await buy('struck:3'),
-    ];
+    const answers = [await buy('spared'), await buy('hit:1'), await buy('hit:2'), await buy('hit:3')];
 
     expect(answers.map(({ text }) => text.includes('"error_id":30'))).toEqual([false, true, true, false]);
     await expect(control.getFaults()).resolves.toMatchObject([{ hits: 2 }]);
@@ -193,11 +189,11 @@ describe('ordering', () => {
     ]);
   });
 
-  test('a probability strikes the same requests again with the same seed', async () => {
-    const first = await strikes();
+  test('hits the same requests again with the same probability and seed', async () => {
+    const first = await hits();
 
     expect(new Set(first).size).toBe(2);
-    await expect(strikes()).resolves.toEqual(first);
+    await expect(hits()).resolves.toEqual(first);
   });
 
   test.each([
@@ -206,7 +202,7 @@ describe('ordering', () => {
     ['Unknown field', { method: 'buy', kind: 'hang', tmes: 3 }],
     ['always has its effect', { method: 'buy', kind: 'drip', effect: false }],
     ['errorId', { method: 'buy', kind: 'error', errorId: 31 }],
-  ])('refuses what it can’t do, naming the %s', async (words, order) => {
+  ])('is refused with an error that names the %s', async (words, order) => {
     const answer = await fetch(`${sandbox.controlUrl}/faults`, {
       method: 'POST',
       body: JSON.stringify(order),

@@ -20,7 +20,7 @@ async function sales(): Promise<number> {
   return (await control.getState()).sales.length;
 }
 
-test('received: nothing has happened yet, and what is opened goes on', async () => {
+test('received: the call has had no effect, and continues when the gate opens', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received', match: { descr: 'gated' } });
   const answer = client.ask(BUY);
 
@@ -32,7 +32,7 @@ test('received: nothing has happened yet, and what is opened goes on', async () 
   await expect(sales()).resolves.toBe(1);
 });
 
-test('received and dropped: nothing happens, and the connection ends', async () => {
+test('received and dropped: the call has no effect, and the connection closes', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received' });
   const answer = client.ask(BUY).catch((error: unknown) => String(error));
   await control.untilGateReached(gate);
@@ -43,7 +43,7 @@ test('received and dropped: nothing happens, and the connection ends', async () 
   await expect(sales()).resolves.toBe(0);
 });
 
-test('a client that is gone at the gate does not change what happens to its request', async () => {
+test('a request takes effect even if its client disconnects at the gate', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received' });
   const request = get(`${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}`, { agent: false });
   request.on('error', () => undefined);
@@ -57,7 +57,7 @@ test('a client that is gone at the gate does not change what happens to its requ
   await expect(sales()).resolves.toBe(1);
 });
 
-test('executed: it has happened, and no byte of the answer was sent', async () => {
+test('executed: the call has taken effect, and no byte of the response was sent', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'executed' });
   const answer = client.ask(BUY);
 
@@ -69,7 +69,7 @@ test('executed: it has happened, and no byte of the answer was sent', async () =
   await expect(answer).resolves.toMatchObject({ status: 'yes' });
 });
 
-test('half-answered: half of the body is there', async () => {
+test('half-answered: half of the body was sent', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'half-answered' });
   const request = get(`${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}`, { agent: false });
   const received = new Promise<string>((resolve) => {
@@ -85,7 +85,7 @@ test('half-answered: half of the body is there', async () => {
   await closed;
 });
 
-test('a gate holds one request only, and waiting for it ends in time', async () => {
+test('a gate holds only one request, and waiting for it times out', async () => {
   const gate = await control.addGate({ method: 'buy', stage: 'received' });
   await expect(control.untilGateReached(gate, 10)).rejects.toThrow('408');
   const held = client.ask(BUY);
@@ -96,7 +96,7 @@ test('a gate holds one request only, and waiting for it ends in time', async () 
   await expect(held).resolves.toMatchObject({ status: 'yes' });
 });
 
-test('closing ends whatever is held or hangs', async () => {
+test('closing the sandbox ends held and hanging requests', async () => {
   await control.addFault({ method: 'getcountry', kind: 'hang' });
   const gate = await control.addGate({ method: 'buy', stage: 'received' });
   const calls = Promise.allSettled([client.ask(BUY), client.ask('getcountry')]);

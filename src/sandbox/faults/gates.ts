@@ -2,7 +2,7 @@ import type { WireMethodName } from '../wire/methods/wire-methods';
 import type { RequestFilter } from './fault';
 import { appliesTo } from './request-filter';
 
-/** Before the effect; after it, before the first byte of the answer; with half of the body sent. */
+/** Before the effect; after the effect and before the response; after half of the response's body. */
 export const GATE_STAGES = ['received', 'executed', 'half-answered'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
 
@@ -10,7 +10,7 @@ export interface GateSpec extends RequestFilter {
   stage: GateStage;
 }
 
-/** `drop`: the request ends there, its connection closed. */
+/** `drop` closes the connection without completing the request. */
 export type GateVerdict = 'pass' | 'drop';
 
 class Gate {
@@ -32,7 +32,7 @@ class Gate {
   }
 }
 
-/** Points at which one request is held until a test has done what it wants done at exactly that moment. */
+/** Points at which a request is held, so that a test can act at exactly that moment. */
 export class Gates {
   private readonly gates = new Map<number, Gate>();
   private lastId = 0;
@@ -44,7 +44,7 @@ export class Gates {
     return this.lastId;
   }
 
-  /** Passes at once unless a gate waits for such a request. A gate holds one request only. */
+  /** Holds the request if a free gate matches it. A gate holds only one request. */
   async hold(
     stage: GateStage,
     method: WireMethodName,
@@ -53,12 +53,12 @@ export class Gates {
     return this.find(stage, method, parameters)?.hold(parameters) ?? 'pass';
   }
 
-  /** Whether a gate is there that such a request would be held at. */
+  /** Whether a free gate would hold such a request. */
   awaits(stage: GateStage, method: WireMethodName, parameters: Record<string, string>): boolean {
     return this.find(stage, method, parameters) !== undefined;
   }
 
-  /** The parameters of the request that is held, once there is one; null when there is no such gate. */
+  /** Resolves to the parameters of the held request; null when the gate does not exist. */
   findReached(id: number): Promise<Record<string, string>> | null {
     return this.gates.get(id)?.reached ?? null;
   }

@@ -3,7 +3,7 @@ import type { ProviderState } from './provider-state';
 import type { SoldProxy } from './sale-record';
 import type { StateEvent } from './state-event';
 
-/** The shortest list of events that gives the same state. Sales and prolongations stay: they are its point. */
+/** The shortest list of events that reproduces the state. It contains all sales and prolongations. */
 export function* eventsOf(state: ProviderState): Generator<StateEvent> {
   if (state.account) yield { kind: 'account', ...state.account };
   if (state.ports) yield { kind: 'ports', ...state.ports };
@@ -22,7 +22,7 @@ export function* eventsOf(state: ProviderState): Generator<StateEvent> {
     for (const [periodDays, kopecks] of prices) yield { kind: 'price', version, periodDays, kopecks };
   }
   yield { kind: 'clock', offsetMs: state.clockOffsetMs };
-  // Last, because replaying the sales changes it.
+  // Last, because replaying sales changes the balance.
   yield { kind: 'balance', kopecks: state.balanceKopecks };
 }
 
@@ -34,7 +34,7 @@ function* changesOf(proxy: SoldProxy): Generator<StateEvent> {
   if (proxy.goneAtMs !== null) yield { kind: 'deleted', ids: [id], atMs: proxy.goneAtMs };
 }
 
-/** Only the dates that were moved by hand; the others follow from sales and prolongations. */
+/** Only ends that were set through the control interface; the others follow from sales and prolongations. */
 function* endDatesOf(state: ProviderState): Generator<StateEvent> {
   const prolongedTo = new Map<number, number>();
   for (const prolongation of state.prolongations) {

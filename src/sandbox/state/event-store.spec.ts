@@ -35,9 +35,9 @@ function saleOf(store: EventStore, delivered: number, descr: string): SaleEvent 
   };
 }
 
-async function reopened<T>(look: (store: EventStore) => T): Promise<T> {
+async function reopened<T>(read: (store: EventStore) => T): Promise<T> {
   const store = await EventStore.openIn(directory);
-  const seen = look(store);
+  const seen = read(store);
   await store.close();
   return seen;
 }
@@ -51,7 +51,7 @@ function snapshotOf(store: EventStore) {
   return { account, ports, balanceKopecks, clockOffsetMs, sales, prolongations, stock, prices, proxies };
 }
 
-test('what was durable is there without a clean end', async () => {
+test('durable events survive an unclean exit', async () => {
   const store = await EventStore.openIn(directory);
   store.record(saleOf(store, 3, 'kept'));
   await store.durable();
@@ -66,7 +66,7 @@ test('what was durable is there without a clean end', async () => {
   await store.close();
 });
 
-test('a last line that was cut off is dropped, and the next one does not run into it', async () => {
+test('an incomplete last line is dropped, and the next line is not appended to it', async () => {
   const store = await EventStore.openIn(directory);
   store.record(saleOf(store, 1, 'whole'));
   await store.close();
@@ -80,13 +80,13 @@ test('a last line that was cut off is dropped, and the next one does not run int
   ]);
 });
 
-test('a line in the middle that can’t be read is not passed over', async () => {
+test('an unreadable line in the middle is an error', async () => {
   await writeFile(journal, '{"kind":"clock","offsetMs":1}\nnonsense\n{"kind":"clock","offsetMs":2}\n');
 
   await expect(EventStore.openIn(directory)).rejects.toThrow('damaged in line 2');
 });
 
-test('those who wait at the same moment share a write', async () => {
+test('concurrent callers share one write', async () => {
   const store = await EventStore.openIn(directory);
   const waiting = Array.from({ length: 500 }, (_, index) => {
     store.record(saleOf(store, 1, `tag:${index}`));
@@ -99,7 +99,7 @@ test('those who wait at the same moment share a write', async () => {
   await store.close();
 });
 
-test('a long journal is rewritten shorter, and says the same', async () => {
+test('compacting a long journal keeps the state', async () => {
   const store = await EventStore.openIn(directory);
   store.record({ kind: 'account', apiKey: 'key', secret: 'secret', userId: '1' });
   store.record({ kind: 'ports', http: 1, socks: 2 });
@@ -138,7 +138,7 @@ test('a long journal is rewritten shorter, and says the same', async () => {
   ]);
 });
 
-test('ten thousand sales of a thousand proxies are found by tag and by id at once', async () => {
+test('ten thousand sales of a thousand proxies are found quickly by tag and by id', async () => {
   const store = await EventStore.openIn(undefined);
   for (let order = 0; order < 10_000; order += 1) store.record(saleOf(store, 1000, `tag:${order}`));
   const startedAt = performance.now();

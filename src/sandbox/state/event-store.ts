@@ -5,17 +5,17 @@ import { ProviderState } from './provider-state';
 import type { StateEvent } from './state-event';
 
 const JOURNAL_FILE = 'journal.jsonl';
-/** Below this a journal is read in no time, whatever it holds. */
+/** A shorter journal is read quickly anyway. */
 const WORTH_COMPACTING_LINES = 5000;
 
-/** The state and its journal: what is recorded here is in both. */
+/** Applies events to the state and appends them to the journal. */
 export class EventStore {
   private constructor(
     readonly state: ProviderState,
     private readonly journal: Journal,
   ) {}
 
-  /** Without a directory nothing outlives the process. */
+  /** Without a directory the state exists only in memory. */
   static async openIn(directory: string | undefined): Promise<EventStore> {
     const state = new ProviderState();
     if (directory === undefined) return new EventStore(state, MEMORY_ONLY);
@@ -26,7 +26,7 @@ export class EventStore {
     return new EventStore(state, await FileJournal.openAt(path));
   }
 
-  /** In effect at once; kept for certain after {@link durable}. */
+  /** Takes effect at once; durable after {@link durable}. */
   record(event: StateEvent): void {
     this.state.apply(event);
     this.journal.append(JSON.stringify(event));
@@ -43,7 +43,7 @@ export class EventStore {
 
 function parse(line: string, number: number): StateEvent {
   try {
-    // Nothing but a store writes the file.
+    // Only this class writes the file.
     const event: StateEvent = JSON.parse(line);
     return event;
   } catch {

@@ -2,10 +2,10 @@ import { type FileHandle, open, readFile, rename, truncate } from 'node:fs/promi
 import { dirname } from 'node:path';
 import { hasErrorCode } from '../system-error';
 
-/** Where the events of the state are kept. */
+/** Stores the events. */
 export interface Journal {
   append(line: string): void;
-  /** Resolves once everything appended so far survives a power cut. */
+  /** Resolves once everything appended so far survives a power failure. */
   written(): Promise<void>;
   close(): Promise<void>;
 }
@@ -16,7 +16,7 @@ export const MEMORY_ONLY: Journal = {
   close: () => Promise.resolve(),
 };
 
-/** An append-only file of lines. Whoever waits at the same moment shares one fsync. */
+/** An append-only file of lines. Concurrent writers share one fsync. */
 export class FileJournal implements Journal {
   private lines: string[] = [];
   private pendingWrite: Promise<void> | undefined;
@@ -33,7 +33,7 @@ export class FileJournal implements Journal {
   append(line: string): void {
     this.lines.push(line);
     this.pendingWrite ??= this.writeAfter(this.currentWrite);
-    // A failure belongs to those who wait in written(), and to every record that comes after it.
+    // Failures reach the callers of written() and every later write.
     this.pendingWrite.catch(() => undefined);
   }
 
@@ -65,8 +65,8 @@ export class FileJournal implements Journal {
 }
 
 /**
- * The lines of a journal; none when there is no file. A last line without its newline was being written when the
- * process died: nobody was answered on the strength of it, so it is cut off.
+ * Reads the lines of a journal; none when the file does not exist. A last line without a newline was being
+ * written when the process died. No response depended on it, so it is cut off.
  */
 export async function readJournal(path: string): Promise<string[]> {
   let content: Buffer;
@@ -85,7 +85,7 @@ export async function readJournal(path: string): Promise<string[]> {
     .filter((line) => line !== '');
 }
 
-/** Replaces the journal as a whole, or not at all. */
+/** Replaces the journal atomically. */
 export async function replaceJournal(path: string, lines: Iterable<string>): Promise<void> {
   const temporary = `${path}.new`;
   const file = await open(temporary, 'w', 0o600);
@@ -99,7 +99,7 @@ export async function replaceJournal(path: string, lines: Iterable<string>): Pro
   await syncDirectory(dirname(path));
 }
 
-/** A new or renamed file survives a power cut only once its directory is synced, too. */
+/** A new or renamed file survives a power failure only after its directory is synced. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -1,9 +1,9 @@
 import type { SaleRecord, SoldProxy } from './sale-record';
 
 const DAY_S = 86_400;
-/** An expired proxy stays listed and can be prolonged for a week; then the provider no longer knows it. */
+/** An expired proxy is listed and can be prolonged for a week; after that the provider does not know it. */
 const GRACE_S = 7 * DAY_S;
-/** `state=expiring`: active, and ending within this time. */
+/** `state=expiring` lists active proxies that end within this time. */
 const EXPIRING_S = 3 * DAY_S;
 
 export const LISTING_STATES = ['active', 'expired', 'expiring', 'all'] as const;
@@ -11,7 +11,7 @@ export type ListingState = (typeof LISTING_STATES)[number];
 
 export interface ListingQuery {
   state: ListingState;
-  /** Null: whatever the comment. */
+  /** Null: any comment. */
   descr: string | null;
   page: number;
   limit: number;
@@ -24,7 +24,7 @@ const IS_IN: Record<ListingState, (remainingS: number) => boolean> = {
   all: () => true,
 };
 
-/** Whether the provider still has it, be it active or expired. */
+/** Whether the provider still knows the proxy, active or expired. */
 export function isKnown(proxy: SoldProxy, nowMs: number): boolean {
   return proxy.goneAtMs === null && proxy.endsAtS + GRACE_S > nowMs / 1000;
 }
@@ -33,12 +33,14 @@ export function isActive(proxy: SoldProxy, nowMs: number): boolean {
   return proxy.goneAtMs === null && proxy.endsAtS > nowMs / 1000;
 }
 
-/** The end date as getproxy shows it: late after a prolongation under the late-listing fault. */
+/**
+ * The end that getproxy shows: the earlier one for a time after a prolongation under the late-listing fault.
+ */
 export function shownEndS({ shownEarlier, endsAtS }: SoldProxy, nowMs: number): number {
   return shownEarlier && shownEarlier.untilMs > nowMs ? shownEarlier.endsAtS : endsAtS;
 }
 
-/** One page of what getproxy shows, in the order of the records. */
+/** One page of getproxy, in the order of the records. */
 export function listPage(records: Iterable<SaleRecord>, query: ListingQuery, nowMs: number): SoldProxy[] {
   const isListed = (proxy: SoldProxy) =>
     isKnown(proxy, nowMs) &&

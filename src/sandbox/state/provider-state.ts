@@ -9,12 +9,14 @@ const FIRST_PROXY_ID = 31_250_001;
 
 export interface Account {
   apiKey: string;
-  /** Logins and passwords of the proxies are derived from it. */
+  /** The proxies' logins and passwords are derived from it. */
   secret: string;
   userId: string;
 }
 
-/** Everything the provider knows, in memory. Changes only through {@link apply}, so that it can be replayed. */
+/**
+ * The provider's whole state, in memory. It changes only through {@link apply}, so events can be replayed.
+ */
 export class ProviderState {
   account: Account | null = null;
   ports: { http: number; socks: number } | null = null;
@@ -23,7 +25,7 @@ export class ProviderState {
   readonly prolongations: ProlongationEvent[] = [];
   readonly stock = new Map(VERSIONS.map((version) => [version, CATALOG.initialStockOf(version)]));
   readonly prices = new Map(VERSIONS.map((version) => [version, CATALOG.pricesOf(version)]));
-  /** By ascending ids. */
+  /** In ascending order of proxy ids. */
   private readonly records: SaleRecord[] = [];
   /** Batches that have, or had, proxies with a comment. */
   private readonly recordsByDescr = new Map<string, Set<SaleRecord>>();
@@ -51,7 +53,7 @@ export class ProviderState {
     return this.prices.get(version)?.get(periodDays) ?? null;
   }
 
-  /** Null also for one that was deleted, or that ended long ago. */
+  /** Null also for a deleted proxy and for one that expired more than a week ago. */
   findProxy(id: number, nowMs: number): SoldProxy | null {
     const proxy = this.findRecord(id)?.getProxy(id);
     return proxy && isKnown(proxy, nowMs) ? proxy : null;
@@ -67,7 +69,7 @@ export class ProviderState {
     return listPage(query.descr === null ? this.records : this.recordsWith(query.descr), query, nowMs);
   }
 
-  /** The proxies that differ from what their sale says, the deleted ones among them. */
+  /** Proxies that have changed since their sale, including deleted ones. */
   *changedProxies(): Generator<SoldProxy> {
     for (const record of this.records) yield* record.changedProxies();
   }
@@ -161,7 +163,7 @@ export class ProviderState {
     return records.sort((a, b) => a.sale.firstProxyId - b.sale.firstProxyId);
   }
 
-  /** By halving: ids ascend with the records. */
+  /** Binary search: ids ascend with the records. */
   private findRecord(id: number): SaleRecord | null {
     let low = 0;
     let high = this.records.length;

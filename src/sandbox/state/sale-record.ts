@@ -6,24 +6,24 @@ export interface SoldProxy {
   readonly type: ProxyType;
   readonly descr: string;
   readonly endsAtS: number;
-  /** Set through the control interface; null: where the proxies listen. */
+  /** Set through the control interface; null: the actual address. */
   readonly host: string | null;
   readonly port: number | null;
-  /** When it was deleted or withdrawn. */
+  /** When it was deleted or withdrawn; null: it was not. */
   readonly goneAtMs: number | null;
-  /** What getproxy still shows after a prolongation under the late-listing fault. */
+  /** The end that getproxy still shows after a prolongation under the late-listing fault. */
   readonly shownEarlier: { endsAtS: number; untilMs: number } | null;
 }
 
 export type ProxyChange = Partial<Omit<SoldProxy, 'id' | 'sale'>>;
 
-/** The proxies of one sale. Only those that have changed since take memory, so that a sale of a thousand is small. */
+/** A sale and its proxies. Only proxies that have changed since the sale use memory. */
 export class SaleRecord {
   private readonly changed = new Map<number, SoldProxy>();
 
   constructor(readonly sale: SaleEvent) {}
 
-  /** While nothing has changed, what holds for one holds for all. */
+  /** True while no proxy has changed: all are then listed or none. */
   get isUniform(): boolean {
     return this.changed.size === 0;
   }

@@ -11,14 +11,14 @@ export interface SaleEvent {
   version: Version;
   type: ProxyType;
   periodDays: number;
-  /** Asked for; `delivered` is less only under the short-list fault. */
+  /** Requested; `delivered` is lower only under the short-list fault. */
   count: number;
   delivered: number;
   /** The ids of a sale are consecutive. */
   firstProxyId: number;
   priceKopecks: number;
   endsAtS: number;
-  /** Until then getproxy does not show the proxies. */
+  /** getproxy hides the proxies until then. */
   hiddenUntilMs?: number;
 }
 
@@ -29,11 +29,11 @@ export interface ProlongationEvent {
   periodDays: number;
   priceKopecks: number;
   proxies: Array<{ id: number; fromS: number; toS: number; priceKopecks: number }>;
-  /** Until then getproxy shows the earlier dates. */
+  /** getproxy shows the earlier ends until then. */
   hiddenUntilMs?: number;
 }
 
-/** One line of the journal. Replaying all lines in order gives the state. */
+/** One line of the journal. Replaying all lines in order reproduces the state. */
 export type StateEvent =
   | { kind: 'account'; apiKey: string; secret: string; userId: string }
   | { kind: 'ports'; http: number; socks: number }

@@ -1,19 +1,19 @@
 const KEPT_CALLS = 100_000;
 
-/** One request, as GET /calls of the control interface shows it. The key is not in it. */
+/** One request, as GET /calls of the control interface shows it, without the key. */
 export interface Call {
   seq: number;
-  /** A method's name, `account` for the bare address, or what stood in its place. */
+  /** A method's name, `account` for the URL without a method, or the unknown name. */
   method: string;
   parameters: Record<string, string>;
-  /** Milliseconds since the epoch, with fractions, on this machine's clock. */
+  /** Milliseconds since 1970 with fractions, on this machine's clock. */
   receivedAtMs: number;
-  /** Null while it is under way, and for good when no answer was sent. */
+  /** Null until a response was sent. */
   answeredAtMs: number | null;
-  /** The HTTP status, as soon as one was sent. */
+  /** The HTTP status of the response; null until it was sent. */
   status: number | null;
   errorId: number | null;
-  /** The id of the fault that hit it. */
+  /** The id of the fault that hit the request; null: none. */
   fault: number | null;
 }
 

@@ -1,9 +1,9 @@
 import type { WireMethodName } from './methods/wire-methods';
 
-/** Milliseconds a call takes before it has its effect: exactly, or from a range. */
+/** Delay of a call before its effect, in milliseconds: fixed, or random within a range. */
 export type Latency = number | { minMs: number; maxMs: number };
 
-/** By method; `any` is for those not named. */
+/** By method; `any` applies to all others. */
 export type Latencies = Partial<Record<WireMethodName | 'any', Latency>>;
 
 export function pickLatencyMs(latencies: Latencies, method: WireMethodName): number {

@@ -4,7 +4,10 @@ import { WireError, type WireErrorId } from './wire-error';
 
 const MAX_DESCR_LENGTH = 50;
 
-/** The parameters of a request. Of a repeated one the last counts; whatever is malformed is the provider's error. */
+/**
+ * The parameters of a request. The last value of a repeated one counts; invalid values are the provider's
+ * errors.
+ */
 export class Query {
   private readonly values: ReadonlyMap<string, string>;
 
@@ -12,12 +15,12 @@ export class Query {
     this.values = new Map(new URLSearchParams(queryString));
   }
 
-  /** Flags count by being there, whatever their value. */
+  /** Flags are set by their presence, whatever their value. */
   has(name: string): boolean {
     return this.values.has(name);
   }
 
-  /** Null when it is missing or empty. */
+  /** Null when the parameter is missing or empty. */
   find(name: string): string | null {
     return this.values.get(name) || null;
   }
@@ -51,7 +54,7 @@ export class Query {
     return country;
   }
 
-  /** Undefined when it is missing. */
+  /** Undefined when the parameter is missing. */
   findType(): ProxyType | undefined {
     const type = this.find('type');
     if (type === null) return undefined;
@@ -65,7 +68,7 @@ export class Query {
     return descr;
   }
 
-  /** Each id once, in the order given. */
+  /** Distinct ids in the given order. */
   findIds(): number[] | null {
     const ids = this.find('ids');
     if (ids === null) return null;

@@ -1,7 +1,7 @@
 import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
 import { SlidingRateLimit } from './rate-limit';
 
-test('any second admits three, wherever it begins', () => {
+test('at most three requests are admitted within any second', () => {
   const limit = new SlidingRateLimit(3);
   const admitted = [0, 400, 800, 999, 1000, 1100, 1399, 1400].filter((nowMs) => limit.admits(nowMs));
 
@@ -17,7 +17,7 @@ describe('over HTTP', () => {
 
   afterEach(() => sandbox.close());
 
-  test('the fourth call in a second is answered 429 with a text, and not carried out', async () => {
+  test('the fourth call within a second gets 429 with a text and has no effect', async () => {
     const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
     const calls = ['', 'getcountry', 'getcount?country=ru', 'buy?count=1&period=7&country=ru&descr=surplus'];
     const answers = await Promise.all(calls.map((call) => client.send(call)));
@@ -30,7 +30,7 @@ describe('over HTTP', () => {
     expect((await control.getState()).sales).toHaveLength(surplus?.status === 429 ? 0 : 1);
   });
 
-  test('it can be switched off and on while it runs', async () => {
+  test('the limit can be switched off and on at run time', async () => {
     const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
     const control = new SandboxControl(sandbox.controlUrl);
     const statusesOf = async (calls: number) =>

@@ -1,13 +1,13 @@
 const WINDOW_MS = 1000;
 
-/** At most so many in any second, counted by a sliding window. What is refused does not count. */
+/** Limits requests within a sliding second. Refused requests do not count. */
 export class SlidingRateLimit {
   private admitted: number[] = [];
 
   /** @param perSecond null: no limit. */
   constructor(public perSecond: number | null) {}
 
-  /** @param nowMs of a monotonic clock. */
+  /** @param nowMs time of a monotonic clock */
   admits(nowMs: number): boolean {
     if (this.perSecond === null) return true;
     this.admitted = this.admitted.filter((atMs) => nowMs - atMs < WINDOW_MS);

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from '../faults/fault';
 
 export const HTML_PAGE =
-  '<!DOCTYPE html><html><head><title>Just a moment...</title></head><body>Checking your browser</body></html>';
+  '<!DOCTYPE html><html><head><title>Just a moment...</title></head>' +
+  '<body>Checking your browser</body></html>';
 
 const JSON_TYPE = 'application/json';
 
@@ -22,7 +23,7 @@ export function sendJson(response: ServerResponse, body: string): void {
   response.end(body);
 }
 
-/** The first half, then the second when `between` lets it. */
+/** Sends the first half, awaits `between`, and sends the second half. */
 export async function sendJsonInHalves(
   response: ServerResponse,
   body: string,

@@ -1,17 +1,17 @@
 import { isWireMethodName, type WireMethodName } from './methods/wire-methods';
 import { Query } from './query';
 
-/** A request's address, taken apart: `/api/{key}[/{method}[/]][?query]`. */
+/** A parsed request URL: `/api/{key}[/{method}[/]][?query]`. */
 export interface WireAddress {
   key: string;
-  /** Null for a method that the provider does not have. */
+  /** Null for an unknown method. */
   method: WireMethodName | null;
-  /** For the log: what stood in the method's place. */
+  /** The method as written, for the call log. */
   methodText: string;
   query: Query;
 }
 
-/** Null when the address does not lie under `/api`. */
+/** Null when the URL is not below `/api`. */
 export function findWireAddress(url: string): WireAddress | null {
   const questionMark = url.indexOf('?');
   const path = questionMark === -1 ? url : url.slice(0, questionMark);

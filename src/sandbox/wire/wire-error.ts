@@ -1,4 +1,4 @@
-/** The provider's error numbers and their texts, as its documentation has them. */
+/** The provider's error numbers and texts, as documented. */
 export const WIRE_ERRORS = {
   30: 'Error unknown',
   100: 'Error key',

@@ -67,7 +67,7 @@ test.each([
   });
 });
 
-test('a wrong key, or none, is error 100 whatever the method', async () => {
+test('a wrong or missing key is error 100 for every method', async () => {
   const stranger = new WireClient(sandbox.baseUrl, 'wrong');
 
   await expect(stranger.ask('buy?count=1')).resolves.toEqual({
@@ -79,7 +79,7 @@ test('a wrong key, or none, is error 100 whatever the method', async () => {
   await expect(answer.json()).resolves.toMatchObject({ error_id: 100 });
 });
 
-test('too little balance is error 400, and nothing is sold', async () => {
+test('an insufficient balance is error 400, and nothing is sold', async () => {
   await control.setBalance('27.99');
   await expect(client.ask(`${BUY}&descr=poor`)).resolves.toEqual({
     status: 'no',
@@ -93,7 +93,7 @@ test('too little balance is error 400, and nothing is sold', async () => {
   expect((await control.getState()).sales.filter(({ descr }) => descr === 'poor')).toHaveLength(1);
 });
 
-test('fewer in stock than asked is error 300, up to the last one', async () => {
+test('an insufficient stock is error 300', async () => {
   await control.setStock('4', 'pt', 2);
 
   await expect(client.ask('buy?count=3&period=7&country=pt&version=4')).resolves.toMatchObject({
@@ -105,7 +105,7 @@ test('fewer in stock than asked is error 300, up to the last one', async () => {
   await expect(client.ask('getcount?country=pt&version=4')).resolves.toMatchObject({ count: 0 });
 });
 
-test('a price that is gone is error 210, one of nothing 410', async () => {
+test('a missing price is error 210, a price of zero is error 410', async () => {
   await control.setPrice('3', 14, null);
   await control.setPrice('3', 30, '0');
 
@@ -115,7 +115,7 @@ test('a price that is gone is error 210, one of nothing 410', async () => {
   await expect(client.ask('getprice?count=1&period=30&version=3')).resolves.toMatchObject({ error_id: 410 });
 });
 
-test('only GET is taken, and only under /api', async () => {
+test('only GET is accepted, and only below /api', async () => {
   const url = `${sandbox.baseUrl}/api/${sandbox.apiKey}/${BUY}&descr=posted`;
 
   const posted = await fetch(url, { method: 'POST', body: 'x' });
@@ -124,7 +124,7 @@ test('only GET is taken, and only under /api', async () => {
   await expect(client.ask('getproxy?descr=posted')).resolves.toMatchObject({ list_count: 0 });
 });
 
-test('of a repeated parameter the last counts', async () => {
+test('the last value of a repeated parameter counts', async () => {
   await expect(
     client.ask('getprice?count=1&count=3&period=3&period=7&version=6&version=4'),
   ).resolves.toMatchObject({
@@ -142,15 +142,15 @@ test.each([
   'getproxy?=&&&==&?',
   'getproxy?__proto__=1&constructor=2',
   'getproxy?ids[]=1&ids[]=2',
-])('%s is answered as if the odd parameter were not there', async (call) => {
+])('%s ignores the invalid parameter', async (call) => {
   await expect(client.ask(call)).resolves.toMatchObject({ status: 'yes' });
 });
 
-test('a name with a percent sign gone wrong is just a wrong name', async () => {
+test('a method with an invalid percent-encoding is an unknown method', async () => {
   await expect(client.ask('%zz')).resolves.toMatchObject({ error_id: 110 });
 });
 
-test('prolonging a thousand proxies fits into one call', async () => {
+test('one call can prolong a thousand proxies', async () => {
   const { list } = await client.ask<{ list: Array<{ id: string }> }>(
     'buy?count=1000&period=3&country=ru&version=6&nokey',
   );

@@ -1,11 +1,11 @@
 const MOSCOW_OFFSET_S = 3 * 3600;
 
-/** `2016-06-19 16:32:39`: Moscow time, without saying so. */
+/** `2016-06-19 16:32:39`: Moscow time without a zone. */
 export function moscowTime(unixS: number): string {
   return new Date((unixS + MOSCOW_OFFSET_S) * 1000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Amounts are numbers in roubles; the balance alone is a string with two decimals. */
+/** Amounts are numbers in roubles; only the balance is a string with two decimals. */
 export function roubles(kopecks: number): number {
   return kopecks / 100;
 }
@@ -14,7 +14,7 @@ export function balanceText(kopecks: number): string {
   return roubles(kopecks).toFixed(2);
 }
 
-/** A list as the provider sends it: keyed by id, an array when `nokey` is there, `[]` when empty either way. */
+/** A list as the provider sends it: an object keyed by id, an array with `nokey`, and `[]` when empty. */
 export function wireList<T extends { id: string | number }>(
   items: readonly T[],
   withoutKeys: boolean,

@@ -16,9 +16,9 @@ import { findWireAddress } from './wire-address';
 import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
 import { balanceText } from './wire-formats';
 
-/** As the front servers of such providers have it; a shorter one would close connections under a client's hands. */
+/** The default of nginx. A shorter time would close connections that a client is about to reuse. */
 const KEEP_ALIVE_MS = 75_000;
-/** Room for `prolong` with a thousand ids. */
+/** Enough for `prolong` with a thousand ids. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
 export interface WireServerParts {
@@ -31,8 +31,8 @@ export interface WireServerParts {
   calls: CallLog;
 }
 
-/** Ends a request without an answer. */
-class Dropped extends Error {}
+/** Closes the connection without a response. */
+class ConnectionDropped extends Error {}
 
 interface Exchange {
   method: WireMethodName;
@@ -49,7 +49,7 @@ export class WireServer {
   private readonly underWay = new Set<Promise<void>>();
 
   constructor(private readonly parts: WireServerParts) {
-    // Every request that waits listens to it.
+    // Every waiting request adds a listener.
     setMaxListeners(0, this.closing.signal);
     this.server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
       const served = this.serve(request, response).finally(() => this.underWay.delete(served));
@@ -58,14 +58,14 @@ export class WireServer {
     this.server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
-  /** What was carried out is still answered; what is waiting for something is cut off. */
+  /** Executed calls still get their response; waiting ones are aborted. */
   async close(): Promise<void> {
     const stopped = stopListening(this.server);
     this.closing.abort();
     this.parts.gates.close();
     await Promise.all(this.underWay);
     this.server.closeIdleConnections();
-    // A client that does not read its answer must not keep the process.
+    // A client that does not read its response must not keep the process alive.
     const cutOff = setTimeout(() => this.server.closeAllConnections(), 500);
     await stopped;
     clearTimeout(cutOff);
@@ -100,7 +100,7 @@ export class WireServer {
     await this.hold('received', exchange);
     await this.wait(pickLatencyMs(this.parts.latencies.current, method) + (fault?.beforeMs ?? 0));
     const body = fault?.effect === false ? '' : await this.execute(exchange, fault);
-    // Whatever an answer says, or a lost answer would have said, is kept for certain.
+    // The effect is durable before any response, even one that a fault will drop.
     await this.parts.provider.store.durable();
     await this.hold('executed', exchange);
     await this.wait(fault?.afterMs ?? 0);
@@ -130,12 +130,12 @@ export class WireServer {
     const { response, call } = exchange;
     switch (fault?.kind) {
       case 'answer-lost':
-        throw new Dropped();
+        throw new ConnectionDropped();
       case 'reset':
         response.socket?.resetAndDestroy();
         return;
       case 'hang':
-        // Until the client gives up, or the sandbox ends.
+        // Until the client disconnects or the sandbox closes.
         return this.waitForEnd(response);
       case 'http-status':
         return sendText(response, fault.status, `HTTP ${fault.status}`);
@@ -152,11 +152,11 @@ export class WireServer {
       case 'late-listing':
       case 'wrong-currency':
       case undefined:
-        return this.answerOrdinarily(exchange, body);
+        return this.answerRegularly(exchange, body);
     }
   }
 
-  private async answerOrdinarily(exchange: Exchange, body: string): Promise<void> {
+  private async answerRegularly(exchange: Exchange, body: string): Promise<void> {
     const { method, parameters, response } = exchange;
     if (!this.parts.gates.awaits('half-answered', method, parameters)) return sendJson(response, body);
     await sendJsonInHalves(response, body, () => this.hold('half-answered', exchange));
@@ -168,7 +168,7 @@ export class WireServer {
   }
 
   private async hold(stage: GateStage, { method, parameters }: Exchange): Promise<void> {
-    if ((await this.parts.gates.hold(stage, method, parameters)) === 'drop') throw new Dropped();
+    if ((await this.parts.gates.hold(stage, method, parameters)) === 'drop') throw new ConnectionDropped();
   }
 
   private async wait(ms: number): Promise<void> {
@@ -177,12 +177,13 @@ export class WireServer {
 
   private async waitForEnd(response: ServerResponse): Promise<never> {
     if (!response.closed) await once(response, 'close', { signal: this.closing.signal });
-    throw new Dropped();
+    throw new ConnectionDropped();
   }
 
-  /** The journal failing, or a bug, is a 500 as the provider's would be: the outcome stays unknown. */
+  /** A failing journal or a bug is a 500, as it would be at the provider: the outcome is unknown. */
   private giveUp(response: ServerResponse, error: unknown): void {
-    if (error instanceof Dropped || this.closing.signal.aborted || response.headersSent) response.destroy();
+    const isDropped = error instanceof ConnectionDropped || this.closing.signal.aborted;
+    if (isDropped || response.headersSent) response.destroy();
     else sendText(response, 500, 'Internal Server Error');
   }
 }

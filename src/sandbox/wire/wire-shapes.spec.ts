@@ -30,7 +30,7 @@ async function listed(query: string): Promise<Array<Record<string, unknown>>> {
 
 describe('the account', () => {
   test.each(['', '/', '?x=1', '/?x=1'])(
-    'answers its envelope at the bare address with %p behind the key',
+    'is the envelope alone at the URL with %p after the key',
     async (end) => {
       const answer = await fetch(`${sandbox.baseUrl}/api/${sandbox.apiKey}${end}`);
 
@@ -48,7 +48,7 @@ describe('the account', () => {
 
 describe('the catalog', () => {
   test.each(['getprice?count=100&period=30', 'getprice/?count=100&period=30&version=6'])(
-    '%s answers the total, linear in the count',
+    '%s gives the total, linear in the count',
     async (call) => {
       await expect(client.ask(call)).resolves.toMatchObject({
         price: 2090,
@@ -59,7 +59,7 @@ describe('the catalog', () => {
     },
   );
 
-  test('getprice without count and period answers every price by version and days', async () => {
+  test('getprice without count and period gives every price by version and days', async () => {
     const { data } = await client.ask<{ data: Record<string, Record<string, number>> }>('getprice');
 
     expect(Object.keys(data)).toEqual(['3', '4', '6']);
@@ -68,7 +68,7 @@ describe('the catalog', () => {
     expect(data['4']).not.toHaveProperty('3');
   });
 
-  test('getcountry lists lower-case codes, other ones for each version', async () => {
+  test('getcountry lists lower-case codes, which differ by version', async () => {
     const lists = await Promise.all(
       ['6', '4', '3'].map(
         async (version) => (await client.ask<{ list: string[] }>(`getcountry?version=${version}`)).list,
@@ -80,7 +80,7 @@ describe('the catalog', () => {
     expect(Math.max(...lists.map((list) => list.length))).toBeGreaterThan(40);
   });
 
-  test('getcount goes down with what is sold', async () => {
+  test('getcount decreases with sales', async () => {
     const before = await client.ask<{ count: number }>('getcount?country=de&version=3');
     await client.ask('buy?count=5&period=7&country=de&version=3');
 
@@ -91,7 +91,7 @@ describe('the catalog', () => {
 });
 
 describe('buy', () => {
-  test('answers the order and its proxies, keyed by id, with the types of the documentation', async () => {
+  test('gives the order and its proxies, keyed by id, with the documented types', async () => {
     const answer = await client.ask<{ list: Record<string, Record<string, unknown>> }>(
       'buy/?count=2&period=30&country=us&version=4&type=socks&descr=shape&auto_prolong',
     );
@@ -139,7 +139,7 @@ describe('buy', () => {
     ]);
   });
 
-  test('buys again when it is repeated', async () => {
+  test('buys again when the call is repeated', async () => {
     await buyOne('twice');
     await buyOne('twice');
 
@@ -148,7 +148,7 @@ describe('buy', () => {
 });
 
 describe('getproxy', () => {
-  test('adds country, comment and version, and says the dates in Moscow time', async () => {
+  test('adds country, comment and version, and gives dates in Moscow time', async () => {
     const id = await buyOne('moscow');
     await control.changeProxy(Number(id), { unixtimeEnd: 1_900_000_000 });
 
@@ -171,7 +171,7 @@ describe('getproxy', () => {
     },
   );
 
-  test('is keyed by id, and an array as soon as nokey is there, whatever its value', async () => {
+  test('is keyed by id, or an array if nokey is present with any value', async () => {
     const id = await buyOne('keys');
 
     await expect(client.ask('getproxy?descr=keys')).resolves.toMatchObject({
@@ -181,7 +181,7 @@ describe('getproxy', () => {
     await expect(client.ask('getproxy?descr=keys&nokey=0')).resolves.toMatchObject({ list: [{ id }] });
   });
 
-  test('pages through everything without a gap, also past unlisted ones', async () => {
+  test('pages through all proxies without gaps, also past unlisted ones', async () => {
     await client.ask('buy?count=5&period=7&country=nl&version=4&descr=pages');
     const [, second] = await listed('descr=pages');
     await client.ask(`delete?ids=${String(second?.['id'])}`);
@@ -197,7 +197,7 @@ describe('getproxy', () => {
     expect(byTwos).toEqual(all);
   });
 
-  test('tells active, expiring and expired ones apart', async () => {
+  test('filters active, expiring and expired proxies', async () => {
     const [active, expiring, expired] = [
       await buyOne('states'),
       await buyOne('states'),
@@ -218,7 +218,7 @@ describe('getproxy', () => {
 });
 
 describe('prolong', () => {
-  test('moves the end, and writes its ids as numbers', async () => {
+  test('extends the end, and gives ids as numbers', async () => {
     const id = await buyOne('longer');
     const [before] = await listed('descr=longer');
     const end = Number(before?.['unixtime_end']) + 30 * 86_400;
@@ -232,7 +232,7 @@ describe('prolong', () => {
     await expect(listed('descr=longer')).resolves.toMatchObject([{ unixtime_end: end }]);
   });
 
-  test('counts from now for one that has ended, and knows it no more after a week', async () => {
+  test('extends an expired proxy from now, and does not know it after a week', async () => {
     const id = await buyOne('ended');
     const nowS = Math.floor(Date.now() / 1000);
     await control.changeProxy(Number(id), { unixtimeEnd: nowS - 86_400 });
@@ -248,7 +248,7 @@ describe('prolong', () => {
 });
 
 describe('the other methods', () => {
-  test('setdescr changes the comment by ids and by the old one', async () => {
+  test('setdescr changes the comment by ids and by the old comment', async () => {
     const [one] = [await buyOne('old'), await buyOne('old')];
 
     await expect(client.ask(`setdescr?new=newer&ids=${one}`)).resolves.toMatchObject({ count: 1 });
@@ -257,7 +257,7 @@ describe('the other methods', () => {
     await expect(listed('descr=old')).resolves.toEqual([]);
   });
 
-  test('settype moves a proxy to the other protocol, and is error 30 when nothing changes', async () => {
+  test('settype changes the protocol, and is error 30 when nothing changes', async () => {
     const id = await buyOne('type');
     const [before] = await listed('descr=type');
 
@@ -268,7 +268,7 @@ describe('the other methods', () => {
     await expect(client.ask(`settype?ids=${id}&type=socks`)).resolves.toMatchObject({ error_id: 30 });
   });
 
-  test('delete removes by ids and by comment, without a refund', async () => {
+  test('delete removes proxies by ids and by comment, without a refund', async () => {
     const one = await buyOne('gone');
     await buyOne('gone');
     const { balance } = await client.ask('');
@@ -278,7 +278,7 @@ describe('the other methods', () => {
     await expect(client.ask('delete?descr=gone')).resolves.toMatchObject({ error_id: 404 });
   });
 
-  test('check really tries the proxy', async () => {
+  test('check connects through the proxy', async () => {
     const id = await buyOne('checked');
 
     await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({

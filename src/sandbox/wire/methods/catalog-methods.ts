@@ -24,7 +24,7 @@ export const getprice: WireMethod = ({ store: { state } }, query) => {
   if (unitKopecks === 0) throw new WireError(410);
   return {
     price: roubles(unitKopecks * count),
-    // Per proxy and day, as in the documented sample.
+    // Per proxy and day, as in the documented example.
     price_single: roubles(Math.round(unitKopecks / period)),
     period,
     count,

@@ -7,7 +7,9 @@ import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
 
-/** Each call is a purchase of its own: nothing tells a repetition. `auto_prolong` is accepted and has no effect. */
+/**
+ * Each call is a new purchase: repetitions are not detected. `auto_prolong` is accepted and has no effect.
+ */
 export const buy: WireMethod = (provider, query, effect) => {
   const { store, clock } = provider;
   const { state } = store;
@@ -60,8 +62,8 @@ export const buy: WireMethod = (provider, query, effect) => {
 };
 
 /**
- * Those of the ids that are known are prolonged, all or none for the money. What has ended counts from now, the rest
- * from its end. The id in the list is a number here, unlike everywhere else.
+ * Prolongs the known ids, all or none if the balance is insufficient. Expired proxies are prolonged from
+ * now, others from their end. Ids in the list are numbers here, unlike everywhere else.
  */
 export const prolong: WireMethod = (provider, query, effect) => {
   const { store, clock } = provider;

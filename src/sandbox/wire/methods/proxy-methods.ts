@@ -39,13 +39,13 @@ export const settype: WireMethod = (provider, query) => {
   const type = query.findType();
   if (type === undefined) throw new WireError(260);
   const proxies = getKnown(provider, ids);
-  // Documented: an error unless it changes at least one of them.
+  // Documented: an error unless at least one proxy changes.
   if (proxies.every((proxy) => proxy.type === type)) throw new WireError(30);
   provider.store.record({ kind: 'retyped', ids: proxies.map(({ id }) => id), type });
   return {};
 };
 
-/** There is no refund, and the stock does not grow. */
+/** There is no refund, and the stock does not increase. */
 export const deleteProxies: WireMethod = (provider, query) => {
   const ids = getChosen(provider, query, 'descr').map(({ id }) => id);
   provider.store.record({ kind: 'deleted', ids, atMs: provider.clock.nowMs() });
@@ -87,7 +87,7 @@ function getProxyString(query: Query): ProxyToTry {
   return { protocol: 'http', host, port: Number(port), login, password };
 }
 
-/** Those named by `ids`, or else those with the comment in the parameter. */
+/** The proxies in `ids`, otherwise those with the comment in the parameter. */
 function getChosen(provider: Provider, query: Query, descrParameter: string): SoldProxy[] {
   const ids = query.findIds();
   if (ids !== null) return getKnown(provider, ids);
@@ -98,7 +98,7 @@ function getChosen(provider: Provider, query: Query, descrParameter: string): So
   return proxies;
 }
 
-/** Unknown ids among known ones are passed over; none known at all is an error. */
+/** Ignores unknown ids, unless all are unknown. */
 export function getKnown({ store, clock }: Provider, ids: readonly number[]): SoldProxy[] {
   const nowMs = clock.nowMs();
   const proxies = ids.flatMap((id) => store.state.findProxy(id, nowMs) ?? []);

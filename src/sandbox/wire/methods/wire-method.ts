@@ -7,21 +7,21 @@ export interface Provider {
   readonly store: EventStore;
   readonly clock: SandboxClock;
   readonly exits: ProxyExits;
-  /** A port of this machine that takes connections, for `check` to reach through a proxy. */
+  /** A listening local port, to which `check` connects through a proxy. */
   reachablePort(): number;
 }
 
-/** What a fault changes about how a purchase or prolongation is carried out. */
+/** How a fault changes the effect of a purchase or prolongation. */
 export interface EffectOptions {
-  /** So many fewer are delivered and charged than asked for. */
+  /** How many fewer proxies than requested are delivered and charged. */
   shortBy: number;
-  /** For so long getproxy does not show the effect. */
+  /** How long getproxy does not show the effect. */
   hiddenForMs: number;
 }
 
 export const DEFAULT_EFFECT: EffectOptions = { shortBy: 0, hiddenForMs: 0 };
 
-/** Answers the fields beside the envelope. Throws WireError; nothing has happened then. */
+/** Gives the fields besides the envelope. @throws WireError before any effect */
 export type WireMethod = (
   provider: Provider,
   query: Query,

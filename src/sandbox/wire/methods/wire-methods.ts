@@ -5,7 +5,7 @@ import type { WireMethod } from './wire-method';
 
 const account: WireMethod = () => ({});
 
-/** `account` stands for the bare address with the key and no method: the envelope alone. */
+/** `account` is the call without a method: its response is the envelope alone. */
 export const WIRE_METHODS = {
   account,
   getprice,
