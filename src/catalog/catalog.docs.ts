@@ -17,7 +17,7 @@ const ApiVersionErrorResponse = () =>
 const ApiUnavailableResponse = () =>
   ApiErrorResponse(
     503,
-    'The provider cannot be asked, and there is no local copy of what it last said',
+    'The provider cannot be reached, and no copy of its last answer is stored',
     'Service temporarily unavailable',
   );
 
@@ -26,7 +26,7 @@ export const CountriesDocs = () =>
     ApiOperation({
       operationId: 'countries_countries_get',
       summary: 'Countries',
-      description: 'The country codes that are on sale for an IP version, sorted.',
+      description: 'The codes of the countries in which proxies of an IP version are on sale, sorted.',
     }),
     ApiOkResponse({
       description: 'Successful Response',
@@ -46,7 +46,7 @@ export const CountDocs = () =>
     ApiOperation({
       operationId: 'count_countries__country__count_get',
       summary: 'Count',
-      description: 'How many proxies are in stock in a country. A country that is not on sale has 0.',
+      description: 'The number of proxies in stock in a country; 0 for a country that is not on sale.',
     }),
     ApiParam({ name: 'country', schema: { type: 'string', title: 'Country' }, example: 'ru' }),
     ApiOkResponse({ description: 'Successful Response', type: CountryStock }),
@@ -60,9 +60,9 @@ export const PriceDocs = () =>
       operationId: 'price_price_get',
       summary: 'Price',
       description:
-        'What an order would cost now, markup included. A quote that is given can be bought, and no order ' +
-        'is charged more than its quote. It names no country: an order in a country that is cheaper is ' +
-        'charged less.',
+        'The price of an order at this moment, markup included. Every quote can be bought, and no order is ' +
+        'charged more than its quote. A quote is the same for all countries; an order in a cheaper country ' +
+        'is charged less.',
     }),
     ApiOkResponse({ description: 'Successful Response', type: QuoteResponse }),
     ApiErrorResponse(

@@ -16,21 +16,21 @@ const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOut) } };
 
 const ETAG_HEADER = {
   ETag: {
-    description: 'Names what is answered: it changes when a proxy does, or when a rental ends',
+    description: 'Identifies this state of the list. It changes when a proxy changes and when a rental ends.',
     schema: { type: 'string' as const, example: 'W/"8Qm3vYHn0kD2sWqTz1xJcA"' },
   },
 };
 
-/** An answer that is not sent again to a caller who has it. */
+/** The answer is not sent again to a client that has it already. */
 const ApiConditional = () =>
   applyDecorators(
     ApiHeader({
       name: 'If-None-Match',
       required: false,
-      description: 'The `ETag` of an earlier answer: when it still holds, the answer is 304 without a body',
+      description: 'The `ETag` of an earlier answer. While it is current, the answer is 304 without a body.',
       schema: { type: 'string' },
     }),
-    ApiResponse({ status: 304, description: 'Nothing has changed since the answer with this `ETag`' }),
+    ApiResponse({ status: 304, description: 'The list has not changed since the answer with this `ETag`' }),
   );
 
 export const ListDocs = () =>
@@ -55,8 +55,8 @@ export const ExportDocs = () =>
       operationId: 'export_proxies_export_get',
       summary: 'Export',
       description:
-        "The user's proxies as a file: `json` has the same fields as `GET /proxies`, `txt` has a line " +
-        '`host:port:login:password` for each.',
+        "The user's proxies as a file. `json` has the same fields as `GET /proxies`; `txt` has one line " +
+        '`host:port:login:password` for each proxy.',
     }),
     ApiConditional(),
     ApiOkResponse({

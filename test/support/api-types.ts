@@ -33,7 +33,7 @@ export interface paths {
     };
     /**
      * Countries
-     * @description The country codes that are on sale for an IP version, sorted.
+     * @description The codes of the countries in which proxies of an IP version are on sale, sorted.
      */
     get: operations['countries_countries_get'];
     put?: never;
@@ -53,7 +53,7 @@ export interface paths {
     };
     /**
      * Count
-     * @description How many proxies are in stock in a country. A country that is not on sale has 0.
+     * @description The number of proxies in stock in a country; 0 for a country that is not on sale.
      */
     get: operations['count_countries__country__count_get'];
     put?: never;
@@ -73,7 +73,7 @@ export interface paths {
     };
     /**
      * Price
-     * @description What an order would cost now, markup included. A quote that is given can be bought, and no order is charged more than its quote. It names no country: an order in a country that is cheaper is charged less.
+     * @description The price of an order at this moment, markup included. Every quote can be bought, and no order is charged more than its quote. A quote is the same for all countries; an order in a cheaper country is charged less.
      */
     get: operations['price_price_get'];
     put?: never;
@@ -113,7 +113,7 @@ export interface paths {
     };
     /**
      * Export
-     * @description The user's proxies as a file: `json` has the same fields as `GET /proxies`, `txt` has a line `host:port:login:password` for each.
+     * @description The user's proxies as a file. `json` has the same fields as `GET /proxies`; `txt` has one line `host:port:login:password` for each proxy.
      */
     get: operations['export_proxies_export_get'];
     put?: never;
@@ -155,7 +155,7 @@ export interface paths {
     put?: never;
     /**
      * Buy
-     * @description Rents proxies and takes their price from the balance: what `GET /price` says at that moment, or less in a country that is cheaper.
+     * @description Rents proxies and charges the balance with what `GET /price` quotes at that moment, or less in a cheaper country.
      */
     post: operations['buy_proxies_buy_post'];
     delete?: never;
@@ -175,7 +175,7 @@ export interface paths {
     put?: never;
     /**
      * Prolong
-     * @description Prolongs a proxy and takes the price of one proxy of its version and the period from the balance: what `GET /price` says at that moment, or less in a country that is cheaper.
+     * @description Prolongs a proxy and charges the balance with the price of one proxy of its version and the period: what `GET /price` quotes at that moment, or less in a cheaper country.
      */
     post: operations['prolong_proxies__proxy_id__prolong_post'];
     delete?: never;
@@ -235,7 +235,7 @@ export interface components {
       web_username?: string | null;
       /**
        * Balance
-       * @description Roubles that can be spent
+       * @description Available balance, in roubles
        * @example 10000.00
        */
       balance: string;
@@ -256,12 +256,12 @@ export interface components {
       type: string;
       /**
        * Input
-       * @description What was given, of any type
+       * @description The rejected input, of any type
        */
       input?: unknown;
       /**
        * Context
-       * @description The bound or pattern that was missed
+       * @description The bound or pattern that the input violates
        */
       ctx?: {
         [key: string]: unknown;
@@ -295,13 +295,13 @@ export interface components {
     QuoteResponse: {
       /**
        * Price Final
-       * @description For all of them, roubles
+       * @description Total for all proxies, in roubles
        * @example 106.20
        */
       price_final: string;
       /**
        * Price Single
-       * @description For one proxy, roubles. Times `count` it is exactly `price_final`
+       * @description Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`
        * @example 10.62
        */
       price_single: string | null;
@@ -395,7 +395,7 @@ export interface components {
     PingResponse: {
       /**
        * Latency Ms
-       * @description Milliseconds to a TCP connection; null when there was none
+       * @description Milliseconds until the TCP connection was open; null when it could not be opened
        * @example 12
        */
       latency_ms?: number | null;
@@ -589,7 +589,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The provider cannot be asked, and there is no local copy of what it last said */
+      /** @description The provider cannot be reached, and no copy of its last answer is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -667,7 +667,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The provider cannot be asked, and there is no local copy of what it last said */
+      /** @description The provider cannot be reached, and no copy of its last answer is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -754,7 +754,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The provider cannot be asked, and there is no local copy of what it last said */
+      /** @description The provider cannot be reached, and no copy of its last answer is stored */
       503: {
         headers: {
           [name: string]: unknown;
@@ -769,7 +769,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description The `ETag` of an earlier answer: when it still holds, the answer is 304 without a body */
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -780,7 +780,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Names what is answered: it changes when a proxy does, or when a rental ends */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           [name: string]: unknown;
         };
@@ -788,7 +788,7 @@ export interface operations {
           'application/json': components['schemas']['ProxyOut'][];
         };
       };
-      /** @description Nothing has changed since the answer with this `ETag` */
+      /** @description The list has not changed since the answer with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -823,7 +823,7 @@ export interface operations {
         active_only?: boolean;
       };
       header?: {
-        /** @description The `ETag` of an earlier answer: when it still holds, the answer is 304 without a body */
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
         'If-None-Match'?: string;
       };
       path?: never;
@@ -834,7 +834,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Names what is answered: it changes when a proxy does, or when a rental ends */
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
           /** @description The name of the file */
           'Content-Disposition'?: string;
@@ -846,7 +846,7 @@ export interface operations {
           'text/plain': string;
         };
       };
-      /** @description Nothing has changed since the answer with this `ETag` */
+      /** @description The list has not changed since the answer with this `ETag` */
       304: {
         headers: {
           [name: string]: unknown;
@@ -977,7 +977,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to repeat the request: with the same key it is carried out once, and answered with the same body and `Idempotency-Replayed: true` from then on. Repeat on 409, 429, 5xx and lost connections until there is a 200 or another 4xx. */
+        /** @description Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets the same body with `Idempotency-Replayed: true`. Repeat after 409, 429, 5xx and lost connections until the answer is 200 or another 4xx. */
         'Idempotency-Key'?: string;
       };
       path?: never;
@@ -992,7 +992,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Present when the answer is that of an earlier request with the same Idempotency-Key */
+          /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
           [name: string]: unknown;
         };
@@ -1027,7 +1027,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The first request with this key is still under way */
+      /** @description The first request with this key is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -1062,7 +1062,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The provider cannot be reached, and nothing was charged; or the outcome is not known yet, and the named order is settled in the background */
+      /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order is settled in the background */
       503: {
         headers: {
           [name: string]: unknown;
@@ -1077,7 +1077,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to repeat the request: with the same key it is carried out once, and answered with the same body and `Idempotency-Replayed: true` from then on. Repeat on 409, 429, 5xx and lost connections until there is a 200 or another 4xx. */
+        /** @description Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets the same body with `Idempotency-Replayed: true`. Repeat after 409, 429, 5xx and lost connections until the answer is 200 or another 4xx. */
         'Idempotency-Key'?: string;
       };
       path: {
@@ -1094,7 +1094,7 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
-          /** @description Present when the answer is that of an earlier request with the same Idempotency-Key */
+          /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
           [name: string]: unknown;
         };
@@ -1138,7 +1138,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description Another prolongation of the proxy, or the first request with this key, is still under way */
+      /** @description Another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -1174,7 +1174,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The provider cannot be reached, and nothing was charged; or the outcome is not known yet, and the named order is settled in the background */
+      /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order is settled in the background */
       503: {
         headers: {
           [name: string]: unknown;

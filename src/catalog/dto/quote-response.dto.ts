@@ -4,7 +4,7 @@ export class QuoteResponse {
   @ApiProperty({
     type: 'string',
     title: 'Price Final',
-    description: 'For all of them, roubles',
+    description: 'Total for all proxies, in roubles',
     example: '106.20',
   })
   price_final!: string;
@@ -12,7 +12,7 @@ export class QuoteResponse {
   @ApiProperty({
     anyOf: [{ type: 'string' }, { type: 'null' }],
     title: 'Price Single',
-    description: 'For one proxy, roubles. Times `count` it is exactly `price_final`',
+    description: 'Price of one proxy, in roubles; multiplied by `count` it is exactly `price_final`',
     example: '10.62',
   })
   price_single!: string | null;

@@ -15,14 +15,19 @@ export class ValidationError {
   @ApiProperty({ type: 'string', title: 'Error Type' })
   readonly type!: string;
 
-  @ApiProperty({ anyOf: [{}], title: 'Input', description: 'What was given, of any type', required: false })
+  @ApiProperty({
+    anyOf: [{}],
+    title: 'Input',
+    description: 'The rejected input, of any type',
+    required: false,
+  })
   readonly input?: unknown;
 
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
     title: 'Context',
-    description: 'The bound or pattern that was missed',
+    description: 'The bound or pattern that the input violates',
     selfRequired: false,
   })
   readonly ctx?: Readonly<Record<string, unknown>>;

@@ -21,7 +21,7 @@ export const ApiIdempotencyKey = ({ required, description, example }: Idempotenc
 /** Describes the header of an answer that {@link markReplay} sets. */
 export const REPLAYED_HEADER = {
   'Idempotency-Replayed': {
-    description: 'Present when the answer is that of an earlier request with the same Idempotency-Key',
+    description: 'Present when this is the stored answer to an earlier request with the same Idempotency-Key',
     schema: { type: 'string' as const, enum: ['true'] },
   },
 };

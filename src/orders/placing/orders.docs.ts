@@ -11,16 +11,16 @@ const ApiOrderKey = () =>
   ApiIdempotencyKey({
     required: false,
     description:
-      'Makes it safe to repeat the request: with the same key it is carried out once, and answered with ' +
-      'the same body and `Idempotency-Replayed: true` from then on. Repeat on 409, 429, 5xx and lost ' +
-      'connections until there is a 200 or another 4xx.',
+      'Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets ' +
+      'the same body with `Idempotency-Replayed: true`. Repeat after 409, 429, 5xx and lost connections ' +
+      'until the answer is 200 or another 4xx.',
   });
 
 const ApiUnavailableResponse = () =>
   ApiErrorResponse(
     503,
-    'The provider cannot be reached, and nothing was charged; or the outcome is not known yet, and the ' +
-      'named order is settled in the background',
+    'The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named ' +
+      'order is settled in the background',
     'Service temporarily unavailable',
     'Service temporarily unavailable: order 42 is being confirmed',
   );
@@ -32,8 +32,8 @@ export const BuyDocs = () =>
       operationId: 'buy_proxies_buy_post',
       summary: 'Buy',
       description:
-        'Rents proxies and takes their price from the balance: what `GET /price` says at that moment, or ' +
-        'less in a country that is cheaper.',
+        'Rents proxies and charges the balance with what `GET /price` quotes at that moment, or less in a ' +
+        'cheaper country.',
     }),
     ApiOrderKey(),
     ApiBody({
@@ -55,7 +55,7 @@ export const BuyDocs = () =>
     ),
     ApiErrorResponse(
       409,
-      'The first request with this key is still under way',
+      'The first request with this key is still in progress',
       'A request with this Idempotency-Key is in progress',
     ),
     ApiValidationErrorResponse({
@@ -73,8 +73,8 @@ export const ProlongDocs = () =>
       operationId: 'prolong_proxies__proxy_id__prolong_post',
       summary: 'Prolong',
       description:
-        'Prolongs a proxy and takes the price of one proxy of its version and the period from the balance: ' +
-        'what `GET /price` says at that moment, or less in a country that is cheaper.',
+        'Prolongs a proxy and charges the balance with the price of one proxy of its version and the period: ' +
+        'what `GET /price` quotes at that moment, or less in a cheaper country.',
     }),
     ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' }),
     ApiOrderKey(),
@@ -96,7 +96,7 @@ export const ProlongDocs = () =>
     ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found'),
     ApiErrorResponse(
       409,
-      'Another prolongation of the proxy, or the first request with this key, is still under way',
+      'Another prolongation of the proxy, or the first request with this key, is still in progress',
       'A prolongation of this proxy is in progress',
       'A request with this Idempotency-Key is in progress',
     ),

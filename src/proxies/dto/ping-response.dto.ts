@@ -5,7 +5,7 @@ export class PingResponse {
     required: false,
     anyOf: [{ type: 'integer' }, { type: 'null' }],
     title: 'Latency Ms',
-    description: 'Milliseconds to a TCP connection; null when there was none',
+    description: 'Milliseconds until the TCP connection was open; null when it could not be opened',
     example: 12,
   })
   latency_ms!: number | null;

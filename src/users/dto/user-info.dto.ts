@@ -31,7 +31,7 @@ export class UserInfo {
   @ApiProperty({
     type: 'string',
     title: 'Balance',
-    description: 'Roubles that can be spent',
+    description: 'Available balance, in roubles',
     example: '10000.00',
   })
   balance!: string;
