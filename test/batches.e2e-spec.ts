@@ -1,4 +1,5 @@
 import { eventually } from './support/built-service';
+import { holdPermits } from './support/hold-permits';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const ENVIRONMENT = {
@@ -58,20 +59,14 @@ describe('Orders that are in the queue at the same moment', () => {
     };
   }
 
-  /** Lets no call out until that many orders are in the queue, as when others have used up the rate. */
+  /** Lets no call out until that many orders are in the queue. */
   async function inQueue<Result>(count: number, work: () => Promise<Result>[]): Promise<Result[]> {
     await knowCatalog();
-    const runner = service.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    // Permits are given under this lock.
-    await runner.query('SELECT FROM call_slots FOR UPDATE');
-    const answers = work();
-    try {
+    const answers = await holdPermits(service.dataSource, async () => {
+      const placed = work();
       await eventually(async () => (await openOrders()) >= count);
-    } finally {
-      await runner.commitTransaction();
-      await runner.release();
-    }
+      return placed;
+    });
     return Promise.all(answers);
   }
 

@@ -87,14 +87,14 @@ describe('POST /proxies/buy', () => {
     expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
   });
 
-  it('refuses more than there is in stock', async () => {
+  it('refuses an order of more proxies than are in stock', async () => {
     const user = await service.createUser();
     await service.control.setStock('6', 'jp', 2);
     const { error } = await buy(user, { country: 'jp', period: 30, count: 3 });
     expect(error).toEqual({ detail: 'Not enough proxies available' });
   });
 
-  it('gives the money back when the provider finds fewer in stock than its catalog said', async () => {
+  it('refunds the order when the provider has fewer in stock than its catalog said', async () => {
     const user = await service.createUser({ balance: '500.00' });
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     const { error, response } = await buy(user, { country: 'de', period: 30 });
@@ -103,7 +103,7 @@ describe('POST /proxies/buy', () => {
     expect(await service.balanceOf(user)).toEqual({ available: '500.00', held: '0.00' });
   });
 
-  it('refuses what the balance cannot pay, before the provider is asked to sell', async () => {
+  it('refuses an order that the balance cannot pay, without a call to the provider', async () => {
     const user = await service.createUser({ balance: '0.01' });
     await service.control.clearCalls();
     const { error, response } = await buy(user, { country: 'ru', period: 30 });
@@ -112,7 +112,7 @@ describe('POST /proxies/buy', () => {
     expect(await service.control.getCalls('buy')).toEqual([]);
   });
 
-  it('delivers and charges what came when the provider hands over fewer than it confirmed', async () => {
+  it('delivers and charges what was listed when the provider lists fewer proxies than it sold', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 2 });
     const { data: quote } = await user.api.GET('/price', { params: { query: { count: 5, period: 30 } } });
@@ -121,7 +121,7 @@ describe('POST /proxies/buy', () => {
     expect(Number(data?.price_charged)).toBeCloseTo(3 * Number(quote?.price_single), 2);
   });
 
-  it('keeps what a short delivery brought when the check that follows it is refused', async () => {
+  it('keeps a short delivery when the check that follows it is refused', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
     await service.control.addFault({ method: 'getproxy', kind: 'error', errorId: 100 });
@@ -132,7 +132,7 @@ describe('POST /proxies/buy', () => {
     expect(proxies).toHaveLength(2);
   });
 
-  it('keeps what a short delivery brought when the first check is answered 429 and the next shows nothing yet', async () => {
+  it('keeps a short delivery when the first check is answered 429 and the next shows nothing', async () => {
     const user = await service.createUser({ balance: '1000.00' });
     await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1, hiddenForMs: 600 });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 429 });
@@ -143,7 +143,7 @@ describe('POST /proxies/buy', () => {
     expect(proxies).toHaveLength(2);
   });
 
-  it('sells to exactly ten of 50 concurrent purchases when the balance is for ten', async () => {
+  it('carries out exactly ten of 50 concurrent purchases when the balance pays for ten', async () => {
     const rich = await service.createUser();
     const { data: quote } = await rich.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     const price = Number(quote?.price_final);

@@ -20,7 +20,7 @@ describe('Idempotency-Key', () => {
   const soldTo = async (user: TestUser): Promise<number> =>
     (await service.control.getState()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
 
-  it('answers a repeated request as the first time, and buys once', async () => {
+  it('repeats the first answer and buys once', async () => {
     const user = await service.createUser();
     const first = await buy(user, 'a');
     const second = await buy(user, 'a');
@@ -47,14 +47,14 @@ describe('Idempotency-Key', () => {
     expect((await service.control.getState()).prolongations).toHaveLength(2);
   });
 
-  it('takes a quoted key for the same as an unquoted one, and another case of the country for the same request', async () => {
+  it('treats a quoted key as equal to an unquoted one, and ignores the case of the country', async () => {
     const user = await service.createUser();
     const first = await buy(user, 'quoted');
     const second = await buy(user, '"quoted"', { ...ORDER, country: 'RU' });
     expect(second.data).toEqual(first.data);
   });
 
-  it('is one user’s own', async () => {
+  it('belongs to one user', async () => {
     const [one, other] = [await service.createUser(), await service.createUser()];
     const first = await buy(one, 'mine');
     const second = await buy(other, 'mine');
@@ -112,9 +112,9 @@ describe('Idempotency-Key', () => {
     expect(bought.response.headers.get('Idempotency-Replayed')).toBeNull();
   });
 
-  it('keeps to an order that is being confirmed, and answers with its outcome once there is one', async () => {
+  it('refers to an order that is being confirmed, then answers with its outcome', async () => {
     const user = await service.createUser();
-    // Bought, the answer lost, and not to be seen in the listing at first.
+    // The purchase is carried out, its answer is lost, and the listing shows it late.
     await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 700 });
     const lost = await buy(user, 'lost');
     expect(lost.response.status).toBe(503);

@@ -86,13 +86,13 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     },
   );
 
-  it("does not know another user's proxy", async () => {
+  it("answers 404 for another user's proxy", async () => {
     const { id } = await buyOne(await service.createUser());
     const { response } = await prolong(await service.createUser(), id);
     expect(response.status).toBe(404);
   });
 
-  it('refuses what the balance cannot pay', async () => {
+  it('refuses an order that the balance cannot pay', async () => {
     const owner = await service.createUser({ balance: '1000.00' });
     const { id } = await buyOne(owner);
     await service.dataSource.query(
@@ -116,7 +116,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     expect(await service.balanceOf(user)).toEqual(before);
   });
 
-  it('prolongs an expired proxy from wherever the provider counts', async () => {
+  it('prolongs an expired proxy from the moment that the provider chooses', async () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
     const anHourAgo = Math.floor(Date.now() / 1000) - 3600;
@@ -126,7 +126,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     expect(data?.proxy.active).toBe(true);
   });
 
-  it('has one prolongation of a proxy at a time', async () => {
+  it('allows one prolongation of a proxy at a time', async () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
     const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });

@@ -3,12 +3,12 @@ import { WireClient } from '../src/sandbox';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-describe('the full sweep', () => {
+describe('The full sweep', () => {
   let service: TestService;
   let sweep: SweepService;
 
   beforeEach(async () => {
-    // Swept by the test alone.
+    // The test alone sweeps.
     service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
     sweep = service.app.get(SweepService);
   });
@@ -22,7 +22,7 @@ describe('the full sweep', () => {
     return data?.proxies ?? [];
   };
 
-  /** Past the moment in which an order was settled: what was settled after a page was asked for is left alone. */
+  /** Sweeps now. */
   const run = () => sweep.sweepWhenDue(0);
 
   async function providerIdOf(proxyId: string | undefined): Promise<number> {
@@ -38,7 +38,7 @@ describe('the full sweep', () => {
     expect(await run()).toEqual({ listed: 3, changed: 0, orphans: 0, withdrawn: 0 });
   });
 
-  it('takes over that a proxy moved, and a new end', async () => {
+  it('takes over a new address and a new end of a proxy', async () => {
     const user = await service.createUser();
     const [proxy] = await buy(user);
     const unixtimeEnd = Math.floor(Date.now() / 1000) + 5 * 86_400;
@@ -68,7 +68,7 @@ describe('the full sweep', () => {
     expect(await run()).toEqual({ listed: 2500, changed: 0, orphans: 0, withdrawn: 0 });
   });
 
-  it('keeps what is under our tags and of no order, once, and leaves others’ alone', async () => {
+  it('records proxies with our tag and no order as orphans, once, and ignores those of others', async () => {
     await buy(await service.createUser());
     const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders');
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
@@ -84,7 +84,7 @@ describe('the full sweep', () => {
     expect(orphans).toEqual([{ tag }, { tag: tag.replace(/\.o\d+$/, '.o999999') }]);
   });
 
-  it('does not take for an orphan what an open order may account for', async () => {
+  it('records no orphan that an open order may account for', async () => {
     await leaveOrderOpen(service, await service.createUser());
     expect(await run()).toMatchObject({ listed: 1, orphans: 0 });
     await service.control.resetFaults();
@@ -128,7 +128,7 @@ describe('the full sweep', () => {
       await service.control.withdrawProxy(await providerIdOf(bought[0]?.id));
     });
 
-    it('believes it the second time', async () => {
+    it('counts it as withdrawn after the second sweep', async () => {
       expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0 });
       expect(activity((await user.api.GET('/proxies')).data)).toEqual([true, true]);
       expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 1 });
@@ -159,7 +159,7 @@ describe('the full sweep', () => {
       expect(await versions()).toEqual(before);
     });
 
-    it('says to the audit that it is known', async () => {
+    it('is no violation for the audit', async () => {
       await run();
       await run();
       await service.audit({ withProvider: true });
@@ -172,7 +172,7 @@ describe('the full sweep', () => {
     const unhide = () =>
       service.dataSource.query('UPDATE proxies SET provider_proxy_id = substr(provider_proxy_id, 2)');
 
-    it('forgets the absences, and shows it as active at once', async () => {
+    it('resets the absences and shows the proxy as active at once', async () => {
       const user = await service.createUser();
       const bought = await buy(user);
       await hide();
@@ -187,7 +187,7 @@ describe('the full sweep', () => {
       expect(row).toEqual({ absences: 0, withdrawn_at: null, active: true });
     });
 
-    it('begins to count anew', async () => {
+    it('counts the absences from zero again', async () => {
       await buy(await service.createUser());
       for (let times = 0; times < 3; times++) {
         await hide();
@@ -199,7 +199,7 @@ describe('the full sweep', () => {
     });
   });
 
-  it('does not take a proxy for withdrawn whose rental is over', async () => {
+  it('does not withdraw a proxy whose rental is over', async () => {
     const [proxy] = await buy(await service.createUser());
     const id = await providerIdOf(proxy?.id);
     await service.control.changeProxy(id, { unixtimeEnd: Math.floor(Date.now() / 1000) - 60 });
@@ -211,9 +211,9 @@ describe('the full sweep', () => {
     expect(row).toEqual({ absences: 0, withdrawn_at: null, active: false });
   });
 
-  it('believes no absence when the database has lost what was seen', async () => {
+  it('counts no absence when the database has lost the sightings', async () => {
     await buy(await service.createUser());
-    // What a crash of the database does to the table, while the sweep waits for its page.
+    // A crash of the database empties this unlogged table. It happens while the sweep waits for its page.
     await run();
     const gate = await service.control.addGate({ method: 'getproxy', stage: 'received' });
     const swept = run();
@@ -225,7 +225,7 @@ describe('the full sweep', () => {
     expect(absences).toBe(0);
   });
 
-  it('leaves the end to a prolongation that is open', async () => {
+  it('leaves the end alone while a prolongation is open', async () => {
     const user = await service.createUser();
     const [proxy] = await buy(user);
     const gate = await service.control.addGate({ method: 'prolong', stage: 'executed' });
@@ -239,7 +239,7 @@ describe('the full sweep', () => {
     expect((await prolonged).response.status).toBe(200);
   });
 
-  it('runs on one replica at a time, and not again before its time', async () => {
+  it('runs on one replica at a time, and not again before it is due', async () => {
     const reports = await Promise.all([
       sweep.sweepWhenDue(3600),
       sweep.sweepWhenDue(3600),
@@ -250,7 +250,7 @@ describe('the full sweep', () => {
     expect(await sweep.sweepWhenDue(0)).not.toBeNull();
   });
 
-  it('leaves what it did with the job', async () => {
+  it('records its report with the job', async () => {
     await buy(await service.createUser(), 2);
     const report = await run();
     const [kept] = await service.dataSource.query(

@@ -140,7 +140,8 @@ describe('with many users, orders and proxies', () => {
     const staff = await createStaff(service);
     await service.dataSource.query(
       `INSERT INTO staff_actions (at, via, user_id, token_id, action, target_type, target_id, request)
-       SELECT now() - make_interval(secs => n), 'api', $1::bigint + n % 40, $2, (ARRAY['users.read', 'users.search', 'orders.read'])[1 + n % 3],
+       SELECT now() - make_interval(secs => n), 'api', $1::bigint + n % 40, $2,
+              (ARRAY['users.read', 'users.search', 'orders.read'])[1 + n % 3],
               'user', n % 1000, '{}'
          FROM generate_series(1, 20000) AS n`,
       [staff.id - 40, staff.tokenId],

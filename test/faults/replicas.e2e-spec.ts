@@ -4,7 +4,7 @@ import type { Caught } from '../support/database-relay';
 import { sendRaw } from '../support/raw-http';
 import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
 
-describe('two replicas on one database', () => {
+describe('Two replicas on one database', () => {
   let replicas: Replicas;
   let one: BuiltService;
   let other: BuiltService;
@@ -23,7 +23,7 @@ describe('two replicas on one database', () => {
     await replicas.audit();
   });
 
-  /** Proxies, in however many calls. */
+  /** Counts the customer's proxies, bought in any number of calls. */
   const soldTo = async ({ id }: Customer): Promise<number> =>
     (await replicas.control.getState()).sales.flatMap(({ descr, proxyIds }) =>
       descr.includes(`.u${id}.`) ? proxyIds : [],
@@ -59,14 +59,14 @@ describe('two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(1);
   });
 
-  it('take and give back access at the next request once the other has: 50 tokens revoked, 50 users blocked and unblocked', async () => {
+  it('apply at once what the other did: 50 tokens revoked, 50 users blocked and unblocked', async () => {
     const staff = await replicas.createCustomer('1.00', ALL_STAFF_SCOPES);
     const elapsedMs: Record<string, number[]> = { revoke: [], block: [], unblock: [] };
     const statusesOf = async ({ token }: Customer) =>
       Promise.all(
         ['/me', '/countries'].map(async (path) => (await sendRaw(other.baseUrl, { path, token })).status),
       );
-    /** What the other answers to the first request after this one has answered the member of staff. */
+    /** The other replica's answer to the first request after this one has answered the member of staff. */
     const changeAndAsk = async (what: string, target: string, { token }: Customer) => {
       const path = `/staff/${target}/${what}`;
       const { status } = await send(one.baseUrl, { customer: staff, path, body: { reason: 'test' } });
@@ -116,7 +116,7 @@ describe('two replicas on one database', () => {
     return Number(price);
   }
 
-  it('SIGSTOP before the claim until the other has given the order up: the claim is refused, and nothing is bought', async () => {
+  it('SIGSTOP before the claim until the other has refunded the order: nothing is bought', async () => {
     const customer = await replicas.createCustomer();
     const claim = replicas.relay.catchNext({
       statement: `SET state = 'submitting'`,
@@ -133,7 +133,7 @@ describe('two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(0);
   });
 
-  it('SIGSTOP between claim and call until the other has given the order up: nothing is bought late', async () => {
+  it('SIGSTOP between claim and call until the other has refunded: nothing is bought', async () => {
     const customer = await replicas.createCustomer();
     const claim = replicas.relay.catchNext({
       statement: `SET state = 'submitting'`,
@@ -150,7 +150,7 @@ describe('two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(0);
   });
 
-  it('SIGSTOP while the provider carries the order out, until the other has settled it: it is delivered once', async () => {
+  it('SIGSTOP during the call until the other has settled the order: it is delivered once', async () => {
     const customer = await replicas.createCustomer();
     const gate = await replicas.control.addGate({ method: 'buy', stage: 'received' });
     const answer = send(one.baseUrl, purchase(customer));
@@ -192,7 +192,7 @@ describe('two replicas on one database', () => {
     },
   );
 
-  it('a connection cut at the COMMIT of a claim: nothing was sent, and the money is back before the answer', async () => {
+  it('a connection cut at the COMMIT of a claim: the order is refunded before the answer', async () => {
     const customer = await replicas.createCustomer();
     const cut = replicas.relay.catchNext({
       statement: `SET state = 'submitting'`,
@@ -206,7 +206,7 @@ describe('two replicas on one database', () => {
     expect(await soldTo(customer)).toBe(0);
   });
 
-  it('a connection cut at the COMMIT of a refund: the refusal is answered all the same', async () => {
+  it('a connection cut at the COMMIT of a refund: the refusal is answered nevertheless', async () => {
     const customer = await replicas.createCustomer();
     await replicas.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     const cut = replicas.relay.catchNext({
@@ -231,7 +231,7 @@ describe('two replicas on one database', () => {
       });
       held.push(lookup);
       stuck.push(send(one.baseUrl, purchase(customer)));
-      // One by one: the tokens of requests that come together are looked up together.
+      // One by one, because tokens of simultaneous requests are looked up in one statement.
       await lookup.reached;
     }
     const startedAt = performance.now();

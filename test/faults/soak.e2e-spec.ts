@@ -18,7 +18,7 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
     replicas = await Replicas.open({
       databaseUrl: postgres.url,
       environment: {
-        // Scarce enough that orders wait, and travel together.
+        // Scarce enough that orders wait and are sent in batches.
         PROVIDER_RATE_PER_SECOND: '60',
         PURCHASE_WAIT_MS: '1000',
         RECONCILE_QUIET_SECONDS: '3',
@@ -39,7 +39,7 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
       const report = await soak(replicas, postgres, { orders: ORDERS, seed: SEED });
       process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
       expect(report.violations).toEqual([]);
-      expect(report.grouped).toBeGreaterThan(0);
+      expect(report.batched).toBeGreaterThan(0);
     },
     TIMEOUT_MS,
   );

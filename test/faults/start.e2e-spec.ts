@@ -158,7 +158,7 @@ describe('a start without configuration', () => {
     });
   });
 
-  it('prints its address, its docs, a token, and lines that work when pasted one after the other', async () => {
+  it('prints its address, its docs, a token, and commands that work when pasted one by one', async () => {
     const { docs, token, commands } = readTour(service);
     expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(docs).toBe(`${service.baseUrl}/docs`);

@@ -4,14 +4,14 @@ import { text } from 'node:stream/consumers';
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
-/** A name that is not this machine's, as staff use: Swagger UI treats localhost otherwise. */
+/** A host name as staff use, since Swagger UI treats localhost differently. */
 const HOST = 'proxies.example';
 
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (violation) => {
   console.error('violates', violation.effectiveDirective, violation.blockedURI, violation.sourceFile);
 });`;
 
-/** The first Chromium on the PATH; undefined where there is none. */
+/** The first Chromium on the PATH, or undefined. */
 export function findChromium(): string | undefined {
   const directories = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== '');
   return PROGRAMS.flatMap((program) => directories.map((directory) => join(directory, program))).find(
@@ -31,19 +31,19 @@ interface Form {
   readonly body?: object;
 }
 
-/** What an operation was answered, as its page shows it. */
+/** The answer of an operation as the page shows it. */
 export interface ShownAnswer {
   readonly status: string;
-  /** Of JSON. */
+  /** The parsed body of a JSON answer. */
   readonly body: Record<string, unknown>;
 }
 
 /**
- * A browser that has Swagger UI before it and works it by mouse and keyboard. It lets no request leave for any other address than the
- * service's, and keeps what went wrong on the way.
+ * A browser that operates Swagger UI by mouse and keyboard. It blocks every request to an address other than
+ * the service's and records problems.
  */
 export class DocsBrowser {
-  /** Requests to elsewhere, errors on the console, violations of the security policy. */
+  /** Requests to other addresses, console errors and violations of the security policy. */
   readonly complaints: string[] = [];
   private shots = 0;
 
@@ -63,7 +63,7 @@ export class DocsBrowser {
       executablePath: program,
       args: [
         `--host-resolver-rules=MAP ${HOST} 127.0.0.1`,
-        // As behind TLS: else Chromium has complaints of its own about headers that only count there.
+        // Treats the page as served over TLS: otherwise Chromium complains about headers that need it.
         `--unsafely-treat-insecure-origin-as-secure=${origin}`,
       ],
     });
@@ -95,7 +95,7 @@ export class DocsBrowser {
     await this.page.locator('.opblock').first().waitFor();
   }
 
-  /** Whether there is a token for the operations of this page. */
+  /** Tells whether the page has a token for its operations. */
   async isAuthorized(): Promise<boolean> {
     const locks = this.page.locator('.opblock .authorization__btn');
     return (await locks.first().getAttribute('aria-label')) === 'authorization button locked';
@@ -110,7 +110,7 @@ export class DocsBrowser {
     await dialog.locator('.btn-done').click();
   }
 
-  /** Tries an operation out: fills in the form, presses Execute, and reads the answer. */
+  /** Fills in the form of an operation, presses Execute and reads the answer. */
   async execute(method: string, path: string, form: Form = {}): Promise<ShownAnswer> {
     const operation = await this.press(method, path, form);
     const answer = operation.locator('.live-responses-table .response').first();
@@ -125,7 +125,7 @@ export class DocsBrowser {
     };
   }
 
-  /** Tries an operation out that answers with a file, and downloads that. */
+  /** Executes an operation that answers with a file and downloads the file. */
   async download(method: string, path: string, form: Form = {}): Promise<{ name: string; text: string }> {
     const operation = await this.press(method, path, form);
     const link = operation.getByRole('link', { name: 'Download file' });

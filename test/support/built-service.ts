@@ -12,7 +12,7 @@ const CLI = join(PROJECT, 'dist', 'src', 'cli', 'main.js');
 const NODE_START = [process.execPath, SERVICE];
 export const NPM_START = ['npm', 'start'];
 
-/** A build takes ten seconds, and may have to wait for another one. */
+/** A build takes ten seconds and may have to wait for another one. */
 export const BUILD_TIMEOUT_MS = 200_000;
 const DEADLINE_MS = 30_000;
 const POLL_MS = 20;
@@ -29,21 +29,21 @@ export interface Outcome {
 export interface BuiltService {
   readonly pid: number;
   readonly baseUrl: string;
-  /** What was written until now. */
+  /** Everything written until now. */
   stdout(): string;
   stderr(): string;
-  /** A terminal's Ctrl-C: to everything that the terminal started and that did not leave its process group. */
+  /** Sends SIGINT to the process group, as Ctrl-C in a terminal does. */
   pressCtrlC(): void;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves when the process is gone, which somebody else must have asked for. */
+  /** Resolves when the process has ended, without asking it to. */
   ended(): Promise<Outcome>;
-  /** Asks it to end, as a supervisor does, and waits until it is gone. */
+  /** Sends SIGTERM, as a supervisor does, and waits for the end. */
   stop(): Promise<Outcome>;
 }
 
 const running = new Set<ChildProcess>();
 
-/** Builds dist/ if it is not what the sources say. */
+/** Builds dist/ unless it is up to date with the sources. */
 export async function ensureBuild(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(PROJECT, 'scripts', 'build-if-stale.mjs')]);
 }
@@ -89,13 +89,13 @@ export async function startBuiltService(
   };
 }
 
-/** For a file's end: whatever its tests have left running, because one failed. */
+/** Kills the processes that failed tests have left running. Call it at the end of a file. */
 export async function killLeftovers(): Promise<void> {
   for (const child of running) child.kill('SIGKILL');
   await eventually(() => running.size === 0);
 }
 
-/** Asks again and again until there is an answer. */
+/** Polls until the answer is truthy or 0, and gives it. Throws after 30 s. */
 export async function eventually<Answer>(
   ask: () => Answer | undefined | null | false | Promise<Answer | undefined | null | false>,
 ): Promise<Answer> {
@@ -108,7 +108,7 @@ export async function eventually<Answer>(
   }
 }
 
-/** What the embedded default runs beside the service, as the files in the data directory tell. */
+/** Reads the process ids of the embedded PostgreSQL and sandbox from the data directory. */
 export async function readCompanionPids(dataDir: string): Promise<{ postgres: number; sandbox: number }> {
   const postmaster = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
   return { postgres: Number.parseInt(postmaster, 10), sandbox: (await readSandboxAddress(dataDir)).pid };
@@ -120,7 +120,7 @@ export async function readSandboxAddress(
   return JSON.parse(await readFile(join(dataDir, 'sandbox', 'address.json'), 'utf8'));
 }
 
-/** Whether there is such a process; one that has ended and that nobody has asked about yet does not count. */
+/** Tells whether the process runs. A zombie does not count. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -138,7 +138,7 @@ interface Started {
   readonly closed: Promise<unknown>;
 }
 
-/** With nothing of this process's environment but the way to programs, in a process group of its own. */
+/** Starts a program in a process group of its own, with PATH alone of this process's environment. */
 function start([program = '', ...parameters]: readonly string[], environment: Environment): Started {
   const child = spawn(program, parameters, {
     cwd: PROJECT,
@@ -154,7 +154,7 @@ function start([program = '', ...parameters]: readonly string[], environment: En
   return { child, output, closed: once(child, 'close') };
 }
 
-/** Bounded by the test's own timeout. */
+/** Waits for the end of the process. The test's timeout bounds the wait. */
 async function endOf({ child, output, closed }: Started): Promise<Outcome> {
   await closed;
   return { code: child.exitCode ?? child.signalCode, ...output };

@@ -9,7 +9,7 @@ import {
   sendUntilAnswered,
 } from './replicas';
 
-/** Statements by which a money step is known on the wire to the database. */
+/** A part of the statement by which the relay recognises each step of an order. */
 const STEPS = {
   reserve: 'INSERT INTO orders',
   claim: `SET state = 'submitting'`,
@@ -25,16 +25,19 @@ const MOMENTS = [
   ['settle', 'after'],
 ] as const;
 
-/** Of a call at the provider, at which its gates hold it. */
+/** Stages of a call at the provider at which a gate can hold it. */
 export const STAGES = ['received', 'executed', 'half-answered'] as const;
 
-/** Ends a process at every step of an order and at every stage of its call, and shows that nothing is lost and nothing is twice. */
+/**
+ * Kills a process at every step of an order and at every stage of its call. The order must be carried out and
+ * paid exactly once.
+ */
 export function describeCrashes(method: 'buy' | 'prolong'): void {
   describe(`kill -9 of a replica during ${method}`, () => {
     let replicas: Replicas;
-    /** Takes the request, and dies. */
+    /** Takes the request and is killed. */
     let victim: BuiltService;
-    /** Is there all the time, and reconciles. */
+    /** Runs all the time and reconciles. */
     let survivor: BuiltService;
 
     beforeAll(async () => {
@@ -57,7 +60,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       return prolongation(customer, proxy?.id ?? '', 'k');
     }
 
-    /** How often the provider carried out orders of this customer. */
+    /** Counts the orders of the customer that the provider has carried out. */
     async function executions({ id }: Customer): Promise<number> {
       const book = await replicas.control.getState();
       const sales = book.sales.filter(({ descr }) => descr.includes(`.u${id}.`));

@@ -10,7 +10,7 @@ import {
 } from '../../src/local/postgres/embedded-server';
 import { createTestDirectory, removeLeftovers, removeTestDirectory } from './test-directory';
 
-/** What the tests write need not outlive a crash of the machine. */
+/** Data of tests need not survive a crash of the machine. */
 const SETTINGS: ServerSettings = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -20,12 +20,12 @@ const SETTINGS: ServerSettings = {
   max_connections: '500',
 };
 
-/** Takes away the server of this run and all its files; null when the run has none of its own. */
+/** Removes the server of this run with its files. Null when the run uses a given server. */
 let removeTestServer: (() => Promise<void>) | null = null;
 
 /**
- * One PostgreSQL for the whole run. Tests find it in TEST_POSTGRES_URL (a superuser's address of the maintenance
- * database); when that is set already, it is used and none is started.
+ * Starts one PostgreSQL for the whole run and puts a superuser's address of its maintenance database into
+ * TEST_POSTGRES_URL. When the variable is set already, that server is used.
  */
 export default async function globalSetup(): Promise<void> {
   if (process.env['TEST_POSTGRES_URL'] !== undefined) {
@@ -36,7 +36,7 @@ export default async function globalSetup(): Promise<void> {
   const cluster = await getCluster(directory, () => undefined);
   const server = await startTestServer(cluster);
   const killAtExit = (): void => kill(server, cluster, directory);
-  // An interrupt, and Jest's --bail, end the process without the teardown.
+  // On an interrupt and on --bail, Jest ends without calling the teardown.
   process.once('exit', killAtExit);
   process.once('SIGINT', exitOn);
   process.once('SIGTERM', exitOn);
@@ -48,7 +48,7 @@ export default async function globalSetup(): Promise<void> {
     `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${server.port}/postgres`;
 }
 
-/** For the teardown, which Jest wants in a file of its own. */
+/** Called by the teardown, for which Jest requires a file of its own. */
 export async function tearDown(): Promise<void> {
   if (removeTestServer !== null) {
     delete process.env['TEST_POSTGRES_URL'];

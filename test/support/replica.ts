@@ -7,7 +7,7 @@ type SettingChanges = { readonly [Group in keyof AppConfig]?: Partial<AppConfig[
 type Application = typeof import('../../src/application');
 type Common = typeof import('../../src/common');
 
-/** What takes long to load and keeps nothing that tells one process from another. */
+/** Packages that take long to load and keep no state that differs between processes. */
 const SHARED_PACKAGES = [
   '@nestjs/common',
   '@nestjs/core',
@@ -25,7 +25,7 @@ export interface Replica {
 }
 
 /**
- * A second application on the database and the provider of the first, with other settings where they are given. Its
+ * A second application on the database and the provider of the first, with other settings where given. Its
  * modules are loaded anew, as in a second process: some keep state, such as `REPLICA_ID`.
  */
 export async function startReplica(service: TestService, changes: SettingChanges = {}): Promise<Replica> {

@@ -11,6 +11,7 @@ import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox 
 import { UsersService } from '../../src/users';
 import { type BuiltService, ensureBuild, eventually, startBuiltService } from './built-service';
 import { type DatabaseRelay, startDatabaseRelay } from './database-relay';
+import { holdPermits } from './hold-permits';
 import { untilSettled } from './settled';
 import { createTestDatabase } from './test-database';
 
@@ -25,12 +26,12 @@ export interface Answer {
   readonly replayed: boolean;
 }
 
-/** What makes time pass quickly. No logic is left out. */
+/** Shortens times only. No logic is left out. */
 const QUICK = {
   LOG_LEVEL: 'error',
   PROVIDER_TIMEOUT_MS: '500',
   PROVIDER_RATE_PER_SECOND: '0',
-  // Tests of single faults follow each other quickly: each is to meet the provider, not the breaker.
+  // Tests of single faults follow each other quickly: an open breaker would keep them from the provider.
   BREAKER_FAILURES: '1000000',
   PURCHASE_WAIT_MS: '200',
   RECONCILE_QUIET_SECONDS: '1',
@@ -39,7 +40,8 @@ const QUICK = {
 };
 
 /**
- * One database, one sandbox, and as many processes of the built service as a test wants, each of which may reach the database through a relay.
+ * One database, one sandbox, and as many processes of the built service as a test wants. Each process may
+ * reach the database through a relay.
  */
 export class Replicas {
   private constructor(
@@ -100,12 +102,17 @@ export class Replicas {
     return this.office.get(DataSource).query(statement, parameters);
   }
 
-  /** Waits until no order is open: what reconciliation brings about by itself. */
+  /** Lets no replica send a call until the work is done. */
+  holdPermits<Result>(work: () => Promise<Result>): Promise<Result> {
+    return holdPermits(this.office.get(DataSource), work);
+  }
+
+  /** Waits until reconciliation has closed every order. */
   untilSettled(): Promise<void> {
     return untilSettled(this.office.get(DataSource));
   }
 
-  /** Waits for a whole sweep that begins from now on. */
+  /** Waits for a complete sweep that begins from now on. */
   async untilSwept(): Promise<void> {
     const [{ now } = { now: new Date() }] = await this.query<{ now: Date }>(
       'SELECT clock_timestamp() AS now',
@@ -119,7 +126,7 @@ export class Replicas {
     });
   }
 
-  /** Broken invariants of the books, and between them and the provider. */
+  /** The broken invariants of the books, and of the books and the provider. */
   async findViolations(): Promise<string[]> {
     const { checks } = await this.office.get(IntegrityService).run({ withProvider: true });
     return checks
@@ -127,7 +134,7 @@ export class Replicas {
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);
   }
 
-  /** Fails the test when there are any. */
+  /** Fails the test when an invariant is broken. */
   async audit(): Promise<void> {
     expect(await this.findViolations()).toEqual([]);
   }
@@ -161,7 +168,7 @@ export const prolongation = (customer: Customer, proxyId: string, key?: string):
   body: { period: 30 },
 });
 
-/** One request. Throws when its connection is lost. */
+/** Sends one request. Throws when its connection is lost. */
 export async function send(baseUrl: string, order: Order, signal?: AbortSignal): Promise<Answer> {
   const response = await fetch(baseUrl + order.path, {
     method: 'POST',
@@ -180,7 +187,7 @@ export async function send(baseUrl: string, order: Order, signal?: AbortSignal):
   };
 }
 
-/** What a careful client does: repeats with the same key until there is a 200 or a 4xx that is not 409 or 429. */
+/** Repeats the request with the same key until the answer is 200, or a 4xx other than 409 and 429. */
 export function sendUntilAnswered(chooseBaseUrl: () => string, order: Order): Promise<Answer> {
   return eventually(async () => {
     const answer = await send(chooseBaseUrl(), order).catch(() => null);

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { eventually } from './built-service';
 
-/** Waits until no order is open: what reconciliation brings about by itself. */
+/** Waits until reconciliation has closed every order. */
 export async function untilSettled(dataSource: DataSource): Promise<void> {
   await eventually(async () => {
     const open = await dataSource.query<unknown[]>(

@@ -5,7 +5,7 @@ import type { OwnPostgres } from './own-postgres';
 import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
 import { SeededRandom } from './seeded-random';
 
-/** What goes wrong at the provider, and how often. */
+/** The faults of the provider and how often they occur. */
 const PROVIDER_FAULTS: readonly FaultSpec[] = (['buy', 'prolong'] as const).flatMap((method): FaultSpec[] => [
   { method, kind: 'answer-lost', probability: 0.006 },
   { method, kind: 'answer-lost', hiddenForMs: 700, probability: 0.004 },
@@ -50,8 +50,8 @@ export interface SoakReport {
   readonly requests: number;
   readonly faults: Readonly<Record<string, number>>;
   readonly orphans: number;
-  /** Orders that went to the provider in one call with others. */
-  readonly grouped: number;
+  /** Orders that were sent in a batch with others. */
+  readonly batched: number;
   readonly violations: readonly string[];
 }
 
@@ -65,8 +65,9 @@ class Tally {
 }
 
 /**
- * Many clients that repeat as real ones do, on two replicas, while everything fails at random: processes are killed and stopped, connections
- * cut, the database ended, the provider faulty. Then quiet, and the books against the sandbox's own.
+ * Many clients place orders at two replicas and repeat them as real clients do, while everything fails at
+ * random: processes are killed and stopped, connections are cut, the database is ended, the provider has
+ * faults. When all is quiet, the books are compared with the sandbox's.
  */
 export async function soak(
   replicas: Replicas,
@@ -123,7 +124,7 @@ export async function soak(
     }
   };
 
-  /** With the same key until there is a 200 or a 4xx that is not 409 or 429, at either replica, hanging up now and then. */
+  /** Repeats the order at either replica until its answer is final. The client hangs up now and then. */
   const repeat = async (order: Order, own: SeededRandom): Promise<Answer> => {
     for (;;) {
       const signal = own.chance(0.02) ? AbortSignal.timeout(own.integer(1, 60)) : undefined;
@@ -149,12 +150,12 @@ export async function soak(
     'database ended at once': () => postgres.restartImmediately(),
   } as const;
 
-  /** The database may be away when a replica starts: a supervisor starts it again. */
+  /** Restarts a replica as a supervisor does: the database may be down at its start. */
   const startAgain = (at: 0 | 1): Promise<BuiltService> =>
     eventually(() => replicas.start({ throughRelay: at === 0 }).catch(() => null));
 
   const clientsDone = new AbortController();
-  /** In rounds of one of each kind, at least one whole, as long as clients are there. */
+  /** Causes one misfortune of each kind in every round, for a round at least, until the clients are done. */
   const trouble = async (): Promise<void> => {
     do {
       for (const name of random.shuffle(Object.keys(misfortunes) as (keyof typeof misfortunes)[])) {
@@ -179,9 +180,10 @@ export async function soak(
   const [{ orphans } = { orphans: 0 }] = await replicas.query<{ orphans: number }>(
     'SELECT count(*) AS orphans FROM orphans',
   );
-  const [{ grouped } = { grouped: 0 }] = await replicas.query<{ grouped: number }>(
-    `SELECT coalesce(sum(size), 0)::integer AS grouped
-       FROM (SELECT count(*) AS size FROM orders WHERE group_id IS NOT NULL GROUP BY group_id) AS groups WHERE size > 1`,
+  const [{ batched } = { batched: 0 }] = await replicas.query<{ batched: number }>(
+    `SELECT coalesce(sum(size), 0)::integer AS batched
+       FROM (SELECT count(*) AS size FROM orders WHERE group_id IS NOT NULL GROUP BY group_id) AS batches
+      WHERE size > 1`,
   );
   return {
     seed,
@@ -191,7 +193,7 @@ export async function soak(
     requests: Object.values(requests.counts).reduce((sum, count) => sum + count, 0),
     faults: faults.counts,
     orphans,
-    grouped,
+    batched,
     violations: [
       ...(await replicas.findViolations()),
       ...(await compareWithBook(replicas)),
@@ -200,14 +202,16 @@ export async function soak(
   };
 }
 
-/** Every sold proxy has one owner who paid once, or is a known orphan; every prolongation belongs to one order. */
+/** Each sold proxy has one owner or is a known orphan. Each prolongation belongs to one paid order. */
 async function compareWithBook(replicas: Replicas): Promise<string[]> {
   const book = await replicas.control.getState();
   const owned = new Map(
     (
       await replicas.query<{ id: string; tag: string; state: string }>(
         `SELECT provider_proxy_id AS id, lead.tag, orders.state
-           FROM proxies JOIN orders ON orders.id = proxies.order_id JOIN orders lead ON lead.id = orders.group_id`,
+           FROM proxies
+           JOIN orders ON orders.id = proxies.order_id
+           JOIN orders lead ON lead.id = orders.group_id`,
       )
     ).map((row) => [row.id, row]),
   );
@@ -242,7 +246,7 @@ async function compareWithBook(replicas: Replicas): Promise<string[]> {
   return [...twice, ...unowned, ...unsold, ...unpaid];
 }
 
-/** What was answered 200 is still there, charged as answered; what was refused cost nothing; every rouble is explained. */
+/** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */
 async function compareAnswers(
   replicas: Replicas,
   answers: readonly { order: Order; answer: Answer }[],
@@ -250,7 +254,8 @@ async function compareAnswers(
   const kept = new Map(
     (
       await replicas.query<{ key: string; id: number; captured: string; state: string }>(
-        `SELECT format('%s/%s', user_id, idempotency_key) AS key, id, captured, state FROM orders WHERE state <> 'refunded'`,
+        `SELECT format('%s/%s', user_id, idempotency_key) AS key, id, captured, state
+           FROM orders WHERE state <> 'refunded'`,
       )
     ).map((order) => [order.key, order]),
   );
@@ -266,8 +271,10 @@ async function compareAnswers(
   });
   const unexplained = await replicas.query<{ id: number }>(
     `SELECT user_id AS id FROM accounts
-      WHERE available + held <> (SELECT sum(available_delta) FROM ledger_entries e WHERE e.user_id = accounts.user_id AND kind = 'topup')
-                              - (SELECT coalesce(sum(captured), 0) FROM orders o WHERE o.user_id = accounts.user_id)`,
+      WHERE available + held <>
+            (SELECT sum(available_delta) FROM ledger_entries e
+              WHERE e.user_id = accounts.user_id AND kind = 'topup')
+          - (SELECT coalesce(sum(captured), 0) FROM orders o WHERE o.user_id = accounts.user_id)`,
   );
   const review = await replicas.query<{ id: number; failure: string }>(
     `SELECT id, failure FROM orders WHERE state = 'review'`,

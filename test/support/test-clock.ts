@@ -1,6 +1,6 @@
 import { Clock } from '../../src/common';
 
-/** The machine's time, until a test moves it. */
+/** Shows the machine's time plus what a test has advanced it by. */
 export class TestClock extends Clock {
   private offsetMs = 0;
 

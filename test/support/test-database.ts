@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { migrate, migrations } from '../../src/database';
 
-/** Under which one test file makes the template while the others wait. */
+/** The advisory lock under which one test file makes the template while the others wait. */
 const TEMPLATE_LOCK = 41;
 
 export interface TestDatabase {
@@ -29,7 +29,7 @@ async function asAdmin<Result>(work: (admin: Client) => Promise<Result>): Promis
   }
 }
 
-/** Named by what the migrations do, so that a server that outlives a run never serves an old schema. */
+/** The name depends on the migrations, so that a server that outlives a run never serves an old schema. */
 function templateName(): string {
   const hash = createHash('sha256');
   for (const migration of migrations) hash.update(String(migration));
@@ -49,7 +49,7 @@ async function ensureTemplate(admin: Client, name: string): Promise<void> {
   }
 }
 
-/** A database of its own, with the schema of all migrations, or empty. */
+/** Creates a database with the schema of all migrations, or an empty one. */
 export async function createTestDatabase({ migrated = true } = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await asAdmin(async (admin) => {

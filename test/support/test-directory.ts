@@ -8,15 +8,15 @@ import { isAlive } from '../../src/local/system';
 
 const PREFIX = 'proxy-rental-tests-';
 
-/** A new directory, named after this process, so that a later run removes what a killed one leaves. */
+/** Creates a directory named after this process: a later run removes those of processes that were killed. */
 export async function createTestDirectory(name = ''): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-${name}`));
-  // mkdtemp makes it the caller's alone, but the user that PostgreSQL runs as under root must enter it.
+  // mkdtemp lets only the caller in, but PostgreSQL runs as another user when the caller is root.
   await chmod(directory, 0o755);
   return directory;
 }
 
-/** Removes it with the database cluster that it may hold, which is stopped if it runs. */
+/** Removes the directory and a database cluster in it, which is stopped first. */
 export async function removeTestDirectory(directory: string): Promise<void> {
   if (existsSync(join(directory, 'postgres'))) {
     const cluster = await getCluster(directory, () => undefined);
@@ -29,12 +29,12 @@ export async function removeTestDirectory(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true });
 }
 
-/** Of runs that were killed. Another run that goes on beside this one is left alone. */
+/** Removes the directories of runs that were killed. Those of other current runs stay. */
 export async function removeLeftovers(): Promise<void> {
   for (const entry of await readdir(tmpdir())) {
     const pid = entry.startsWith(PREFIX) ? Number.parseInt(entry.slice(PREFIX.length), 10) : 0;
     if (pid > 0 && !isAlive(pid)) {
-      // What cannot be removed, another user's for one, does not disturb this run.
+      // A directory that cannot be removed, as one of another user, does no harm to this run.
       await removeTestDirectory(join(tmpdir(), entry)).catch(() => undefined);
     }
   }

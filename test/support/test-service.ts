@@ -33,20 +33,20 @@ export interface TestService {
   readonly jobIntervalsMs: JobIntervalsMs | undefined;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
   balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
-  /** Waits until no order is open: what reconciliation brings about by itself. */
+  /** Waits until reconciliation has closed every order. */
   untilSettled(): Promise<void>;
-  /** Fails the test when an invariant of the books is broken, or one between them and the provider. */
+  /** Fails the test when an invariant of the books is broken, or one of the books and the provider. */
   audit(scope?: { withProvider: boolean }): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What makes the tests quick, and nothing else: no rate limit, short quiet times. */
+/** Makes the tests quick: no rate limit, short quiet times. No logic is left out. */
 const QUICK = {
   LOG_LEVEL: 'error',
   LOG_FORMAT: 'json',
   PROVIDER_TIMEOUT_MS: '2000',
   PROVIDER_RATE_PER_SECOND: '0',
-  // Tests of single faults follow each other quickly: each is to meet the provider, not the breaker.
+  // Tests of single faults follow each other quickly: an open breaker would keep them from the provider.
   BREAKER_FAILURES: '1000000',
   RECONCILE_QUIET_SECONDS: '1',
   RECONCILE_INTERVAL_MS: '50',
@@ -60,12 +60,12 @@ export function changeJobIntervals(jobs: Jobs, intervalsMs: JobIntervalsMs = {})
     .mockImplementation((name, usualMs, work) => every(name, intervalsMs[name] ?? usualMs, work));
 }
 
-/** The whole application on a database and a sandbox of its own, listening. */
+/** Starts the whole application on a database and a sandbox of its own. */
 export async function startTestService(
   options: {
     environment?: Record<string, string>;
     sandbox?: SandboxOptions;
-    /** Before the service starts on it. */
+    /** Runs before the service starts on the database. */
     prepareDatabase?: (url: string) => Promise<void>;
     /** Intervals of scheduled jobs in milliseconds, by the job's name, in place of the usual ones. */
     jobIntervalsMs?: JobIntervalsMs;

@@ -1,0 +1,12 @@
+import type { DataSource } from 'typeorm';
+
+/** Keeps every call back until the work is done: rate permits are given under this lock. */
+export async function holdPermits<Result>(
+  dataSource: DataSource,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return dataSource.transaction(async (manager) => {
+    await manager.query('SELECT FROM call_slots FOR UPDATE');
+    return work();
+  });
+}
