@@ -1,4 +1,4 @@
-import { DomainError } from '../common';
+import { DomainError, domainError } from '../common';
 
 /** The `Authorization: Bearer …` header is missing or malformed. */
 export class NotAuthenticated extends DomainError {
@@ -29,35 +29,11 @@ export class NotEnoughPermissions extends DomainError {
 }
 
 /** The holder of the token may know this: it is their own account. */
-export class UserBlocked extends DomainError {
-  readonly kind = 'forbidden';
-
-  constructor() {
-    super('User is blocked');
-  }
-}
+export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 
 /** The token may be used only from certain networks, and the request came from another. */
-export class AddressNotAllowed extends DomainError {
-  readonly kind = 'forbidden';
+export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
-  constructor() {
-    super('Address not allowed');
-  }
-}
+export class TokenNotFound extends domainError('not-found', 'Token not found') {}
 
-export class TokenNotFound extends DomainError {
-  readonly kind = 'not-found';
-
-  constructor() {
-    super('Token not found');
-  }
-}
-
-export class TokenOwnerNotFound extends DomainError {
-  readonly kind = 'not-found';
-
-  constructor() {
-    super('User not found');
-  }
-}
+export class TokenOwnerNotFound extends domainError('not-found', 'User not found') {}

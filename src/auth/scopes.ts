@@ -17,7 +17,7 @@ export const STAFF_SCOPES = {
   'staff:balance': 'Crediting and debiting balances, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens, and what scopes there are',
   'staff:orders': 'Finding orders and deciding those in review',
-  'staff:audit': 'Reading the log of what staff do',
+  'staff:audit': 'Reading the audit log',
   'staff:system': 'The state of the service, sales, and the rules of prices',
 } as const;
 

@@ -1,4 +1,4 @@
-import { DomainError, type DomainErrorOptions } from '../common';
+import { DomainError, domainError, type DomainErrorOptions } from '../common';
 
 export class PeriodTooShort extends DomainError {
   readonly kind = 'bad-request';
@@ -9,29 +9,11 @@ export class PeriodTooShort extends DomainError {
 }
 
 /** The provider does not sell this period, or it is longer than the longest one. */
-export class UnsupportedPeriod extends DomainError {
-  readonly kind = 'bad-request';
+export class UnsupportedPeriod extends domainError('bad-request', 'Unsupported rental period') {}
 
-  constructor() {
-    super('Unsupported rental period');
-  }
-}
+export class CountryNotAvailable extends domainError('bad-request', 'Country not available') {}
 
-export class CountryNotAvailable extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor() {
-    super('Country not available');
-  }
-}
-
-export class NotEnoughProxies extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor() {
-    super('Not enough proxies available');
-  }
-}
+export class NotEnoughProxies extends domainError('bad-request', 'Not enough proxies available') {}
 
 /** The provider cannot be asked now. It is certain that nothing was bought. */
 export class ServiceUnavailable extends DomainError {
@@ -42,10 +24,7 @@ export class ServiceUnavailable extends DomainError {
   }
 }
 
-export class NothingToPreview extends DomainError {
-  readonly kind = 'unavailable';
-
-  constructor() {
-    super('The provider has not named its prices yet: ask for a price first');
-  }
-}
+export class NothingToPreview extends domainError(
+  'unavailable',
+  'The provider has not named its prices yet: ask for a price first',
+) {}

@@ -37,3 +37,14 @@ export abstract class DomainError extends Error {
         : { ...headers, 'Retry-After': String(Math.ceil(retryAfterSeconds)) };
   }
 }
+
+/** The base class of a domain error whose text is always the same. */
+export function domainError(kind: ErrorKind, detail: string) {
+  return class extends DomainError {
+    readonly kind = kind;
+
+    constructor() {
+      super(detail);
+    }
+  };
+}

@@ -1,5 +1,5 @@
 export { Clock, SystemClock } from './clock';
-export { DomainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
+export { DomainError, domainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';
 export { IP_VERSION_PATTERN, IP_VERSIONS, type IpVersion } from './ip-version';

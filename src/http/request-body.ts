@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { DomainError } from '../common';
+import { DomainError, domainError } from '../common';
 import type { JsonValue } from './json/json-value';
 import { JsonSyntaxError, parseJson } from './json/parse-json';
 import { Refusal } from './validation/refusal';
@@ -8,13 +8,7 @@ import { RequestInvalid } from './validation/request-invalid';
 
 const MAX_BODY_BYTES = 100 * 1024;
 
-export class BodyTooLarge extends DomainError {
-  readonly kind = 'body-too-large';
-
-  constructor() {
-    super('Request Entity Too Large');
-  }
-}
+export class BodyTooLarge extends domainError('body-too-large', 'Request Entity Too Large') {}
 
 export class BodyUnreadable extends DomainError {
   readonly kind = 'bad-request';

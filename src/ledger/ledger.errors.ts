@@ -1,17 +1,8 @@
-import { DomainError } from '../common';
+import { domainError } from '../common';
 
-export class InsufficientBalance extends DomainError {
-  readonly kind = 'bad-request';
+export class InsufficientBalance extends domainError('bad-request', 'Insufficient balance') {}
 
-  constructor() {
-    super('Insufficient balance');
-  }
-}
-
-export class InvalidAmount extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor() {
-    super('The amount must be above 0, at most 100000000.00, with at most two decimals');
-  }
-}
+export class InvalidAmount extends domainError(
+  'bad-request',
+  'The amount must be above 0, at most 100000000.00, with at most two decimals',
+) {}

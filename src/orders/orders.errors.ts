@@ -1,47 +1,26 @@
-import { DomainError, type Money } from '../common';
+import { DomainError, domainError, type Money } from '../common';
 import { RequestInvalid } from '../http';
 
-export class UnsupportedProxyType extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor() {
-    super('Unsupported proxy type');
-  }
-}
+export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
 /** The limit is the token's, not the user's: another token of theirs may still order. */
-export class DailyLimitExceeded extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor() {
-    super('Daily spending limit of the token exceeded');
-  }
-}
+export class DailyLimitExceeded extends domainError(
+  'bad-request',
+  'Daily spending limit of the token exceeded',
+) {}
 
 /** The provider no longer has the proxy. */
-export class CannotBeProlonged extends DomainError {
-  readonly kind = 'bad-request';
+export class CannotBeProlonged extends domainError('bad-request', 'Proxy can no longer be prolonged') {}
 
-  constructor() {
-    super('Proxy can no longer be prolonged');
-  }
-}
+export class ProlongationInProgress extends domainError(
+  'conflict',
+  'A prolongation of this proxy is in progress',
+) {}
 
-export class ProlongationInProgress extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('A prolongation of this proxy is in progress');
-  }
-}
-
-export class KeyInProgress extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('A request with this Idempotency-Key is in progress');
-  }
-}
+export class KeyInProgress extends domainError(
+  'conflict',
+  'A request with this Idempotency-Key is in progress',
+) {}
 
 /** The first checks come quickly. */
 const RETRY_AFTER_SECONDS = 5;
@@ -57,38 +36,17 @@ export class OrderBeingConfirmed extends DomainError {
   }
 }
 
-export class OrderNotFound extends DomainError {
-  readonly kind = 'not-found';
-
-  constructor() {
-    super('Order not found');
-  }
-}
+export class OrderNotFound extends domainError('not-found', 'Order not found') {}
 
 /** Staff decide only about orders in review; or a colleague was quicker. */
-export class OrderNotInReview extends DomainError {
-  readonly kind = 'conflict';
+export class OrderNotInReview extends domainError('conflict', 'The order is not in review') {}
 
-  constructor() {
-    super('The order is not in review');
-  }
-}
+export class NothingToDeliver extends domainError(
+  'conflict',
+  'The provider shows nothing of this order that could be delivered',
+) {}
 
-export class NothingToDeliver extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('The provider shows nothing of this order that could be delivered');
-  }
-}
-
-export class ProxyBelongsToAnother extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('The proxy belongs to another order');
-  }
-}
+export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
 
 /** @param left roubles that can still be refunded */
 export class RefundTooLarge extends DomainError {
@@ -103,30 +61,15 @@ export class RefundTooLarge extends DomainError {
   }
 }
 
-export class OrphanNotFound extends DomainError {
-  readonly kind = 'not-found';
+export class OrphanNotFound extends domainError('not-found', 'Orphan not found') {}
 
-  constructor() {
-    super('Orphan not found');
-  }
-}
-
-export class OrphanAssigned extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('The orphan is assigned to an order already');
-  }
-}
+export class OrphanAssigned extends domainError('conflict', 'The orphan is assigned to an order already') {}
 
 /** A prolongation has no proxies, and an open order may still account for the orphan itself. */
-export class OrphansGoToPurchases extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('Orphans are assigned to purchases that are closed');
-  }
-}
+export class OrphansGoToPurchases extends domainError(
+  'conflict',
+  'Orphans are assigned to purchases that are closed',
+) {}
 
 const KEY_LOCATION = ['header', 'Idempotency-Key'];
 

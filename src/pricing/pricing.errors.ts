@@ -1,24 +1,15 @@
-import { DomainError } from '../common';
+import { DomainError, domainError } from '../common';
 
 export class InvalidPriceRule extends DomainError {
   readonly kind = 'bad-request';
 }
 
-export class PriceRuleNotFound extends DomainError {
-  readonly kind = 'not-found';
+export class PriceRuleNotFound extends domainError('not-found', 'Price rule not found') {}
 
-  constructor() {
-    super('Price rule not found');
-  }
-}
-
-export class PriceRuleEnded extends DomainError {
-  readonly kind = 'conflict';
-
-  constructor() {
-    super('The price rule has been ended already, or ends sooner by itself');
-  }
-}
+export class PriceRuleEnded extends domainError(
+  'conflict',
+  'The price rule has been ended already, or ends sooner by itself',
+) {}
 
 export class TooManyPriceRules extends DomainError {
   readonly kind = 'conflict';

@@ -1,4 +1,4 @@
-import { DomainError } from '../common';
+import { DomainError, domainError } from '../common';
 
 export const LONGEST_PERIOD_DAYS = 366;
 
@@ -10,10 +10,7 @@ export class InvalidSalesPeriod extends DomainError {
   }
 }
 
-export class InvalidSalesCursor extends DomainError {
-  readonly kind = 'bad-request';
-
-  constructor() {
-    super('The cursor belongs to a query by other dimensions');
-  }
-}
+export class InvalidSalesCursor extends domainError(
+  'bad-request',
+  'The cursor belongs to a query by other dimensions',
+) {}

@@ -1,4 +1,4 @@
-import { DomainError } from '../common';
+import { DomainError, domainError } from '../common';
 
 export class UserExists extends DomainError {
   readonly kind = 'conflict';
@@ -8,10 +8,4 @@ export class UserExists extends DomainError {
   }
 }
 
-export class UserNotFound extends DomainError {
-  readonly kind = 'not-found';
-
-  constructor() {
-    super('User not found');
-  }
-}
+export class UserNotFound extends domainError('not-found', 'User not found') {}
