@@ -1,5 +1,5 @@
 /**
- * The arrows between the modules under src/. A module's front is its index.ts; everything else in it is private.
+ * The arrows between the modules under src/. A module's front is its index.ts; its other files are private.
  * @type {import('dependency-cruiser').IConfiguration}
  */
 const allowed = {

@@ -37,6 +37,6 @@ module.exports = {
   },
   transformIgnorePatterns: [`/node_modules/(?!(${ES_MODULES.join('|')})/)`],
   testTimeout: 20_000,
-  // Most of a test's time is waiting for other processes: one worker for each core would leave the cores idle.
+  // Most of a test's time is waiting for other processes: a worker for each core would leave the cores idle.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
 };

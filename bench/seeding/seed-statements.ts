@@ -96,10 +96,10 @@ export const planTables = ({ slices, until }: SeedPlan): string => {
       )
       .join('\n');
   return `
-    CREATE TEMPORARY TABLE batch_users (id bigint, joined timestamptz, life interval, orders integer,
+    CREATE TEMPORARY TABLE chunk_users (id bigint, joined timestamptz, life interval, orders integer,
                                         purchases integer, proxies integer)
       ON COMMIT DROP;
-    CREATE TEMPORARY TABLE batch_orders (${columns.orders}) ON COMMIT DROP;
+    CREATE TEMPORARY TABLE chunk_orders (${columns.orders}) ON COMMIT DROP;
     CREATE TEMPORARY TABLE planned_orders (${columns.orders}) PARTITION BY RANGE (at) ON COMMIT DROP;
     CREATE TEMPORARY TABLE planned_entries (${columns.entries}) PARTITION BY RANGE (created_at)
         ON COMMIT DROP;
@@ -115,7 +115,7 @@ export const planTables = ({ slices, until }: SeedPlan): string => {
 
 /** Users $1 to $2 with their numbers of orders and proxies. Few users have many. */
 const planUsers = ({ users, ordersPerUser, proxiesPerUser, until, lastUserId }: SeedPlan): string => `
-  INSERT INTO batch_users
+  INSERT INTO chunk_users
   SELECT id, joined, to_timestamp(${until}) - joined, greatest(planned_orders, purchases), purchases, proxies
     FROM (SELECT ${lastUserId} + n AS id,
                  to_timestamp(${until} - 86400 * (7 + ${DAYS - 7} * (1 - (n::float8 / ${users}) ^ 0.8)))
@@ -137,7 +137,7 @@ const writeUsers = `
          CASE WHEN pg_temp.chance(id, 0, 10) < 0.7
              THEN replace(lower(first || '.' || last), ' ', '') || '-' || id END,
          pg_temp.chance(id, 0, 11) < 0.4, joined
-    FROM batch_users,
+    FROM chunk_users,
          LATERAL (SELECT (ARRAY['Anna', 'Boris', 'Daria', 'Egor', 'Fedor', 'Galina', 'Ilya', 'Irina',
                                 'Kirill', 'Lev', 'Maria', 'Nikita', 'Olga', 'Pavel', 'Roman', 'Sofia',
                                 'Timur', 'Vera', 'Yana', 'Zakhar'])
@@ -159,11 +159,11 @@ const writeTokens = (until: number): string => `
          CASE WHEN pg_temp.chance(id, number, 15) < 0.1 THEN joined + interval '1 year' END,
          CASE WHEN number = 2 AND pg_temp.chance(id, 0, 16) < 0.3 THEN joined + life * 0.5 END,
          CASE WHEN orders > 0 THEN to_timestamp(${until}) - life * 0.1 * pg_temp.chance(id, number, 17) END
-    FROM batch_users, generate_series(1, CASE WHEN pg_temp.chance(id, 0, 18) < 0.2 THEN 2 ELSE 1 END)
+    FROM chunk_users, generate_series(1, CASE WHEN pg_temp.chance(id, 0, 18) < 0.2 THEN 2 ELSE 1 END)
         AS number`;
 
 const planOrders = (until: number): string => `
-  INSERT INTO batch_orders
+  INSERT INTO chunk_orders
   SELECT u.id, place, kind, state, at,
          CASE WHEN state <> 'review' THEN at + pg_temp.duration(u.id, place) END,
          state <> 'refunded' OR pg_temp.chance(u.id, place, 27) < 0.5, pg_temp.chance(u.id, place, 28) < 0.3,
@@ -175,7 +175,7 @@ const planOrders = (until: number): string => `
                       + pg_temp.duration(u.id, bought_at_place))
              + make_interval(days => first_period),
            date_trunc('second', at) + interval '2 hours') END
-    FROM batch_users u
+    FROM chunk_users u
     CROSS JOIN LATERAL generate_series(1, orders) AS place
     -- Delivered purchases are spread evenly among the orders; "ordinal" counts them up to this order.
     CROSS JOIN LATERAL (SELECT (place * purchases + orders - 1) / orders AS ordinal,
@@ -227,7 +227,7 @@ const planEntries = `
     SELECT user_id, place, at, closed_at, unit_price * count AS held,
            CASE state WHEN 'completed' THEN unit_price * count WHEN 'partial' THEN unit_price * size ELSE 0
                END AS captured
-      FROM batch_orders
+      FROM chunk_orders
   )
   INSERT INTO planned_entries
   SELECT user_id, place, row_number() OVER line, kind, available_delta, held_delta,
@@ -245,7 +245,7 @@ const planEntries = `
       SELECT user_id, NULL, step, kind, amount, 0, reason, at
         FROM (SELECT user_id, min(place) AS first_place, sum(held) AS needed FROM money
                GROUP BY user_id, (place - 1) / ${ORDERS_PER_TOPUP}) AS chapter
-        JOIN batch_users u ON u.id = user_id
+        JOIN chunk_users u ON u.id = user_id
        CROSS JOIN LATERAL (SELECT pg_temp.chance(user_id, first_place, 40) AS roll,
                                   pg_temp.moment(joined, life, orders, user_id, first_place) AS order_at)
                                       AS lot
@@ -264,7 +264,7 @@ const planEntries = `
 const noteProlonged = `
   INSERT INTO prolonged
   SELECT user_id, bought_at_place, proxy_index, max(date_end_before + make_interval(days => period))
-    FROM batch_orders WHERE kind = 'prolongation' AND state = 'completed' GROUP BY 1, 2, 3`;
+    FROM chunk_orders WHERE kind = 'prolongation' AND state = 'completed' GROUP BY 1, 2, 3`;
 
 /**
  * Statements with their parameters that plan the histories of users `from` to `to` and insert those users.
@@ -273,15 +273,15 @@ export const planBatch = (
   plan: SeedPlan,
   { from, to, scopes }: { readonly from: number; readonly to: number; readonly scopes: readonly string[] },
 ): (readonly [string, unknown[]])[] => [
-  ['TRUNCATE batch_users, batch_orders', []],
+  ['TRUNCATE chunk_users, chunk_orders', []],
   [planUsers(plan), [from, to]],
-  ['ANALYZE batch_users', []],
+  ['ANALYZE chunk_users', []],
   [writeUsers, []],
   [writeTokens(plan.until), [scopes]],
   [planOrders(plan.until), []],
   [planEntries, []],
   [noteProlonged, []],
-  ['INSERT INTO planned_orders SELECT * FROM batch_orders', []],
+  ['INSERT INTO planned_orders SELECT * FROM chunk_orders', []],
 ];
 
 /** To be run after all users are planned. */

@@ -317,7 +317,7 @@ describe('a start without configuration', () => {
     const secrets = {
       token,
       apiKey,
-      upstream: `${baseUrl}/api`,
+      provider: `${baseUrl}/api`,
       databasePassword: await readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8'),
       proxyPassword: data?.proxies[0]?.password ?? '',
     };

@@ -19,8 +19,8 @@ const ApiOrderKey = () =>
 const ApiUnavailableResponse = () =>
   ApiErrorResponse(
     503,
-    'The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named ' +
-      'order is settled in the background',
+    'The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the ' +
+      'named order is settled in the background',
     'Service temporarily unavailable',
     'Service temporarily unavailable: order 42 is being confirmed',
   );
@@ -73,8 +73,8 @@ export const ProlongDocs = () =>
       operationId: 'prolong_proxies__proxy_id__prolong_post',
       summary: 'Prolong',
       description:
-        'Prolongs a proxy and charges the balance with the price of one proxy of its version and the period: ' +
-        'what `GET /price` quotes at that moment, or less in a cheaper country.',
+        'Prolongs a proxy and charges the balance with the price of one proxy of its version and the ' +
+        'period: what `GET /price` quotes at that moment, or less in a cheaper country.',
     }),
     ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' }),
     ApiOrderKey(),

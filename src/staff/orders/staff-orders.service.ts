@@ -85,11 +85,11 @@ export class StaffOrdersService {
     if (!found) throw new OrderNotFound();
     const { leader_tag: leaderTag, ...order } = found;
     const members = await this.findMembers(order);
-    const upstreamTag = order.kind === 'purchase' ? leaderTag : null;
+    const batchTag = order.kind === 'purchase' ? leaderTag : null;
     const changes = { target: { type: 'order', id }, changesOnly: true } as const;
     return {
       ...order,
-      group: order.group_id === null ? null : { upstream_tag: upstreamTag, order_ids: members },
+      group: order.group_id === null ? null : { upstream_tag: batchTag, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
       upstream_calls: await this.findCalls(members),
       proxies: await this.findProxies(order),
