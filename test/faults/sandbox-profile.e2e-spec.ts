@@ -39,7 +39,7 @@ async function hasFaults(): Promise<boolean> {
   return (await new SandboxControl(controlUrl).getFaults()).length > 0;
 }
 
-it('SANDBOX_PROFILE changes the shared sandbox, and a service without it leaves the profile alone', async () => {
+it('SANDBOX_PROFILE changes the shared sandbox, and a service without it changes nothing', async () => {
   const first = await start({ SANDBOX_PROFILE: 'realistic' });
   expect(await hasFaults()).toBe(true);
 
