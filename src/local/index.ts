@@ -1,4 +1,3 @@
 export { provideDemo, tour } from './demo-user';
-export { acquireLocalSandbox, type LocalSandbox } from './local-sandbox';
-export { acquireEmbeddedPostgres, type EmbeddedPostgres } from './postgres/embedded-postgres';
-export { acquireResources, type Resources } from './resources';
+export { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
+export { acquireResources } from './resources';

@@ -1,8 +1,6 @@
 export { DispatcherService } from './dispatch/dispatcher.service';
-export { OrderQueries } from './order-queries';
 export { OrderRecordsModule } from './order-records.module';
 export {
-  CLOSED_STATES,
   OPEN_STATES,
   type OpenState,
   ORDER_KINDS,
@@ -13,13 +11,11 @@ export {
 } from './order-states';
 export { PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-tag';
 export { OrderTransitions } from './order-transitions';
-export { Order, type StateChange } from './order.entity';
+export { Order } from './order.entity';
 export { IdempotencyKeyMissing, IdempotencyKeyReused, OrderNotFound, RefundTooLarge } from './orders.errors';
 export { OrdersModule } from './orders.module';
 export { type Idempotency, readIdempotency } from './placing/idempotency';
-export { OrdersService } from './placing/orders.service';
 export { ProviderCall } from './provider-call.entity';
-export { ReconciliationService } from './reconciliation/reconciliation.service';
 export { ReviewService } from './reconciliation/review.service';
 export { Orphan } from './sweep/orphan.entity';
 export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';

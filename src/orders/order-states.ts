@@ -1,3 +1,5 @@
+import type { RefusalReason } from '../provider';
+
 /**
  * The states of an order, and why an order ends without a delivery. Everything that names a state takes it
  * from here: the entity, the guards of the statements, the check constraints and partial indexes (held by a
@@ -40,9 +42,6 @@ const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].len
 /** The money of these orders is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
 
-/** Their money adds up: captured + released = held. */
-export const CLOSED_STATES: readonly OrderState[] = ORDER_STATES.filter((state) => !isOpen(state));
-
 /** Open, and the provider may have been asked: only evidence or staff may end such an order. */
 export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
   (state) => state !== 'reserved',
@@ -57,30 +56,12 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
 }
 
 /**
- * Why an order was refunded without a delivery. The first eight are the provider's refusals; `unavailable`:
- * the provider was certainly not reached; `busy`: the queue took longer than PURCHASE_WAIT_MS; `not-sent`:
- * nothing sent it before its deadline; `nothing-found`: reconciliation proved that nothing was bought;
- * `staff`: staff decided so.
+ * Why an order was refunded without a delivery: the provider refused it; `unavailable`: the provider was
+ * certainly not reached; `busy`: the queue took longer than PURCHASE_WAIT_MS; `not-sent`: nothing sent it
+ * before its deadline; `nothing-found`: reconciliation proved that nothing was bought; `staff`: staff decided
+ * so.
  */
-export const FAILURE_REASONS = [
-  'count',
-  'period',
-  'country',
-  'out-of-stock',
-  'not-found',
-  'out-of-funds',
-  'misconfigured',
-  'request',
-  'unavailable',
-  'busy',
-  'not-sent',
-  'nothing-found',
-  'staff',
-] as const;
-export type FailureReason = (typeof FAILURE_REASONS)[number];
-
-export const isFailureReason = (text: string | null): text is FailureReason =>
-  (FAILURE_REASONS as readonly (string | null)[]).includes(text);
+export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
 
 /**
  * Checks a table of transitions: each state can be reached from the first, each open state can reach a closed

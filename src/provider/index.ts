@@ -5,6 +5,7 @@ export {
   ProviderOutcomeUnknown,
   ProviderRefused,
   ProviderUnavailable,
+  type RefusalReason,
 } from './provider-errors';
 export { ProviderModule } from './provider.module';
 export {

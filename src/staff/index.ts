@@ -1,8 +1,7 @@
 export { AuditContext, type AuditTarget, parseTarget, type TargetType } from './audit-log/audit-context';
 export { AuditLogEntry } from './audit-log/audit-log-entry.entity';
-export { type AuditLogFilter, AuditLogService } from './audit-log/audit-log.service';
+export { AuditLogService } from './audit-log/audit-log.service';
 export { StaffBalancesService } from './balances/staff-balances.service';
-export { type OrderFilter } from './orders/order-search';
 export { ORDER_DECISIONS } from './orders/staff-orders.dto';
 export { StaffOrdersService } from './orders/staff-orders.service';
 export { ORPHAN_MARKS } from './orphans/staff-orphans.dto';

@@ -1,6 +1,6 @@
 import { CountryNotAvailable, NotEnoughProxies, ServiceUnavailable, UnsupportedPeriod } from '../../catalog';
 import type { DomainError } from '../../common';
-import { type FailureReason, isFailureReason, type OrderKind } from '../order-states';
+import type { FailureReason, OrderKind } from '../order-states';
 import { CannotBeProlonged } from '../orders.errors';
 
 /** The queue was too long: it may be shorter after this. */
@@ -27,6 +27,9 @@ const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>
   'nothing-found': unavailable,
   staff: unavailable,
 };
+
+const isFailureReason = (text: string | null): text is FailureReason =>
+  text !== null && Object.hasOwn(REFUSALS, text);
 
 /** @param failure as it is stored; a newer replica may have stored a reason that this one does not know */
 export function refusalOf(kind: OrderKind, failure: string | null): DomainError {
