@@ -1,5 +1,6 @@
 export { startSandbox, type RunningSandbox, type SandboxOptions } from './sandbox';
 export { DirectoryInUseError } from './directory-lock';
+export { DEFAULT_DIALECT, type Dialect } from './dialect';
 export { SandboxControl } from './control/control-client';
 export { PROFILES, type Profile, type ProfileName } from './profiles';
 export { WireClient, type WireAnswer } from './wire-client';

@@ -168,7 +168,17 @@ test('a profile can be chosen at the start', async () => {
   expect(await new SandboxControl(address.controlUrl).getFaults()).not.toEqual([]);
 });
 
+test('settings of the dialect can be chosen at the start', async () => {
+  const { address } = await startedSandbox('--dialect', 'descrFilter=prefix', '--dialect', 'pageLimit=25');
+
+  expect(await new SandboxControl(address.controlUrl).getDialect()).toMatchObject({
+    descrFilter: 'prefix',
+    pageLimit: 25,
+  });
+});
+
 test.each([
+  [['--dialect', 'descrFilter=fuzzy'], '--dialect: descrFilter must be one of exact'],
   [['--port', '70000'], '--port'],
   [['--profile', 'slow'], '--profile must be one of quick, realistic'],
   [['--api-key', 'a/b'], '--api-key'],

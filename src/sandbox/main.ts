@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Dialect, DialectError, readDialect } from './dialect';
 import { DirectoryInUseError } from './directory-lock';
 import { writePrivateFile } from './private-file';
 import { isProfileName, PROFILE_NAMES, type ProfileName } from './profiles';
@@ -30,6 +31,7 @@ function readCommand(): Command {
     controlPort: readPort('--control-port', values['control-port'] ?? '0'),
     ...(values['api-key'] !== undefined && { apiKey: readApiKey(values['api-key']) }),
     ...(values.profile !== undefined && { profile: readProfile(values.profile) }),
+    ...(values.dialect !== undefined && { dialect: readDialectTexts(values.dialect) }),
     ...(values['no-rate-limit'] && { rateLimitPerSecond: null }),
     untilUnused: values['until-unused'] ?? false,
   };
@@ -44,6 +46,7 @@ function parseArguments() {
         'control-port': { type: 'string' },
         'api-key': { type: 'string' },
         profile: { type: 'string' },
+        dialect: { type: 'string', multiple: true },
         'no-rate-limit': { type: 'boolean' },
         'until-unused': { type: 'boolean' },
       },
@@ -66,6 +69,15 @@ function readPort(name: string, text: string): number {
 function readProfile(name: string): ProfileName {
   if (!isProfileName(name)) throw new UsageError(`--profile must be one of ${PROFILE_NAMES.join(', ')}`);
   return name;
+}
+
+/** Reads `NAME=VALUE` pairs. */
+function readDialectTexts(pairs: readonly string[]): Partial<Dialect> {
+  try {
+    return readDialect(Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s))));
+  } catch (error) {
+    throw error instanceof DialectError ? new UsageError(`--dialect: ${error.message}`) : error;
+  }
 }
 
 /** The key becomes part of a URL's path. */

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { controlRoutes } from './control/control-routes';
 import { ControlServer } from './control/control-server';
 import { Leases } from './control/leases';
+import { DEFAULT_DIALECT, type Dialect } from './dialect';
 import { DirectoryLock } from './directory-lock';
 import { Credentials } from './exits/credentials';
 import { ProxyExits } from './exits/proxy-exits';
@@ -38,6 +39,8 @@ export interface SandboxOptions {
   rateLimitPerSecond?: number | null;
   /** Latency by method. */
   latencyMs?: Latencies;
+  /** What differs from the published interface. */
+  dialect?: Partial<Dialect>;
   /** Called when the last lease has ended, or none was taken in time. */
   onUnused?: () => void;
   firstLeaseWithinMs?: number;
@@ -102,7 +105,13 @@ async function start(
 
   const profile = PROFILES[options.profile ?? 'quick'];
   const parts = {
-    provider: { store, clock, exits, reachablePort: () => exits.portOf('http') },
+    provider: {
+      store,
+      clock,
+      exits,
+      dialect: { current: { ...DEFAULT_DIALECT, ...options.dialect } },
+      reachablePort: () => exits.portOf('http'),
+    },
     apiKey,
     rateLimit: new SlidingRateLimit(
       options.rateLimitPerSecond === undefined ? profile.ratePerSecond : options.rateLimitPerSecond,

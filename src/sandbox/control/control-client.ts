@@ -1,4 +1,5 @@
 import type { Version } from '../catalog/catalog';
+import type { Dialect } from '../dialect';
 import type { Fault, FaultSpec } from '../faults/fault';
 import type { GateSpec, GateVerdict } from '../faults/gates';
 import type { ProfileName } from '../profiles';
@@ -67,6 +68,15 @@ export class SandboxControl {
   /** Replaces latencies, rate limit and the former profile's faults. */
   setProfile(name: ProfileName): Promise<unknown> {
     return this.ask('POST', '/profile', { name });
+  }
+
+  getDialect(): Promise<Dialect> {
+    return this.ask('GET', '/dialect');
+  }
+
+  /** Changes the given settings and gives all of them. */
+  setDialect(changes: Partial<Dialect>): Promise<Dialect> {
+    return this.ask('POST', '/dialect', changes);
   }
 
   setRateLimit(perSecond: number | null): Promise<unknown> {

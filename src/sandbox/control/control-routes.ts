@@ -1,4 +1,5 @@
 import { CATALOG, VERSIONS } from '../catalog/catalog';
+import { type Dialect, DialectError, readDialect } from '../dialect';
 import { PROFILE_NAMES, PROFILES } from '../profiles';
 import type { WireServerParts } from '../wire/wire-server';
 import { BadRequestError, Fields } from './fields';
@@ -27,7 +28,7 @@ type Route = (request: ControlRequest) => ControlAnswer | Promise<ControlAnswer>
 /** Keyed by method and path; `:id` matches a number. */
 export function controlRoutes(parts: WireServerParts): Readonly<Record<string, Route>> {
   const { provider, faults, gates, calls } = parts;
-  const { store, clock } = provider;
+  const { store, clock, dialect } = provider;
   const { state } = store;
 
   function getKnownProxy(id: number) {
@@ -117,6 +118,11 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       faults.replaceProfileFaults(profile.faults);
       return done();
     },
+    'GET /dialect': () => ok(dialect.current),
+    'POST /dialect': ({ body }) => {
+      dialect.current = { ...dialect.current, ...readDialectBody(body) };
+      return ok(dialect.current);
+    },
     'POST /rate-limit': ({ body }) => {
       const fields = new Fields(body, ['perSecond']);
       parts.rateLimit.perSecond = fields.isNull('perSecond') ? null : fields.getInteger('perSecond', 1);
@@ -157,6 +163,15 @@ function done(): ControlAnswer {
 
 function created(id: number): ControlAnswer {
   return { status: 201, json: { id } };
+}
+
+function readDialectBody(body: unknown): Partial<Dialect> {
+  if (typeof body !== 'object' || body === null) throw new BadRequestError('The body must be a JSON object');
+  try {
+    return readDialect({ ...body });
+  } catch (error) {
+    throw error instanceof DialectError ? new BadRequestError(error.message) : error;
+  }
 }
 
 function readWaitMs(query: URLSearchParams): number {

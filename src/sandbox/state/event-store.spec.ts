@@ -1,6 +1,7 @@
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DEFAULT_DIALECT } from '../dialect';
 import { EventStore } from './event-store';
 import type { SaleEvent } from './state-event';
 
@@ -43,7 +44,7 @@ async function reopened<T>(read: (store: EventStore) => T): Promise<T> {
 }
 
 const listOf = ({ state }: EventStore, descr: string | null, page = 1, limit = 1000) =>
-  state.list({ state: 'all', descr, page, limit }, nowMs);
+  state.list({ state: 'all', descr, page, limit }, DEFAULT_DIALECT, nowMs);
 
 function snapshotOf(store: EventStore) {
   const { account, ports, balanceKopecks, clockOffsetMs, sales, prolongations, stock, prices } = store.state;

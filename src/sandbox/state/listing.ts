@@ -1,3 +1,5 @@
+import { seededRandom } from '../catalog/seeded-random';
+import type { Dialect } from '../dialect';
 import type { SaleRecord, SoldProxy } from './sale-record';
 
 const DAY_S = 86_400;
@@ -16,6 +18,11 @@ export interface ListingQuery {
   page: number;
   limit: number;
 }
+
+export type ListingDialect = Pick<Dialect, 'descrFilter' | 'pageLimit' | 'pageOrder'>;
+
+/** Where the order begins when rows move between pages: the same sequence in every run. */
+const randomStart = seededRandom(1);
 
 const IS_IN: Record<ListingState, (remainingS: number) => boolean> = {
   active: (remainingS) => remainingS > 0,
@@ -40,14 +47,43 @@ export function shownEndS({ shownEarlier, endsAtS }: SoldProxy, nowMs: number): 
   return shownEarlier && shownEarlier.untilMs > nowMs ? shownEarlier.endsAtS : endsAtS;
 }
 
-/** One page of getproxy, in the order of the records. */
-export function listPage(records: Iterable<SaleRecord>, query: ListingQuery, nowMs: number): SoldProxy[] {
+const MATCHES: Record<Dialect['descrFilter'], (descr: string, filter: string) => boolean> = {
+  exact: (descr, filter) => descr === filter,
+  prefix: (descr, filter) => descr.startsWith(filter),
+  substring: (descr, filter) => descr.includes(filter),
+  ignored: () => true,
+};
+
+/** One page of getproxy; `records` are in ascending order of proxy ids. */
+export function listPage(
+  records: Iterable<SaleRecord>,
+  query: ListingQuery,
+  dialect: ListingDialect,
+  nowMs: number,
+): SoldProxy[] {
+  const { descr } = query;
+  const limit = Math.min(query.limit, dialect.pageLimit);
+  const isMatch = MATCHES[dialect.descrFilter];
   const isListed = (proxy: SoldProxy) =>
     isKnown(proxy, nowMs) &&
-    (query.descr === null || proxy.descr === query.descr) &&
+    (descr === null || isMatch(proxy.descr, descr)) &&
     IS_IN[query.state](shownEndS(proxy, nowMs) - nowMs / 1000);
-  const page: SoldProxy[] = [];
-  let toSkip = (query.page - 1) * query.limit;
+  const toSkip = (query.page - 1) * limit;
+  if (dialect.pageOrder === 'sorted') return [...listed(records, isListed, nowMs, toSkip, limit)];
+  const all = [...listed(records, isListed, nowMs, 0, Number.POSITIVE_INFINITY)].sort(byOwnOrder);
+  const first = dialect.pageOrder === 'moving' ? Math.floor(randomStart() * all.length) : 0;
+  return [...all.slice(first), ...all.slice(0, first)].slice(toSkip, toSkip + limit);
+}
+
+function* listed(
+  records: Iterable<SaleRecord>,
+  isListed: (proxy: SoldProxy) => boolean,
+  nowMs: number,
+  skip: number,
+  limit: number,
+): Generator<SoldProxy> {
+  let toSkip = skip;
+  let toGive = limit;
   for (const record of records) {
     const { delivered, firstProxyId, hiddenUntilMs = 0 } = record.sale;
     if (delivered === 0 || hiddenUntilMs > nowMs) continue;
@@ -57,10 +93,22 @@ export function listPage(records: Iterable<SaleRecord>, query: ListingQuery, now
     }
     for (const proxy of record.proxies()) {
       if (!isListed(proxy)) continue;
-      if (toSkip > 0) toSkip -= 1;
-      else page.push(proxy);
-      if (page.length === query.limit) return page;
+      if (toSkip > 0) {
+        toSkip -= 1;
+        continue;
+      }
+      yield proxy;
+      toGive -= 1;
+      if (toGive === 0) return;
     }
   }
-  return page;
+}
+
+/** An order that has nothing to do with ids, and stays the same. */
+function byOwnOrder(a: SoldProxy, b: SoldProxy): number {
+  return ownPlace(a.id) - ownPlace(b.id);
+}
+
+function ownPlace(id: number): number {
+  return seededRandom(id)();
 }

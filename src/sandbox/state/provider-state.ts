@@ -1,5 +1,5 @@
 import { CATALOG, type Version, VERSIONS } from '../catalog/catalog';
-import { isKnown, type ListingQuery, listPage } from './listing';
+import { isKnown, type ListingDialect, type ListingQuery, listPage } from './listing';
 import { type ProxyChange, SaleRecord, type SoldProxy } from './sale-record';
 import type { ProlongationEvent, SaleEvent, StateEvent } from './state-event';
 
@@ -65,8 +65,11 @@ export class ProviderState {
       .filter((proxy) => proxy.descr === descr && isKnown(proxy, nowMs));
   }
 
-  list(query: ListingQuery, nowMs: number): SoldProxy[] {
-    return listPage(query.descr === null ? this.records : this.recordsWith(query.descr), query, nowMs);
+  list(query: ListingQuery, dialect: ListingDialect, nowMs: number): SoldProxy[] {
+    const { descr } = query;
+    const records =
+      descr !== null && dialect.descrFilter === 'exact' ? this.recordsWith(descr) : this.records;
+    return listPage(records, query, dialect, nowMs);
   }
 
   /** Proxies that have changed since their sale, including deleted ones. */

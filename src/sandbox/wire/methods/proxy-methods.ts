@@ -10,11 +10,12 @@ import type { Provider, WireMethod } from './wire-method';
 const MAX_LIMIT = 1000;
 
 export const getproxy: WireMethod = (provider, query) => {
-  const { store, clock } = provider;
+  const { store, clock, dialect } = provider;
   const page = Math.max(query.findNumber('page') ?? 1, 1);
   const limit = Math.min(query.findNumber('limit') || MAX_LIMIT, MAX_LIMIT);
   const state = LISTING_STATES.find((each) => each === query.find('state')) ?? 'all';
-  const proxies = store.state.list({ state, descr: query.find('descr'), page, limit }, clock.nowMs());
+  const listing = { state, descr: query.find('descr'), page, limit };
+  const proxies = store.state.list(listing, dialect.current, clock.nowMs());
   return {
     list_count: proxies.length,
     page,

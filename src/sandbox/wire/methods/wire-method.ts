@@ -1,3 +1,4 @@
+import type { Dialect } from '../../dialect';
 import type { ProxyExits } from '../../exits/proxy-exits';
 import type { SandboxClock } from '../../sandbox-clock';
 import type { EventStore } from '../../state/event-store';
@@ -7,6 +8,7 @@ export interface Provider {
   readonly store: EventStore;
   readonly clock: SandboxClock;
   readonly exits: ProxyExits;
+  readonly dialect: { current: Dialect };
   /** A listening local port, to which `check` connects through a proxy. */
   reachablePort(): number;
 }
