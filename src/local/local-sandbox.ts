@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { mkdir, open, readFile } from 'node:fs/promises';
-import { get, type IncomingMessage } from 'node:http';
+import { mkdir, open } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { z } from 'zod';
 import { messageOf } from '../common';
 import type { Environment } from '../config';
+import { findAddress, isAnswering, requestLease, type SandboxAddress, setProfile } from './sandbox-control';
 import { isAlive } from './system';
 
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
@@ -13,12 +13,14 @@ const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
 const EXIT_ALREADY_RUNNING = 3;
 
 const JOIN_TIMEOUT_MS = 30_000;
-const LEASE_TIMEOUT_MS = 5000;
 const POLL_MS = 50;
 const REJOIN_RETRY_MS = 1000;
 /** A sandbox whose last user has left removes its address at once and ends soon after. */
 const END_NOTICE_MS = 300;
 const END_TIMEOUT_MS = 2000;
+const BEAT_MS = 5000;
+/** One missed beat may be a pause of this process. */
+const HUNG_AFTER_BEATS = 2;
 
 /** The stand-in provider on this machine, in a process of its own. */
 export interface LocalSandbox {
@@ -39,23 +41,14 @@ export interface LocalSandboxOptions {
   program?: string;
 }
 
-/** What a running sandbox writes into its directory. */
-const addressSchema = z.object({
-  pid: z.number(),
-  baseUrl: z.string(),
-  controlUrl: z.string(),
-  apiKey: z.string(),
-});
-type Address = z.infer<typeof addressSchema>;
-
 /** The sandbox runs for as long as the answer stays open. */
 interface Lease {
-  readonly address: Address;
+  readonly address: SandboxAddress;
   readonly answer: IncomingMessage;
 }
 
 /**
- * Joins the sandbox of a directory, or starts one. A sandbox that dies in use is started again on its port.
+ * Joins the sandbox of a directory, or starts one. One that dies or hangs in use is replaced on its port.
  *
  * @throws Error with one line for the user, without the key
  */
@@ -81,20 +74,30 @@ class SandboxUse {
   async release(): Promise<void> {
     this.isReleased = true;
     await this.restoring;
+    // Asked while the lease is held: a sandbox that hangs does not notice that its last user leaves.
+    if (!(await isAnswering(this.lease.address))) endHung(this.lease);
     this.lease.answer.destroy();
     await untilEnded(this.options.directory, this.lease.address);
   }
 
   private hold(lease: Lease): void {
     this.lease = lease;
+    let missedBeats = 0;
+    const beat = async (): Promise<void> => {
+      missedBeats = (await isAnswering(lease.address)) ? 0 : missedBeats + 1;
+      if (missedBeats >= HUNG_AFTER_BEATS) endHung(lease);
+    };
+    const heart = setInterval(() => void beat(), BEAT_MS).unref();
     lease.answer.once('close', () => {
-      if (!this.isReleased) this.restoring = this.restore(lease.address);
+      clearInterval(heart);
+      const reason = missedBeats < HUNG_AFTER_BEATS ? 'has ended unexpectedly' : 'did not answer';
+      if (!this.isReleased) this.restoring = this.restore(lease.address, reason);
     });
   }
 
-  private async restore(lost: Address): Promise<void> {
+  private async restore(lost: SandboxAddress, reason: string): Promise<void> {
     const { onNote } = this.options;
-    onNote('The sandbox provider has ended unexpectedly; starting it again.');
+    onNote(`The sandbox provider ${reason}; starting it again.`);
     let trouble = '';
     while (!this.isReleased) {
       try {
@@ -115,10 +118,20 @@ class SandboxUse {
   }
 }
 
+/** While its lease is open the process exists, so its number cannot belong to another. */
+function endHung({ address, answer }: Lease): void {
+  if (answer.destroyed) return;
+  try {
+    process.kill(address.pid, 'SIGKILL');
+  } catch {
+    // It has just ended.
+  }
+}
+
 async function takeLease(options: LocalSandboxOptions, preferredPort?: string): Promise<Lease> {
-  const deadline = Date.now() + JOIN_TIMEOUT_MS;
+  const deadlineMs = performance.now() + JOIN_TIMEOUT_MS;
   let port = preferredPort;
-  while (Date.now() < deadline) {
+  while (performance.now() < deadlineMs) {
     const lease = await findLease(options);
     if (lease !== null) return lease;
     // No sandbox runs, or one is ending: a new one then exits because the directory is still in use.
@@ -148,44 +161,6 @@ async function findLease({ directory, profile }: LocalSandboxOptions): Promise<L
   answer.destroy();
   if (status === null) return null;
   throw new Error(`The sandbox provider that is running does not know the profile ${profile}: end it first.`);
-}
-
-/** Resolves with the HTTP status, or null when the sandbox no longer answers. */
-async function setProfile({ controlUrl }: Address, name: string): Promise<number | null> {
-  const request = { method: 'POST', body: JSON.stringify({ name }) };
-  return fetch(`${controlUrl}/profile`, request).then(
-    ({ status }) => status,
-    () => null,
-  );
-}
-
-/** Null when no sandbox runs. One that was killed leaves its address behind. */
-async function findAddress(directory: string): Promise<Address | null> {
-  try {
-    const address = addressSchema.parse(JSON.parse(await readFile(join(directory, 'address.json'), 'utf8')));
-    return isAlive(address.pid) ? address : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Null when the sandbox does not answer. */
-async function requestLease({ controlUrl }: Address): Promise<IncomingMessage | null> {
-  return new Promise((resolve) => {
-    const request = get(`${controlUrl}/lease`, { agent: false }, (answer) => {
-      request.setTimeout(0);
-      // The 'close' event tells of a broken connection.
-      answer.on('error', () => undefined).resume();
-      if (answer.statusCode === 200) {
-        resolve(answer);
-      } else {
-        answer.destroy();
-        resolve(null);
-      }
-    });
-    request.setTimeout(LEASE_TIMEOUT_MS, () => request.destroy());
-    request.once('error', () => resolve(null));
-  });
 }
 
 /**
@@ -227,10 +202,11 @@ async function startSandbox(
   }
 }
 
-async function untilEnded(directory: string, { pid }: Address): Promise<void> {
-  const start = Date.now();
-  while (isAlive(pid) && Date.now() < start + END_TIMEOUT_MS) {
-    const isStaying = (await findAddress(directory))?.pid === pid && Date.now() > start + END_NOTICE_MS;
+async function untilEnded(directory: string, { pid }: SandboxAddress): Promise<void> {
+  const startMs = performance.now();
+  while (isAlive(pid) && performance.now() < startMs + END_TIMEOUT_MS) {
+    const isStaying =
+      (await findAddress(directory))?.pid === pid && performance.now() > startMs + END_NOTICE_MS;
     if (isStaying) return;
     await pause(POLL_MS);
   }

@@ -1,10 +1,17 @@
+import { execFile } from 'node:child_process';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { temporaryNameFor } from './private-file';
 import { hasErrorCode } from './system-error';
 
 const LOCK_FILE = 'lock.json';
 const PROBE_TIMEOUT_MS = 2000;
+/** An owner that is silent for so long hangs. */
+const HUNG_AFTER_PROBES = 5;
+const END_POLL_MS = 20;
+const END_TIMEOUT_MS = 5000;
 
 interface Owner {
   pid: number;
@@ -18,18 +25,20 @@ export class DirectoryInUseError extends Error {
   constructor(
     readonly directory: string,
     readonly pid: number,
+    message = `A sandbox already runs in ${directory} (process ${pid})`,
   ) {
-    super(`A sandbox already runs in ${directory} (process ${pid})`);
+    super(message);
     this.name = 'DirectoryInUseError';
   }
 }
 
 /**
- * Allows one sandbox in a directory. The lock file names the owner's control interface. If that does not
- * respond, the owner was killed and its lock is taken over.
+ * Allows one sandbox in a directory. The lock file names the owner's control interface. If nobody listens
+ * there, the owner was killed and its lock is taken over. If the owner listens and is silent, it hangs and is
+ * killed first.
  *
- * No library replaces this: Node.js has no flock, and proper-lockfile trusts the age
- * of a file, so after kill -9 the next start waits, and a suspended owner loses its lock.
+ * No library replaces this: Node.js has no flock, and proper-lockfile trusts the age of a file, so after
+ * kill -9 the next start waits, and an owner that was suspended goes on beside its successor.
  */
 export class DirectoryLock {
   private readonly path: string;
@@ -42,7 +51,25 @@ export class DirectoryLock {
   async assertFree(): Promise<void> {
     const content = await this.findContent();
     const owner = content === null ? null : readOwner(content);
-    if (owner && (await isRunning(owner))) throw new DirectoryInUseError(this.directory, owner.pid);
+    if (!owner) return;
+    const state = await stateOf(owner);
+    if (state === 'runs') throw new DirectoryInUseError(this.directory, owner.pid);
+    if (state === 'hangs') await this.end(owner);
+  }
+
+  private async end({ pid }: Owner): Promise<void> {
+    const complaint = `The sandbox in ${this.directory} does not answer`;
+    if (!(await isSandbox(pid))) {
+      throw new DirectoryInUseError(this.directory, pid, `${complaint}: end process ${pid} with SIGKILL`);
+    }
+    process.stderr.write(`${complaint}: ending process ${pid}\n`);
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Another start has just ended it.
+    }
+    const deadlineMs = performance.now() + END_TIMEOUT_MS;
+    while (isProcess(pid) && performance.now() < deadlineMs) await sleep(END_POLL_MS);
   }
 
   /** The owner's control interface must already respond. @throws DirectoryInUseError */
@@ -108,7 +135,16 @@ function readOwner(content: string): Owner | null {
   }
 }
 
-async function isRunning(owner: Owner): Promise<boolean> {
+async function stateOf(owner: Owner): Promise<'runs' | 'hangs' | 'gone'> {
+  for (let probe = 0; probe < HUNG_AFTER_PROBES; probe += 1) {
+    const isOwner = await answersAs(owner);
+    if (isOwner !== null) return isOwner ? 'runs' : 'gone';
+  }
+  return isProcess(owner.pid) ? 'hangs' : 'gone';
+}
+
+/** Whether the owner answers at its address; null when somebody listens there and is silent. */
+async function answersAs(owner: Owner): Promise<boolean | null> {
   try {
     const answer = await fetch(owner.controlUrl, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
     const body: unknown = await answer.json();
@@ -116,8 +152,17 @@ async function isRunning(owner: Owner): Promise<boolean> {
       typeof body === 'object' && body !== null && 'instance' in body && body.instance === owner.instance
     );
   } catch (error) {
-    // A suspended process accepts the connection but does not respond.
-    return isTimeout(error) && isProcess(owner.pid);
+    return isTimeout(error) ? null : false;
+  }
+}
+
+/** Whether the process is a sandbox: its number may belong to another program by now. */
+async function isSandbox(pid: number): Promise<boolean> {
+  try {
+    const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'args=', '-p', String(pid)]);
+    return stdout.includes(join('sandbox', 'main.'));
+  } catch {
+    return false;
   }
 }
 

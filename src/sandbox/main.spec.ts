@@ -162,6 +162,21 @@ test('of several concurrent starts after kill -9, exactly one runs', async () =>
   await expect(firstThree).resolves.toEqual([3, 3, 3]);
 });
 
+test.each(['http', 'socks'])(
+  'it goes on after check has tried the string of a %s proxy, which works',
+  async (type) => {
+    const { client } = await startedSandbox('--no-rate-limit');
+    const { list } = await client.ask<{ list: Array<Record<string, string>> }>(
+      `buy?count=1&period=7&country=nl&version=4&nokey&type=${type}`,
+    );
+    const [proxy] = list;
+    const string = [proxy?.['host'], proxy?.['port'], proxy?.['user'], proxy?.['pass']].join(':');
+
+    await expect(client.ask(`check?proxy=${string}`)).resolves.toMatchObject({ proxy_status: true });
+    await expect(client.ask(`check?proxy=${string}x`)).resolves.toMatchObject({ proxy_status: false });
+  },
+);
+
 test('a profile can be chosen at the start', async () => {
   const { address } = await startedSandbox('--profile', 'realistic');
 

@@ -6,6 +6,7 @@ import { DirectoryInUseError } from './directory-lock';
 import { writePrivateFile } from './private-file';
 import { isProfileName, PROFILE_NAMES, type ProfileName } from './profiles';
 import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbox';
+import { watchEventLoop } from './watchdog';
 
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;
@@ -100,6 +101,7 @@ async function run({ untilUnused, ...options }: Command): Promise<void> {
     `${JSON.stringify({ pid: process.pid, baseUrl, controlUrl, apiKey })}\n`,
   );
   announce(sandbox, options.directory);
+  watchEventLoop();
   await ended;
   await rm(addressFile, { force: true });
   await sandbox.close();

@@ -1,32 +1,49 @@
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { ProxyType } from '../state/state-event';
 import { isLoopback } from './loopback';
 
 const TIMEOUT_MS = 3000;
+const PROTOCOLS: readonly ProxyType[] = ['http', 'socks'];
 
 export interface ProxyToTry {
-  protocol: ProxyType;
   host: string;
   port: number;
   login: string;
   password: string;
 }
 
-/** Connects through the proxy to a local port. Gives the time in milliseconds, or null when it fails. */
-export async function tryProxy(proxy: ProxyToTry, targetPort: number): Promise<number | null> {
+/** As {@link tryProxy}, for a proxy whose protocol is not known: the first one that works counts. */
+export async function tryProtocols(proxy: ProxyToTry, targetPort: number): Promise<number | null> {
+  const attempts = PROTOCOLS.map(async (protocol) => {
+    const tookMs = await tryProxy(protocol, proxy, targetPort);
+    if (tookMs === null) throw new Error(`Not a proxy of type ${protocol}`);
+    return tookMs;
+  });
+  return Promise.any(attempts).catch(() => null);
+}
+
+/**
+ * Connects through the proxy to a local port. Gives the time in milliseconds, or null when it fails or takes
+ * longer than `timeoutMs`.
+ */
+export async function tryProxy(
+  protocol: ProxyType,
+  proxy: ProxyToTry,
+  targetPort: number,
+  timeoutMs = TIMEOUT_MS,
+): Promise<number | null> {
   if (!isLoopback(proxy.host)) return null;
   const startedAt = performance.now();
   const socket = connect(proxy.port, proxy.host);
-  const ended = new AbortController();
-  const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
-  socket.once('close', () => ended.abort());
-  // Errors between two steps are reported by the 'close' event that follows.
+  // The conversation reports errors, too, unless it has ended already.
   socket.on('error', () => undefined);
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
   try {
-    await once(socket, 'connect', { signal: ended.signal });
-    const works = await handshakes[proxy.protocol](new Conversation(socket, ended.signal), proxy, targetPort);
-    return works ? performance.now() - startedAt : null;
+    const conversation = handshakes[protocol](new Conversation(socket), proxy, targetPort);
+    return (await Promise.race([conversation, tooLate])) ? performance.now() - startedAt : null;
   } catch {
     return null;
   } finally {
@@ -36,19 +53,27 @@ export async function tryProxy(proxy: ProxyToTry, targetPort: number): Promise<n
 }
 
 class Conversation {
-  constructor(
-    private readonly socket: Socket,
-    private readonly ended: AbortSignal,
-  ) {}
+  private readonly chunks: AsyncIterator<Buffer>;
+  private received = Buffer.alloc(0);
 
-  /** Sends a message and gives the first `replyLength` bytes of the reply. */
+  constructor(private readonly socket: Socket) {
+    this.chunks = socket[Symbol.asyncIterator]();
+  }
+
+  /**
+   * Sends a message and gives the first `replyLength` bytes of the reply. Every step takes all that has
+   * arrived, so it ends or waits for more, however short the reply is.
+   */
   async ask(message: string | Buffer, replyLength: number): Promise<Buffer> {
     this.socket.write(message);
-    for (;;) {
-      const reply: unknown = this.socket.read(replyLength);
-      if (Buffer.isBuffer(reply)) return reply;
-      await once(this.socket, 'readable', { signal: this.ended });
+    while (this.received.length < replyLength) {
+      const { done, value } = await this.chunks.next();
+      if (done) throw new Error('The reply is too short');
+      this.received = Buffer.concat([this.received, value]);
     }
+    const reply = this.received.subarray(0, replyLength);
+    this.received = this.received.subarray(replyLength);
+    return reply;
   }
 }
 

@@ -1,4 +1,4 @@
-import { type ProxyToTry, tryProxy } from '../../exits/proxy-check';
+import { type ProxyToTry, tryProtocols, tryProxy } from '../../exits/proxy-check';
 import { LISTING_STATES } from '../../state/listing';
 import type { SoldProxy } from '../../state/sale-record';
 import type { Query } from '../query';
@@ -55,37 +55,34 @@ export const deleteProxies: WireMethod = (provider, query) => {
 
 export const check: WireMethod = async (provider, query) => {
   const ids = query.findIds();
-  if (ids === null) return checkResult(null, getProxyString(query), provider);
+  if (ids === null) {
+    return checkResult(null, await tryProtocols(getProxyString(query), provider.reachablePort()));
+  }
   const [id, ...others] = ids;
   if (id === undefined || others.length > 0) throw new WireError(230);
   const [proxy] = getKnown(provider, [id]);
   if (!proxy) throw new WireError(404);
   const { credentials } = provider.exits;
-  return checkResult(
-    id,
-    {
-      protocol: proxy.type,
-      ...provider.exits.addressOf(proxy),
-      login: credentials.loginOf(id),
-      password: credentials.passwordOf(id),
-    },
-    provider,
-  );
+  const sold = {
+    ...provider.exits.addressOf(proxy),
+    login: credentials.loginOf(id),
+    password: credentials.passwordOf(id),
+  };
+  return checkResult(id, await tryProxy(proxy.type, sold, provider.reachablePort()));
 };
 
-async function checkResult(proxyId: number | null, proxy: ProxyToTry, provider: Provider) {
-  const tookMs = await tryProxy(proxy, provider.reachablePort());
+function checkResult(proxyId: number | null, tookMs: number | null) {
   return { proxy_id: proxyId, proxy_status: tookMs !== null, proxy_time: Math.round(tookMs ?? 0) / 1000 };
 }
 
-/** `ip:port:user:pass` of an HTTP proxy. */
+/** `ip:port:user:pass`, which does not name the protocol. */
 function getProxyString(query: Query): ProxyToTry {
   const text = query.find('proxy');
   if (text === null) throw new WireError(230);
   const match = /^([\d.]{7,15}):(\d{1,5}):([^:]{1,255}):([^:]{1,255})$/.exec(text);
   const [, host = '', port = '', login = '', password = ''] = match ?? [];
   if (!match || Number(port) === 0 || Number(port) > 65_535) throw new WireError(280);
-  return { protocol: 'http', host, port: Number(port), login, password };
+  return { host, port: Number(port), login, password };
 }
 
 /** The proxies in `ids`, otherwise those with the comment in the parameter. */

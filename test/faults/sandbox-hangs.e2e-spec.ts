@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createApiClient } from '../support/api-client';
+import {
+  BUILD_TIMEOUT_MS,
+  type BuiltService,
+  ensureBuild,
+  eventually,
+  isRunning,
+  killLeftovers,
+  readCompanionPids,
+  readSandboxAddress,
+  startBuiltService,
+} from '../support/built-service';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+
+jest.setTimeout(90_000);
+
+const SANDBOX = join(__dirname, '..', '..', 'dist', 'src', 'sandbox', 'main.js');
+
+/** SIGUSR2 makes the process do what a bug would: its event loop never turns again. */
+const SPIN_ON_SIGUSR2 = `process.on('SIGUSR2', () => { for (;;); });`;
+
+/** What stops a sandbox from answering: its own loop, or the system. */
+const HANGS = ['SIGUSR2', 'SIGSTOP'] as const;
+
+let dataDir: string;
+let hook: string;
+let pids: number[];
+const sandboxes: ChildProcess[] = [];
+
+beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
+
+beforeEach(async () => {
+  dataDir = await createTestDirectory();
+  hook = join(dataDir, 'spin.cjs');
+  await writeFile(hook, SPIN_ON_SIGUSR2);
+  pids = [];
+});
+
+afterEach(async () => {
+  for (const pid of pids.filter(isRunning)) process.kill(pid, 'SIGKILL');
+  for (const child of sandboxes.splice(0)) child.kill('SIGKILL');
+  await killLeftovers();
+  await removeTestDirectory(dataDir);
+});
+
+async function startService(): Promise<BuiltService> {
+  const service = await startBuiltService({ DATA_DIR: dataDir, NODE_OPTIONS: `--require ${hook}` });
+  const { postgres, sandbox } = await readCompanionPids(dataDir);
+  pids.push(service.pid, postgres, sandbox);
+  return service;
+}
+
+function startSandbox(): { child: ChildProcess; output: () => string } {
+  const directory = join(dataDir, 'sandbox');
+  const child = spawn(
+    process.execPath,
+    ['--require', hook, SANDBOX, '--directory', directory, '--port', '0'],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  sandboxes.push(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  }
+  return { child, output: () => output };
+}
+
+async function startedSandbox(): Promise<ReturnType<typeof startSandbox>> {
+  const sandbox = startSandbox();
+  await eventually(() => sandbox.output().includes('Sandbox provider at '));
+  return sandbox;
+}
+
+describe('a service whose sandbox hangs', () => {
+  it.each(HANGS)('starts another, says so, and sells again: %s', async (hang) => {
+    const service = await startService();
+    const { pid, baseUrl } = await readSandboxAddress(dataDir);
+    process.kill(pid, hang);
+
+    await eventually(async () => (await readSandboxAddress(dataDir).catch(() => ({ pid }))).pid !== pid);
+    const next = await readSandboxAddress(dataDir);
+    pids.push(next.pid);
+
+    expect(isRunning(pid)).toBe(false);
+    expect(next.baseUrl).toBe(baseUrl);
+    expect(service.stdout()).toMatch(/^The sandbox provider (has ended unexpectedly|did not answer); /m);
+    const token = /^Demo token {2,}(\S+)$/m.exec(service.stdout())?.[1] ?? '';
+    const { POST } = createApiClient(service.baseUrl, token);
+    await eventually(
+      async () => (await POST('/proxies/buy', { body: { country: 'ru', period: 30 } })).response.ok,
+    );
+    await service.stop();
+    await eventually(() => !pids.some(isRunning));
+  });
+
+  it.each(HANGS)('ends on SIGTERM, and the sandbox with it: %s', async (hang) => {
+    const service = await startService();
+    const { pid } = await readSandboxAddress(dataDir);
+    process.kill(pid, hang);
+
+    expect(await service.stop()).toMatchObject({ code: 0 });
+    await eventually(() => !pids.some(isRunning));
+  });
+});
+
+describe('a sandbox of its own that hangs', () => {
+  it('ends on SIGTERM', async () => {
+    const { child } = await startedSandbox();
+    child.kill('SIGUSR2');
+    child.kill('SIGTERM');
+
+    await once(child, 'exit');
+  });
+
+  it.each(HANGS)('makes place for the next start: %s', async (hang) => {
+    const { child } = await startedSandbox();
+    child.kill(hang);
+    const next = await startedSandbox();
+
+    expect(child.exitCode ?? child.signalCode).toBe('SIGKILL');
+    const { pid } = JSON.parse(await readFile(join(dataDir, 'sandbox', 'address.json'), 'utf8'));
+    expect(pid).toBe(next.child.pid);
+  });
+});
