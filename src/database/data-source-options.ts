@@ -1,4 +1,5 @@
 import type { DataSourceOptions } from 'typeorm';
+import { identifySession } from './lost-answers';
 import { InitialSchema1764000000000 } from './migrations/1764000000000-initial-schema';
 import { Sweep1764100000000 } from './migrations/1764100000000-sweep';
 import { UpstreamAtItsLimits1764200000000 } from './migrations/1764200000000-upstream-at-its-limits';
@@ -63,6 +64,7 @@ export function dataSourceOptions(database: {
     namingStrategy: new SnakeNamingStrategy(),
     extra: {
       connectionTimeoutMillis: database.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
+      onConnect: identifySession,
       options: [...SERVER_LIMITS, `statement_timeout=${statementTimeoutSeconds}s`]
         .map((setting) => `-c ${setting}`)
         .join(' '),

@@ -3,6 +3,7 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
 export { migrate } from './migrate';
 export { JobLease, REPLICA_ID } from './job-lease';
+export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
 export { preparedRows } from './prepared';
 export {
   databaseTime,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { DataSource, QueryFailedError } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { noteSession } from './lost-answers';
 import { isSessionLost, type Queryable, queryRows } from './sql';
 
 /** The name of each prepared statement, which is the same on every connection. */
@@ -42,7 +43,9 @@ export async function preparedRows<Row>(
     queryable.logger.logQueryError(String(error), statement, values);
     isLost = isSessionLost(error);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    throw new QueryFailedError(statement, values, error as Error);
+    const failure = new QueryFailedError(statement, values, error as Error);
+    if (isLost) noteSession(failure, client);
+    throw failure;
   } finally {
     client.off('error', ignore);
     client.release(isLost);

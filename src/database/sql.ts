@@ -43,9 +43,9 @@ export function violatedConstraint(error: unknown): string | undefined {
 const SESSION_LOST = /^(08|57P)/;
 
 /**
- * Whether a failed statement may have been committed all the same: it was sent, and its session ended
- * before the answer came. Such a failure is no refusal, so read the database before telling anyone about
- * the outcome.
+ * Whether a failed statement may have been committed all the same, or still will be: it was sent, and its
+ * connection ended before the answer came. Such a failure is no refusal, so use `lookUpLost` before telling
+ * anyone about the outcome.
  */
 export function mayHaveCommitted(error: unknown): boolean {
   return error instanceof QueryFailedError && isSessionLost(error.driverError);

@@ -1,5 +1,6 @@
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { messageOf } from '../common';
+import { lookUpLost, noteSession } from './lost-answers';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
 /** A client of pg, as far as it is used here. TypeORM does not pass on the answer to a COMMIT. */
@@ -16,7 +17,8 @@ interface Releasing {
  * Runs several statements in one transaction (read committed), all of them through the manager that the work
  * receives. Resolves only when the database has confirmed the commit: if the work swallowed an error, the
  * database answers COMMIT with ROLLBACK. On any error the connection is closed, which ends the transaction
- * whatever its state.
+ * whatever its state. When COMMIT was not answered, its session is ended, so that whoever reads the database
+ * afterwards sees what became of it.
  *
  * @throws TransactionOutcomeUnknown
  */
@@ -35,6 +37,10 @@ export async function inTransaction<Result>(
   } catch (error) {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     await (runner as unknown as Releasing).releasePostgresConnection(new Error(messageOf(error)));
+    if (error instanceof TransactionOutcomeUnknown) {
+      noteSession(error, client);
+      await lookUpLost(dataSource, error, () => Promise.resolve()).catch(() => undefined);
+    }
     throw error;
   }
 }

@@ -3,11 +3,11 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { IpVersion, Money, ProxyType } from '../common';
 import { AppConfig } from '../config';
-import { mayHaveCommitted, preparedRows, type Queryable, queryRows, sqlList } from '../database';
+import { lookUpLost, mayHaveCommitted, preparedRows, type Queryable, queryRows, sqlList } from '../database';
 import { POSTED_ENTRY, type PostedEntryOut } from '../ledger';
 import type { Markup } from '../pricing';
 import type { ProviderProxy } from '../provider';
-import type { OrderBatch } from './order-batch';
+import { memberIds, type OrderBatch } from './order-batch';
 import { type BatchRow, OrderQueries, SELECT_BATCH_ROWS, toBatches } from './order-queries';
 import {
   type FailureReason,
@@ -129,6 +129,7 @@ export class OrderTransitions {
    * nothing claims it until then. When the reply to the INSERT is lost, the order is found by its
    * client-generated id.
    *
+   * @throws StatementOutcomeUnknown when it may have been placed, or still may be
    * @throws QueryFailedError by the constraints `accounts_available_check`, `orders_idempotency_key`,
    *   `orders_open_prolongation_key`, `token_spending_limit_check`
    */
@@ -137,7 +138,8 @@ export class OrderTransitions {
     try {
       return await this.insertReservation(order, attempt);
     } catch (error) {
-      const placed = mayHaveCommitted(error) ? await this.queries.findByAttempt(attempt) : null;
+      if (!mayHaveCommitted(error)) throw error;
+      const placed = await lookUpLost(this.dataSource, error, () => this.queries.findByAttempt(attempt));
       if (!placed) throw error;
       return placed.id;
     }
@@ -266,6 +268,22 @@ export class OrderTransitions {
       [this.config.provider.timeoutMs / 1000, claim, this.config.provider.ordersPerCall, affordable],
     );
     return toBatches(rows)[0] ?? null;
+  }
+
+  /**
+   * Refunds the batch of a claim whose reply was lost, if the claim was committed: nothing is ever sent for
+   * it. Gives the ids of its orders.
+   *
+   * @param error of the claim
+   * @throws StatementOutcomeUnknown
+   */
+  undoClaim(claim: string, error: unknown): Promise<number[]> {
+    return lookUpLost(this.dataSource, error, async () => {
+      const batch = await this.queries.findClaimedBatch(claim);
+      if (!batch) return [];
+      await this.releaseHolds(memberIds(batch), 'unavailable', ['submitting']);
+      return memberIds(batch);
+    });
   }
 
   /**

@@ -25,12 +25,16 @@ export class KeyInProgress extends domainError(
 /** The first checks come quickly. */
 const RETRY_AFTER_SECONDS = 5;
 
-/** The outcome is unknown. The money stays held until the order is settled in the background. */
+/**
+ * The outcome is unknown. The money stays held until the order is settled in the background. An order that
+ * may not even have been placed is named by its request.
+ */
 export class OrderBeingConfirmed extends DomainError {
   readonly kind = 'unavailable';
 
-  constructor(orderId: number) {
-    super(`Service temporarily unavailable: order ${orderId} is being confirmed`, {
+  constructor(order: { readonly orderId: number } | { readonly requestId: string | null }) {
+    const name = 'orderId' in order ? `order ${order.orderId}` : `the order of request ${order.requestId}`;
+    super(`Service temporarily unavailable: ${name} is being confirmed`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
   }

@@ -1,5 +1,5 @@
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
-import { STAGES } from '../support/crash-matrix';
+import { BEGINNINGS, STAGES } from '../support/crash-matrix';
 import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
 
 const STEPS = { claim: `SET state = 'submitting'`, settle: 'INSERT INTO proxies' };
@@ -81,6 +81,22 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     caught.letGo();
     await expectOneOrderEach(lost);
   });
+
+  it.each(['claim', 'settle'] as const)(
+    'at %s, while its statement waits for a lock: each order is carried out and paid once',
+    async (step) => {
+      const caught = replicas.relay.catchNext({ statement: STEPS[step], moment: 'before', action: 'hold' });
+      const lost = await orderTogether();
+      await caught.reached;
+      const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
+      caught.letGo();
+      await lock.untilWaiting(BEGINNINGS[step]);
+      victim.kill('SIGKILL');
+      await Promise.all(lost);
+      await lock.release();
+      await expectOneOrderEach(lost);
+    },
+  );
 
   it.each(STAGES)('when the provider has %s it: each order is carried out and paid once', async (stage) => {
     const gate = await replicas.control.addGate({ method: 'buy', stage });

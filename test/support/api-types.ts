@@ -1062,7 +1062,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order is settled in the background */
+      /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
           [name: string]: unknown;
@@ -1174,7 +1174,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order is settled in the background */
+      /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
           [name: string]: unknown;

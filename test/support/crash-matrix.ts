@@ -25,6 +25,9 @@ const MOMENTS = [
   ['settle', 'after'],
 ] as const;
 
+/** How the statement of each step begins. */
+export const BEGINNINGS = { reserve: 'WITH number', claim: 'WITH queued', settle: 'WITH member' };
+
 /** Stages of a call at the provider at which a gate can hold it. */
 export const STAGES = ['received', 'executed', 'half-answered'] as const;
 
@@ -94,6 +97,28 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       caught.letGo();
       await expectOneOrder(customer, order);
     });
+
+    it.each(['reserve', 'claim', 'settle'] as const)(
+      'at %s, while its statement waits for a lock: the order is carried out and paid once',
+      async (step) => {
+        const customer = await replicas.createCustomer();
+        const order = await prepare(customer);
+        const caught = replicas.relay.catchNext({
+          statement: STEPS[step],
+          moment: 'before',
+          action: 'hold',
+        });
+        const lost = send(victim.baseUrl, order).catch(() => 'lost');
+        await caught.reached;
+        const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
+        caught.letGo();
+        await lock.untilWaiting(BEGINNINGS[step]);
+        victim.kill('SIGKILL');
+        expect(await lost).toBe('lost');
+        await lock.release();
+        await expectOneOrder(customer, order);
+      },
+    );
 
     it.each(STAGES)('when the provider has %s it: the order is carried out and paid once', async (stage) => {
       const customer = await replicas.createCustomer();

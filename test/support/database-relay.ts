@@ -1,13 +1,19 @@
 import net from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
 
-/** When to intercept a statement: before the database receives it, or after its commit, before the answer. */
-export type Moment = 'before' | 'after';
+/**
+ * When to intercept a statement: before the database receives it, while the database waits for a lock on its
+ * behalf, or after its commit, before the answer. The database notices a cut connection only once it no
+ * longer waits, and has committed the statement by then.
+ */
+export type Moment = 'before' | 'waiting' | 'after';
 
 export interface Interception {
   /** A part of the text of the statement. */
   readonly statement: string;
   readonly moment: Moment;
-  /** `hold` stops the connection until it is released, `cut` ends it. */
+  /** `hold` stops the connection until it is released, `cut` ends it. While a statement waits: `cut`. */
   readonly action: 'hold' | 'cut';
 }
 
@@ -29,7 +35,7 @@ export interface DatabaseRelay {
 }
 
 interface Trap extends Interception {
-  spring(): void;
+  readonly spring: () => void;
   readonly released: Promise<void>;
 }
 
@@ -66,8 +72,12 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
         else void trap.released.then(() => database.write(chunk));
         return;
       }
-      awaited ??= trap;
       database.write(chunk);
+      if (trap?.moment === 'waiting') {
+        void untilWaiting(databaseUrl, database).then(trap.spring).then(end);
+        return;
+      }
+      awaited ??= trap;
     });
     database.on('data', (chunk: Buffer) => {
       const trap = awaited;
@@ -104,6 +114,26 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+const WATCH_INTERVAL_MS = 5;
+
+/** Waits until the session of a connection waits for a lock, or is over. */
+async function untilWaiting(databaseUrl: string, connection: net.Socket): Promise<void> {
+  const watcher = new Client({ connectionString: databaseUrl });
+  await watcher.connect();
+  try {
+    while (!connection.destroyed) {
+      const { rowCount } = await watcher.query(
+        `SELECT FROM pg_stat_activity WHERE client_port = $1 AND wait_event_type = 'Lock'`,
+        [connection.localPort],
+      );
+      if (rowCount) return;
+      await pause(WATCH_INTERVAL_MS);
+    }
+  } finally {
+    await watcher.end();
+  }
 }
 
 const MESSAGE_HEAD_BYTES = 5;

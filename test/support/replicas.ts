@@ -13,6 +13,7 @@ import { type BuiltService, ensureBuild, eventually, startBuiltService } from '.
 import { type DatabaseRelay, startDatabaseRelay } from './database-relay';
 import { holdPermits } from './hold-permits';
 import { untilSettled } from './settled';
+import { type HeldLock, lockTable } from './table-lock';
 import { createTestDatabase } from './test-database';
 
 export interface Customer {
@@ -107,6 +108,10 @@ export class Replicas {
     return holdPermits(this.office.get(DataSource), work);
   }
 
+  lockTable(table: 'orders' | 'accounts', mode: 'SHARE' | 'EXCLUSIVE'): Promise<HeldLock> {
+    return lockTable(this.databaseUrl, table, mode);
+  }
+
   /** Waits until reconciliation has closed every order. */
   untilSettled(): Promise<void> {
     return untilSettled(this.office.get(DataSource));
@@ -150,6 +155,8 @@ export class Replicas {
 export interface Order {
   readonly customer: Customer;
   readonly key?: string;
+  /** Left out: the service draws one. */
+  readonly requestId?: string;
   readonly path: string;
   readonly body: object;
 }
@@ -176,6 +183,7 @@ export async function send(baseUrl: string, order: Order, signal?: AbortSignal):
       Authorization: `Bearer ${order.customer.token}`,
       'Content-Type': 'application/json',
       ...(order.key !== undefined && { 'Idempotency-Key': order.key }),
+      ...(order.requestId !== undefined && { 'X-Request-Id': order.requestId }),
     },
     body: JSON.stringify(order.body),
     ...(signal && { signal }),

@@ -80,6 +80,8 @@ export async function soak(
   const requests = new Tally();
   const answered = new Tally();
   const answers: { order: Order; answer: Answer }[] = [];
+  /** Of requests that were sent once, without a key. Null: the connection was lost. */
+  const onlyAnswers: { requestId: string; answer: Answer | null }[] = [];
   const services: [BuiltService, BuiltService] = await Promise.all([
     replicas.start({ throughRelay: true }),
     replicas.start(),
@@ -102,7 +104,7 @@ export async function soak(
       if (!customer) continue;
       const owned = proxyIds.get(customer) ?? [];
       const proxyId = own.chance(0.3) ? owned[own.integer(0, owned.length - 1)] : undefined;
-      const order: Order = {
+      const order = {
         customer,
         key: `${number}-${left}`,
         ...(proxyId === undefined
@@ -116,6 +118,13 @@ export async function soak(
             }
           : { path: `/proxies/${proxyId}/prolong`, body: { period: own.pick([3, 7, 30]) } }),
       };
+      if (own.chance(0.1)) {
+        const { key: requestId, ...keyless } = order;
+        const only = await send(own.pick(services).baseUrl, { ...keyless, requestId }).catch(() => null);
+        requests.add(only ? String(only.status) : 'connection lost');
+        onlyAnswers.push({ requestId, answer: only });
+        continue;
+      }
       const answer = await repeat(order, own);
       answers.push({ order, answer });
       answered.add(String(answer.status));
@@ -147,6 +156,13 @@ export async function soak(
       services[at].kill('SIGCONT');
     },
     'connections to the database cut': async () => replicas.relay.cutAll(),
+    'connections cut while statements wait for a lock': async () => {
+      const lock = await replicas.lockTable(random.pick(['orders', 'accounts']), 'EXCLUSIVE');
+      await pause(random.integer(20, 300));
+      replicas.relay.cutAll();
+      await pause(random.integer(20, 300));
+      await lock.release();
+    },
     'database ended at once': () => postgres.restartImmediately(),
   } as const;
 
@@ -198,6 +214,7 @@ export async function soak(
       ...(await replicas.findViolations()),
       ...(await compareWithBook(replicas)),
       ...(await compareAnswers(replicas, answers)),
+      ...(await compareRefusals(replicas, onlyAnswers)),
     ],
   };
 }
@@ -244,6 +261,24 @@ async function compareWithBook(replicas: Replicas): Promise<string[]> {
         `proxy ${id} was prolonged ${prolonged.get(id) ?? 0} times and paid for ${count} times`,
     );
   return [...twice, ...unowned, ...unsold, ...unpaid];
+}
+
+/** An order without a key that was refused was never carried out, unless its caller was told otherwise. */
+async function compareRefusals(
+  replicas: Replicas,
+  answers: readonly { requestId: string; answer: Answer | null }[],
+): Promise<string[]> {
+  const carriedOut = await replicas.query<{ id: number; requestId: string }>(
+    `SELECT id, request_id AS "requestId" FROM orders WHERE state <> 'refunded' AND request_id = ANY ($1)`,
+    [answers.map(({ requestId }) => requestId)],
+  );
+  const orderIds = new Map(carriedOut.map(({ id, requestId }) => [requestId, id]));
+  return answers.flatMap(({ requestId, answer }) => {
+    const orderId = orderIds.get(requestId);
+    const isOpen = !answer || String(answer.body['detail']).endsWith('is being confirmed');
+    if (isOpen || orderId === (answer.status === 200 ? answer.body['order_id'] : undefined)) return [];
+    return [`request ${requestId} was answered ${answer.status}, and its order is ${orderId ?? 'missing'}`];
+  });
 }
 
 /** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */

@@ -26,8 +26,6 @@ interface PendingRequest {
 const POLL_INTERVAL_MS = 100;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
-/** With growing pauses, for ten seconds; then reconciliation finds that nothing was bought. */
-const UNDO_ATTEMPTS = 20;
 /**
  * How much longer than the longest call a request waits for another replica: the check after a lost answer
  * takes a while.
@@ -123,7 +121,7 @@ export class DispatcherService implements OnModuleDestroy {
       batch = await this.transitions.claimNextBatch(claim, this.provider.balance()?.amount ?? null);
     } catch (error) {
       await permit.giveBack();
-      if (mayHaveCommitted(error)) this.track(this.undoClaim(claim));
+      if (mayHaveCommitted(error)) this.track(this.undoClaim(claim, error));
       throw error;
     }
     if (!batch) {
@@ -148,22 +146,12 @@ export class DispatcherService implements OnModuleDestroy {
     void work.finally(() => this.underWay.delete(work));
   }
 
-  /**
-   * Refunds the batch of a claim whose reply was lost, if the claim was committed: nothing is ever sent for
-   * it.
-   */
-  private async undoClaim(claim: string): Promise<void> {
-    for (let attempt = 1; attempt <= UNDO_ATTEMPTS; attempt += 1) {
-      try {
-        const batch = await this.queries.findClaimedBatch(claim);
-        if (!batch) return;
-        await this.transitions.releaseHolds(memberIds(batch), 'unavailable', ['submitting']);
-        for (const id of memberIds(batch)) this.answer(id);
-        return;
-      } catch (error) {
-        this.logger.warn(`a claim without a reply has not been undone yet: ${messageOf(error)}`);
-        await pause(attempt * PAUSE_AFTER_FAILURE_MS);
-      }
+  /** Nothing is ever sent for a claim whose reply was lost. */
+  private async undoClaim(claim: string, error: unknown): Promise<void> {
+    try {
+      for (const id of await this.transitions.undoClaim(claim, error)) this.answer(id);
+    } catch (trouble) {
+      this.logger.warn(`a claim without a reply is left to reconciliation: ${messageOf(trouble)}`);
     }
   }
 

@@ -20,9 +20,10 @@ const ApiUnavailableResponse = () =>
   ApiErrorResponse(
     503,
     'The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the ' +
-      'named order is settled in the background',
+      'named order, or the order of the named request if it was placed, is settled in the background',
     'Service temporarily unavailable',
     'Service temporarily unavailable: order 42 is being confirmed',
+    'Service temporarily unavailable: the order of request 5f0c1b7e is being confirmed',
   );
 
 export const BuyDocs = () =>

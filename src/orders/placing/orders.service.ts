@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
 import { CatalogService, checkPeriod, type Quote, ServiceUnavailable, toIpVersion } from '../../catalog';
 import { Clock, DomainError, messageOf, PROXY_TYPES, type ProxyType, requestId, stackOf } from '../../common';
-import { violatedConstraint } from '../../database';
+import { StatementOutcomeUnknown, violatedConstraint } from '../../database';
 import { InsufficientBalance, isInsufficientBalance, LedgerService } from '../../ledger';
 import { ProviderClosed, ProviderRefused, ProxyProvider } from '../../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
@@ -176,7 +176,7 @@ export class OrdersService {
     } catch (error) {
       if (error instanceof DomainError) throw error;
       this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
-      throw new OrderBeingConfirmed(orderId);
+      throw new OrderBeingConfirmed({ orderId });
     }
   }
 
@@ -185,6 +185,10 @@ export class OrdersService {
     try {
       return await this.transitions.reserve(order);
     } catch (error) {
+      if (error instanceof StatementOutcomeUnknown) {
+        this.logger.error(messageOf(error));
+        throw new OrderBeingConfirmed({ requestId: order.requestId });
+      }
       const constraint = violatedConstraint(error);
       if (isInsufficientBalance(constraint)) throw new InsufficientBalance();
       if (constraint === 'token_spending_limit_check') throw new DailyLimitExceeded();
@@ -228,7 +232,7 @@ export class OrdersService {
       case 'submitting':
       case 'confirming':
       case 'review':
-        throw new OrderBeingConfirmed(order.id);
+        throw new OrderBeingConfirmed({ orderId: order.id });
     }
   }
 

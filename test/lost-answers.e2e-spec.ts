@@ -1,0 +1,157 @@
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../src/config';
+import { dataSourceOptions } from '../src/database';
+import { createApiClient } from './support/api-client';
+import { eventually } from './support/built-service';
+import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
+import { type Replica, startReplica } from './support/replica';
+import { createStaff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const CLAIM = `SET state = 'submitting'`;
+const RU_30 = { country: 'ru', period: 30 } as const;
+
+describe('When the connection is lost while a statement waits for a lock', () => {
+  let service: TestService;
+  let relay: DatabaseRelay;
+  /** Reaches the database through the relay. */
+  let replica: Replica;
+  /** Connects to the database directly, and holds the locks. */
+  let holder: DataSource;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService();
+    relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
+    replica = await startReplica(service, { database: { url: relay.url } });
+    const { databaseUrl: url } = service;
+    holder = await new DataSource(
+      dataSourceOptions({ url, poolSize: 2, applicationName: 'test' }),
+    ).initialize();
+  });
+  beforeEach(async () => {
+    user = await service.createUser({ balance: '500.00' });
+  });
+  afterAll(async () => {
+    await holder.destroy();
+    await replica.close();
+    await relay.close();
+    await service.close();
+  });
+
+  const orders = (): Promise<{ state: string }[]> =>
+    holder.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);
+
+  const waitingClaims = (): Promise<unknown[]> =>
+    holder.query(
+      `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH queued%'`,
+    );
+
+  /** Runs the work while a transaction holds a lock, and then ends the transaction. */
+  async function whileLocked<Result>(lock: string, work: () => Promise<Result>): Promise<Result> {
+    const runner = holder.createQueryRunner();
+    await runner.startTransaction();
+    try {
+      await runner.query(lock);
+      return await work();
+    } finally {
+      await runner.rollbackTransaction();
+      await runner.release();
+    }
+  }
+
+  it.each([
+    ['the account', () => `SELECT FROM accounts WHERE user_id = ${user.id} FOR UPDATE`],
+    ['the table of orders', () => 'LOCK TABLE orders IN SHARE MODE'],
+  ])('the reservation waits for %s: who is refused is not charged', async (_, lock) => {
+    const api = createApiClient(replica.baseUrl, user.token);
+    const cut = relay.catchNext({ statement: 'INSERT INTO orders', moment: 'waiting', action: 'cut' });
+    const { response, error } = await whileLocked(lock(), async () => {
+      const answer = api.POST('/proxies/buy', { body: RU_30 });
+      await cut.reached;
+      return answer;
+    });
+    expect(response.status).toBe(503);
+    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect(await orders()).toEqual([]);
+
+    // A client without a key repeats its request, and pays once.
+    const { data } = await api.POST('/proxies/buy', { body: RU_30 });
+    expect(await orders()).toEqual([{ state: 'completed' }]);
+    expect(Number((await service.balanceOf(user)).available)).toBe(500 - Number(data?.price_charged));
+    await service.audit({ withProvider: true });
+  });
+
+  it('the reservation of a prolongation waits: who is refused is not charged, and may repeat', async () => {
+    const bought = await user.api.POST('/proxies/buy', { body: RU_30 });
+    const proxyId = bought.data?.proxies[0]?.id ?? '';
+    const api = createApiClient(replica.baseUrl, user.token);
+    const prolong = () =>
+      api.POST('/proxies/{proxy_id}/prolong', {
+        params: { path: { proxy_id: proxyId } },
+        body: { period: 30 },
+      });
+    const cut = relay.catchNext({ statement: 'INSERT INTO orders', moment: 'waiting', action: 'cut' });
+    const { error } = await whileLocked('LOCK TABLE orders IN SHARE MODE', async () => {
+      const answer = prolong();
+      await cut.reached;
+      return answer;
+    });
+    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect((await prolong()).response.status).toBe(200);
+    expect(await orders()).toEqual([{ state: 'completed' }, { state: 'completed' }]);
+    await service.audit({ withProvider: true });
+  });
+
+  it('the claim waits: it is never committed, and the order is claimed again and bought once', async () => {
+    const api = createApiClient(replica.baseUrl, user.token);
+    const placed = relay.catchNext({ statement: 'INSERT INTO orders', moment: 'after', action: 'hold' });
+    const cut = relay.catchNext({ statement: CLAIM, moment: 'waiting', action: 'cut' });
+    const nextClaim = relay.catchNext({ statement: CLAIM, moment: 'before', action: 'hold' });
+    const answer = api.POST('/proxies/buy', { body: RU_30 });
+    await placed.reached;
+    await whileLocked('LOCK TABLE orders IN EXCLUSIVE MODE', async () => {
+      placed.letGo();
+      await cut.reached;
+      await eventually(async () => (await waitingClaims()).length === 0);
+    });
+    nextClaim.letGo();
+    expect((await answer).response.status).toBe(200);
+    expect(await orders()).toEqual([{ state: 'completed' }]);
+    expect((await service.balanceOf(user)).held).toBe('0.00');
+    await service.audit({ withProvider: true });
+  });
+
+  it('the COMMIT of a credit waits: once it is answered, it is never carried out', async () => {
+    // Lets a COMMIT wait for a lock that the test holds.
+    await holder.query(`
+      CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_advisory_xact_lock(77); RETURN NULL; END';
+      CREATE CONSTRAINT TRIGGER waiting AFTER INSERT ON staff_actions DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION wait_for_test()`);
+    const clerk = await createStaff(service);
+    const credit = () =>
+      fetch(`${replica.baseUrl}/staff/users/${user.id}/credit`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${clerk.token}`,
+          'Content-Type': 'application/json',
+          'Idempotency-Key': 'k',
+        },
+        body: JSON.stringify({ amount: '1.00', reason: 'test' }),
+      });
+    const cut = relay.catchNext({ statement: 'COMMIT\0', moment: 'waiting', action: 'cut' });
+    const { status } = await whileLocked('SELECT pg_advisory_xact_lock(77)', async () => {
+      const answer = credit();
+      await cut.reached;
+      return answer;
+    });
+    expect(status).toBe(503);
+    expect((await service.balanceOf(user)).available).toBe('500.00');
+
+    const repeated = await credit();
+    expect([repeated.status, repeated.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
+    expect((await service.balanceOf(user)).available).toBe('501.00');
+  });
+});

@@ -1,0 +1,34 @@
+import { Client } from 'pg';
+import { eventually } from './built-service';
+
+export interface HeldLock {
+  /** Waits until a session waits for a lock in a statement that begins with the text. */
+  untilWaiting(beginning: string): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** Keeps everybody from writing to a table, and in exclusive mode also from locking its rows. */
+export async function lockTable(
+  databaseUrl: string,
+  table: 'orders' | 'accounts',
+  mode: 'SHARE' | 'EXCLUSIVE',
+): Promise<HeldLock> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  await client.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`);
+  return {
+    async untilWaiting(beginning) {
+      await eventually(async () => {
+        // A transaction sees the same activity until it says otherwise.
+        await client.query('SELECT pg_stat_clear_snapshot()');
+        const { rowCount } = await client.query(
+          `SELECT FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock' AND starts_with(query, $1)`,
+          [beginning],
+        );
+        return Boolean(rowCount);
+      });
+    },
+    release: () => client.end(),
+  };
+}
