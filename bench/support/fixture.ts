@@ -72,7 +72,8 @@ export class Fixture {
       const sandboxDirectory = join(directory, 'sandbox');
       const sandbox = await startSandboxProcess(sandboxDirectory);
       closers.push(() => sandbox.stop());
-      const { baseUrl, controlUrl, apiKey } = await readAddress(sandboxDirectory);
+      const address = await readAddress(sandboxDirectory);
+      const { baseUrl, apiKey } = address;
 
       const environment = {
         DATABASE_URL: postgres.url,
@@ -86,7 +87,7 @@ export class Fixture {
       closers.push(() => administration.close());
       const running = new Set<RunningService>();
       closers.push(() => Promise.all([...running].map((service) => service.stop())));
-      const control = new SandboxControl(controlUrl);
+      const control = new SandboxControl(address);
       return new Fixture(
         control,
         new WireClient(baseUrl, apiKey),
@@ -212,7 +213,7 @@ function openAdministration(environment: FixtureEnvironment): Promise<INestAppli
 
 async function readAddress(
   directory: string,
-): Promise<{ baseUrl: string; controlUrl: string; apiKey: string }> {
+): Promise<{ baseUrl: string; controlUrl: string; controlSecret: string; apiKey: string }> {
   return JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
 }
 

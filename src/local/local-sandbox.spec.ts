@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import { transformFile } from '@swc/core';
 import { createTestDirectory, removeTestDirectory } from '../../test/support/test-directory';
+import { SandboxControl } from '../sandbox';
 import { acquireLocalSandbox, type LocalSandbox } from './local-sandbox';
 
 const SOURCE = join(__dirname, '..', 'sandbox');
@@ -41,9 +42,8 @@ describe('the sandbox of a directory', () => {
     return user;
   };
   const hasFaults = async (): Promise<boolean> => {
-    const { controlUrl } = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
-    const faults: unknown = await (await fetch(`${controlUrl}/faults`)).json();
-    return Array.isArray(faults) && faults.length > 0;
+    const address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
+    return (await new SandboxControl(address).getFaults()).length > 0;
   };
   const readPid = async (): Promise<number> => {
     const { pid } = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));

@@ -12,9 +12,13 @@ const addressSchema = z.object({
   pid: z.number(),
   baseUrl: z.string(),
   controlUrl: z.string(),
+  /** One of an earlier release has none. */
+  controlSecret: z.string().default(''),
   apiKey: z.string(),
 });
 export type SandboxAddress = z.infer<typeof addressSchema>;
+
+const authorization = ({ controlSecret }: SandboxAddress) => ({ authorization: `Bearer ${controlSecret}` });
 
 /** Null when no sandbox runs. One that was killed leaves its address behind. */
 export async function findAddress(directory: string): Promise<SandboxAddress | null> {
@@ -27,9 +31,10 @@ export async function findAddress(directory: string): Promise<SandboxAddress | n
 }
 
 /** Null when the sandbox does not answer. It runs for as long as the answer stays open. */
-export async function requestLease({ controlUrl }: SandboxAddress): Promise<IncomingMessage | null> {
+export async function requestLease(address: SandboxAddress): Promise<IncomingMessage | null> {
   return new Promise((resolve) => {
-    const request = get(`${controlUrl}/lease`, { agent: false }, (answer) => {
+    const options = { agent: false, headers: authorization(address) };
+    const request = get(`${address.controlUrl}/lease`, options, (answer) => {
       request.setTimeout(0);
       // The 'close' event tells of a broken connection.
       answer.on('error', () => undefined).resume();
@@ -46,9 +51,10 @@ export async function requestLease({ controlUrl }: SandboxAddress): Promise<Inco
 }
 
 /** Resolves with the HTTP status, or null when the sandbox no longer answers. */
-export async function setProfile({ controlUrl }: SandboxAddress, name: string): Promise<number | null> {
-  return fetch(`${controlUrl}/profile`, {
+export async function setProfile(address: SandboxAddress, name: string): Promise<number | null> {
+  return fetch(`${address.controlUrl}/profile`, {
     method: 'POST',
+    headers: authorization(address),
     body: JSON.stringify({ name }),
     signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
   }).then(

@@ -8,7 +8,7 @@ let control: SandboxControl;
 beforeAll(async () => {
   sandbox = await startSandbox({ rateLimitPerSecond: null, dialect: { pageLimit: 4 } });
   client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox.controlUrl);
+  control = new SandboxControl(sandbox);
   for (const descr of ['o1', 'o10', 'x.o1']) {
     await client.ask(`buy?count=2&period=7&country=nl&version=4&descr=${descr}`);
   }

@@ -10,6 +10,7 @@ interface Address {
   pid: number;
   baseUrl: string;
   controlUrl: string;
+  controlSecret: string;
   apiKey: string;
 }
 
@@ -80,13 +81,16 @@ async function hasAddress(): Promise<boolean> {
   );
 }
 
-test('it hides the key, keeps its files private, and exits cleanly on SIGTERM', async () => {
+test('it hides the key, says where it is, keeps its files private, and exits cleanly', async () => {
   const { child, output } = spawnSandbox('--port', '0', '--api-key', 'my-key');
   if (child.stdout) await once(child.stdout, 'data');
   const address: Address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
 
-  expect(output()).toMatch(/^Sandbox provider at http:\/\/127\.0\.0\.1:\d+, .*\n$/);
+  expect(output()).toMatch(
+    /^Sandbox provider at http:\/\/127\.0\.0\.1:\d+, .*\nIts key .* are in \S+address\.json\n$/,
+  );
   expect(output()).not.toContain('my-key');
+  expect(output()).not.toContain(address.controlSecret);
   expect(address).toMatchObject({ pid: child.pid, apiKey: 'my-key' });
   for (const file of ['address.json', 'journal.jsonl', 'lock.json']) {
     expect((await stat(join(directory, file))).mode & 0o777).toBe(0o600);
@@ -110,7 +114,7 @@ test('confirmed calls survive kill -9, and the next start has the same key', asy
   const next = await startedSandbox('--no-rate-limit');
 
   expect(next.address.apiKey).toBe(first.address.apiKey);
-  const { sales } = await new SandboxControl(next.address.controlUrl).getState();
+  const { sales } = await new SandboxControl(next.address).getState();
   expect(new Set(sales.map(({ orderId }) => orderId))).toEqual(
     new Set(answers.map((answer) => answer['order_id'])),
   );
@@ -180,13 +184,13 @@ test.each(['http', 'socks'])(
 test('a profile can be chosen at the start', async () => {
   const { address } = await startedSandbox('--profile', 'realistic');
 
-  expect(await new SandboxControl(address.controlUrl).getFaults()).not.toEqual([]);
+  expect(await new SandboxControl(address).getFaults()).not.toEqual([]);
 });
 
 test('settings of the dialect can be chosen at the start', async () => {
   const { address } = await startedSandbox('--dialect', 'descrFilter=prefix', '--dialect', 'pageLimit=25');
 
-  expect(await new SandboxControl(address.controlUrl).getDialect()).toMatchObject({
+  expect(await new SandboxControl(address).getDialect()).toMatchObject({
     descrFilter: 'prefix',
     pageLimit: 25,
   });
@@ -207,21 +211,24 @@ test.each([
 
 test('with --until-unused it exits when the last holder of a lease is gone, even by kill -9', async () => {
   const { child, address } = await startedSandbox('--until-unused');
+  const headers = { authorization: `Bearer ${address.controlSecret}` };
   const holder = spawn(process.execPath, [
     '-e',
-    `require('node:http').get(process.argv[1], (response) => response.pipe(process.stdout))`,
+    `require('node:http').get(process.argv[1], { headers: JSON.parse(process.argv[2]) }, (response) =>
+      response.pipe(process.stdout))`,
     `${address.controlUrl}/lease`,
+    JSON.stringify(headers),
   ]);
   started.push(holder);
   const [line]: Buffer[] = await once(holder.stdout, 'data');
   expect(line?.toString()).toBe('{"leased":true}\n');
-  const own = get(`${address.controlUrl}/lease`, { agent: false });
+  const own = get(`${address.controlUrl}/lease`, { agent: false, headers });
   own.on('error', () => undefined);
   await once(own, 'response');
 
   own.destroy();
   // One lease is still held, so the sandbox still responds.
-  await new SandboxControl(address.controlUrl).getState();
+  await new SandboxControl(address).getState();
   holder.kill('SIGKILL');
 
   await expect(exitOf(child)).resolves.toBe(0);

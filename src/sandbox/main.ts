@@ -95,39 +95,37 @@ async function run({ untilUnused, ...options }: Command): Promise<void> {
   });
   const sandbox = await startSandbox({ ...options, ...(untilUnused && end && { onUnused: end }) });
   const addressFile = join(options.directory, ADDRESS_FILE);
-  const { baseUrl, controlUrl, apiKey } = sandbox;
+  const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;
   await writePrivateFile(
     addressFile,
-    `${JSON.stringify({ pid: process.pid, baseUrl, controlUrl, apiKey })}\n`,
+    `${JSON.stringify({ pid: process.pid, baseUrl, controlUrl, controlSecret, apiKey })}\n`,
   );
-  announce(sandbox, options.directory);
+  announce(sandbox, options.directory, addressFile);
   watchEventLoop();
   await ended;
   await rm(addressFile, { force: true });
   await sandbox.close();
 }
 
-/** The key is shown only on a terminal, because other outputs may be logs. */
-function announce({ baseUrl, controlUrl, apiKey }: RunningSandbox, directory: string): void {
-  process.stdout.write(
-    `Sandbox provider at ${baseUrl}, control interface at ${controlUrl}, state in ${directory}\n`,
-  );
-  if (!process.stdout.isTTY) return;
+/** Key and secret are shown only on a terminal, because other outputs may be logs. */
+function announce(sandbox: RunningSandbox, directory: string, addressFile: string): void {
+  const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;
   const api = `${baseUrl}/api/${apiKey}`;
-  process.stdout.write(
-    [
-      '',
-      `  curl '${api}'`,
-      `  curl '${api}/getcountry/?version=6'`,
-      `  curl '${api}/buy/?count=1&period=7&country=nl&version=6&descr=hello'`,
-      `  curl '${api}/getproxy/?descr=hello'`,
-      `  curl -x http://USER:PASS@HOST:PORT '${api}'        with what getproxy listed`,
-      `  curl '${controlUrl}/state'`,
-      '',
-      'Ctrl-C ends it.',
-      '',
-    ].join('\n'),
-  );
+  const lines = process.stdout.isTTY
+    ? [
+        '',
+        `  curl '${api}'`,
+        `  curl '${api}/getcountry/?version=6'`,
+        `  curl '${api}/buy/?count=1&period=7&country=nl&version=6&descr=hello'`,
+        `  curl '${api}/getproxy/?descr=hello'`,
+        `  curl -x http://USER:PASS@HOST:PORT '${api}'        with what getproxy listed`,
+        `  curl -H 'Authorization: Bearer ${controlSecret}' '${controlUrl}/state'`,
+        '',
+        'Ctrl-C ends it.',
+      ]
+    : [`Its key and the secret of its control interface are in ${addressFile}`];
+  const place = `Sandbox provider at ${baseUrl}, control interface at ${controlUrl}, state in ${directory}`;
+  process.stdout.write(`${[place, ...lines].join('\n')}\n`);
 }
 
 function fail(error: unknown): void {

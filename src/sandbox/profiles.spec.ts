@@ -13,7 +13,7 @@ let control: SandboxControl;
 async function start(options: Parameters<typeof startSandbox>[0]): Promise<void> {
   sandbox = await startSandbox(options);
   client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox.controlUrl);
+  control = new SandboxControl(sandbox);
 }
 
 async function statuses(calls: number): Promise<number[]> {
@@ -102,7 +102,11 @@ describe('over HTTP', () => {
   test('an unknown profile is refused', async () => {
     await start({});
 
-    const answer = await fetch(`${sandbox.controlUrl}/profile`, { method: 'POST', body: '{"name":"slow"}' });
+    const answer = await fetch(`${sandbox.controlUrl}/profile`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${sandbox.controlSecret}` },
+      body: '{"name":"slow"}',
+    });
 
     expect(answer.status).toBe(400);
     await expect(answer.text()).resolves.toContain('quick, realistic');

@@ -50,6 +50,8 @@ export interface RunningSandbox {
   /** `http://127.0.0.1:PORT`; a client appends `/api/{key}/{method}/?…`. */
   readonly baseUrl: string;
   readonly controlUrl: string;
+  /** Requests to the control interface carry it as their bearer token. */
+  readonly controlSecret: string;
   readonly apiKey: string;
   close(): Promise<void>;
 }
@@ -85,7 +87,8 @@ async function start(
   const lock = directory === undefined ? null : await openLock(directory);
   const instance = randomBytes(16).toString('hex');
   const leases = new Leases(options.onUnused, options.firstLeaseWithinMs ?? FIRST_LEASE_WITHIN_MS);
-  const control = new ControlServer(instance, leases);
+  const controlSecret = randomBytes(32).toString('hex');
+  const control = new ControlServer(instance, controlSecret, leases);
   closers.unshift(() => control.close());
   const controlUrl = `http://${LOOPBACK}:${await listenOnFirstFree(control.server, LOOPBACK, [controlPort])}`;
   if (lock) {
@@ -126,7 +129,7 @@ async function start(
   closers.unshift(() => wire.close());
   control.offer(controlRoutes(parts));
   const wirePort = await listenOnFirstFree(wire.server, host, typeof port === 'number' ? [port] : port);
-  return { baseUrl: `http://${host}:${wirePort}`, controlUrl, apiKey };
+  return { baseUrl: `http://${host}:${wirePort}`, controlUrl, controlSecret, apiKey };
 }
 
 /** The directory contains the key and the proxies' secret, so only its owner may enter it. */

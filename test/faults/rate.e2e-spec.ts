@@ -24,7 +24,7 @@ describe('the rate limit of three replicas', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     sandbox = await startSandbox({ rateLimitPerSecond: 3 });
-    control = new SandboxControl(sandbox.controlUrl);
+    control = new SandboxControl(sandbox);
     const environment = readEnvironment({
       DATABASE_URL: database.url,
       PROVIDER: 'sandbox',

@@ -35,8 +35,7 @@ function start(environment: Record<string, string> = {}): Promise<BuiltService> 
 }
 
 async function hasFaults(): Promise<boolean> {
-  const { controlUrl } = await readSandboxAddress(dataDir);
-  return (await new SandboxControl(controlUrl).getFaults()).length > 0;
+  return (await new SandboxControl(await readSandboxAddress(dataDir)).getFaults()).length > 0;
 }
 
 it('SANDBOX_PROFILE changes the shared sandbox, and a service without it changes nothing', async () => {

@@ -147,8 +147,7 @@ describe('a start without configuration', () => {
 
   /** Each process keeps to the provider's rate by itself: several of them together go beyond it. */
   const liftRateLimit = async (): Promise<void> => {
-    const { controlUrl } = await readSandboxAddress(dataDir);
-    await new SandboxControl(controlUrl).setRateLimit(null);
+    await new SandboxControl(await readSandboxAddress(dataDir)).setRateLimit(null);
   };
 
   it('has a demo user with 10,000 roubles', () => {
@@ -283,8 +282,9 @@ describe('a start without configuration', () => {
     await liftRateLimit();
     const talkative = await start({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' });
     const { token } = readTour(talkative);
-    const { baseUrl, controlUrl, apiKey } = await readSandboxAddress(dataDir);
-    const control = new SandboxControl(controlUrl);
+    const address = await readSandboxAddress(dataDir);
+    const { baseUrl, controlSecret, apiKey } = address;
+    const control = new SandboxControl(address);
     const { POST, GET } = createApiClient(talkative.baseUrl, token);
     const body = { country: 'ru', period: 30 };
     const { data } = await POST('/proxies/buy', { body });
@@ -317,6 +317,7 @@ describe('a start without configuration', () => {
     const secrets = {
       token,
       apiKey,
+      controlSecret,
       provider: `${baseUrl}/api`,
       databasePassword: await readFile(join(dataDir, 'postgres', 'superuser-password'), 'utf8'),
       proxyPassword: data?.proxies[0]?.password ?? '',

@@ -116,7 +116,7 @@ export async function readCompanionPids(dataDir: string): Promise<{ postgres: nu
 
 export async function readSandboxAddress(
   dataDir: string,
-): Promise<{ pid: number; baseUrl: string; controlUrl: string; apiKey: string }> {
+): Promise<{ pid: number; baseUrl: string; controlUrl: string; controlSecret: string; apiKey: string }> {
   return JSON.parse(await readFile(join(dataDir, 'sandbox', 'address.json'), 'utf8'));
 }
 

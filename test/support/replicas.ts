@@ -76,7 +76,7 @@ export class Replicas {
     );
     return new Replicas(
       sandbox,
-      new SandboxControl(sandbox.controlUrl),
+      new SandboxControl(sandbox),
       await startDatabaseRelay(database.url),
       database.url,
       environment,

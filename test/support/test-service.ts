@@ -95,7 +95,7 @@ export async function startTestService(
     clock,
     dataSource,
     sandbox,
-    control: new SandboxControl(sandbox.controlUrl),
+    control: new SandboxControl(sandbox),
     jobIntervalsMs: options.jobIntervalsMs,
     async createUser({ balance = '10000.00', scopes = ALL_SCOPES } = {}) {
       const { id } = await app.get(UsersService).create({ username: 'test' });

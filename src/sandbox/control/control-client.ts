@@ -9,7 +9,7 @@ import type { StateView } from './views';
 
 /** A client of the control interface, for tests and benchmarks. Errors contain the interface's message. */
 export class SandboxControl {
-  constructor(private readonly controlUrl: string) {}
+  constructor(private readonly address: { controlUrl: string; controlSecret: string }) {}
 
   getState(): Promise<StateView> {
     return this.ask('GET', '/state');
@@ -101,8 +101,10 @@ export class SandboxControl {
   }
 
   private async ask<T>(method: string, path: string, body?: object): Promise<T> {
-    const response = await fetch(`${this.controlUrl}${path}`, {
+    const { controlUrl, controlSecret } = this.address;
+    const response = await fetch(`${controlUrl}${path}`, {
       method,
+      headers: { authorization: `Bearer ${controlSecret}` },
       ...(body && { body: JSON.stringify(body) }),
     });
     if (!response.ok) {

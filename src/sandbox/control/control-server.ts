@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { stopListening } from '../listen';
+import { findForeign, findStranger } from './admission';
 import { type ControlAnswer, type controlRoutes, NotFoundError } from './control-routes';
 import { BadRequestError } from './fields';
 import type { Leases } from './leases';
@@ -18,6 +19,7 @@ export class ControlServer {
 
   constructor(
     private readonly instance: string,
+    private readonly secret: string,
     private readonly leases: Leases,
   ) {
     this.server = createServer((request, response) => {
@@ -39,8 +41,13 @@ export class ControlServer {
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://sandbox.invalid');
     const endpoint = `${request.method} ${url.pathname}`;
-    if (endpoint === 'GET /lease') return this.leases.grant(response);
+    const foreign = findForeign(request);
+    if (foreign) return send(response, foreign);
+    // The next start in the directory asks this, and cannot read the secret before the address is written.
     if (endpoint === 'GET /') return send(response, { status: 200, json: { instance: this.instance } });
+    const stranger = findStranger(request, this.secret);
+    if (stranger) return send(response, stranger);
+    if (endpoint === 'GET /lease') return this.leases.grant(response);
     await send(response, await this.answer(endpoint, url.searchParams, request));
   }
 

@@ -22,7 +22,10 @@ test('a sandbox without a lease in time is unused', async () => {
 test('a sandbox is in use until its last lease ends', async () => {
   const { sandbox, unused } = await startWithUnusedPromise(5000);
   const leaving = new AbortController();
-  const lease = await fetch(`${sandbox.controlUrl}/lease`, { signal: leaving.signal });
+  const lease = await fetch(`${sandbox.controlUrl}/lease`, {
+    headers: { authorization: `Bearer ${sandbox.controlSecret}` },
+    signal: leaving.signal,
+  });
   expect(lease.status).toBe(200);
 
   leaving.abort();

@@ -26,7 +26,7 @@ let targetPort: number;
 beforeAll(async () => {
   sandbox = await startSandbox({ rateLimitPerSecond: null });
   client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox.controlUrl);
+  control = new SandboxControl(sandbox);
   target = createServer((_request, response) => response.end(GREETING));
   targetPort = await listenOnFirstFree(target, '127.0.0.1', [0]);
 });

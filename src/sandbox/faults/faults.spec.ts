@@ -7,7 +7,7 @@ let control: SandboxControl;
 beforeAll(async () => {
   sandbox = await startSandbox({ rateLimitPerSecond: null });
   client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox.controlUrl);
+  control = new SandboxControl(sandbox);
 });
 
 afterEach(() => control.resetFaults());
@@ -205,6 +205,7 @@ describe('adding a fault', () => {
   ])('is refused with an error that names the %s', async (words, order) => {
     const answer = await fetch(`${sandbox.controlUrl}/faults`, {
       method: 'POST',
+      headers: { authorization: `Bearer ${sandbox.controlSecret}` },
       body: JSON.stringify(order),
     });
 

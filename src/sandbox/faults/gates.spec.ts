@@ -9,7 +9,7 @@ let control: SandboxControl;
 beforeEach(async () => {
   sandbox = await startSandbox({ rateLimitPerSecond: null });
   client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox.controlUrl);
+  control = new SandboxControl(sandbox);
 });
 
 afterEach(() => sandbox.close());

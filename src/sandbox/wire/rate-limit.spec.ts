@@ -25,14 +25,14 @@ describe('over HTTP', () => {
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(1);
     expect(refused[0]?.contentType).toContain('text/plain');
-    const control = new SandboxControl(sandbox.controlUrl);
+    const control = new SandboxControl(sandbox);
     const [surplus] = await control.getCalls('buy');
     expect((await control.getState()).sales).toHaveLength(surplus?.status === 429 ? 0 : 1);
   });
 
   test('the limit can be switched off and on at run time', async () => {
     const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-    const control = new SandboxControl(sandbox.controlUrl);
+    const control = new SandboxControl(sandbox);
     const statusesOf = async (calls: number) =>
       new Set(
         (await Promise.all(Array.from({ length: calls }, () => client.send('')))).map(({ status }) => status),

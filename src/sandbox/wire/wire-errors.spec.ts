@@ -8,7 +8,7 @@ let control: SandboxControl;
 beforeAll(async () => {
   sandbox = await startSandbox({ rateLimitPerSecond: null });
   client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  control = new SandboxControl(sandbox.controlUrl);
+  control = new SandboxControl(sandbox);
 });
 
 afterAll(() => sandbox.close());

@@ -1,0 +1,79 @@
+import { request } from 'node:http';
+import { type RunningSandbox, SandboxControl, startSandbox } from '..';
+
+let sandbox: RunningSandbox;
+
+beforeAll(async () => {
+  sandbox = await startSandbox();
+});
+
+afterAll(() => sandbox.close());
+
+/** Gives the status; `fetch` would not send these headers. */
+function ask(method: string, path: string, headers: Record<string, string> = {}): Promise<number> {
+  const { hostname, port } = new URL(sandbox.controlUrl);
+  return new Promise((resolve, reject) => {
+    const sent = request({ hostname, port, method, path, headers, agent: false }, (response) => {
+      resolve(response.statusCode ?? 0);
+      response.destroy();
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+const authorization = () => ({ authorization: `Bearer ${sandbox.controlSecret}` });
+const port = () => new URL(sandbox.controlUrl).port;
+
+const ROUTES = [
+  ['GET', '/state'],
+  ['GET', '/calls'],
+  ['GET', '/lease'],
+  ['GET', '/nothing'],
+  ['POST', '/balance'],
+  ['DELETE', '/gates'],
+] as const;
+
+test.each(ROUTES)('%s %s is refused without the secret', async (method, path) => {
+  for (const headers of [
+    {},
+    { authorization: 'Bearer wrong' },
+    { authorization: `Basic ${sandbox.controlSecret}` },
+    { authorization: sandbox.controlSecret },
+    { authorization: `Bearer ${sandbox.apiKey}` },
+  ]) {
+    expect([headers, await ask(method, path, headers)]).toEqual([headers, 401]);
+  }
+});
+
+test.each([...ROUTES, ['GET', '/'] as const])(
+  '%s %s is refused to a page in a browser',
+  async (method, path) => {
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: sandbox.controlUrl },
+      { host: `evil.example:${port()}` },
+      { host: 'evil.example' },
+      { host: '127.0.0.1' },
+      { host: '127.0.0.1:1' },
+      { host: `127.0.0.1.evil.example:${port()}` },
+    ]) {
+      expect([headers, await ask(method, path, { ...authorization(), ...headers })]).toEqual([headers, 403]);
+    }
+  },
+);
+
+test('the secret opens it under each name of this machine', async () => {
+  for (const name of ['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]']) {
+    expect(await ask('GET', '/state', { ...authorization(), host: `${name}:${port()}` })).toBe(200);
+  }
+});
+
+test('each sandbox has a secret of its own', async () => {
+  const other = await startSandbox();
+  expect(other.controlSecret).not.toBe(sandbox.controlSecret);
+  const { controlUrl } = sandbox;
+  const { controlSecret } = other;
+  await expect(new SandboxControl({ controlUrl, controlSecret }).getState()).rejects.toThrow('response 401');
+  await other.close();
+});
