@@ -85,7 +85,7 @@ async function compareSizes(setup: ComparisonSetup, options: Options): Promise<W
       const seeding = { users, proxiesPerUser: proxies / users, entriesPerUser: ENTRIES_PER_USER, seed: 1 };
       await seedDatabase({
         ...seeding,
-        databaseUrl: fixture.environment.DATABASE_URL,
+        databaseUrl: fixture.environment.DATABASE_OWNER_URL,
         onProgress: showProgress(process.stderr),
       });
       const context = await setup.createContext({ fixture, withBaselines: false });

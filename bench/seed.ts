@@ -62,14 +62,18 @@ function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOpt
 async function main(): Promise<void> {
   const { databaseUrl, seeding } = readOptions();
   const environment = readEnvironment(undefined, NO_PROVIDER);
-  const database = { ...environment.database, ...(databaseUrl !== undefined && { url: databaseUrl }) };
+  const database = {
+    ...environment.database,
+    ...(databaseUrl !== undefined && { url: databaseUrl, ownerUrl: undefined }),
+  };
   const resources = await acquireResources({ ...environment, database }, NO_PROVIDER, progress);
   try {
-    await migrate(resources.config.database.url);
+    const { url, ownerUrl = url } = resources.config.database;
+    await migrate({ url, ownerUrl });
     const startedAtMs = performance.now();
     const { rows, databaseBytes, sample } = await seedDatabase({
       ...seeding,
-      databaseUrl: resources.config.database.url,
+      databaseUrl: ownerUrl,
       onProgress: showProgress(process.stderr),
     });
     const result = {

@@ -138,7 +138,7 @@ async function main(): Promise<void> {
   });
   const databaseUrl = values['database-url'];
   if (databaseUrl === undefined) throw new Error('--database-url is missing');
-  await migrate(databaseUrl);
+  await migrate({ url: databaseUrl });
   if (values.fill) await addStaffData(databaseUrl, AUDIT_LOG_ENTRIES, BUSY_ORDERS);
   const environment = readEnvironment({ ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl });
   const provider = { apiKey: SERVICE_SETTINGS.PX6_API_KEY, baseUrl: SERVICE_SETTINGS.PX6_BASE_URL };

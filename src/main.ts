@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   const environment = readEnvironment();
   const resources = await acquireResources(environment, { provider: true }, tell);
   try {
-    if (environment.database.migrateOnStart) await migrate(resources.config.database.url);
+    if (environment.database.migrateOnStart) await migrate(resources.config.database);
     const app = await createApplication(resources.config);
     try {
       const baseUrl = await listen(app, environment.server);

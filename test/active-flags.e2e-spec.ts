@@ -106,7 +106,7 @@ describe('The stored flags of proxies', () => {
     await insert(20_000, { active: false, endsInSeconds: -1 });
     await insert(1, { active: true, endsInSeconds: -1 });
     await insert(1, { active: false, endsInSeconds: 3600 });
-    await service.dataSource.query('VACUUM ANALYZE proxies');
+    await service.owner.query('VACUUM ANALYZE proxies');
     const statistics = async () => {
       const [row] = await service.dataSource.query(
         `SELECT seq_scan AS reads, n_tup_upd AS changed FROM pg_stat_user_tables WHERE relname = 'proxies'`,

@@ -375,7 +375,7 @@ describe('the audit', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    client = new Client({ connectionString: database.url });
+    client = new Client({ connectionString: database.ownerUrl });
     await client.connect();
   });
 

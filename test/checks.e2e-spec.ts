@@ -15,7 +15,7 @@ describe('The migrated database has', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     dataSource = await new DataSource({
-      ...dataSourceOptions({ url: database.url, poolSize: 2, applicationName: 'test' }),
+      ...dataSourceOptions({ url: database.ownerUrl, poolSize: 2, applicationName: 'test' }),
       entities,
     }).initialize();
   });

@@ -563,11 +563,10 @@ describe('the command line', () => {
     it('brings an empty database up to date, and does nothing from then on', async () => {
       const empty = await createTestDatabase({ migrated: false });
       try {
-        const { migrations } = await answerTo<{ migrations: string[] }>('migrate', {
-          DATABASE_URL: empty.url,
-        });
+        const roles = { DATABASE_URL: empty.url, DATABASE_OWNER_URL: empty.ownerUrl };
+        const { migrations } = await answerTo<{ migrations: string[] }>('migrate', roles);
         expect(migrations[0]).toMatch(/^InitialSchema\d+$/);
-        expect(await answerTo('migrate', { DATABASE_URL: empty.url })).toEqual({ migrations: [] });
+        expect(await answerTo('migrate', roles)).toEqual({ migrations: [] });
         expect(await query(empty, 'SELECT name FROM migrations ORDER BY id')).toEqual(
           migrations.map((name) => ({ name })),
         );

@@ -102,14 +102,14 @@ describe('A body', () => {
 
 describe('An unforeseen error', () => {
   it('is a 500 that tells the caller nothing, and one log line with the id of the request', async () => {
-    await service.dataSource.query('ALTER TABLE proxies RENAME TO proxies_gone');
+    await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
     try {
       const answer = await sendAs(user, { path: '/proxies', headers: { 'x-request-id': 'unforeseen-1' } });
       expect(answer.status).toBe(500);
       expect(answer.text).toBe('{"detail":"Internal Server Error"}');
       expect(answer.headers['x-request-id']).toBe('unforeseen-1');
     } finally {
-      await service.dataSource.query('ALTER TABLE proxies_gone RENAME TO proxies');
+      await service.owner.query('ALTER TABLE proxies_gone RENAME TO proxies');
     }
     const errors = log.lines.filter(
       (line) => line.includes('"level":"error"') && line.includes('unforeseen-1'),
@@ -118,7 +118,7 @@ describe('An unforeseen error', () => {
   });
 
   it('is a 500 in the same form when a file was requested', async () => {
-    await service.dataSource.query('ALTER TABLE proxies RENAME TO proxies_gone');
+    await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
     try {
       const answer = await sendAs(user, { path: '/proxies/export' });
       expect(answer.status).toBe(500);
@@ -126,7 +126,7 @@ describe('An unforeseen error', () => {
       expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
       expect(answer.headers['content-disposition']).toBeUndefined();
     } finally {
-      await service.dataSource.query('ALTER TABLE proxies_gone RENAME TO proxies');
+      await service.owner.query('ALTER TABLE proxies_gone RENAME TO proxies');
     }
   });
 });

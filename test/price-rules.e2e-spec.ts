@@ -227,7 +227,7 @@ describe('The history of the rules', () => {
       'TRUNCATE price_rules',
       'DELETE FROM default_markups',
     ]) {
-      await expect(service.dataSource.query(statement)).rejects.toThrow('is not allowed');
+      await expect(service.owner.query(statement)).rejects.toThrow('is not allowed');
     }
   });
 });

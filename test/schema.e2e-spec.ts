@@ -7,9 +7,10 @@ import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 const MIGRATION_NAMES = migrations.map(({ name }) => name);
 
-async function connect({ url }: TestDatabase): Promise<DataSource> {
+/** Connects as the owner: what the service's role may not do is tested in `database-role`. */
+async function connect({ ownerUrl }: TestDatabase): Promise<DataSource> {
   return new DataSource({
-    ...dataSourceOptions({ url, poolSize: 12, applicationName: 'test' }),
+    ...dataSourceOptions({ url: ownerUrl, poolSize: 12, applicationName: 'test' }),
     entities,
   }).initialize();
 }
@@ -50,27 +51,27 @@ describe('The migrations', () => {
   });
 
   it('give an empty database the schema of the entities', async () => {
-    expect(await migrate(database.url)).toEqual(MIGRATION_NAMES);
+    expect(await migrate(database)).toEqual(MIGRATION_NAMES);
     expect(await findDrift(dataSource)).toEqual([]);
   });
 
   it('do nothing the second time', async () => {
-    await migrate(database.url);
-    expect(await migrate(database.url)).toEqual([]);
+    await migrate(database);
+    expect(await migrate(database)).toEqual([]);
   });
 
   it('can be reverted without a trace and run again', async () => {
-    await migrate(database.url);
+    await migrate(database);
     const objects = await findObjects(dataSource);
     for (const _ of migrations) await dataSource.undoLastMigration({ transaction: 'each' });
     expect(await findObjects(dataSource)).toEqual([]);
-    expect(await migrate(database.url)).toEqual(MIGRATION_NAMES);
+    expect(await migrate(database)).toEqual(MIGRATION_NAMES);
     expect(await findObjects(dataSource)).toEqual(objects);
     expect(await findDrift(dataSource)).toEqual([]);
   });
 
   it('run once when many processes start them at the same time', async () => {
-    const done = await Promise.all(Array.from({ length: 8 }, () => migrate(database.url)));
+    const done = await Promise.all(Array.from({ length: 8 }, () => migrate(database)));
     expect(done.flat()).toEqual(MIGRATION_NAMES);
     expect(await new MigrationExecutor(dataSource).getPendingMigrations()).toEqual([]);
     expect(await findDrift(dataSource)).toEqual([]);
@@ -80,10 +81,10 @@ describe('The migrations', () => {
     // TypeORM writes the error to the console as well.
     const consoleLog = jest.spyOn(console, 'log').mockImplementation();
     await dataSource.query('CREATE TABLE upstream_calls ()');
-    await expect(migrate(database.url)).rejects.toThrow('already exists');
+    await expect(migrate(database)).rejects.toThrow('already exists');
     await dataSource.query('DROP TABLE upstream_calls');
     expect(await findObjects(dataSource)).toEqual([]);
-    expect(await migrate(database.url)).toEqual(MIGRATION_NAMES);
+    expect(await migrate(database)).toEqual(MIGRATION_NAMES);
     consoleLog.mockRestore();
   });
 });

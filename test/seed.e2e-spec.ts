@@ -27,7 +27,7 @@ describe('bench:seed', () => {
     new DataSource(dataSourceOptions({ url, poolSize: 2, applicationName: 'test' })).initialize();
 
   const seed = (changes: Partial<typeof SEED> & { append?: boolean } = {}) =>
-    seedDatabase({ databaseUrl: database.url, ...SEED, ...changes });
+    seedDatabase({ databaseUrl: database.ownerUrl, ...SEED, ...changes });
 
   const rows = <Row = { name: string }>(statement: string): Promise<Row[]> => dataSource.query(statement);
 
@@ -140,8 +140,8 @@ describe('bench:seed', () => {
       };
       const others = [await createTestDatabase(), await createTestDatabase()] as const;
       try {
-        await seedDatabase({ databaseUrl: others[0].url, ...SEED });
-        await seedDatabase({ databaseUrl: others[1].url, ...SEED, seed: SEED.seed + 1 });
+        await seedDatabase({ databaseUrl: others[0].ownerUrl, ...SEED });
+        await seedDatabase({ databaseUrl: others[1].ownerUrl, ...SEED, seed: SEED.seed + 1 });
         const first = await digest(database);
         expect(await digest(others[0])).toEqual(first);
         expect(await digest(others[1])).not.toEqual(first);

@@ -272,7 +272,7 @@ it('records a repeated request that was carried out once', async () => {
 });
 
 it('records a request whose sender did not wait for the answer', async () => {
-  const runner = service.dataSource.createQueryRunner();
+  const runner = service.owner.createQueryRunner();
   try {
     await runner.startTransaction();
     await runner.query('LOCK TABLE staff_actions IN EXCLUSIVE MODE');
@@ -309,12 +309,12 @@ it('is append-only', async () => {
     'DELETE FROM staff_actions',
     'TRUNCATE staff_actions CASCADE',
   ]) {
-    await expect(service.dataSource.query(statement)).rejects.toThrow('append-only');
+    await expect(service.owner.query(statement)).rejects.toThrow('append-only');
   }
 });
 
 it('answers with nothing, not even the beginning of a file, when it cannot be written', async () => {
-  await service.dataSource.query(
+  await service.owner.query(
     `ALTER TABLE staff_actions
        ADD CONSTRAINT full_disk CHECK (action NOT IN ('scopes.list', 'ledger.statement')) NOT VALID`,
   );
@@ -325,6 +325,6 @@ it('answers with nothing, not even the beginning of a file, when it cannot be wr
       expect(answer.headers.get('Content-Disposition')).toBeNull();
     }
   } finally {
-    await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+    await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
   }
 });

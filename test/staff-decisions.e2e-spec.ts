@@ -323,13 +323,13 @@ describe('A refund', () => {
 
   it('is not made when the audit log cannot be written', async () => {
     const id = await buy();
-    await service.dataSource.query(
+    await service.owner.query(
       `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'orders.refund') NOT VALID`,
     );
     try {
       expect((await refund(id)).status).toBe(500);
     } finally {
-      await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+      await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
     }
     expect(await orderOf(id)).toMatchObject({ refunded: '0.00' });
   });

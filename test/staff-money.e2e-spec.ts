@@ -95,13 +95,13 @@ describe('Credit and debit', () => {
   });
 
   it('are not made when the audit log cannot be written', async () => {
-    await service.dataSource.query(
+    await service.owner.query(
       `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'balance.credit') NOT VALID`,
     );
     try {
       expect((await post('credit', { amount: '1.00' })).status).toBe(500);
     } finally {
-      await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+      await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
     }
     expect(await service.balanceOf(user)).toMatchObject({ available: '0.00' });
   });

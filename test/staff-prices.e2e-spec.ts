@@ -195,7 +195,7 @@ describe('A change that has to wait', () => {
 
   /** Holds a lock until the change waits for it, and for this long afterwards. */
   async function changeAgainst(lock: string, ms: number) {
-    const runner = service.dataSource.createQueryRunner();
+    const runner = service.owner.createQueryRunner();
     await runner.startTransaction();
     await runner.query(lock);
     const changing = change();

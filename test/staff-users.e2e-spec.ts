@@ -77,13 +77,13 @@ describe('Users', () => {
 
   it('are not created when the audit log cannot be written', async () => {
     const before = await countUsers();
-    await service.dataSource.query(
+    await service.owner.query(
       `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'users.create') NOT VALID`,
     );
     try {
       expect((await staff.post('/staff/users', { username: 'unlogged' })).status).toBe(500);
     } finally {
-      await service.dataSource.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+      await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
     }
     expect(await countUsers()).toBe(before);
   });

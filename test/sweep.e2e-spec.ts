@@ -180,7 +180,7 @@ describe('The full sweep', () => {
       await run();
       expect((await user.api.GET('/proxies')).data).toMatchObject([{ active: false }]);
       await unhide();
-      await service.dataSource.query('TRUNCATE orphans');
+      await service.owner.query('TRUNCATE orphans');
       expect(await run()).toEqual({ listed: 1, changed: 1, orphans: 0, withdrawn: 0 });
       expect((await user.api.GET('/proxies')).data).toEqual(bought);
       const [row] = await service.dataSource.query('SELECT absences, withdrawn_at, active FROM proxies');
@@ -193,7 +193,7 @@ describe('The full sweep', () => {
         await hide();
         expect(await run()).toMatchObject({ withdrawn: 0 });
         await unhide();
-        await service.dataSource.query('TRUNCATE orphans');
+        await service.owner.query('TRUNCATE orphans');
         expect(await run()).toMatchObject({ changed: 1, withdrawn: 0 });
       }
     });
@@ -218,7 +218,7 @@ describe('The full sweep', () => {
     const gate = await service.control.addGate({ method: 'getproxy', stage: 'received' });
     const swept = run();
     await service.control.untilGateReached(gate);
-    await service.dataSource.query('TRUNCATE sweep_sightings');
+    await service.owner.query('TRUNCATE sweep_sightings');
     await service.control.openGate(gate);
     await expect(swept).rejects.toThrow('the sightings of the sweep are no longer there');
     const [{ absences }] = await service.dataSource.query('SELECT absences FROM proxies');

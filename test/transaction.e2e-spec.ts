@@ -28,7 +28,7 @@ describe('A transaction', () => {
     relay = await startDatabaseRelay(database.url);
     // One connection, so that each transaction would meet whatever the one before left open.
     dataSource = await connect(relay.url, 1);
-    observer = await connect(database.url, 1);
+    observer = await connect(database.ownerUrl, 1);
   });
   afterAll(async () => {
     await dataSource.destroy();
@@ -126,7 +126,8 @@ describe('A transaction', () => {
   it('has failed when COMMIT was refused', async () => {
     await observer.query(`
       CREATE TABLE one (n integer CONSTRAINT one_n_key UNIQUE DEFERRABLE INITIALLY DEFERRED);
-      INSERT INTO one VALUES (1)`);
+      INSERT INTO one VALUES (1);
+      GRANT INSERT ON one TO PUBLIC`);
     const error = await inTransaction(dataSource, (manager) =>
       manager.query('INSERT INTO one VALUES (1)'),
     ).catch((thrown: unknown) => thrown);

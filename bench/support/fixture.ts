@@ -11,7 +11,7 @@ import { AdministrationModule } from '../../src/administration.module';
 import { ALL_SCOPES, TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
 import { readEnvironment, resolveConfig } from '../../src/config';
-import { migrate } from '../../src/database';
+import { dataSourceOptions, migrate } from '../../src/database';
 import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { acquireEmbeddedPostgres } from '../../src/local';
@@ -34,6 +34,7 @@ export interface Replicas {
 
 export interface FixtureEnvironment extends Readonly<Record<string, string>> {
   readonly DATABASE_URL: string;
+  readonly DATABASE_OWNER_URL: string;
   readonly PX6_API_KEY: string;
   readonly PX6_BASE_URL: string;
 }
@@ -46,6 +47,7 @@ export class Fixture {
     /** Environment of every replica; contains the database's password and the provider's key. */
     readonly environment: FixtureEnvironment,
     private readonly administration: INestApplicationContext,
+    private readonly owner: DataSource,
     private readonly running: Set<RunningService>,
     readonly close: () => Promise<void>,
   ) {}
@@ -67,7 +69,7 @@ export class Fixture {
       const cluster = await realpath(join(directory, 'postgres'));
       closers.push(() => rm(cluster, { recursive: true, force: true }));
       closers.push(() => postgres.release());
-      await migrate(postgres.url);
+      await migrate(postgres);
 
       const sandboxDirectory = join(directory, 'sandbox');
       const sandbox = await startSandboxProcess(sandboxDirectory);
@@ -77,12 +79,15 @@ export class Fixture {
 
       const environment = {
         DATABASE_URL: postgres.url,
+        DATABASE_OWNER_URL: postgres.ownerUrl,
         PX6_API_KEY: apiKey,
         PX6_BASE_URL: baseUrl,
         PROVIDER_RATE_PER_SECOND: String(ratePerSecond),
         LOG_LEVEL: 'error',
         MIGRATE_ON_START: 'false',
       };
+      const owner = await connect(postgres.ownerUrl);
+      closers.push(() => owner.destroy());
       const administration = await openAdministration(environment);
       closers.push(() => administration.close());
       const running = new Set<RunningService>();
@@ -93,6 +98,7 @@ export class Fixture {
         new WireClient(baseUrl, apiKey),
         environment,
         administration,
+        owner,
         running,
         close,
       );
@@ -107,14 +113,18 @@ export class Fixture {
    */
   async createSibling(name: string): Promise<Fixture> {
     await this.query(`CREATE DATABASE ${name}`);
-    const url = Object.assign(new URL(this.environment.DATABASE_URL), { pathname: `/${name}` }).href;
-    await migrate(url);
-    const environment = { ...this.environment, DATABASE_URL: url };
+    const place = { pathname: `/${name}` };
+    const url = Object.assign(new URL(this.environment.DATABASE_URL), place).href;
+    const ownerUrl = Object.assign(new URL(this.environment.DATABASE_OWNER_URL), place).href;
+    await migrate({ url, ownerUrl });
+    const environment = { ...this.environment, DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl };
+    const owner = await connect(ownerUrl);
     const administration = await openAdministration(environment);
     const running = new Set<RunningService>();
-    return new Fixture(this.control, this.wire, environment, administration, running, async () => {
+    return new Fixture(this.control, this.wire, environment, administration, owner, running, async () => {
       await Promise.all([...running].map((service) => service.stop()));
       await administration.close();
+      await owner.destroy();
     });
   }
 
@@ -157,8 +167,9 @@ export class Fixture {
     return customers;
   }
 
+  /** Runs a statement as the owner of the tables. */
   query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
-    return this.administration.get(DataSource).query(statement, parameters);
+    return this.owner.query(statement, parameters);
   }
 
   /** PostgreSQL's data directory; its log is next to it. */
@@ -202,6 +213,9 @@ export class Fixture {
     ].join(', ');
   }
 }
+
+const connect = (url: string): Promise<DataSource> =>
+  new DataSource(dataSourceOptions({ url, poolSize: 2, applicationName: 'bench' })).initialize();
 
 function openAdministration(environment: FixtureEnvironment): Promise<INestApplicationContext> {
   const config = resolveConfig(readEnvironment(environment), environment.DATABASE_URL, {

@@ -68,7 +68,9 @@ export class CustomerPool {
     await control.setRateLimit(null);
     await control.setBalance('1000000000.00');
     await control.setStock('6', 'ru', AMPLE_STOCK);
-    await this.fixture.query('CREATE SEQUENCE bench_numbers');
+    await this.fixture.query(
+      'CREATE SEQUENCE bench_numbers; GRANT USAGE ON SEQUENCE bench_numbers TO PUBLIC',
+    );
     for (const [at, table] of ['users', 'orders', 'proxies', 'api_tokens'].entries()) {
       await this.fixture.query(
         `SELECT setval(seq, greatest($2, nextval(seq)))
@@ -118,7 +120,7 @@ export class CustomerPool {
 
   private async insertProxies(customers: readonly Customer[], proxies: number): Promise<number[]> {
     // The service's own connections have a statement timeout.
-    const client = new Client({ connectionString: this.fixture.environment.DATABASE_URL });
+    const client = new Client({ connectionString: this.fixture.environment.DATABASE_OWNER_URL });
     await client.connect();
     try {
       const { rows } = await client.query<{ id: string }>(INSERT_PROXIES, [

@@ -30,5 +30,5 @@ export const addMigrate: AddCommand = (cli) => {
   cli
     .command('migrate')
     .description('Brings the database up to date and prints the migrations that were run.')
-    .action(() => withResources(async ({ database }) => print({ migrations: await migrate(database.url) })));
+    .action(() => withResources(async ({ database }) => print({ migrations: await migrate(database) })));
 };

@@ -41,7 +41,7 @@ export const withServices = (
   needs = NO_PROVIDER,
 ): Promise<void> =>
   withResources(async (config) => {
-    if (config.database.migrateOnStart) await migrate(config.database.url);
+    if (config.database.migrateOnStart) await migrate(config.database);
     const app = await NestFactory.createApplicationContext(AdministrationModule.with(config), {
       logger: false,
       abortOnError: false,

@@ -21,7 +21,7 @@ describe('The environment', () => {
   it('may be empty, and is then what a fresh checkout runs with', () => {
     expect(readEnvironment({ LOG_FORMAT: 'json' })).toEqual({
       server: { host: '127.0.0.1', port: 3000, trustedProxies: [] },
-      database: { url: undefined, migrateOnStart: true, poolSize: 16, poolWaitMs: 5000 },
+      database: { url: undefined, ownerUrl: undefined, migrateOnStart: true, poolSize: 16, poolWaitMs: 5000 },
       provider: {
         kind: 'sandbox',
         apiKey: undefined,

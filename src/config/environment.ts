@@ -32,9 +32,19 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
     });
     return [group, Object.freeze(Object.fromEntries(values))];
   });
-  problems.push(...providerProblems(given, needs));
+  problems.push(...databaseProblems(given), ...providerProblems(given, needs));
   if (problems.length > 0) throw new EnvironmentError(problems);
   return Object.freeze(Object.fromEntries(groups));
+}
+
+/** What is wrong with the database's variables taken together. */
+function* databaseProblems(given: Lookup): Generator<string> {
+  if (given('DATABASE_OWNER_URL') === undefined) return;
+  const url = given('DATABASE_URL');
+  if (url === undefined) yield 'DATABASE_OWNER_URL is of no use without DATABASE_URL';
+  else if (URL.canParse(url) && new URL(url).username === '') {
+    yield 'DATABASE_URL must name its role when DATABASE_OWNER_URL is given';
+  }
 }
 
 /** What is wrong with the provider's variables taken together. */

@@ -103,6 +103,14 @@ export const SETTINGS = {
       description:
         'PostgreSQL 15 or later. A pooler in transaction mode must not stand between it and the service.',
     },
+    ownerUrl: {
+      variable: 'DATABASE_OWNER_URL',
+      rule: databaseUrl,
+      defaultText: 'none (the role of `DATABASE_URL` owns the tables)',
+      description:
+        'The same database for the role that owns it. Only migrations use it; they grant the role of ' +
+        '`DATABASE_URL` what the service needs, and create it when there is none.',
+    },
     migrateOnStart: {
       variable: 'MIGRATE_ON_START',
       rule: flag,

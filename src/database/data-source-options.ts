@@ -11,6 +11,7 @@ import { Revisions1764700000000 } from './migrations/1764700000000-revisions';
 import { TokenChanges1764800000000 } from './migrations/1764800000000-token-changes';
 import { ProxyReferences1764900000000 } from './migrations/1764900000000-proxy-references';
 import { DropTokenNotifications1765000000000 } from './migrations/1765000000000-drop-token-notifications';
+import { ServiceRole1765100000000 } from './migrations/1765100000000-service-role';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -25,17 +26,18 @@ export const migrations = [
   TokenChanges1764800000000,
   ProxyReferences1764900000000,
   DropTokenNotifications1765000000000,
+  ServiceRole1765100000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
+const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
 
 /**
  * Limits that the server enforces. pg's own `query_timeout` returns a connection to the pool while its
  * transaction is still open, and the next user of the connection would commit what the failed one left.
  */
 const SERVER_LIMITS = [
-  'lock_timeout=10s',
   'idle_in_transaction_session_timeout=30s',
   'synchronous_commit=on',
   'TimeZone=UTC',
@@ -50,9 +52,13 @@ export function dataSourceOptions(database: {
   poolWaitMs?: number;
   /** 0: no limit. */
   statementTimeoutSeconds?: number;
+  lockTimeoutSeconds?: number;
   applicationName: string;
 }): DataSourceOptions & { type: 'postgres' } {
-  const { statementTimeoutSeconds = DEFAULT_STATEMENT_TIMEOUT_SECONDS } = database;
+  const {
+    statementTimeoutSeconds = DEFAULT_STATEMENT_TIMEOUT_SECONDS,
+    lockTimeoutSeconds = DEFAULT_LOCK_TIMEOUT_SECONDS,
+  } = database;
   return {
     type: 'postgres',
     url: database.url,
@@ -65,7 +71,11 @@ export function dataSourceOptions(database: {
     extra: {
       connectionTimeoutMillis: database.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       onConnect: identifySession,
-      options: [...SERVER_LIMITS, `statement_timeout=${statementTimeoutSeconds}s`]
+      options: [
+        ...SERVER_LIMITS,
+        `statement_timeout=${statementTimeoutSeconds}s`,
+        `lock_timeout=${lockTimeoutSeconds}s`,
+      ]
         .map((setting) => `-c ${setting}`)
         .join(' '),
     },

@@ -1,10 +1,12 @@
 export { batchedLookup } from './batched-lookup';
+export { createIndexConcurrently } from './concurrent-index';
 export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
-export { migrate } from './migrate';
+export { type DatabaseAddress, migrate } from './migrate';
 export { JobLease, REPLICA_ID } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
 export { preparedRows } from './prepared';
+export { createRoleStatement, findExcessiveRights } from './service-role';
 export {
   databaseTime,
   isDatabaseUnavailable,

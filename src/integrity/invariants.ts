@@ -208,7 +208,7 @@ export const INVARIANTS: readonly Invariant[] = [
 ];
 
 /**
- * What must hold between the database and the provider. The table `provider_listing` has all that the
+ * What must hold between the database and the provider. `provider_listing` has all that the
  * provider lists; it was read from the moment `$1` on, before the snapshot of the database was taken. What an
  * order that is open, or was closed since that moment, may account for is left out.
  */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type AppConfig, type Environment, type ProviderAddress, resolveConfig } from '../config';
+import type { DatabaseAddress } from '../database';
 import { acquireLocalSandbox } from './local-sandbox';
 import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 
@@ -32,7 +33,11 @@ export async function acquireResources(
       ? await acquireProvider(environment, onNote)
       : { value: { baseUrl: '', apiKey: '' }, release: nothingToRelease };
     return {
-      config: resolveConfig(environment, database.value, provider.value),
+      config: resolveConfig(
+        { ...environment, database: { ...environment.database, ownerUrl: database.value.ownerUrl } },
+        database.value.url,
+        provider.value,
+      ),
       release: async () => {
         await provider.release();
         await database.release();
@@ -47,10 +52,11 @@ export async function acquireResources(
 async function acquireDatabase(
   { database, local }: Environment,
   onNote: (line: string) => void,
-): Promise<Acquired<string>> {
-  if (database.url !== undefined) return { value: database.url, release: nothingToRelease };
+): Promise<Acquired<DatabaseAddress>> {
+  const { url, ownerUrl } = database;
+  if (url !== undefined) return { value: { url, ownerUrl }, release: nothingToRelease };
   const postgres = await acquireEmbeddedPostgres({ dataDir: local.dataDir, onNote });
-  return { value: postgres.url, release: () => postgres.release() };
+  return { value: postgres, release: () => postgres.release() };
 }
 
 async function acquireProvider(

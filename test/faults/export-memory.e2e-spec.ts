@@ -55,7 +55,7 @@ describe('An export of 40,000 proxies', () => {
     user = await service.createUser();
     ids = await insertProxies(service.dataSource, user.id, PROXY_COUNT, { password: `#${PADDING}` });
     // Autovacuum does this in time; without it the planner sorts all rows of a user for every batch.
-    await service.dataSource.query('ANALYZE proxies');
+    await service.owner.query('ANALYZE proxies');
   });
   afterAll(async () => {
     await service.close();
@@ -176,7 +176,7 @@ describe('An export that fails in the middle', () => {
       const headers = { authorization: `Bearer ${user.token}` };
       const call = get(`${service.baseUrl}/proxies/export`, { headers, agent: false });
       const [answer] = (await once(call, 'response')) as [IncomingMessage];
-      await service.dataSource.query('ALTER TABLE proxies RENAME TO proxies_gone');
+      await service.owner.query('ALTER TABLE proxies RENAME TO proxies_gone');
       await expect(buffer(answer)).rejects.toMatchObject({ code: 'ECONNRESET' });
       const errors = log.lines.filter((line) => line.includes('"level":"error"'));
       expect(errors).toHaveLength(1);

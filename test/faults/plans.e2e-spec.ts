@@ -146,7 +146,7 @@ describe('with many users, orders and proxies', () => {
          FROM generate_series(1, 20000) AS n`,
       [staff.id - 40, staff.tokenId],
     );
-    await service.dataSource.query('ANALYZE');
+    await service.owner.query('ANALYZE');
     const { userId } = seeded.sample;
     const [order] = await service.dataSource.query<Record<string, string>[]>(
       `SELECT orders.id, orders.tag, provider_order_id, request_id, host, provider_proxy_id

@@ -1,6 +1,12 @@
 import { Client } from 'pg';
 import { migrate } from '../../src/database';
-import { type Cluster, getCluster, SUPERUSER } from '../../src/local/postgres/embedded-cluster';
+import {
+  type Cluster,
+  getCluster,
+  SERVICE_ROLE,
+  servicePassword,
+  SUPERUSER,
+} from '../../src/local/postgres/embedded-cluster';
 import { findServer, LOOPBACK, startServer } from '../../src/local/postgres/embedded-server';
 import { eventually } from './built-service';
 import { createTestDirectory, removeTestDirectory } from './test-directory';
@@ -19,13 +25,14 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   const directory = await createTestDirectory('postgres-');
   const cluster = await getCluster(directory, () => undefined);
   const port = await start(cluster);
-  const server = `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}`;
-  const admin = new Client({ connectionString: `${server}/postgres` });
+  const place = `${LOOPBACK}:${port}`;
+  const owner = `postgres://${SUPERUSER}:${cluster.password}@${place}`;
+  const admin = new Client({ connectionString: `${owner}/postgres` });
   await admin.connect();
   await admin.query('CREATE DATABASE service');
   await admin.end();
-  const url = `${server}/service`;
-  await migrate(url);
+  const url = `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${place}/service`;
+  await migrate({ url, ownerUrl: `${owner}/service` });
   return {
     url,
     async restartImmediately() {

@@ -1,12 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client } from 'pg';
-import { migrate, migrations } from '../../src/database';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions, migrate, migrations } from '../../src/database';
 
 /** The advisory lock under which one test file makes the template while the others wait. */
 const TEMPLATE_LOCK = 41;
 
+const SERVICE_ROLE = { username: 'proxy_rental_test', password: 'test' };
+
 export interface TestDatabase {
+  /** For the role that the service runs as. */
   readonly url: string;
+  /** For the owner of the tables, a superuser: for what the service may not do. */
+  readonly ownerUrl: string;
   drop(): Promise<void>;
 }
 
@@ -16,8 +24,13 @@ const serverUrl = (): string => {
   return url;
 };
 
-const urlOf = (database: string): string =>
-  Object.assign(new URL(serverUrl()), { pathname: `/${database}` }).href;
+const addressOf = (database: string): { url: string; ownerUrl: string } => {
+  const owner = { pathname: `/${database}` };
+  return {
+    url: Object.assign(new URL(serverUrl()), owner, SERVICE_ROLE).href,
+    ownerUrl: Object.assign(new URL(serverUrl()), owner).href,
+  };
+};
 
 async function asAdmin<Result>(work: (admin: Client) => Promise<Result>): Promise<Result> {
   const admin = new Client({ connectionString: serverUrl() });
@@ -29,10 +42,11 @@ async function asAdmin<Result>(work: (admin: Client) => Promise<Result>): Promis
   }
 }
 
-/** The name depends on the migrations, so that a server that outlives a run never serves an old schema. */
+/** Depends on the migrations and the rights, so that a server that outlives a run serves no old schema. */
 function templateName(): string {
   const hash = createHash('sha256');
   for (const migration of migrations) hash.update(String(migration));
+  hash.update(readFileSync(join(__dirname, '../../src/database/service-role.ts')));
   return `template_${hash.digest('hex').slice(0, 12)}`;
 }
 
@@ -42,12 +56,15 @@ async function ensureTemplate(admin: Client, name: string): Promise<void> {
     const { rowCount } = await admin.query('SELECT FROM pg_database WHERE datname = $1', [name]);
     if (rowCount) return;
     await admin.query(`CREATE DATABASE ${name}_raw`);
-    await migrate(urlOf(`${name}_raw`));
+    await migrate(addressOf(`${name}_raw`));
     await admin.query(`ALTER DATABASE ${name}_raw RENAME TO ${name}`);
   } finally {
     await admin.query('SELECT pg_advisory_unlock($1)', [TEMPLATE_LOCK]);
   }
 }
+
+export const connectAsOwner = ({ ownerUrl }: TestDatabase, poolSize = 2): Promise<DataSource> =>
+  new DataSource(dataSourceOptions({ url: ownerUrl, poolSize, applicationName: 'test' })).initialize();
 
 /** Creates a database with the schema of all migrations, or an empty one. */
 export async function createTestDatabase({ migrated = true } = {}): Promise<TestDatabase> {
@@ -57,9 +74,11 @@ export async function createTestDatabase({ migrated = true } = {}): Promise<Test
     if (migrated) await ensureTemplate(admin, template);
     // A copy of files takes half as long as one through the write-ahead log, which is the default.
     await admin.query(`CREATE DATABASE ${name} ${migrated ? `TEMPLATE ${template} STRATEGY FILE_COPY` : ''}`);
+    // A copy does not have the rights on the database itself.
+    await admin.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`);
   });
   return {
-    url: urlOf(name),
+    ...addressOf(name),
     drop: () => asAdmin(async (admin) => void (await admin.query(`DROP DATABASE ${name} WITH (FORCE)`))),
   };
 }

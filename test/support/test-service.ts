@@ -12,7 +12,7 @@ import { UsersService } from '../../src/users';
 import { type ApiClient, createApiClient } from './api-client';
 import { untilSettled } from './settled';
 import { TestClock } from './test-clock';
-import { createTestDatabase } from './test-database';
+import { connectAsOwner, createTestDatabase } from './test-database';
 
 export interface TestUser {
   readonly id: number;
@@ -28,6 +28,8 @@ export interface TestService {
   readonly databaseUrl: string;
   readonly clock: TestClock;
   readonly dataSource: DataSource;
+  /** The same database as the owner of the tables: for what the service's role may not do. */
+  readonly owner: DataSource;
   readonly sandbox: RunningSandbox;
   readonly control: SandboxControl;
   readonly jobIntervalsMs: JobIntervalsMs | undefined;
@@ -65,14 +67,14 @@ export async function startTestService(
   options: {
     environment?: Record<string, string>;
     sandbox?: SandboxOptions;
-    /** Runs before the service starts on the database. */
-    prepareDatabase?: (url: string) => Promise<void>;
+    /** Runs before the service starts on the database, whose owner's URL it is given. */
+    prepareDatabase?: (ownerUrl: string) => Promise<void>;
     /** Intervals of scheduled jobs in milliseconds, by the job's name, in place of the usual ones. */
     jobIntervalsMs?: JobIntervalsMs;
   } = {},
 ): Promise<TestService> {
   const database = await createTestDatabase();
-  await options.prepareDatabase?.(database.url);
+  await options.prepareDatabase?.(database.ownerUrl);
   const sandbox = await startSandbox({ rateLimitPerSecond: null, ...options.sandbox });
   const environment = readEnvironment({
     DATABASE_URL: database.url,
@@ -87,6 +89,7 @@ export async function startTestService(
   await app.listen(0, '127.0.0.1');
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const dataSource = app.get(DataSource);
+  const owner = await connectAsOwner(database);
 
   return {
     app,
@@ -94,6 +97,7 @@ export async function startTestService(
     databaseUrl: database.url,
     clock,
     dataSource,
+    owner,
     sandbox,
     control: new SandboxControl(sandbox),
     jobIntervalsMs: options.jobIntervalsMs,
@@ -119,6 +123,7 @@ export async function startTestService(
     },
     async close() {
       await app.close();
+      await owner.destroy();
       await sandbox.close();
       await database.drop();
     },

@@ -1,7 +1,11 @@
 -- Makes a ledger entry change its account, so that nothing else has to write a balance. The entry gets its
 -- number in the account and the balances after it. The account's row lock puts concurrent entries of a user
 -- in order, and the checks of `accounts` refuse an entry that would overdraw it.
-CREATE OR REPLACE FUNCTION apply_ledger_entry() RETURNS trigger LANGUAGE plpgsql AS $$
+--
+-- It writes with the rights of the owner: the service's role may insert entries, and may not write accounts.
+-- The search path is fixed, so that no caller can put another table of that name before this one.
+CREATE OR REPLACE FUNCTION apply_ledger_entry() RETURNS trigger LANGUAGE plpgsql
+  SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
   UPDATE accounts
      SET available = available + NEW.available_delta, held = held + NEW.held_delta, seq = seq + 1,

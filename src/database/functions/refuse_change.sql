@@ -8,8 +8,9 @@ END $$;
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Only apply_ledger_entry() may change a balance: its statement runs inside a trigger, at depth 1, while any
--- other statement comes at depth 0.
+-- Only apply_ledger_entry() changes a balance. This stops what is written by hand, with the owner's rights: any
+-- statement that is not inside a trigger. The service's role has no right to write accounts at all, and what
+-- comes past both is refused by check_account_follows_ledger().
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (pg_trigger_depth() = 0)
   EXECUTE FUNCTION refuse_change('a balance changes through ledger_entries only');

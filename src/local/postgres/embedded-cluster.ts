@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import {
   chown,
@@ -40,6 +40,12 @@ export interface Cluster {
   /** The password of the superuser. */
   readonly password: string;
 }
+
+export const SERVICE_ROLE = 'proxy_rental_service';
+
+/** The password of the service's role. It follows from the superuser's, which does not follow from it. */
+export const servicePassword = ({ password }: Cluster): string =>
+  createHmac('sha256', password).update(SERVICE_ROLE).digest('base64url');
 
 /**
  * The cluster of a data directory, created when there is none. Any number of processes may call this at once.

@@ -4,8 +4,9 @@ import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { createTestDirectory, removeTestDirectory } from '../../../test/support/test-directory';
+import { migrate, migrations } from '../../database';
 import { runAs } from './embedded-account';
-import { type Cluster, getCluster } from './embedded-cluster';
+import { type Cluster, getCluster, SERVICE_ROLE } from './embedded-cluster';
 import { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';
 import { findServer, startServer } from './embedded-server';
 
@@ -14,8 +15,8 @@ const onNote = (line: string): void => {
   notes.push(line);
 };
 
-async function query(postgres: EmbeddedPostgres, sql: string): Promise<unknown[]> {
-  const client = new Client({ connectionString: postgres.url });
+async function query({ ownerUrl }: EmbeddedPostgres, sql: string, url = ownerUrl): Promise<unknown[]> {
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     return (await client.query<Record<string, unknown>>(sql)).rows;
@@ -63,6 +64,30 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await second.release();
 
     expect(rows).toEqual([{ answer: 42 }]);
+  });
+
+  it('gives the data of an earlier version its service role, and loses nothing', async () => {
+    const before = await acquire();
+    // Earlier versions ran as the superuser, and there was no other role.
+    await migrate({ url: before.ownerUrl }, migrations.slice(0, -1));
+    await query(
+      before,
+      `DROP ROLE ${SERVICE_ROLE}; INSERT INTO users (username) VALUES ('anna');
+       INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES (1, 'topup', 10, 0)`,
+    );
+    await before.release();
+
+    const now = await acquire();
+    await migrate(now);
+    const post = `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta)
+      VALUES (1, 'topup', 5, 0) RETURNING available_after`;
+    expect(await query(now, post, now.url)).toEqual([{ available_after: '15.00' }]);
+    const raise = query(now, 'UPDATE accounts SET available = 1000', now.url);
+    await expect(raise).rejects.toThrow('permission denied for table accounts');
+    expect(await query(now, 'SELECT rolsuper FROM pg_roles WHERE rolname = current_user', now.url)).toEqual([
+      { rolsuper: false },
+    ]);
+    await now.release();
   });
 
   it('is shared by all who use it, and stopped by the last', async () => {
@@ -157,7 +182,8 @@ describe('the embedded PostgreSQL of a data directory', () => {
     await expect(query(postgres, 'SELECT nonsense')).rejects.toThrow('nonsense');
     await postgres.release();
 
-    expect(await readFile(cluster.logFile, 'utf8')).not.toContain(new URL(postgres.url).password);
+    const log = await readFile(cluster.logFile, 'utf8');
+    for (const url of [postgres.url, postgres.ownerUrl]) expect(log).not.toContain(new URL(url).password);
   });
 
   it('gives one clear line when the server cannot start', async () => {

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { messageOf } from '../../common';
+import { createRoleStatement } from '../../database';
 import { isErrorWithCode } from '../system';
-import { type Cluster, getCluster, SUPERUSER } from './embedded-cluster';
+import { type Cluster, getCluster, SERVICE_ROLE, servicePassword, SUPERUSER } from './embedded-cluster';
 import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
 
 const DATABASE = 'proxy_rental';
@@ -25,8 +26,10 @@ const DUPLICATE_DATABASE = '42P04';
 const UNIQUE_VIOLATION = '23505';
 
 export interface EmbeddedPostgres {
-  /** The URL of the service's database, with the password. */
+  /** The URL of the service's database, for the service's role, with its password. */
   readonly url: string;
+  /** The same for the superuser, who owns the tables. */
+  readonly ownerUrl: string;
   /** Ends the use. The last user stops the server and waits until it has ended. */
   release(): Promise<void>;
 }
@@ -52,10 +55,14 @@ export async function acquireEmbeddedPostgres(options: {
   const cluster = await getCluster(options.dataDir, options.onNote);
   const use = new ServerUse(cluster, await join(cluster), options.onNote);
   return {
-    url: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${use.port}/${DATABASE}`,
+    url: serviceUrl(cluster, use.port),
+    ownerUrl: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${use.port}/${DATABASE}`,
     release: () => use.release(),
   };
 }
+
+const serviceUrl = (cluster: Cluster, port: number): string =>
+  `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${LOOPBACK}:${port}/${DATABASE}`;
 
 /** Holds the lock and takes it again whenever its connection is lost. */
 class ServerUse {
@@ -122,7 +129,7 @@ class ServerUse {
   }
 }
 
-/** Finds or starts the server, takes the lock and creates the database when it is missing. */
+/** Finds or starts the server, takes the lock, and creates the database and the service's role if need be. */
 async function join(cluster: Cluster, preferredPort?: number): Promise<Joined> {
   const deadline = Date.now() + JOIN_TIMEOUT_MS;
   let lastError = '';
@@ -164,6 +171,7 @@ async function connect(cluster: Cluster, port: number): Promise<Client> {
     await lock.connect();
     await lock.query('SELECT pg_advisory_lock_shared($1)', [USE_LOCK]);
     await ensureDatabase(lock);
+    await lock.query(createRoleStatement(serviceUrl(cluster, port)));
     return lock;
   } catch (error) {
     await lock.end().catch(() => undefined);

@@ -134,7 +134,7 @@ async function lockAccount(
 ): Promise<{ readonly balance: string; readonly held: string }> {
   const [account] = await queryRows<{ balance: string; held: string }>(
     manager,
-    'SELECT available AS balance, held FROM accounts WHERE user_id = $1 FOR UPDATE',
+    'SELECT balance, held FROM lock_account($1)',
     [userId],
   );
   if (!account) throw new UserNotFound();

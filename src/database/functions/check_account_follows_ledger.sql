@@ -1,0 +1,18 @@
+-- Refuses, when the transaction commits, an account that is not what its last ledger entry says. It holds for
+-- everybody, the owner included, and for what no right can forbid: INSERT … ON CONFLICT DO NOTHING on
+-- `ledger_entries` changes the account before the conflict is found, and leaves no entry.
+CREATE OR REPLACE FUNCTION check_account_follows_ledger() RETURNS trigger LANGUAGE plpgsql
+  SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+  PERFORM FROM ledger_entries
+    WHERE user_id = NEW.user_id AND seq = NEW.seq
+      AND available_after = NEW.available AND held_after = NEW.held;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the account of user % changed without a ledger entry', NEW.user_id;
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE CONSTRAINT TRIGGER accounts_equal_ledger AFTER UPDATE ON accounts
+  DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION check_account_follows_ledger();

@@ -1,0 +1,125 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import { escapeIdentifier, escapeLiteral } from 'pg';
+import type { DataSource } from 'typeorm';
+import { type Queryable, queryRows } from './sql';
+import { inTransaction } from './transaction';
+
+const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
+
+/** The tables on which the service's role has other rights than to read and write rows. */
+const RIGHTS: Readonly<Record<string, string>> = {
+  accounts: 'SELECT',
+  default_markups: 'SELECT, INSERT',
+  installation: 'SELECT, UPDATE (price_rules_version)',
+  ledger_entries: 'SELECT, INSERT',
+  migrations: 'SELECT',
+  price_rules: 'SELECT, INSERT, UPDATE',
+  staff_actions: 'SELECT, INSERT',
+  sweep_sightings: `${ROWS}, TRUNCATE`,
+};
+
+const SCRAM_ITERATIONS = 4096;
+
+/** Functions that not everybody may call. */
+const FUNCTIONS = ['lock_account(bigint)'];
+
+/**
+ * A statement that creates the role of a database's URL, with its password, unless there is one of that name.
+ * It needs the right to create roles only when the role is missing.
+ */
+export function createRoleStatement(url: string): string {
+  const { username, password } = new URL(url);
+  const name = escapeLiteral(decodeURIComponent(username));
+  const secret = escapeLiteral(scramVerifier(decodeURIComponent(password)));
+  return `
+    DO $create_role$ BEGIN
+      IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${name}) THEN
+        EXECUTE format('CREATE ROLE %I LOGIN PASSWORD %L', ${name}, ${secret});
+      END IF;
+    -- Another process was faster.
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+    END $create_role$`;
+}
+
+/** What PostgreSQL keeps of a password (RFC 5803), so that no log of the server can contain the password. */
+function scramVerifier(password: string): string {
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256');
+  const hmac = (text: string) => createHmac('sha256', salted).update(text).digest();
+  const storedKey = createHash('sha256').update(hmac('Client Key')).digest('base64');
+  const serverKey = hmac('Server Key').toString('base64');
+  return `SCRAM-SHA-256$${SCRAM_ITERATIONS}:${salt.toString('base64')}$${storedKey}:${serverKey}`;
+}
+
+/**
+ * Gives the service's role the rights that the service needs, and takes all others from it. Tables of new
+ * migrations are covered: it may read and write their rows. It runs as the owner of the database.
+ */
+export function grantServiceRole(owner: DataSource, roleName: string): Promise<void> {
+  const role = escapeIdentifier(roleName);
+  return inTransaction(owner, async (manager) => {
+    const [database] = await queryRows<{ name: string }>(manager, 'SELECT current_database() AS name');
+    const tables = await queryRows<{ name: string }>(
+      manager,
+      `SELECT relname AS name FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+          AND pg_has_role(relowner, 'USAGE')
+          AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e')`,
+    );
+    const functions = await queryRows<{ name: string }>(
+      manager,
+      'SELECT name FROM unnest($1::text[]) AS name WHERE to_regprocedure(name) IS NOT NULL',
+      [FUNCTIONS],
+    );
+    const databaseName = escapeIdentifier(database?.name ?? '');
+    await manager.query(
+      [
+        `REVOKE CREATE, TEMPORARY ON DATABASE ${databaseName} FROM PUBLIC, ${role}`,
+        `GRANT CONNECT ON DATABASE ${databaseName} TO ${role}`,
+        `REVOKE CREATE ON SCHEMA public FROM PUBLIC, ${role}`,
+        `GRANT USAGE ON SCHEMA public TO ${role}`,
+        `GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`,
+        ...tables.flatMap(({ name }) => [
+          `REVOKE ALL ON ${escapeIdentifier(name)} FROM PUBLIC, ${role}`,
+          `GRANT ${RIGHTS[name] ?? ROWS} ON ${escapeIdentifier(name)} TO ${role}`,
+        ]),
+        ...functions.map(({ name }) => `GRANT EXECUTE ON FUNCTION ${name} TO ${role}`),
+      ].join('; '),
+    );
+  });
+}
+
+/**
+ * What the role of this connection may do, and the service never does: with these rights a thief of its
+ * connection could change balances, or keep what they steal from being seen. Empty for a role that
+ * {@link grantServiceRole} has set up.
+ */
+export async function findExcessiveRights(dataSource: Queryable): Promise<string[]> {
+  const rights = await queryRows<{ name: string }>(
+    dataSource,
+    `WITH own AS (SELECT * FROM pg_roles WHERE rolname = current_user)
+     SELECT name FROM own, LATERAL (VALUES
+       ('is a superuser', rolsuper),
+       ('may create roles', rolcreaterole AND NOT rolsuper),
+       ('may create databases', rolcreatedb AND NOT rolsuper),
+       ('owns tables of the service', EXISTS (
+          SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+             AND pg_has_role(relowner, 'MEMBER'))),
+       ('owns the database', EXISTS (
+          SELECT FROM pg_database WHERE datname = current_database() AND pg_has_role(datdba, 'MEMBER'))),
+       ('may create temporary tables', has_database_privilege(current_database(), 'TEMPORARY')),
+       ('may create tables and functions', has_database_privilege(current_database(), 'CREATE')
+          OR has_schema_privilege('public', 'CREATE')),
+       ('may switch triggers off', has_parameter_privilege('session_replication_role', 'SET')),
+       ('may write to accounts', has_table_privilege('accounts', 'DELETE, TRUNCATE, TRIGGER')
+          OR has_any_column_privilege('accounts', 'INSERT, UPDATE')),
+       ('may change ledger entries', has_table_privilege('ledger_entries', 'DELETE, TRUNCATE, TRIGGER')
+          OR has_any_column_privilege('ledger_entries', 'UPDATE')),
+       ('may change the log of what staff do',
+          has_table_privilege('staff_actions', 'DELETE, TRUNCATE, TRIGGER')
+          OR has_any_column_privilege('staff_actions', 'UPDATE'))
+     ) AS rights (name, is_given)
+     WHERE is_given`,
+  );
+  return rights.map(({ name }) => name);
+}

@@ -1,0 +1,204 @@
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { dataSourceOptions, findExcessiveRights } from '../src/database';
+import { createTestDatabase, type TestDatabase } from './support/test-database';
+
+/** Statements that a thief of the service's connection could send, one after the other. */
+const ATTACKS: Readonly<Record<string, readonly string[]>> = {
+  'an update of a balance': ['UPDATE accounts SET available = available + 1000'],
+  'an update of what is held': ['UPDATE accounts SET held = 0'],
+  'an update of one column of a balance by a join': [
+    'UPDATE accounts SET available = 1000 FROM users WHERE users.id = accounts.user_id',
+  ],
+  'a data-modifying query': [
+    'WITH raised AS (UPDATE accounts SET available = 1000 RETURNING 1) TABLE raised',
+  ],
+  'a deleted account': ['DELETE FROM accounts'],
+  'a truncated table of accounts': ['TRUNCATE accounts'],
+  'an account that begins with money': ['INSERT INTO accounts (user_id, available) VALUES (99, 1000)'],
+  'an account that is inserted again': [
+    'INSERT INTO accounts (user_id) VALUES (1) ON CONFLICT (user_id) DO UPDATE SET available = 1000',
+  ],
+  'MERGE into the accounts': [
+    'MERGE INTO accounts USING users ON users.id = user_id WHEN MATCHED THEN UPDATE SET available = 1000',
+  ],
+  'COPY into the accounts': [`COPY accounts FROM PROGRAM 'echo 99,1000'`],
+  'a lock on the accounts': ['LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE'],
+  'an update of an entry': ['UPDATE ledger_entries SET available_delta = 1000'],
+  'an update of an entry that exists': [
+    `INSERT INTO ledger_entries (id, user_id, kind, available_delta, held_delta) VALUES (1, 1, 'topup', 1, 0)
+     ON CONFLICT (id) DO UPDATE SET available_after = 1000`,
+  ],
+  'an entry that stays out, and a balance that it raised': [
+    `INSERT INTO ledger_entries (id, user_id, kind, available_delta, held_delta)
+     VALUES (1, 1, 'topup', 1000, 0) ON CONFLICT DO NOTHING`,
+  ],
+  'an entry that is merged into another': [
+    `MERGE INTO ledger_entries USING users ON users.id = user_id
+      WHEN MATCHED THEN UPDATE SET available_delta = 1000`,
+  ],
+  'a deleted entry': ['DELETE FROM ledger_entries'],
+  'a truncated ledger': ['TRUNCATE ledger_entries'],
+  'a truncated table that the ledger refers to': ['TRUNCATE users CASCADE'],
+  'a temporary table with a trigger': [
+    'CREATE TEMPORARY TABLE lever (n integer)',
+    `CREATE FUNCTION pg_temp.pull() RETURNS trigger LANGUAGE plpgsql AS
+       'BEGIN UPDATE accounts SET available = available + 1000; RETURN NEW; END'`,
+    'CREATE TRIGGER pull BEFORE INSERT ON lever FOR EACH ROW EXECUTE FUNCTION pg_temp.pull()',
+    'INSERT INTO lever VALUES (1)',
+  ],
+  'a temporary table that stands before the accounts': [
+    'CREATE TEMPORARY TABLE accounts (LIKE public.accounts)',
+    `INSERT INTO pg_temp.accounts VALUES (1, 1000, 0, 0, 0)`,
+  ],
+  'a temporary table made by a query': ['SELECT * INTO TEMPORARY lever FROM accounts'],
+  'a temporary view': ['CREATE TEMPORARY VIEW lever AS TABLE accounts'],
+  'a temporary sequence': ['CREATE TEMPORARY SEQUENCE lever'],
+  'a function': [
+    `CREATE FUNCTION raise() RETURNS void LANGUAGE sql AS 'UPDATE accounts SET available = 1000'`,
+  ],
+  'a changed function': [
+    `CREATE OR REPLACE FUNCTION open_account() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
+  ],
+  'a function that is no longer there': ['DROP FUNCTION apply_ledger_entry() CASCADE'],
+  'a function with another path': ['ALTER FUNCTION apply_ledger_entry() SET search_path = pg_temp, public'],
+  'a function called outside its trigger': ['SELECT apply_ledger_entry()'],
+  'a code block': [`DO 'BEGIN UPDATE accounts SET available = 1000; END'`],
+  'a schema to stand before public': ['CREATE SCHEMA lever'],
+  'a table to stand before the accounts': ['CREATE TABLE public.lever (n integer)'],
+  'a view on the accounts': ['CREATE VIEW lever AS TABLE accounts', 'UPDATE lever SET available = 1000'],
+  'a rule': ['CREATE RULE lever AS ON INSERT TO users DO ALSO UPDATE accounts SET available = 1000'],
+  'a trigger of its own': [
+    'CREATE TRIGGER lever AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION open_account()',
+  ],
+  'triggers that are switched off': ['ALTER TABLE accounts DISABLE TRIGGER ALL'],
+  'triggers that do not fire for a replica': [
+    'SET session_replication_role = replica',
+    'UPDATE accounts SET available = 1000',
+  ],
+  'a dropped trigger': ['DROP TRIGGER ledger_entries_append_only ON ledger_entries'],
+  'a dropped check': ['ALTER TABLE accounts DROP CONSTRAINT accounts_available_check'],
+  'a changed table': ['ALTER TABLE users ADD COLUMN lever integer'],
+  'a dropped table': ['DROP TABLE accounts CASCADE'],
+  'another owner': ['ALTER TABLE accounts OWNER TO CURRENT_USER'],
+  'rights that it gives itself': ['GRANT UPDATE ON accounts TO CURRENT_USER', 'UPDATE accounts SET held = 0'],
+  'the role of the owner': ['SET ROLE postgres', 'UPDATE accounts SET available = 1000'],
+  'the session of the owner': ['SET SESSION AUTHORIZATION postgres'],
+  'a role of its own': ['CREATE ROLE lever SUPERUSER'],
+  'more rights for its role': ['ALTER ROLE CURRENT_USER SUPERUSER'],
+  'a program on the server': [`COPY users (username) FROM PROGRAM 'echo lever'`],
+  'an extension': ['CREATE EXTENSION adminpack'],
+  'a line of the audit log that is rewritten': [`UPDATE staff_actions SET reason = ''`],
+  'a truncated audit log': ['TRUNCATE staff_actions CASCADE'],
+};
+
+describe("The service's role", () => {
+  let database: TestDatabase;
+  let owner: Client;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    owner = await connect(database.ownerUrl);
+    await owner.query(`
+      INSERT INTO users (username) VALUES ('anna'), ('boris');
+      INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES (1, 'topup', 10, 0)`);
+  });
+  afterAll(async () => {
+    await owner.end();
+    await database.drop();
+  });
+
+  async function connect(url: string): Promise<Client> {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    return client;
+  }
+
+  /** Sends the statements to the end, whatever is refused, and gives the refusals. */
+  async function attack(statements: readonly string[]): Promise<string[]> {
+    const thief = await connect(database.url);
+    const refusals: string[] = [];
+    for (const statement of statements) {
+      await thief.query(statement).catch((error: Error) => refusals.push(error.message));
+    }
+    await thief.end();
+    return refusals;
+  }
+
+  const readBooks = async () =>
+    (
+      await owner.query(`SELECT (SELECT json_agg(a ORDER BY user_id) FROM accounts a) AS accounts,
+                                (SELECT json_agg(e ORDER BY id) FROM ledger_entries e) AS entries,
+                                (SELECT json_agg(t ORDER BY oid) FROM pg_trigger t) AS triggers,
+                                (SELECT json_agg(t ORDER BY oid) FROM pg_class t) AS tables`)
+    ).rows;
+
+  it.each(Object.keys(ATTACKS))('does not get anywhere with %s', async (name) => {
+    const before = await readBooks();
+    const statements = ATTACKS[name] ?? [];
+    expect(await attack(statements)).not.toEqual([]);
+    expect(await readBooks()).toEqual(before);
+  });
+
+  it('changes a balance by a ledger entry', async () => {
+    const service = await connect(database.url);
+    const { rows } = await service.query(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES (2, 'topup', 5, 0)
+       RETURNING seq, available_after`,
+    );
+    expect(rows).toEqual([{ seq: 1, available_after: '5.00' }]);
+    expect((await service.query('SELECT * FROM lock_account(2)')).rows).toEqual([
+      { balance: '5.00', held: '0.00' },
+    ]);
+    await service.end();
+  });
+
+  it('may do nothing that the start would complain about, unlike the owner', async () => {
+    const rightsOf = async (url: string) => {
+      const dataSource = new DataSource(dataSourceOptions({ url, poolSize: 1, applicationName: 'test' }));
+      await dataSource.initialize();
+      try {
+        return await findExcessiveRights(dataSource);
+      } finally {
+        await dataSource.destroy();
+      }
+    };
+    expect(await rightsOf(database.url)).toEqual([]);
+    expect(await rightsOf(database.ownerUrl)).toEqual(
+      expect.arrayContaining(['is a superuser', 'may create temporary tables', 'may write to accounts']),
+    );
+    await owner.query('GRANT UPDATE (held) ON accounts TO PUBLIC');
+    try {
+      expect(await rightsOf(database.url)).toEqual(['may write to accounts']);
+    } finally {
+      await owner.query('REVOKE UPDATE (held) ON accounts FROM PUBLIC');
+    }
+  });
+
+  describe('with the rights that it had before', () => {
+    beforeAll(async () => {
+      await owner.query(`
+        GRANT ALL ON accounts, ledger_entries TO PUBLIC;
+        DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO PUBLIC', current_database()); END $$`);
+    });
+
+    it.each(['a temporary table with a trigger', 'an entry that stays out, and a balance that it raised'])(
+      'does not get anywhere with %s either, because the commit is refused',
+      async (name) => {
+        const before = (await owner.query('TABLE accounts')).rows;
+        expect((await attack(ATTACKS[name] ?? [])).join()).toContain('changed without a ledger entry');
+        expect((await owner.query('TABLE accounts')).rows).toEqual(before);
+      },
+    );
+
+    it('does not overdraw a balance by a temporary table that stands before the accounts', async () => {
+      const statements = [
+        'CREATE TEMPORARY TABLE accounts (LIKE public.accounts)',
+        'INSERT INTO pg_temp.accounts VALUES (1, 1000, 0, 0, 0)',
+        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta)
+         VALUES (1, 'adjustment', -1000, 0)`,
+      ];
+      expect((await attack(statements)).join()).toContain('accounts_available_check');
+    });
+  });
+});
