@@ -31,7 +31,7 @@ let customer: Customer;
 beforeAll(async () => {
   database = await createTestDatabase();
   replicas = await Replicas.open({
-    databaseUrl: database.ownerUrl,
+    database,
     environment: { SWEEP_INTERVAL_SECONDS: '86400', PURCHASE_WAIT_MS: '10000' },
   });
   service = await replicas.start();

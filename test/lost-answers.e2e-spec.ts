@@ -1,6 +1,5 @@
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../src/config';
-import { dataSourceOptions } from '../src/database';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
@@ -24,16 +23,12 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     service = await startTestService();
     relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
     replica = await startReplica(service, { database: { url: relay.url } });
-    const { databaseUrl: url } = service;
-    holder = await new DataSource(
-      dataSourceOptions({ url, poolSize: 2, applicationName: 'test' }),
-    ).initialize();
+    holder = service.owner;
   });
   beforeEach(async () => {
     user = await service.createUser({ balance: '500.00' });
   });
   afterAll(async () => {
-    await holder.destroy();
     await replica.close();
     await relay.close();
     await service.close();

@@ -16,7 +16,7 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
   beforeAll(async () => {
     postgres = await startOwnPostgres();
     replicas = await Replicas.open({
-      databaseUrl: postgres.url,
+      database: postgres,
       environment: {
         // Scarce enough that orders wait and are sent in batches.
         PROVIDER_RATE_PER_SECOND: '60',

@@ -9,11 +9,11 @@ import {
 } from '../../src/local/postgres/embedded-cluster';
 import { findServer, LOOPBACK, startServer } from '../../src/local/postgres/embedded-server';
 import { eventually } from './built-service';
+import type { DatabaseUrls } from './test-database';
 import { createTestDirectory, removeTestDirectory } from './test-directory';
 
 /** A PostgreSQL server for one test, which can be stopped abruptly. */
-export interface OwnPostgres {
-  readonly url: string;
+export interface OwnPostgres extends DatabaseUrls {
   /** Ends every session as a crash does. Returns when the server is up again, on the same port. */
   restartImmediately(): Promise<void>;
   close(): Promise<void>;
@@ -32,9 +32,11 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   await admin.query('CREATE DATABASE service');
   await admin.end();
   const url = `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${place}/service`;
-  await migrate({ url, ownerUrl: `${owner}/service` });
+  const ownerUrl = `${owner}/service`;
+  await migrate({ url, ownerUrl });
   return {
     url,
+    ownerUrl,
     async restartImmediately() {
       await endImmediately(cluster);
       await start(cluster, port);

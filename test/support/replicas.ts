@@ -14,7 +14,7 @@ import { type DatabaseRelay, startDatabaseRelay } from './database-relay';
 import { holdPermits } from './hold-permits';
 import { untilSettled } from './settled';
 import { type HeldLock, lockTable } from './table-lock';
-import { createTestDatabase } from './test-database';
+import { createTestDatabase, type DatabaseUrls } from './test-database';
 
 export interface Customer {
   readonly id: number;
@@ -49,18 +49,18 @@ export class Replicas {
     readonly sandbox: RunningSandbox,
     readonly control: SandboxControl,
     readonly relay: DatabaseRelay,
-    private readonly databaseUrl: string,
+    private readonly database: DatabaseUrls,
     private readonly environment: Readonly<Record<string, string>>,
     private readonly office: INestApplicationContext,
     private readonly dropDatabase: () => Promise<void>,
   ) {}
 
   static async open(
-    options: { environment?: Record<string, string>; sandbox?: SandboxOptions; databaseUrl?: string } = {},
+    options: { environment?: Record<string, string>; sandbox?: SandboxOptions; database?: DatabaseUrls } = {},
   ): Promise<Replicas> {
     await ensureBuild();
-    const database = options.databaseUrl
-      ? { url: options.databaseUrl, drop: async () => undefined }
+    const database = options.database
+      ? { ...options.database, drop: async () => undefined }
       : await createTestDatabase();
     const sandbox = await startSandbox({ rateLimitPerSecond: null, ...options.sandbox });
     const environment = {
@@ -78,7 +78,7 @@ export class Replicas {
       sandbox,
       new SandboxControl(sandbox),
       await startDatabaseRelay(database.url),
-      database.url,
+      database,
       environment,
       office,
       () => database.drop(),
@@ -88,7 +88,7 @@ export class Replicas {
   start({ throughRelay = false } = {}): Promise<BuiltService> {
     return startBuiltService({
       ...this.environment,
-      DATABASE_URL: throughRelay ? this.relay.url : this.databaseUrl,
+      DATABASE_URL: throughRelay ? this.relay.url : this.database.url,
     });
   }
 
@@ -109,7 +109,7 @@ export class Replicas {
   }
 
   lockTable(table: 'orders' | 'accounts', mode: 'SHARE' | 'EXCLUSIVE'): Promise<HeldLock> {
-    return lockTable(this.databaseUrl, table, mode);
+    return lockTable(this.database.ownerUrl, table, mode);
   }
 
   /** Waits until reconciliation has closed every order. */

@@ -9,11 +9,11 @@ export interface HeldLock {
 
 /** Keeps everybody from writing to a table, and in exclusive mode also from locking its rows. */
 export async function lockTable(
-  databaseUrl: string,
+  ownerUrl: string,
   table: 'orders' | 'accounts',
   mode: 'SHARE' | 'EXCLUSIVE',
 ): Promise<HeldLock> {
-  const client = new Client({ connectionString: databaseUrl });
+  const client = new Client({ connectionString: ownerUrl });
   await client.connect();
   await client.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`);
   return {

@@ -10,11 +10,14 @@ const TEMPLATE_LOCK = 41;
 
 const SERVICE_ROLE = { username: 'proxy_rental_test', password: 'test' };
 
-export interface TestDatabase {
+export interface DatabaseUrls {
   /** For the role that the service runs as. */
   readonly url: string;
   /** For the owner of the tables, a superuser: for what the service may not do. */
   readonly ownerUrl: string;
+}
+
+export interface TestDatabase extends DatabaseUrls {
   drop(): Promise<void>;
 }
 
@@ -24,7 +27,7 @@ const serverUrl = (): string => {
   return url;
 };
 
-const addressOf = (database: string): { url: string; ownerUrl: string } => {
+const addressOf = (database: string): DatabaseUrls => {
   const owner = { pathname: `/${database}` };
   return {
     url: Object.assign(new URL(serverUrl()), owner, SERVICE_ROLE).href,
@@ -63,7 +66,7 @@ async function ensureTemplate(admin: Client, name: string): Promise<void> {
   }
 }
 
-export const connectAsOwner = ({ ownerUrl }: TestDatabase, poolSize = 2): Promise<DataSource> =>
+export const connectAsOwner = ({ ownerUrl }: DatabaseUrls, poolSize = 2): Promise<DataSource> =>
   new DataSource(dataSourceOptions({ url: ownerUrl, poolSize, applicationName: 'test' })).initialize();
 
 /** Creates a database with the schema of all migrations, or an empty one. */
