@@ -1,5 +1,5 @@
-// Builds dist/ when a source has changed since the last build. Writes to stderr alone, because the standard
-// output belongs to the command that runs next.
+// Builds dist/ when a source has changed since the last build, or with --always. Writes to stderr alone,
+// because the standard output belongs to the command that runs next.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,10 +14,11 @@ const STAMP = 'tsconfig.tsbuildinfo';
 const LOCK = 'node_modules/.build-lock';
 const LOCK_TIMEOUT_MS = 180_000;
 const LOCK_POLL_MS = 100;
+const ALWAYS = process.argv.includes('--always');
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'));
 try {
-  if (!isFresh()) process.exitCode = await buildAlone();
+  if (ALWAYS || !isFresh()) process.exitCode = await buildAlone();
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;
@@ -52,7 +53,7 @@ async function buildAlone() {
     await pause(LOCK_POLL_MS);
   }
   try {
-    return isFresh() ? 0 : build();
+    return !ALWAYS && isFresh() ? 0 : build();
   } finally {
     rmSync(LOCK, { force: true });
   }
