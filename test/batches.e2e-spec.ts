@@ -162,7 +162,7 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(await service.control.getCalls('buy')).toHaveLength(1);
   }, 20_000);
 
-  it('are split and bought one by one, in order of arrival, when there is not enough for all', async () => {
+  it('are bought in one more call, as many as fit in order of arrival, when stock is short', async () => {
     const members = await users(4);
     await knowCatalog();
     // Less than the service knows of: others buy there as well.
@@ -173,10 +173,51 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 400, 400]);
     expect(answers[3]?.detail).toBe('Not enough proxies available');
     const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
-    expect(counts).toEqual(['8', '2', '2', '2', '2']);
+    expect(counts).toEqual(['8', '4']);
     for (const user of members.slice(2)) {
       expect(await service.balanceOf(user)).toEqual({ available: '10000.00', held: '0.00' });
     }
+    // The copy of the stock was corrected, and the sale is taken off it.
+    const one = { params: { path: { country: 'nl' }, query: {} } };
+    const { data } = await inquirer.api.GET('/countries/{country}/count', one);
+    expect(data).toMatchObject({ available: 1 });
+  }, 30_000);
+
+  it('are all refused after one more call, when the stock that was read is gone by then', async () => {
+    const members = await users(3);
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300, times: null });
+    const answers = await inQueue(3, () => members.map((user) => buy(user, { country: 'us', count: 2 })));
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400]);
+    expect(await service.control.getCalls('buy')).toHaveLength(2);
+  }, 30_000);
+
+  it('are refused at once when the country is not sold, and sent alone when they are too many', async () => {
+    const members = await users(3);
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 220 });
+    const refused = await inQueue(3, () => members.map((user) => buy(user)));
+    expect(refused.map(({ status }) => status)).toEqual([400, 400, 400]);
+    expect(await service.control.getCalls('buy')).toHaveLength(1);
+    await service.control.clearCalls();
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 200 });
+    const bought = await inQueue(3, () => members.map((user) => buy(user)));
+    expect(bought.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
+    expect(counts).toEqual(['3', '1', '1', '1']);
+  }, 30_000);
+
+  it('are bought as far as our balance at the provider goes, which is read after a refusal', async () => {
+    await service.control.setBalance('1000.00');
+    await buy(inquirer);
+    await service.control.clearCalls();
+    // Something else spends from the same account.
+    await service.control.setBalance('50.00');
+    const members = await users(4);
+    const answers = await inQueue(4, () => oneAfterTheOther(members, (user) => buy(user)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 503, 503]);
+    const counts = (await service.control.getCalls('buy')).map(({ parameters }) => parameters['count']);
+    expect(counts).toEqual(['4', '2']);
+    await service.control.setBalance('100000.00');
+    await eventually(async () => (await buy(inquirer)).status === 200);
   }, 30_000);
 
   it('share a short delivery in order of arrival, and pay for what they received', async () => {
@@ -216,6 +257,35 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(done).toHaveLength(7);
     expect(done.indexOf('single')).toBeLessThan(3);
   }, 30_000);
+
+  it('do not keep a prolongation waiting for all listings that those of another user need', async () => {
+    const [busy, single] = await users(2);
+    if (!busy || !single) throw new Error('no users');
+    // Each is bought under a tag of its own, and is listed by it.
+    const owned: { user: TestUser; proxyId: string }[] = [];
+    for (const user of [...Array.from({ length: 16 }, () => busy), single]) {
+      owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
+    }
+    const [{ tag } = { tag: '' }] = await service.dataSource.query<{ tag: string }[]>(
+      'SELECT tag FROM orders WHERE user_id = $1',
+      [single.id],
+    );
+    await service.control.clearCalls();
+    const prolong = ({ user, proxyId }: (typeof owned)[number]) =>
+      user.api.POST('/proxies/{proxy_id}/prolong', {
+        params: { path: { proxy_id: proxyId } },
+        body: { period: 30 },
+      });
+    const answers = await inQueue(owned.length, () => [
+      ...owned.slice(0, -1).map(prolong),
+      eventually(async () => (await openOrders()) >= owned.length - 1).then(() => prolong(owned.at(-1)!)),
+    ]);
+    expect(new Set(answers.map(({ response }) => response.status))).toEqual(new Set([200]));
+    const listed = (await service.control.getCalls('getproxy')).map(({ parameters }) => parameters['descr']);
+    expect(listed).toHaveLength(owned.length);
+    // Ten calls go out in the first moment, before it may have asked.
+    expect(listed.indexOf(tag)).toBeLessThan(13);
+  }, 60_000);
 
   it('are prolonged as one batch when the period is the same, each from its own end', async () => {
     const [user] = await users(1);

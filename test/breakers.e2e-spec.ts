@@ -1,5 +1,6 @@
 import { ProxyProvider } from '../src/provider';
 import { eventually } from './support/built-service';
+import { holdPermits } from './support/hold-permits';
 import { captureLog, type LogCapture } from './support/log-capture';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -162,6 +163,30 @@ describe('the circuit breakers', () => {
     );
   });
 
+  it('let smaller orders through after two together cost more than the balance', async () => {
+    await service.control.setBalance('100.00');
+    expect((await buy()).response.status).toBe(200);
+    const large = (country: string) =>
+      user.api.POST('/proxies/buy', { body: { country, period: 30, count: 3 } });
+    // Each costs 62.70, and 79.10 is there: both are sent before the other one is answered.
+    const gates = await Promise.all(
+      ['ru', 'de'].map((country) =>
+        service.control.addGate({ method: 'buy', stage: 'received', match: { country } }),
+      ),
+    );
+    const both = [large('ru'), large('de')];
+    await Promise.all(gates.map((gate) => service.control.untilGateReached(gate)));
+    for (const gate of gates) await service.control.openGate(gate);
+    const statuses = (await Promise.all(both)).map(({ response }) => response.status);
+    expect(statuses.sort((one, other) => one - other)).toEqual([200, 503]);
+    // The 16.40 that are left do not pay for another one of these either.
+    expect((await large('ru')).response.status).toBe(503);
+    await service.control.setPrice('6', 7, '2.95');
+    const small = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 7 } });
+    expect(small.response.status).toBe(200);
+    expect(stateOf('funds')).not.toBe('closed');
+  });
+
   it('close again at once after a refusal for lack of funds when the balance suffices', async () => {
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 400 });
     expect((await buy()).response.status).toBe(503);
@@ -202,4 +227,54 @@ describe('the circuit breakers', () => {
     expect(linesAbout(HIGH)).toHaveLength(before.high + 1);
     expect(log.lines.join('')).not.toContain(service.sandbox.apiKey);
   });
+});
+
+describe('A queued order that costs more than our balance at the provider', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService({
+      environment: { PROVIDER_RATE_PER_SECOND: '1', PURCHASE_WAIT_MS: '15000' },
+    });
+  });
+  afterAll(() => service.close());
+
+  it('is refunded without a call, and smaller ones behind it are bought', async () => {
+    const user = await service.createUser();
+    const buy = (country: string, count: number) =>
+      user.api.POST('/proxies/buy', { body: { country, period: 30, count } });
+    await service.control.setBalance('121.00');
+    expect((await buy('ru', 1)).response.status).toBe(200);
+    await user.api.GET('/countries/{country}/count', { params: { path: { country: 'de' }, query: {} } });
+    await user.api.GET('/countries/{country}/count', { params: { path: { country: 'nl' }, query: {} } });
+    await service.control.clearCalls();
+    // 100.10 is there: 62.70, again 62.70, and 20.90.
+    const answers = await holdPermits(service.dataSource, async () => {
+      const placed = [];
+      for (const [at, [country, count]] of (
+        [
+          ['ru', 3],
+          ['de', 3],
+          ['nl', 1],
+        ] as const
+      ).entries()) {
+        placed.push(buy(country, count));
+        await eventually(async () => {
+          const [row] = await service.dataSource.query(
+            `SELECT count(*) AS count FROM orders WHERE state = 'reserved'`,
+          );
+          return row.count === at + 1;
+        });
+      }
+      return placed;
+    });
+    const statuses = (await Promise.all(answers)).map(({ response }) => response.status);
+    expect(statuses).toEqual([200, 503, 200]);
+    const calls = await service.control.getCalls('buy');
+    expect(calls.map(({ parameters }) => parameters['country'])).toEqual(['ru', 'nl']);
+    expect(await service.dataSource.query(`SELECT failure FROM orders WHERE country = 'de'`)).toEqual([
+      { failure: 'out-of-funds' },
+    ]);
+    await service.audit({ withProvider: true });
+  }, 30_000);
 });

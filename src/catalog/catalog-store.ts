@@ -112,6 +112,18 @@ export class CatalogStore {
     return entry;
   }
 
+  /** Replaces the value of an entry. Its age stays. */
+  async correct(key: string, value: unknown): Promise<StoredEntry | undefined> {
+    const [entry] = await queryRows<StoredEntry>(
+      this.dataSource,
+      `UPDATE catalogue_copies SET value = $2::jsonb, changed_at = clock_timestamp()
+        WHERE key = $1 AND value IS NOT NULL
+       RETURNING ${ENTRY}`,
+      [key, JSON.stringify(value)],
+    );
+    return entry;
+  }
+
   /** Deletes all but the youngest entries of a kind, which is the part of the key before the first slash. */
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(

@@ -79,6 +79,8 @@ export class CatalogService implements OnModuleDestroy {
   /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing = Promise.resolve();
+  /** Stocks that are being read because the copy was wrong, by their key. */
+  private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
   private isStopping = false;
 
@@ -122,6 +124,21 @@ export class CatalogService implements OnModuleDestroy {
   async checkStock(country: string, version: IpVersion, count: number): Promise<void> {
     if (!(await this.countriesFor('order', version)).includes(country)) throw new CountryNotAvailable();
     if ((await this.stockFor('order', country, version)) < count) throw new NotEnoughProxies();
+  }
+
+  /**
+   * Asks the provider for a stock that has just turned out to be smaller than the copy says, and corrects the
+   * copy. It waits behind orders, so that shortages delay nobody.
+   *
+   * @throws ProviderError
+   */
+  readStock(country: string, version: IpVersion): Promise<number> {
+    const key = stockKey(country, version);
+    const underWay = this.corrections.get(key);
+    if (underWay) return underWay;
+    const reading = this.correctStock(key, country, version).finally(() => this.corrections.delete(key));
+    this.corrections.set(key, reading);
+    return reading;
   }
 
   /**
@@ -199,6 +216,13 @@ export class CatalogService implements OnModuleDestroy {
       .get(key, (ageMs) => this.provider.stock(country, version, { priority: priorityAt(ageMs, priority) }))
       .catch(throwUnavailable);
     return Math.max(0, stock - (this.unwrittenSales.get(key) ?? 0));
+  }
+
+  private async correctStock(key: string, country: string, version: IpVersion): Promise<number> {
+    const stock = await this.provider.stock(country, version, { priority: 'confirmation' });
+    const entry = await this.store.correct(key, stock);
+    if (entry) this.stocks.apply(entry);
+    return stock;
   }
 
   private async priceOf(offer: Offer, buyer: Buyer, lookUp: 'get' | 'getFresh'): Promise<Quote> {

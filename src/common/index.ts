@@ -13,6 +13,6 @@ export {
   runInRequest,
   setRequestUser,
 } from './logging/request-context';
-export { compareDecimals, Money, multiplyDecimal, unitPriceWithMarkup } from './money';
+export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { SERVICE_NAME, SERVICE_VERSION } from './service';

@@ -31,6 +31,14 @@ export function multiplyDecimal(text: string, factor: number): string {
   return formatDecimal({ units: units * BigInt(factor), scale });
 }
 
+/** Subtracts exactly: `"1.5"` minus `"0.25"` is `"1.25"`. */
+export function subtractDecimals(one: string, other: string): string {
+  const [left, right] = [parseDecimal(one), parseDecimal(other)];
+  const scale = Math.max(left.scale, right.scale);
+  const atScale = ({ units, scale: own }: ExactDecimal) => units * 10n ** BigInt(scale - own);
+  return formatDecimal({ units: atScale(left) - atScale(right), scale });
+}
+
 /** Negative when the first is less, 0 when both are equal in value, whatever their decimals. */
 export function compareDecimals(one: string, other: string): number {
   const [left, right] = [parseDecimal(one), parseDecimal(other)];

@@ -1,10 +1,13 @@
-import type { IpVersion, ProxyType } from '../common';
+import { compareDecimals, type IpVersion, type ProxyType, subtractDecimals } from '../common';
 import type { OrderKind } from './order-states';
 
 /** An order in a batch. */
 export interface BatchMember {
   readonly id: number;
+  readonly userId: number;
   readonly count: number;
+  /** What the provider quoted for it: roubles, a decimal string. */
+  readonly cost: string;
   /** Of a prolongation: the provider's id of the proxy, and the tag under which the provider lists it. */
   readonly providerProxyId: string | null;
   readonly purchaseTag: string | null;
@@ -27,6 +30,8 @@ export interface OrderBatch {
   readonly period: number;
   readonly proxyType: ProxyType;
   readonly submittedAt: Date;
+  /** Whether its members were in a batch that was refused: they are not sent a third time. */
+  readonly resent: boolean;
   /** The last moment at which the call can have gone out. */
   readonly deadline: Date;
   /** What the provider quoted for all members: roubles, a decimal string with four decimals. */
@@ -40,6 +45,35 @@ export const sizeOf = (batch: OrderBatch): number =>
   batch.members.reduce((size, { count }) => size + count, 0);
 
 export const memberIds = (batch: OrderBatch): number[] => batch.members.map(({ id }) => id);
+
+/**
+ * Chooses members one after the other, each if there is still room for it: the first order of each user in
+ * order of arrival, then the second of each, and so on. A large order is passed over and stops no small one.
+ *
+ * @param room proxies or roubles, a decimal string
+ * @param sizeOfMember how much of it a member takes, a decimal string
+ */
+export function chooseInTurn(
+  batch: OrderBatch,
+  room: string,
+  sizeOfMember: (member: BatchMember) => string,
+): BatchMember[] {
+  const turns = new Map<number, number>();
+  const queue = batch.members.map((member) => {
+    const turn = (turns.get(member.userId) ?? 0) + 1;
+    turns.set(member.userId, turn);
+    return { member, turn };
+  });
+  // The sort is stable: within a turn the order of arrival stays.
+  queue.sort((one, other) => one.turn - other.turn);
+  let left = room;
+  return queue.flatMap(({ member }) => {
+    const size = sizeOfMember(member);
+    if (compareDecimals(left, size) < 0) return [];
+    left = subtractDecimals(left, size);
+    return [member];
+  });
+}
 
 /** Names a batch in log lines. */
 export const nameOf = (batch: OrderBatch): string =>

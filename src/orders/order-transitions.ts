@@ -103,7 +103,7 @@ const UNCOUNT_SPENDING = `
  *
  *   reserve ──→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | refunded
  *                 │ ↑                           │ │ │                         ↑
- *                 │ └────── splitBatch ─────────┘ │ └─ releaseHolds ──────────┤
+ *                 │ └──── requeueRefused ───────┘ │ └─ releaseHolds ──────────┤
  *                 │                               │                           │
  *                 │        beginConfirming, claimDueChecks ──→ confirming ────┤ deliver…, releaseHolds
  *                 │                                                │          │
@@ -212,46 +212,53 @@ export class OrderTransitions {
 
   /**
    * Claims the next orders of the queue, which all replicas share, as one batch: from this commit on they
-   * count as possibly bought. Orders of a batch that was split come first, then the user who was served
-   * longest ago, then the order that came first. Every other order of the same kind joins. Null when the
-   * queue is empty.
+   * count as possibly bought. First comes the user who was served longest ago, with the order that came
+   * first. The other orders of the same kind join, one of each user before the second of any. What a batch
+   * that was refused left to be sent again joins nothing else. Null when the queue is empty.
    *
    * @param claim client-generated id: finds the batch when the reply is lost
-   * @param affordable roubles that the batch may cost, except that its first order goes in any case; null
-   *   when that is not known
+   * @param affordable roubles that the batch may cost together with the calls under way, except that its
+   *   first order goes in any case; null when that is not known
    */
   async claimNextBatch(claim: string, affordable: string | null): Promise<OrderBatch | null> {
     const rows = await preparedRows<BatchRow>(
       this.dataSource,
       `WITH queued AS MATERIALIZED (
-         SELECT id, kind, country, version, period, proxy_type, count, provider_price,
-                travels_alone AS send_alone,
+         SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
+                claim AS refused_claim,
                 (SELECT max(submitted_at) FROM orders served
                   WHERE served.user_id = orders.user_id AND submitted_at IS NOT NULL) AS served_at
            FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))} AND next_look_at > now()
             AND (kind = 'purchase' OR date_end_before IS NOT NULL)
        ),
-       head AS (SELECT * FROM queued ORDER BY send_alone DESC, served_at NULLS FIRST, id LIMIT 1),
-       candidates AS (
-         SELECT queued.id, row_number() OVER queue AS position, sum(queued.count) OVER queue AS size,
-                sum(queued.provider_price) OVER queue AS cost,
-                CASE head.kind WHEN 'purchase' THEN ${PROXIES_PER_PURCHASE}
-                               ELSE ${PROXIES_PER_PROLONGATION} END AS room
+       head AS (SELECT * FROM queued ORDER BY served_at NULLS FIRST, id LIMIT 1),
+       alike AS (
+         SELECT queued.*, row_number() OVER (PARTITION BY queued.user_id ORDER BY queued.id) AS turn
            FROM queued, head
-          WHERE queued.id = head.id
-             OR (NOT (queued.send_alone OR head.send_alone)
-                 AND (queued.kind, queued.version, queued.period) = (head.kind, head.version, head.period)
-                 AND (head.kind = 'prolongation'
-                      OR (queued.country, queued.proxy_type) = (head.country, head.proxy_type)))
-         WINDOW queue AS (ORDER BY queued.id <> head.id, queued.served_at NULLS FIRST, queued.id)
+          WHERE queued.refused_claim IS NOT DISTINCT FROM head.refused_claim
+            AND (queued.kind, queued.version, queued.period) = (head.kind, head.version, head.period)
+            AND (head.kind = 'prolongation'
+                 OR (queued.country, queued.proxy_type) = (head.country, head.proxy_type))
+       ),
+       candidates AS (
+         SELECT id, row_number() OVER queue AS position, sum(count) OVER queue AS size,
+                sum(provider_price) OVER queue AS cost,
+                CASE kind WHEN 'purchase' THEN ${PROXIES_PER_PURCHASE}
+                          ELSE ${PROXIES_PER_PROLONGATION} END AS room
+           FROM alike
+         WINDOW queue AS (ORDER BY turn, served_at NULLS FIRST, id)
+       ),
+       under_way AS (
+         SELECT coalesce(sum(provider_price), 0) AS cost FROM orders WHERE state = 'submitting'
        ),
        members AS (
          SELECT id FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))}
-            AND id IN (SELECT id FROM candidates
+            AND id IN (SELECT id FROM candidates, under_way
                         WHERE position = 1
-                           OR (position <= $3 AND size <= room AND cost <= coalesce($4, cost)))
+                           OR (position <= $3 AND size <= room
+                               AND coalesce(candidates.cost + under_way.cost <= $4, true)))
           ORDER BY id FOR UPDATE SKIP LOCKED
        ),
        leader AS (SELECT min(id) AS id, clock_timestamp() AS sent_at FROM members),
@@ -287,18 +294,30 @@ export class OrderTransitions {
   }
 
   /**
-   * Puts the members of a batch that the provider refused as a whole back into the queue, each to be sent
-   * alone.
+   * Puts members of a batch that the provider refused as a whole back into the queue, for one more call:
+   * `together`, or each alone. Their users count as served, so that everybody who has not been served since
+   * comes first.
+   *
+   * @returns the orders that are queued again
    */
-  async splitBatch(batchId: number): Promise<void> {
-    await queryRows(
+  async requeueRefused(
+    batchId: number,
+    orderIds: readonly number[],
+    how: 'together' | 'alone',
+  ): Promise<number[]> {
+    if (orderIds.length === 0) return [];
+    const queued = await queryRows<{ id: number }>(
       this.dataSource,
+      // Orders join each other by the claim that they come from.
       `UPDATE orders
-          SET state = 'reserved', travels_alone = true, group_id = NULL, submitted_at = NULL,
-              deadline = now() + make_interval(secs => $2), next_look_at = now() + make_interval(secs => $2)
-        WHERE group_id = $1 AND state IN ${sqlList(statesBefore('reserved'))}`,
-      [batchId, this.longestWaitSeconds('purchase')],
+          SET state = 'reserved', travels_alone = true, group_id = NULL,
+              claim = CASE WHEN $3 THEN claim ELSE gen_random_uuid() END,
+              deadline = now() + make_interval(secs => $4), next_look_at = now() + make_interval(secs => $4)
+        WHERE group_id = $1 AND id = ANY ($2) AND state IN ${sqlList(statesBefore('reserved'))}
+       RETURNING id`,
+      [batchId, [...orderIds], how === 'together', this.longestWaitSeconds('purchase')],
     );
+    return queued.map(({ id }) => id);
   }
 
   /** Hands a batch over to reconciliation: the outcome of its call is unknown. */
@@ -382,8 +401,9 @@ export class OrderTransitions {
   }
 
   /**
-   * Hands the proxies of a purchase to the members of its batch in order of arrival, captures their price and
-   * releases the rest of each hold. Proxies that the batch has received before are left out.
+   * Hands the proxies of a purchase to the members of its batch, to one order of each user before the second
+   * of any and otherwise in order of arrival, captures their price and releases the rest of each hold.
+   * Proxies that the batch has received before are left out.
    *
    * @param only the members that receive something; left out: all that are open
    * @returns the orders that were closed
@@ -398,11 +418,12 @@ export class OrderTransitions {
     const closed = await preparedRows<{ id: number }>(
       queryable,
       `WITH member AS MATERIALIZED (
-         SELECT id, count, sum(count) OVER (ORDER BY id) AS last
-           FROM (SELECT id, count FROM orders
-                  WHERE group_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
-                    AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
-                  ORDER BY id FOR UPDATE) AS open
+         SELECT id, count, sum(count) OVER (ORDER BY turn, id) AS last
+           FROM (SELECT id, count, row_number() OVER (PARTITION BY user_id ORDER BY id) AS turn
+                   FROM (SELECT id, user_id, count FROM orders
+                          WHERE group_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
+                            AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
+                          ORDER BY id FOR UPDATE) AS open) AS in_turn
        ),
        bought AS (
          SELECT row_number() OVER (ORDER BY position) AS position,

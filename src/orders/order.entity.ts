@@ -105,9 +105,9 @@ export class Order {
   @ForeignKey('Order')
   batchId!: number | null;
 
-  /** Set when the batch that the order was in was refused as a whole and split. */
+  /** Set when the batch that the order was in was refused as a whole, and the order is sent once more. */
   @Column({ name: 'travels_alone', type: 'boolean', default: false })
-  sendAlone!: boolean;
+  resent!: boolean;
 
   @Column({ type: 'text' })
   country!: string;
@@ -197,7 +197,10 @@ export class Order {
   @Column({ type: 'uuid', nullable: true })
   attempt!: string | null;
 
-  /** Client-generated id: finds the batch when the reply to its claim was lost. */
+  /**
+   * Client-generated id: finds the batch when the reply to its claim was lost. Orders that are sent once more
+   * go together when they come from the same claim.
+   */
   @Column({ type: 'uuid', nullable: true })
   claim!: string | null;
 

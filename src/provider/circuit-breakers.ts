@@ -94,9 +94,9 @@ class CircuitBreaker {
 
 /**
  * Keep calls from a provider that does not work. `money` counts the calls that cost money and `reads` the
- * others. `funds` opens with the first refusal for lack of funds, until the balance covers what that call
- * would have cost. While one is open, a read probes the provider at growing intervals and closes those to
- * which its answer applies.
+ * others. `funds` opens with the first refusal for lack of funds, until the balance covers the smallest cost
+ * that was refused; it stops no call, because the known balance is compared with the cost of each. While one
+ * is open, a read probes the provider at growing intervals and closes those to which its answer applies.
  */
 export class CircuitBreakers {
   private readonly money: CircuitBreaker;
@@ -133,7 +133,6 @@ export class CircuitBreakers {
   /** @throws ProviderClosed */
   assertTakesOrders(): void {
     this.assertClosed(this.money);
-    this.assertClosed(this.funds);
   }
 
   /** Makes a call that costs money, in any state, because its order is marked as sent already. */
@@ -142,7 +141,8 @@ export class CircuitBreakers {
       return await this.count(this.money, call);
     } catch (error) {
       if (error instanceof ProviderRefused && error.reason === 'out-of-funds') {
-        if (this.funds.isClosed) this.requiredFunds = quoted;
+        const isLess = compareDecimals(quoted, this.requiredFunds) < 0;
+        if (this.funds.isClosed || isLess) this.requiredFunds = quoted;
         await this.funds.count(error);
       }
       throw error;

@@ -1,6 +1,6 @@
 import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { type Clock, messageOf } from '../common';
+import { type Clock, compareDecimals, messageOf } from '../common';
 import { queryRows } from '../database';
 import type { ProviderBalance } from './proxy-provider';
 
@@ -16,6 +16,9 @@ const STORED_AGAIN_AFTER_MS = 60_000;
 export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger(ProviderAccount.name);
   private known: ProviderBalance | null = null;
+  private knownSinceMs = -Infinity;
+  /** The smallest cost that was refused since the balance was named: the balance is lower. */
+  private refusedCost: string | null = null;
   private storedAmount: string | undefined;
   private storedAtMs = -Infinity;
   private timer: NodeJS.Timeout | undefined;
@@ -30,13 +33,8 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
   ) {}
 
   /** Loads the balance that was stored last. */
-  async onModuleInit(): Promise<void> {
-    const rows = await queryRows<ProviderBalance>(
-      this.dataSource,
-      'SELECT balance::text AS amount, seen_at AS "seenAt" FROM provider_accounts WHERE provider = $1',
-      [this.provider],
-    ).catch(() => []);
-    this.known ??= rows[0] ?? null;
+  onModuleInit(): Promise<void> {
+    return this.followStore();
   }
 
   onModuleDestroy(): void {
@@ -48,13 +46,56 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     return this.known;
   }
 
+  /**
+   * What orders may cost together, as far as is known: roubles, a decimal string. Null while nothing is
+   * known.
+   */
+  spendable(): string | null {
+    const amount = this.known?.amount ?? null;
+    if (this.refusedCost === null) return amount;
+    return amount !== null && compareDecimals(amount, this.refusedCost) < 0 ? amount : this.refusedCost;
+  }
+
+  /** Whether the balance covers a cost. True while nothing is known: the provider tells. */
+  covers(cost: string): boolean {
+    if (this.refusedCost !== null && compareDecimals(cost, this.refusedCost) >= 0) return false;
+    return !this.known || compareDecimals(this.known.amount, cost) >= 0;
+  }
+
+  /** Notes that the provider refused a cost for lack of funds. */
+  noteRefusal(cost: string): void {
+    if (!this.covers(cost)) return;
+    this.refusedCost = cost;
+    this.knownSinceMs = performance.now();
+  }
+
+  /** Takes over what another replica has stored, if that is younger. A failing database changes nothing. */
+  async followStore(): Promise<void> {
+    const askedAtMs = performance.now();
+    const [stored] = await queryRows<ProviderBalance & { ageMs: number }>(
+      this.dataSource,
+      `SELECT balance::text AS amount, seen_at AS "seenAt",
+              extract(epoch FROM clock_timestamp() - seen_at)::float8 * 1000 AS "ageMs"
+         FROM provider_accounts WHERE provider = $1`,
+      [this.provider],
+    ).catch(() => []);
+    if (!stored || askedAtMs - stored.ageMs <= this.knownSinceMs) return;
+    this.know({ amount: stored.amount, seenAt: stored.seenAt }, askedAtMs - stored.ageMs);
+  }
+
   update(amount: string): void {
-    this.known = { amount, seenAt: this.clock.now() };
+    this.know({ amount, seenAt: this.clock.now() }, performance.now());
     const sinceStoredMs = performance.now() - this.storedAtMs;
     const isStored = amount === this.storedAmount && sinceStoredMs < STORED_AGAIN_AFTER_MS;
     if (isStored || this.timer || this.isClosed) return;
     const waitMs = Math.max(0, STORED_AT_MOST_EVERY_MS - sinceStoredMs);
     this.timer = setTimeout(() => void this.store(), waitMs).unref();
+  }
+
+  private know(balance: ProviderBalance, sinceMs: number): void {
+    this.known = balance;
+    this.knownSinceMs = sinceMs;
+    this.refusedCost = null;
   }
 
   private async store(): Promise<void> {

@@ -56,6 +56,12 @@ export abstract class ProxyProvider {
   abstract assertTakesOrders(quoted?: string): void;
 
   /**
+   * Whether the known balance covers a cost, right before it is sent. Before it says no, it looks at what
+   * other replicas know; a no has the balance read in the background. Never rejects.
+   */
+  abstract affords(cost: string): Promise<boolean>;
+
+  /**
    * Waits for permission to make one call. Money calls do not wait by themselves: an order that waits must
    * not count as possibly bought.
    *
@@ -76,6 +82,12 @@ export abstract class ProxyProvider {
 
   /** The balance of our account in the latest answer that this process knows of; null before the first. */
   abstract balance(): ProviderBalance | null;
+
+  /** What orders may cost together, as far as is known: the balance, or a cost that was refused if less. */
+  abstract spendable(): string | null;
+
+  /** Asks the provider for the balance. @throws ProviderError */
+  abstract readBalance(): Promise<ProviderBalance | null>;
 
   abstract status(): ProviderStatus;
 }
@@ -117,7 +129,8 @@ export interface MoneyCallOptions extends CallOptions {
   /** Should it expire before anything was sent, another one is waited for. */
   readonly permit: RatePermit;
   /**
-   * The expected cost. After a refusal for lack of funds, no orders are taken until the balance covers it.
+   * The expected cost. After a refusal for lack of funds, orders that cost as much are refused until the
+   * balance covers it.
    */
   readonly quoted: string;
 }
@@ -192,7 +205,10 @@ export interface ProviderBalance {
 }
 
 export interface BreakerStatus {
-  /** `funds` opens when our balance does not cover an order; `money` and `reads` when such calls fail. */
+  /**
+   * `money` and `reads` open when such calls fail, `funds` when our balance did not cover a call: it stops
+   * none.
+   */
   readonly name: 'money' | 'reads' | 'funds';
   readonly state: 'closed' | 'open' | 'half-open';
   readonly since: Date;

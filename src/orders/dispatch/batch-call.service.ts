@@ -11,8 +11,9 @@ import {
   ProviderUnavailable,
   ProxyProvider,
   type RatePermit,
+  type RefusalReason,
 } from '../../provider';
-import { memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
+import { type BatchMember, chooseInTurn, memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import type { FailureReason } from '../order-states';
 import { OrderTransitions } from '../order-transitions';
@@ -27,6 +28,14 @@ export interface CallPermission {
   readonly permit: RatePermit;
   readonly deadline: Deadline;
 }
+
+/** The members of a refused batch that go once more. */
+interface AnotherCall {
+  readonly members: readonly BatchMember[];
+  readonly how: 'together' | 'alone';
+}
+
+const NO_OTHER_CALL: AnotherCall = { members: [], how: 'alone' };
 
 type OnCall = (record: ProviderCallRecord) => void;
 
@@ -122,10 +131,10 @@ export class BatchCallService {
   }
 
   /**
-   * When it is certain that nothing was bought, the orders are refunded, or the batch is split if the batch
-   * itself may have been too much. Otherwise the provider is checked once, and reconciliation does the rest.
+   * When it is certain that nothing was bought, the orders are refunded, except for those that may go once
+   * more. Otherwise the provider is checked once, and reconciliation does the rest.
    *
-   * @returns whether the orders are queued again
+   * @returns whether some of the orders are queued again
    */
   private async settleFailure(batch: OrderBatch, error: unknown): Promise<boolean> {
     if (!(error instanceof ProviderRefused || error instanceof ProviderUnavailable)) {
@@ -134,13 +143,59 @@ export class BatchCallService {
       return false;
     }
     this.logger.warn(`${nameOf(batch)}: nothing was bought: ${messageOf(error)}`);
-    const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
-    const isAboutTheOrders =
-      error instanceof ProviderRefused && reason !== 'out-of-funds' && reason !== 'misconfigured';
-    const isSplit = isAboutTheOrders && batch.members.length > 1;
-    if (isSplit) await this.transitions.splitBatch(batch.id);
-    else await this.refundUnbought(batch, reason);
-    return isSplit;
+    if (error instanceof ProviderRefused) return this.settleRefusal(batch, error.reason);
+    await this.refundUnbought(memberIds(batch), 'unavailable');
+    return false;
+  }
+
+  /**
+   * A batch may be refused for what only some of its members are: one more call is made for the others, and
+   * never a third one.
+   *
+   * @returns whether some of the orders are queued again
+   */
+  private async settleRefusal(batch: OrderBatch, reason: RefusalReason): Promise<boolean> {
+    const { members, how } = await this.chooseForAnotherCall(batch, reason);
+    const ids = members.map(({ id }) => id);
+    const queued = new Set(await this.transitions.requeueRefused(batch.id, ids, how));
+    await this.refundUnbought(
+      memberIds(batch).filter((id) => !queued.has(id)),
+      reason,
+    );
+    return queued.size > 0;
+  }
+
+  private async chooseForAnotherCall(batch: OrderBatch, reason: RefusalReason): Promise<AnotherCall> {
+    const isPurchase = batch.kind === 'purchase';
+    if (batch.members.length === 1 || batch.resent) {
+      if (isPurchase && reason === 'out-of-stock') this.correctStock(batch);
+      return NO_OTHER_CALL;
+    }
+    if (reason === 'misconfigured') return NO_OTHER_CALL;
+    if (reason === 'out-of-funds') return { members: await this.chooseAffordable(batch), how: 'together' };
+    if (isPurchase && reason === 'out-of-stock') {
+      return { members: await this.chooseInStock(batch), how: 'together' };
+    }
+    // Each prolongation may be the reason, and so may the size of a purchase. All else is the same for all
+    // purchases of a batch.
+    const mayConcernOne = !isPurchase || reason === 'count';
+    return mayConcernOne ? { members: batch.members, how: 'alone' } : NO_OTHER_CALL;
+  }
+
+  /** When the stock cannot be read, the refusal stands for all. */
+  private async chooseInStock(batch: OrderBatch): Promise<BatchMember[]> {
+    const stock = await this.catalog.readStock(batch.country, batch.version).catch(() => 0);
+    return chooseInTurn(batch, String(stock), ({ count }) => String(count));
+  }
+
+  private async chooseAffordable(batch: OrderBatch): Promise<BatchMember[]> {
+    const balance = await this.provider.readBalance().catch(() => null);
+    return chooseInTurn(batch, balance?.amount ?? '0', ({ cost }) => cost);
+  }
+
+  /** Orders that come later are then refused before anything is held for them. */
+  private correctStock({ country, version }: OrderBatch): void {
+    void this.catalog.readStock(country, version).catch(() => undefined);
   }
 
   private async checkOnce(batchId: number, error: unknown): Promise<void> {
@@ -149,14 +204,14 @@ export class BatchCallService {
     const foundNothing = await this.reconciliation.check(open, CHECK_TIMEOUT_MS);
     // By its documentation the provider does nothing when it answers 429; a listing that agrees is enough.
     if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
-      await this.refundUnbought(open, 'unavailable');
+      await this.refundUnbought(memberIds(open), 'unavailable');
     } else {
       await this.transitions.beginConfirming(batchId);
     }
   }
 
   /** Reconciliation may have begun to check for the batch meanwhile. */
-  private async refundUnbought(batch: OrderBatch, reason: FailureReason): Promise<void> {
-    await this.transitions.releaseHolds(memberIds(batch), reason, ['submitting', 'confirming']);
+  private async refundUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
+    await this.transitions.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }
 }

@@ -5,7 +5,7 @@ import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
 import { mayHaveCommitted } from '../../database';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
-import { memberIds, type OrderBatch } from '../order-batch';
+import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import type { OrderState } from '../order-states';
 import { OrderTransitions } from '../order-transitions';
@@ -118,7 +118,7 @@ export class DispatcherService implements OnModuleDestroy {
     const claim = randomUUID();
     let batch: OrderBatch | null;
     try {
-      batch = await this.transitions.claimNextBatch(claim, this.provider.balance()?.amount ?? null);
+      batch = await this.transitions.claimNextBatch(claim, this.provider.spendable());
     } catch (error) {
       await permit.giveBack();
       if (mayHaveCommitted(error)) this.track(this.undoClaim(claim, error));
@@ -132,7 +132,24 @@ export class DispatcherService implements OnModuleDestroy {
       return;
     }
     for (const id of memberIds(batch)) this.setStatus(id, 'sent');
+    // Only a batch of one may cost more than is known to be there.
+    if (batch.members.length === 1 && !(await this.provider.affords(batch.providerPrice))) {
+      await permit.giveBack();
+      this.track(this.refundUnsent(batch));
+      return;
+    }
     this.track(this.send(batch, { permit, deadline }));
+  }
+
+  /** Refunds a batch that was claimed and costs more than our balance at the provider. */
+  private async refundUnsent(batch: OrderBatch): Promise<void> {
+    const ids = memberIds(batch);
+    try {
+      await this.transitions.releaseHolds(ids, 'out-of-funds', ['submitting']);
+    } catch (error) {
+      this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
+    }
+    for (const id of ids) this.answer(id);
   }
 
   private async send(batch: OrderBatch, permission: CallPermission): Promise<void> {
@@ -155,7 +172,7 @@ export class DispatcherService implements OnModuleDestroy {
     }
   }
 
-  /** The members of a batch that was split are queued again; all others have an outcome. */
+  /** Members of a refused batch that go once more are queued again; all others have an outcome. */
   private async answerUnlessQueued(orderIds: readonly number[]): Promise<void> {
     const states = await this.readStatesOf(orderIds.filter((id) => this.pending.has(id)));
     for (const id of orderIds) {

@@ -12,6 +12,7 @@ const TAGS_WORTH_A_FULL_LISTING = 3;
 
 interface WantedDate {
   readonly orderId: number;
+  readonly userId: number;
   readonly tag: string;
   readonly providerProxyId: string;
   readonly resolve: (isListed: boolean) => void;
@@ -20,13 +21,16 @@ interface WantedDate {
 
 /**
  * Reads when rentals end at the provider, right before they are prolonged. Proxies that were bought together
- * are read in one listing, and when that takes fewer calls, everything is listed. A listing counts only for
- * orders that asked before it was sent: an older one may not have seen what their order follows.
+ * are read in one listing, first those of the user who was served longest ago. When that takes fewer calls,
+ * everything is listed. A listing counts only for orders that asked before it was sent: an older one may not
+ * have seen what their order follows.
  */
 @Injectable()
 export class ProlongationDates {
   private wanted: WantedDate[] = [];
   private isReading = false;
+  /** The users that listings have been made for since somebody began to wait, in order of their last one. */
+  private readonly served = new Set<number>();
 
   constructor(
     private readonly provider: ProxyProvider,
@@ -42,7 +46,7 @@ export class ProlongationDates {
    * @returns false when the provider does not list the proxy
    * @throws ProviderError
    */
-  read(of: Pick<WantedDate, 'orderId' | 'tag' | 'providerProxyId'>): Promise<boolean> {
+  read(of: Omit<WantedDate, 'resolve' | 'reject'>): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.wanted.push({ ...of, resolve, reject });
       if (!this.isReading) void this.readWanted();
@@ -58,7 +62,7 @@ export class ProlongationDates {
           await permit.giveBack();
           throw error;
         });
-        const tag = this.wanted[0]?.tag;
+        const tag = this.chooseNext()?.tag;
         const asked = this.take((one) => isAll || one.tag === tag);
         // The next permit does not wait for this listing.
         void this.answerFrom(asked, () =>
@@ -68,7 +72,21 @@ export class ProlongationDates {
         for (const one of this.take(() => true)) one.reject(error);
       }
     }
+    this.served.clear();
     this.isReading = false;
+  }
+
+  /** The user who was served longest ago comes first, so that nobody waits for all that another one wants. */
+  private chooseNext(): WantedDate | undefined {
+    const order = [...this.served];
+    const [next] = this.wanted.toSorted(
+      (one, other) => order.indexOf(one.userId) - order.indexOf(other.userId),
+    );
+    if (next) {
+      this.served.delete(next.userId);
+      this.served.add(next.userId);
+    }
+    return next;
   }
 
   private async isFullListingShorter(): Promise<boolean> {

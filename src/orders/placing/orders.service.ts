@@ -117,7 +117,7 @@ export class OrdersService {
     });
     if (typeof placed !== 'number') return this.replay(placed);
 
-    const isQueued = item.proxyId === null || (await this.readDateEnd(placed, item.proxyId));
+    const isQueued = item.proxyId === null || (await this.readDateEnd(placed, userId, item.proxyId));
     if (isQueued) await this.dispatcher.awaitOutcome(placed);
     return this.namingTheOrder(placed, async () => this.toDelivery(await this.queries.getOutcome(placed)));
   }
@@ -151,11 +151,11 @@ export class OrdersService {
    * Reads when the rental ends, which tells afterwards whether the prolongation was carried out. False when
    * that failed and the order was refunded: nothing that costs money has been sent.
    */
-  private readDateEnd(orderId: number, proxyId: number): Promise<boolean> {
+  private readDateEnd(orderId: number, userId: number, proxyId: number): Promise<boolean> {
     return this.namingTheOrder(orderId, async () => {
       try {
         const identity = await this.queries.getProviderIdentity(proxyId);
-        if (await this.dates.read({ orderId, ...identity })) return true;
+        if (await this.dates.read({ orderId, userId, ...identity })) return true;
         await this.transitions.releaseHolds([orderId], 'not-found', ['reserved']);
       } catch (error) {
         this.logger.warn(`order ${orderId}: the end of its proxy could not be read: ${messageOf(error)}`);

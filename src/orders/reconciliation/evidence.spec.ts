@@ -8,7 +8,9 @@ const END = new Date('2026-06-01T00:00:00Z');
 
 const member = (fields: Partial<BatchMember> = {}): BatchMember => ({
   id: 1,
+  userId: 1,
   count: 2,
+  cost: '10.0000',
   providerProxyId: '1',
   purchaseTag: 't',
   dateEndBefore: END,
@@ -24,6 +26,7 @@ const batch = (members: BatchMember[] = [member()]): OrderBatch => ({
   period: 30,
   proxyType: 'http',
   submittedAt: SUBMITTED,
+  resent: false,
   deadline: SUBMITTED,
   providerPrice: '10.0000',
   members,

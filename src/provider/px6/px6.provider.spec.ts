@@ -275,7 +275,8 @@ describe('the PROXY6 adapter', () => {
           : { ...ENVELOPE, balance: 27.9, data: {} },
       )(request, response);
     await expect(buy()).rejects.toMatchObject({ name: 'ProviderRefused', reason: 'out-of-funds' });
-    expect(() => provider.assertTakesOrders()).toThrow(ProviderClosed);
+    expect(() => provider.assertTakesOrders('28.00')).toThrow(ProviderClosed);
+    expect(() => provider.assertTakesOrders('0.01')).not.toThrow();
     await eventually(() => provider.balance()?.amount === '27.9');
     expect(urls.map((url) => url.split('/')[3])).toEqual(['buy', 'getprice']);
   });

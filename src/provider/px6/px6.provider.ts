@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { Clock, compareDecimals, IP_VERSIONS, type IpVersion } from '../../common';
+import { Clock, IP_VERSIONS, type IpVersion } from '../../common';
 import { AppConfig } from '../../config';
 import { CircuitBreakers } from '../circuit-breakers';
 import { ProviderAccount } from '../provider-account';
@@ -83,7 +83,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   private readonly breakers: CircuitBreakers;
   private readonly readWaitMs: number;
-  private balanceRead: Promise<unknown> | undefined;
+  private probing: Promise<unknown> | undefined;
 
   constructor(
     private readonly client: Px6Client,
@@ -223,25 +223,52 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   assertTakesOrders(quoted?: string): void {
     this.breakers.assertTakesOrders();
-    const balance = this.balance();
-    if (quoted === undefined || !balance || compareDecimals(balance.amount, quoted) >= 0) return;
-    // Our account may have been topped up since: the next order is going to see the new balance.
-    this.balanceRead ??= this.probe()
-      .catch(() => undefined)
-      .finally(() => (this.balanceRead = undefined));
+    if (quoted === undefined || this.account.covers(quoted)) return;
+    this.readBalanceForTheNext();
     throw new ProviderClosed(
       'the balance at the provider does not cover the order',
       SHORT_OF_FUNDS_RETRY_SECONDS,
     );
   }
 
-  /** Makes a cheap call past the breakers. Its answer updates the balance, as any does. */
+  async affords(cost: string): Promise<boolean> {
+    if (this.account.covers(cost)) return true;
+    await this.account.followStore();
+    if (this.account.covers(cost)) return true;
+    this.readBalanceForTheNext();
+    return false;
+  }
+
+  /** Our account may have been topped up since: the next order is going to see the new balance. */
+  private readBalanceForTheNext(): void {
+    this.probe().catch(() => undefined);
+  }
+
+  /**
+   * Makes a cheap call past the breakers, one at a time. Its answer updates the balance, as any does, and
+   * tells whether orders can go: it has the priority of what finds out about orders.
+   */
   private probe(): Promise<unknown> {
-    return this.callWithPermit('getprice', {}, { priority: 'price' }, this.readWaitMs);
+    this.probing ??= this.callWithPermit(
+      'getprice',
+      {},
+      { priority: 'confirmation' },
+      this.readWaitMs,
+    ).finally(() => (this.probing = undefined));
+    return this.probing;
   }
 
   balance(): ProviderBalance | null {
     return this.account.balance();
+  }
+
+  spendable(): string | null {
+    return this.account.spendable();
+  }
+
+  async readBalance(): Promise<ProviderBalance | null> {
+    await this.probe();
+    return this.balance();
   }
 
   status(): ProviderStatus {
@@ -252,8 +279,20 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return this.permits.waitForPermit(priority, maxWaitMs);
   }
 
+  /** Makes a call that costs money. */
+  private async spend<Result>(quoted: string, call: () => Promise<Result>): Promise<Result> {
+    try {
+      return await this.breakers.spend(quoted, call);
+    } catch (error) {
+      if (error instanceof ProviderRefused && error.reason === 'out-of-funds') {
+        this.account.noteRefusal(quoted);
+      }
+      throw error;
+    }
+  }
+
   buy(purchase: ProviderPurchaseRequest, options: MoneyCallOptions): Promise<ProviderPurchase> {
-    return this.breakers.spend(options.quoted, async () => {
+    return this.spend(options.quoted, async () => {
       const answer = await this.client.call(
         'buy',
         {
@@ -286,7 +325,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     { proxyIds, period }: { proxyIds: readonly string[]; period: number },
     options: MoneyCallOptions,
   ): Promise<ProviderProlongation> {
-    return this.breakers.spend(options.quoted, async () => {
+    return this.spend(options.quoted, async () => {
       const answer = await this.client.call(
         'prolong',
         { period: String(period), ids: proxyIds.join(',') },
