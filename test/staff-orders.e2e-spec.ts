@@ -99,7 +99,7 @@ describe('An order', () => {
       user_id: user.id,
       kind: 'purchase',
       state: 'completed',
-      tag: expect.stringMatching(new RegExp(`^prs\\.\\w+\\.u${user.id}\\.o${orderId}$`)),
+      tag: expect.stringMatching(new RegExp(`^prs\\.\\w+\\.u${user.id}\\.o${orderId}x$`)),
       country: 'ru',
       version: '6',
       period: 30,

@@ -75,13 +75,13 @@ describe('The full sweep', () => {
     const buyUnder = (descr: string) =>
       stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${descr}`);
     await buyUnder(tag);
-    await buyUnder(tag.replace(/\.o\d+$/, '.o999999'));
+    await buyUnder(tag.replace(/\.o\d+x$/, '.o999999x'));
     await buyUnder('someone-else');
 
     expect(await run()).toMatchObject({ listed: 4, orphans: 2 });
     expect(await run()).toMatchObject({ listed: 4, orphans: 0 });
     const orphans = await service.dataSource.query('SELECT tag FROM orphans ORDER BY tag');
-    expect(orphans).toEqual([{ tag }, { tag: tag.replace(/\.o\d+$/, '.o999999') }]);
+    expect(orphans).toEqual([{ tag }, { tag: tag.replace(/\.o\d+x$/, '.o999999x') }]);
   });
 
   it('records no orphan that an open order may account for', async () => {

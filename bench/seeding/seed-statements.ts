@@ -353,8 +353,8 @@ const writeOrdersAndProxies = `
                       failure, request_id, created_at, submitted_at, deadline, next_look_at, looks, closed_at,
                       attempt, claim, group_id,
                       history)
-  SELECT id, user_id, kind, state, prefix || 'u' || user_id || '.o' || id, country, version, period, count,
-         proxy_type,
+  SELECT id, user_id, kind, state, prefix || 'u' || user_id || '.o' || id || 'x', country, version, period,
+         count, proxy_type,
          CASE kind WHEN 'prolongation'
              THEN proxy_index + ${numberOf('first_proxy_id', 'o.user_id', 'o.bought_at_place')} END,
          unit_price, held, captured, CASE WHEN closed_at IS NULL THEN 0 ELSE held - captured END,

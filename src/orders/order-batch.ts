@@ -79,6 +79,14 @@ export function chooseInTurn(
 export const nameOf = (batch: OrderBatch): string =>
   batch.members.length === 1 ? `order ${memberIds(batch)[0]}` : `orders ${memberIds(batch).join(', ')}`;
 
+/** Whether a listing has the proxies of all these prolongations. */
+export const hasAll =
+  (members: readonly Pick<BatchMember, 'providerProxyId'>[]) =>
+  (listed: readonly { readonly id: string }[]): boolean => {
+    const ids = new Set(listed.map(({ id }) => id));
+    return members.every(({ providerProxyId }) => providerProxyId !== null && ids.has(providerProxyId));
+  };
+
 /**
  * The members of a batch of prolongations by the tag of their purchase: proxies that were bought together are
  * listed together.

@@ -16,7 +16,7 @@ import {
   statesBefore,
   UNATTENDED_STATES,
 } from './order-states';
-import { TAG_PREFIX_SQL } from './order-tag';
+import { orderTagSql } from './order-tag';
 import type { Idempotency } from './placing/idempotency';
 import { checkOffsetsSeconds } from './reconciliation/check-schedule';
 
@@ -154,7 +154,7 @@ export class OrderTransitions {
                              unit_price, held, provider, provider_price, idempotency_key, request_hash,
                              request_id, attempt, markup_percent, price_rule_id, token_id, deadline,
                              next_look_at)
-         SELECT number.id, $1, $2, format('%su%s.o%s', ${TAG_PREFIX_SQL}, $1::bigint, number.id),
+         SELECT number.id, $1, $2, ${orderTagSql('$1::bigint', 'number.id')},
                 $3, $4, $5, $6, $7, $8, $9::numeric, $10::numeric, $11, round($12::numeric, 4), $13, $14,
                 $15, $16, $17, $18, $19, given_up, given_up
            FROM number, LATERAL (SELECT now() + make_interval(secs => $20) AS given_up) AS times

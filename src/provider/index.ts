@@ -14,6 +14,7 @@ export {
   type RatePermit,
   ProxyProvider,
   type ListedProxy,
+  type ListingOptions,
   type ProviderCallRecord,
   type ProviderProlongation,
   type ProviderPurchase,

@@ -34,12 +34,17 @@ export abstract class ProxyProvider {
 
   // What was bought
 
-  /** Lists all proxies that were bought under a tag, including expired ones. Complete, or an error. */
-  abstract proxiesByTag(tag: string, options?: ReadOptions): Promise<ListedProxy[]>;
+  /**
+   * Lists all proxies that were bought under a tag, including expired ones. The list is complete or has
+   * enough, or this is an error: what a listing lacks is never left to a guess.
+   *
+   * @throws ProviderOutcomeUnknown also when the pages do not show whether they have everything
+   */
+  abstract proxiesByTag(tag: string, options?: ListingOptions): Promise<ListedProxy[]>;
 
   /**
    * Lists all proxies of our account, including expired ones, page by page. It is no snapshot: what changes
-   * meanwhile may be listed twice or not at all.
+   * or moves meanwhile may be listed twice or not at all.
    */
   abstract allProxies(
     options?: Pick<ReadOptions, 'priority' | 'permit'>,
@@ -123,6 +128,11 @@ export interface ReadOptions extends CallOptions {
   readonly priority?: CallPriority;
   /** A permit that was waited for already. */
   readonly permit?: RatePermit;
+}
+
+export interface ListingOptions extends ReadOptions {
+  /** Whether what was found answers the question, so that no further page is read. By default never. */
+  readonly isEnough?: (listed: readonly ListedProxy[]) => boolean;
 }
 
 export interface MoneyCallOptions extends CallOptions {

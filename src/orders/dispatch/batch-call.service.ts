@@ -3,6 +3,7 @@ import { CatalogService } from '../../catalog';
 import { messageOf, stackOf } from '../../common';
 import {
   Deadline,
+  type ListedProxy,
   type ProviderCallRecord,
   ProviderOutcomeUnknown,
   type ProviderProlongation,
@@ -106,12 +107,14 @@ export class BatchCallService {
 
   /** The provider handed over fewer than asked: if it lists more under the tag, those count. */
   private async confirmShortDelivery(
-    { tag }: OrderBatch,
+    batch: OrderBatch,
     purchase: ProviderPurchase,
     onCall: OnCall,
   ): Promise<ProviderPurchase> {
     const deadline = Deadline.after(CHECK_TIMEOUT_MS);
-    const listed = await this.provider.proxiesByTag(tag, { deadline, onCall, priority: 'order' });
+    const isEnough = (found: readonly ListedProxy[]) => found.length >= sizeOf(batch);
+    const options = { deadline, onCall, isEnough, priority: 'order' } as const;
+    const listed = await this.provider.proxiesByTag(batch.tag, options);
     return listed.length > purchase.proxies.length ? { ...purchase, proxies: listed } : purchase;
   }
 

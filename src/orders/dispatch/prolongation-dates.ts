@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../config';
 import { type ListedProxy, ProxyProvider, type RatePermit } from '../../provider';
+import { hasAll } from '../order-batch';
 import { OrderTransitions } from '../order-transitions';
 import { ProviderCallLog } from '../provider-call-log';
 import { SweepService } from '../sweep/sweep.service';
@@ -93,7 +94,8 @@ export class ProlongationDates {
     const tags = new Set(this.wanted.map(({ tag }) => tag)).size;
     if (tags < TAGS_WORTH_A_FULL_LISTING) return false;
     const listed = await this.sweep.lastListedCount();
-    return listed !== null && Math.floor(listed / PAGE_SIZE) + 1 < tags;
+    // One more, because only an empty page is the end.
+    return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < tags;
   }
 
   private take(isTaken: (one: WantedDate) => boolean): WantedDate[] {
@@ -129,7 +131,12 @@ export class ProlongationDates {
     const [first] = asked;
     if (!first) return new Map();
     const listed = await this.calls.record(first.orderId, (onCall) =>
-      this.provider.proxiesByTag(first.tag, { permit, onCall, priority: 'order' }),
+      this.provider.proxiesByTag(first.tag, {
+        permit,
+        onCall,
+        isEnough: hasAll(asked),
+        priority: 'order',
+      }),
     );
     return new Map(listed.map((proxy) => [proxy.id, proxy]));
   }

@@ -2,8 +2,22 @@ import { Injectable, Logger } from '@nestjs/common';
 import { stackOf } from '../../common';
 import { AppConfig } from '../../config';
 import { violatedConstraint } from '../../database';
-import { Deadline, type ListedProxy, ProviderError, ProxyProvider } from '../../provider';
-import { type BatchMember, memberIds, membersByPurchase, nameOf, type OrderBatch } from '../order-batch';
+import {
+  Deadline,
+  type ListedProxy,
+  type ListingOptions,
+  ProviderError,
+  ProxyProvider,
+} from '../../provider';
+import {
+  type BatchMember,
+  hasAll,
+  memberIds,
+  membersByPurchase,
+  nameOf,
+  type OrderBatch,
+  sizeOf,
+} from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import { OrderTransitions } from '../order-transitions';
 import { ProviderCallLog } from '../provider-call-log';
@@ -54,7 +68,8 @@ export class ReconciliationService {
   async check(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
     const startedAt = await this.queries.now();
     if (batch.kind === 'purchase') {
-      const listed = await this.listEvidence(batch, batch.tag, startedAt, timeoutMs);
+      const isEnough = (found: readonly ListedProxy[]) => found.length >= sizeOf(batch);
+      const listed = await this.listEvidence(batch, batch.tag, startedAt, { timeoutMs, isEnough });
       return listed !== null && this.judgePurchases(batch, listed, startedAt);
     }
     // Each prolongation has its own evidence, the end of its rental. Proxies that were bought together are
@@ -62,7 +77,8 @@ export class ReconciliationService {
     let foundNothing = true;
     for (const [tag, members] of membersByPurchase(batch)) {
       const part = { ...batch, members };
-      const listed = await this.listEvidence(part, tag, startedAt, timeoutMs);
+      const isEnough = hasAll(members);
+      const listed = await this.listEvidence(part, tag, startedAt, { timeoutMs, isEnough });
       if (!listed) {
         foundNothing = false;
         continue;
@@ -80,12 +96,12 @@ export class ReconciliationService {
     batch: OrderBatch,
     tag: string,
     startedAt: Date,
-    timeoutMs: number,
+    { timeoutMs, isEnough }: { timeoutMs: number } & Required<Pick<ListingOptions, 'isEnough'>>,
   ): Promise<ListedProxy[] | null> {
     const deadline = Deadline.after(timeoutMs);
     try {
       return await this.calls.record(batch.id, (onCall) =>
-        this.provider.proxiesByTag(tag, { deadline, onCall, priority: 'confirmation' }),
+        this.provider.proxiesByTag(tag, { deadline, onCall, isEnough, priority: 'confirmation' }),
       );
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ServiceUnavailable } from '../../catalog';
 import { violatedConstraint } from '../../database';
-import { type ListedProxy, ProviderError, ProxyProvider } from '../../provider';
-import { membersByPurchase, type OrderBatch } from '../order-batch';
+import { type ListedProxy, type ListingOptions, ProviderError, ProxyProvider } from '../../provider';
+import { hasAll, membersByPurchase, type OrderBatch } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import { OrderTransitions } from '../order-transitions';
 import { NothingToDeliver, OrderNotFound, OrderNotInReview, ProxyBelongsToAnother } from '../orders.errors';
@@ -82,7 +82,7 @@ export class ReviewService {
 
   private async findProlongation(orderId: number, batch: OrderBatch): Promise<FoundDelivery> {
     for (const [tag, [member]] of membersByPurchase(batch)) {
-      const listed = await this.listForStaff(tag, batch);
+      const listed = await this.listForStaff(tag, batch, hasAll(batch.members));
       const proxy = listed.find(({ id }) => id === member?.providerProxyId);
       if (proxy && member?.dateEndBefore && proxy.dateEnd > member.dateEndBefore) {
         return { kind: 'prolongation', orderId, dateEnd: proxy.dateEnd };
@@ -91,9 +91,15 @@ export class ReviewService {
     throw new NothingToDeliver();
   }
 
-  private async listForStaff(tag: string, batch: OrderBatch): Promise<ListedProxy[]> {
+  private async listForStaff(
+    tag: string,
+    batch: OrderBatch,
+    isEnough?: ListingOptions['isEnough'],
+  ): Promise<ListedProxy[]> {
     try {
-      return await this.calls.record(batch.id, (onCall) => this.provider.proxiesByTag(tag, { onCall }));
+      return await this.calls.record(batch.id, (onCall) =>
+        this.provider.proxiesByTag(tag, { onCall, ...(isEnough && { isEnough }) }),
+      );
     } catch (error) {
       if (error instanceof ProviderError) throw new ServiceUnavailable();
       throw error;

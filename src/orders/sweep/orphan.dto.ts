@@ -21,7 +21,7 @@ export class OrphanOut {
   @ApiProperty({
     type: 'string',
     description: 'The tag under which the proxy was bought',
-    example: 'prs.a1b2c3.u42.o815',
+    example: 'prs.a1b2c3.u42.o815x',
   })
   tag!: string;
 

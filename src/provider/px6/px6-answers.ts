@@ -55,15 +55,19 @@ export const answers = {
     price: decimal.optional(),
     data: z.object({ 6: pricesByDays, 4: pricesByDays, 3: pricesByDays }).optional(),
   }),
-  getproxy: z.object({
-    list: listOf(
-      proxy.extend({
-        descr: z.string(),
-        country: z.string().nullish(),
-        version: z.union([z.int(), z.string()]).transform(String).nullish(),
-      }),
-    ),
-  }),
+  /** A page. `list_count` counts its rows: a page with another number of them was not told completely. */
+  getproxy: z
+    .object({
+      list_count: integer.nullish(),
+      list: listOf(
+        proxy.extend({
+          descr: z.string(),
+          country: z.string().nullish(),
+          version: z.union([z.int(), z.string()]).transform(String).nullish(),
+        }),
+      ),
+    })
+    .refine(({ list_count: count, list }) => (count ?? list.length) === list.length),
   buy: z.object({
     order_id: identifier.nullish(),
     count: integer,

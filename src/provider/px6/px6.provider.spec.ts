@@ -155,11 +155,6 @@ describe('the PROXY6 adapter', () => {
     ]);
   });
 
-  it('reads an empty listing', async () => {
-    answer = json({ ...ENVELOPE, list_count: 0, list: [] });
-    expect(await provider.proxiesByTag('prs.t.u1.o1')).toEqual([]);
-  });
-
   it('reads the price table of known versions, as numbers or strings', async () => {
     answer = json({
       ...ENVELOPE,
@@ -218,15 +213,105 @@ describe('the PROXY6 adapter', () => {
     }
   });
 
-  it('leaves out of a listing what has another tag', async () => {
-    answer = json({
-      ...ENVELOPE,
-      list: [
-        { ...PROXY, descr: 'prs.t.u1.o1' },
-        { ...PROXY, id: '12', descr: 'prs.t.u1.o11' },
-      ],
+  describe('lists what was bought under a tag', () => {
+    const TAG = 'prs.t.u1.o1x';
+    const row = (id: string, descr = TAG) => ({ ...PROXY, id, descr });
+    const idsOf = (proxies: readonly { id: string }[]) => proxies.map(({ id }) => id);
+
+    /** Answers each page by its number. Pages beyond the last are empty. */
+    function pages(...lists: readonly (readonly { id: string }[])[]): void {
+      answer = (request, response) => {
+        const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
+        const list = lists[page - 1] ?? [];
+        json({ ...ENVELOPE, list_count: list.length, list })(request, response);
+      };
+    }
+
+    it('in one call when the first page is empty', async () => {
+      pages();
+      expect(await provider.proxiesByTag(TAG)).toEqual([]);
+      expect(urls).toHaveLength(1);
     });
-    expect(await provider.proxiesByTag('prs.t.u1.o1')).toMatchObject([{ id: '11' }]);
+
+    it('in one call when its page is enough', async () => {
+      pages([row('11'), row('12')]);
+      const isEnough = (found: readonly unknown[]) => found.length === 2;
+      expect(idsOf(await provider.proxiesByTag(TAG, { isEnough }))).toEqual(['11', '12']);
+      expect(urls).toHaveLength(1);
+    });
+
+    it('up to an empty page, because a page of any length may be full', async () => {
+      pages([row('11'), row('12')], [row('13')]);
+      expect(idsOf(await provider.proxiesByTag(TAG))).toEqual(['11', '12', '13']);
+      expect(urls.map((url) => url.replace(/^.*[?]/, ''))).toEqual(
+        [1, 2, 3].map((page) => `state=all&descr=${TAG}&page=${page}&limit=1000`),
+      );
+    });
+
+    it('beyond pages of other tags, when it is there', async () => {
+      pages([row('11', 'other'), row('12', `${TAG}0`)], [row('13')]);
+      const isEnough = (found: readonly unknown[]) => found.length === 1;
+      expect(idsOf(await provider.proxiesByTag(TAG, { isEnough }))).toEqual(['13']);
+    });
+
+    it.each<[what: string, ...lists: { id: string }[][]]>([
+      ['a row has another tag', [row('11', 'other')]],
+      ['a row of another tag is beside one of this', [row('11'), row('12', 'other')]],
+      ['a row comes twice', [row('11'), row('12')], [row('12')]],
+      ['a page comes twice', [row('11'), row('12')], [row('12'), row('11')]],
+    ])('unless %s and it is not enough: the outcome is then unknown', async (_, ...lists) => {
+      pages(...lists);
+      await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    });
+
+    it.each([0, 2, '2'])('unless the answer counts %p where there is one', async (count) => {
+      answer = json({ ...ENVELOPE, list_count: count, list: { 11: row('11') } });
+      await expect(provider.proxiesByTag(TAG)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    });
+  });
+
+  describe('lists all proxies', () => {
+    const rows = (from: number, count: number) =>
+      Array.from({ length: count }, (_, at) => ({ ...PROXY, id: String(from + at), descr: '' }));
+
+    /** Answers by the number of the page. */
+    function pages(of: (page: number) => readonly unknown[]): void {
+      answer = (request, response) => {
+        const page = Number(new URL(request.url ?? '', 'http://provider.invalid').searchParams.get('page'));
+        const list = of(page);
+        json({ ...ENVELOPE, list_count: list.length, list })(request, response);
+      };
+    }
+
+    async function countAll(): Promise<number> {
+      let count = 0;
+      for await (const page of provider.allProxies()) count += page.length;
+      return count;
+    }
+
+    it('of a provider with pages of its own length', async () => {
+      pages((page) => rows(page * 100, page <= 3 ? 100 : 0));
+      expect(await countAll()).toBe(300);
+    });
+
+    it('of a provider that repeats its last page', async () => {
+      pages((page) => (page === 1 ? rows(0, 100) : rows(100, 30)));
+      expect(await countAll()).toBe(130);
+    });
+
+    it('unless a full page is all that it ever answers', async () => {
+      pages(() => rows(0, 1000));
+      await expect(countAll()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    });
+
+    it('and reads a page again that is shorter than its count', async () => {
+      answer = (request, response) => {
+        const list = urls.length <= 2 ? rows(0, 3) : [];
+        json({ ...ENVELOPE, list_count: urls.length === 1 ? 5 : list.length, list })(request, response);
+      };
+      expect(await countAll()).toBe(3);
+      expect(urls).toHaveLength(3);
+    });
   });
 
   it('reads prolongations, prices, stock and countries', async () => {

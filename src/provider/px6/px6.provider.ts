@@ -14,6 +14,7 @@ import {
 import {
   type CallPriority,
   type ListedProxy,
+  type ListingOptions,
   type MoneyCallOptions,
   type PriceTable,
   type ProviderBalance,
@@ -36,7 +37,7 @@ export const PX6 = 'px6';
 /** The provider's numbers of the versions. */
 const WIRE_VERSION = { '6': '6', '4': '4', '4s': '3' } as const satisfies Record<IpVersion, string>;
 
-/** The largest page of a listing, and the most that one purchase can hold. */
+/** The largest page that can be asked for. The provider may give shorter ones. */
 const PAGE_SIZE = 1000;
 
 /** How long a read waits for its rate permit at most. */
@@ -69,6 +70,32 @@ const toListedProxy = (proxy: Px6ListedProxy): ListedProxy => ({
   country: proxy.country?.toLowerCase() ?? null,
   version: toIpVersion(proxy.version),
 });
+
+/**
+ * The pages of a listing up to an empty one: a page that is short by our measure may be full by the
+ * provider's.
+ *
+ * @param lastMayRepeat whether a page that repeats the one before it is the end too, as at a provider that
+ *   answers with its last page when asked for one beyond it
+ * @throws ProviderOutcomeUnknown when a page is repeated otherwise: it does not show what else there is
+ */
+async function* pagesOf(
+  read: (page: number) => Promise<readonly Px6ListedProxy[]>,
+  { lastMayRepeat }: { lastMayRepeat: boolean },
+): AsyncGenerator<readonly Px6ListedProxy[]> {
+  let before = new Set<string>();
+  for (let number = 1; ; number += 1) {
+    const page = await read(number);
+    if (page.length === 0) return;
+    if (page.length === before.size && page.every(({ id }) => before.has(id))) {
+      // A full first page that comes twice shows that pages are not turned at all.
+      if (lastMayRepeat && (number > 2 || page.length < PAGE_SIZE)) return;
+      throw new ProviderOutcomeUnknown('getproxy was answered with the same page again');
+    }
+    yield page;
+    before = new Set(page.map(({ id }) => id));
+  }
+}
 
 /** Whether a read finds out the outcome of orders. */
 const reconciles = (method: Px6Method, { priority }: ReadOptions): boolean =>
@@ -142,27 +169,42 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     return price;
   }
 
-  async proxiesByTag(tag: string, options?: ReadOptions): Promise<ListedProxy[]> {
-    const { list } = await this.read(
-      'getproxy',
-      { state: 'all', descr: tag, limit: String(PAGE_SIZE) },
-      options,
+  /**
+   * How many rows a page holds, how they are ordered and what `descr` finds is for the provider to say. An
+   * empty first page proves that there is nothing, as no filter finds less than what was asked for. A row of
+   * another tag shows that the filter finds more, and a row that comes twice that rows move between pages:
+   * what is missing then may be there all the same.
+   */
+  async proxiesByTag(
+    tag: string,
+    { isEnough = () => false, ...options }: ListingOptions = {},
+  ): Promise<ListedProxy[]> {
+    const found = new Map<string, ListedProxy>();
+    let isProof = true;
+    const pages = pagesOf(
+      async (page) => {
+        const query = { state: 'all', descr: tag, page: String(page), limit: String(PAGE_SIZE) };
+        return (await this.read('getproxy', query, page === 1 ? options : withoutPermit(options))).list;
+      },
+      { lastMayRepeat: false },
     );
-    // A purchase fits on a page. If more has the same tag, no guess about it would be safe.
-    if (list.length > PAGE_SIZE) {
-      throw new ProviderOutcomeUnknown('getproxy was answered with more than a page');
+    for await (const page of pages) {
+      for (const row of page) {
+        if (row.descr !== tag || found.has(row.id)) isProof = false;
+        else found.set(row.id, toListedProxy(row));
+      }
+      const listed = [...found.values()];
+      if (isEnough(listed)) return listed;
     }
-    return list.filter((proxy) => proxy.descr === tag).map(toListedProxy);
+    if (!isProof) throw new ProviderOutcomeUnknown('getproxy was answered with more than what has the tag');
+    return [...found.values()];
   }
 
   async *allProxies(
     options: Pick<ReadOptions, 'priority' | 'permit'> = {},
   ): AsyncGenerator<readonly ListedProxy[]> {
-    for (let page = 1; ; page += 1) {
-      const list = await this.readPage(page, options);
-      yield list.map(toListedProxy);
-      if (list.length < PAGE_SIZE) return;
-    }
+    const pages = pagesOf((number) => this.readPage(number, options), { lastMayRepeat: true });
+    for await (const page of pages) yield page.map(toListedProxy);
   }
 
   private async readPage(page: number, options: ReadOptions): Promise<readonly Px6ListedProxy[]> {

@@ -94,7 +94,7 @@ export class OrderOut {
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'completed' })
   state!: OrderState;
 
-  @ApiProperty({ type: 'string', description: 'The tag of this order', example: 'prs.f3k9.u42.o815' })
+  @ApiProperty({ type: 'string', description: 'The tag of this order', example: 'prs.f3k9.u42.o815x' })
   tag!: string;
 
   @ApiProperty({ type: 'string', example: 'ru' })
@@ -173,7 +173,7 @@ export class OrderStepOut {
 export class OrderGroupOut {
   @ApiNullable('string', {
     description: 'The tag of the leading order, under which the provider lists the purchases of the batch',
-    example: 'prs.f3k9.u42.o815',
+    example: 'prs.f3k9.u42.o815x',
   })
   upstream_tag!: string | null;
 
@@ -197,7 +197,7 @@ export class UpstreamCallOut {
       country: 'ru',
       version: '6',
       type: 'http',
-      descr: 'prs.f3k9.u42.o815',
+      descr: 'prs.f3k9.u42.o815x',
     },
   })
   request!: Readonly<Record<string, string>>;

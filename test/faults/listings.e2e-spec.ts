@@ -1,0 +1,116 @@
+import { DEFAULT_DIALECT, type Dialect, WireClient } from '../../src/sandbox';
+import { eventually } from '../support/built-service';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
+
+const DIALECTS = (['exact', 'prefix', 'substring', 'ignored'] as const).flatMap((descrFilter) =>
+  (['sorted', 'unsorted', 'moving'] as const).map((pageOrder): [what: string, dialect: Partial<Dialect>] => [
+    `${descrFilter} filter and ${pageOrder} pages`,
+    { descrFilter, pageOrder, pageLimit: 3 },
+  ]),
+);
+
+/** Enough checks that find nothing for a refund, with the quiet time of the tests. */
+const MANY_CHECKS = 12;
+
+describe('The provider may list as it likes:', () => {
+  let service: TestService;
+  let user: TestUser;
+  let provider: WireClient;
+
+  beforeAll(async () => {
+    service = await startTestService({
+      environment: { SWEEP_INTERVAL_SECONDS: '86400', PROVIDER_TIMEOUT_MS: '1000' },
+    });
+    provider = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
+    user = await service.createUser({ balance: '100000.00' });
+  });
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await service.control.setDialect(DEFAULT_DIALECT);
+    await service.audit();
+  });
+  afterAll(() => service.close());
+
+  const buy = (count: number) =>
+    user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+
+  const prolong = (proxyId: string) =>
+    user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: proxyId } },
+      body: { period: 30 },
+    });
+
+  async function latestOrder(): Promise<{ state: string; looks: number; proxy: string }> {
+    const [order] = await service.dataSource.query(
+      `SELECT state, looks, (SELECT max(id) FROM proxies WHERE order_id = orders.id) AS proxy
+         FROM orders ORDER BY id DESC LIMIT 1`,
+    );
+    return order;
+  }
+
+  /** Others of the account fill a page before the next order, under tags that its tag is a part of. */
+  async function crowdNextTag(): Promise<void> {
+    const [{ tag }] = await service.dataSource.query(
+      `SELECT format('prs.%s.u%s.o%s', environment, $1::bigint,
+                     (SELECT last_value + 1 FROM pg_sequences WHERE sequencename = 'orders_id_seq')) AS tag
+         FROM installation`,
+      [user.id],
+    );
+    await provider.ask(`buy/?count=3&period=30&country=ru&version=6&descr=${tag}0`);
+    await provider.ask(`buy/?count=1&period=30&country=ru&version=6&descr=other.${tag}`);
+  }
+
+  it.each(DIALECTS)('%s: a lost purchase is delivered in full, and prolonged', async (_, dialect) => {
+    await buy(1);
+    await crowdNextTag();
+    await service.control.setDialect(dialect);
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await buy(2);
+    await service.untilSettled();
+    const { state, proxy } = await latestOrder();
+    expect(state).toBe('completed');
+    // While rows move, a listing may miss the proxy: the answer is then 503, and nothing was sent.
+    await eventually(async () => (await prolong(proxy)).response.status === 200);
+  });
+
+  it.each(['prefix', 'substring'] as const)(
+    '%s filter: the money of a purchase that was not made goes back',
+    async (descrFilter) => {
+      await crowdNextTag();
+      await service.control.setDialect({ descrFilter, pageLimit: 3 });
+      await service.control.addFault({ method: 'buy', kind: 'reset' });
+      await buy(1);
+      await service.untilSettled();
+      expect(await latestOrder()).toMatchObject({ state: 'refunded' });
+    },
+  );
+
+  it('ignored filter: the money stays held until the filter works and finds nothing', async () => {
+    await crowdNextTag();
+    await service.control.setDialect({ descrFilter: 'ignored' });
+    await service.control.addFault({ method: 'buy', kind: 'reset' });
+    await buy(1);
+    await eventually(async () => (await latestOrder()).looks >= MANY_CHECKS);
+    expect(await latestOrder()).toMatchObject({ state: 'confirming' });
+    await service.control.setDialect({ descrFilter: 'exact' });
+    await service.untilSettled();
+    expect(await latestOrder()).toMatchObject({ state: 'refunded' });
+  });
+
+  it('prefix filter: what was bought under an older tag, without its end, is still found', async () => {
+    await buy(1);
+    await service.dataSource.query(
+      `UPDATE orders SET tag = rtrim(tag, 'x') WHERE id = (SELECT max(id) FROM orders)`,
+    );
+    const [{ tag, id, provider_proxy_id: providerId }] = await service.dataSource.query(
+      `SELECT orders.tag, proxies.id, provider_proxy_id FROM proxies JOIN orders ON orders.id = order_id
+        ORDER BY orders.id DESC LIMIT 1`,
+    );
+    for (const descr of [`${tag}0x`, `${tag}1x`, `${tag}2`]) {
+      await provider.ask(`buy/?count=2&period=30&country=ru&version=6&descr=${descr}`);
+    }
+    await provider.ask(`setdescr/?ids=${providerId}&new=${tag}`);
+    await service.control.setDialect({ descrFilter: 'prefix', pageLimit: 2, pageOrder: 'unsorted' });
+    expect((await prolong(id)).response.status).toBe(200);
+  });
+});
