@@ -8,8 +8,15 @@ const DAY_MS = 24 * 3_600_000;
 class HandClock extends Clock {
   atMs = 0;
 
+  /** How far the wall clock was set. */
+  wallMs = 0;
+
   now(): Date {
-    return new Date(this.atMs);
+    return new Date(this.atMs + this.wallMs);
+  }
+
+  monotonicMs(): number {
+    return this.atMs;
   }
 }
 
@@ -72,6 +79,29 @@ describe('CatalogCache', () => {
     await cache.getFresh('k', answers(1));
     clock.atMs = MINUTE_MS;
     await expect(cache.getFresh('k', fails)).rejects.toThrow('no provider');
+  });
+
+  it('takes no price for fresh after the wall clock was set back, or the machine was suspended', async () => {
+    await cache.getFresh('k', answers(1));
+    clock.wallMs = -60 * MINUTE_MS;
+    clock.atMs = MINUTE_MS;
+    expect(await cache.getFresh('k', answers(2))).toBe(2);
+    // The monotonic clock stands still while the machine is suspended.
+    clock.wallMs += MINUTE_MS;
+    expect(await cache.getFresh('k', answers(3))).toBe(3);
+  });
+
+  it('takes no entry from the future for fresh, and what is stored after it for newer', async () => {
+    const future = store.stored('k', 1, -60 * MINUTE_MS);
+    cache.apply({ ...future, fetchedAt: future.fetchedAt + 1e9, changedAt: future.changedAt + 1e9 });
+    expect(await cache.get('k', fails)).toBe(1);
+    expect(await cache.getFresh('k', answers(2))).toBe(2);
+    expect(await cache.get('k', fails)).toBe(2);
+  });
+
+  it('has no value when what is fetched is not fresh even at the second attempt', async () => {
+    jest.spyOn(store, 'refresh').mockResolvedValue(store.stored('k', 1, MINUTE_MS));
+    await expect(cache.getFresh('k', answers(2))).rejects.toThrow('not fresh');
   });
 
   it('lets one customer wait for a refresh that fails, then nobody for a minute', async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Clock } from '../common';
+import type { Clock, Moment } from '../common';
+import { ProviderUnavailable } from '../provider';
 import type { CatalogStore, StoredEntry } from './catalog-store';
 
 /**
@@ -19,11 +20,12 @@ const WANTED_MS = 15 * 60_000;
 /** The longest wait of a customer for a refresh when an old value can be served. */
 const PATIENCE_MS = 1500;
 const RETRY_MS = 5000;
+/** A row that was read is taken over within this time. */
+const LATE_MS = 30_000;
 
 interface Entry<Value> {
   readonly value: Value;
-  /** By the clock of this process. */
-  readonly fetchedAtMs: number;
+  readonly fetched: Moment;
   /** The database's time, as in {@link StoredEntry}. */
   readonly fetchedAt: number;
   readonly changedAt: number;
@@ -78,7 +80,7 @@ export class CatalogCache<Value> {
     return (this.entries.get(key) ?? entry).value;
   }
 
-  /** Gives a fresh value, or the refresh's error. */
+  /** Gives a fresh value, or the refresh's error: ProviderUnavailable when what it brings is not fresh. */
   async getFresh(key: string, fetch: Fetch<Value>): Promise<Value> {
     const known = this.findUsable(key);
     const entry = known && this.isFresh(known) ? known : await this.refresh(key, fetch);
@@ -86,11 +88,17 @@ export class CatalogCache<Value> {
     return entry.value;
   }
 
-  /** Takes over what the store has, unless it is known. A correction does not make a value younger. */
+  /**
+   * Takes over what the store has, unless it is known. A correction does not make a value younger. An entry
+   * from the future, because the database's clock was set back, is of unknown age: it is not fresh, and what
+   * is stored after it is newer.
+   */
   apply(stored: StoredEntry): Entry<Value> {
     const { key, fetchedAt, changedAt, ageMs } = stored;
     const known = this.entries.get(key);
-    if (known && changedAt <= known.changedAt) return known;
+    const databaseTime = fetchedAt + ageMs * 1000;
+    const isKnownFromFuture = known && known.changedAt > databaseTime + LATE_MS * 1000;
+    if (known && changedAt <= known.changedAt && !isKnownFromFuture) return known;
     const isCorrection = known?.fetchedAt === fetchedAt;
     const entry: Entry<Value> = {
       ...known,
@@ -98,7 +106,7 @@ export class CatalogCache<Value> {
       value: stored.value as Value,
       fetchedAt,
       changedAt,
-      fetchedAtMs: isCorrection ? known.fetchedAtMs : this.nowMs() - ageMs,
+      fetched: isCorrection ? known.fetched : this.clock.moment(ageMs < 0 ? FRESH_MS : ageMs),
       failedAtMs: isCorrection ? known.failedAtMs : -Infinity,
     };
     this.entries.delete(key);
@@ -112,9 +120,9 @@ export class CatalogCache<Value> {
   nextDue(): { readonly key: string; readonly wantedAtMs: number; refresh(): Promise<unknown> } | undefined {
     const now = this.nowMs();
     let due: { key: string; atMs: number; fetch: Fetch<Value> } | undefined;
-    for (const [key, { wanted, fetchedAtMs, failedAtMs }] of this.entries) {
+    for (const [key, { wanted, fetched, failedAtMs }] of this.entries) {
       if (!wanted || now - wanted.atMs > WANTED_MS || wanted.atMs <= (due?.atMs ?? -Infinity)) continue;
-      if (now - fetchedAtMs < DUE_MS || now - failedAtMs < RETRY_MS || this.refreshes.has(key)) continue;
+      if (fetched.elapsedMs() < DUE_MS || now - failedAtMs < RETRY_MS || this.refreshes.has(key)) continue;
       due = { key, ...wanted };
     }
     if (!due) return undefined;
@@ -130,11 +138,11 @@ export class CatalogCache<Value> {
   }
 
   private nowMs(): number {
-    return this.clock.now().getTime();
+    return this.clock.monotonicMs();
   }
 
   private ageMs(entry: Entry<Value>): number {
-    return this.nowMs() - entry.fetchedAtMs;
+    return entry.fetched.elapsedMs();
   }
 
   private isFresh(entry: Entry<Value>): boolean {
@@ -181,8 +189,11 @@ export class CatalogCache<Value> {
   private async fetchFresh(key: string, fetch: Fetch<Value>): Promise<Entry<Value>> {
     try {
       const entry = await this.fetchOnce(key, fetch);
+      if (this.isFresh(entry)) return entry;
       // The store may have given a value of another replica that was unknown here and is not fresh.
-      return this.isFresh(entry) ? entry : await this.fetchOnce(key, fetch);
+      const next = await this.fetchOnce(key, fetch);
+      if (this.isFresh(next)) return next;
+      throw new ProviderUnavailable(`${key}: what was fetched is not fresh`);
     } catch (error) {
       const entry = this.entries.get(key);
       if (entry) entry.failedAtMs = this.nowMs();

@@ -54,6 +54,10 @@ const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000
 const timeOf = (parameter: string): string =>
   `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
 
+/** A lease that would last longer than any is from before the database's clock was set back. */
+const hasLapsed = (until: string): string =>
+  `${until} NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${LEASE_MS} ms'`;
+
 const ENTRY = `key, value, ${micros('fetched_at')} AS "fetchedAt", ${micros('changed_at')} AS "changedAt",
   extract(epoch FROM clock_timestamp() - fetched_at)::float8 * 1000 AS "ageMs"`;
 
@@ -67,7 +71,8 @@ export class CatalogStore {
     return queryRows(
       this.dataSource,
       `SELECT ${ENTRY} FROM catalogue_copies
-        WHERE value IS NOT NULL AND changed_at > ${timeOf('$1')} - make_interval(secs => $2)`,
+        WHERE value IS NOT NULL
+          AND changed_at > least(${timeOf('$1')}, clock_timestamp()) - make_interval(secs => $2)`,
       [changedAt, COMMIT_ORDER_SECONDS],
     );
   }
@@ -146,7 +151,7 @@ export class CatalogStore {
        VALUES ($1, clock_timestamp() + make_interval(secs => $3))
        ON CONFLICT (key) DO UPDATE SET refreshing_until = excluded.refreshing_until
         WHERE (entry.fetched_at IS NULL OR ${micros('entry.fetched_at')} = $2::bigint)
-          AND (entry.refreshing_until IS NULL OR entry.refreshing_until <= clock_timestamp())
+          AND (entry.refreshing_until IS NULL OR ${hasLapsed('entry.refreshing_until')})
        RETURNING ${micros('refreshing_until')} AS lease`,
       [key, known, LEASE_MS / 1000],
     );
@@ -173,7 +178,7 @@ export class CatalogStore {
     const [row] = await queryRows<StoredRow>(
       this.dataSource,
       `SELECT ${ENTRY}, ${micros('refreshing_until')} AS lease,
-              refreshing_until <= clock_timestamp() AS "hasLapsed"
+              ${hasLapsed('refreshing_until')} AS "hasLapsed"
          FROM catalogue_copies WHERE key = $1`,
       [key],
     );
@@ -182,7 +187,7 @@ export class CatalogStore {
 
   /**
    * The entry's age counts from the start of the lease. A late one is dropped: another replica has stored a
-   * younger one.
+   * younger one, unless that is from the future, because the database's clock was set back.
    */
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(
@@ -193,6 +198,7 @@ export class CatalogStore {
           SET value = excluded.value, fetched_at = excluded.fetched_at, changed_at = excluded.changed_at,
               refreshing_until = NULL
         WHERE entry.fetched_at IS NULL OR entry.fetched_at < excluded.fetched_at
+           OR entry.fetched_at > clock_timestamp()
        RETURNING ${ENTRY}`,
       [key, JSON.stringify(value), lease - LEASE_MS * 1000],
     );

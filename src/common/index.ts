@@ -1,4 +1,4 @@
-export { Clock, SystemClock } from './clock';
+export { Clock, Moment, SystemClock } from './clock';
 export { DomainError, domainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';

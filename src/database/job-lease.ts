@@ -78,6 +78,8 @@ export class JobLease {
               lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
+           -- The database's clock was set back. A statement that waited for another sees its start ahead.
+           OR run.started_at > now() + interval '1 minute'
        RETURNING name`,
       [this.name, REPLICA_ID, intervalSeconds, leaseSeconds],
     );

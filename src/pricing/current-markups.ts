@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Clock, type Moment } from '../common';
 import { AppConfig } from '../config';
 import { PriceRulesService } from './price-rules.service';
 import { type Markup, type PricedOffer, RuleBook } from './rule-book';
@@ -12,20 +13,24 @@ import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 export class CurrentMarkups {
   private book: RuleBook;
   private version = -1;
-  /** How far the database's clock is ahead of our monotonic one, underestimated by the time of an answer. */
-  private databaseAheadMs = 0;
+  /** The database's time when the rules were last read, and since when it passes here. */
+  private databaseTimeMs = 0;
+  private readAt: Moment;
 
   constructor(
     private readonly rules: PriceRulesService,
     private readonly config: AppConfig,
+    private readonly clock: Clock,
   ) {
+    this.readAt = clock.moment();
     this.book = new RuleBook([], config.pricing.markupPercent);
   }
 
   /** Reads the rules if they have changed. Must be called before the first price. */
   async follow(): Promise<void> {
     const { version, now } = await this.rules.readVersion();
-    this.databaseAheadMs = now.getTime() - performance.now();
+    this.databaseTimeMs = now.getTime();
+    this.readAt = this.clock.moment();
     if (version === this.version) return;
     this.book = new RuleBook(await this.rules.listOpen(), this.config.pricing.markupPercent);
     this.version = version;
@@ -33,6 +38,6 @@ export class CurrentMarkups {
 
   /** The markup that holds now. */
   of(offer: PricedOffer): Markup {
-    return this.book.choose(offer, performance.now() + this.databaseAheadMs);
+    return this.book.choose(offer, this.databaseTimeMs + this.readAt.elapsedMs());
   }
 }

@@ -1,22 +1,29 @@
+import { type Clock, type Moment, SystemClock } from '../common';
+
+const system = new SystemClock();
+
 /**
- * A moment on the monotonic clock: changes of the wall clock do not move it, and unlike a timer it passes
- * while the process is suspended.
+ * A limit of time from now on. It passes while the process or the machine is suspended, unlike a timer, and
+ * no change of the wall clock puts it off: whichever clock shows that it has passed is believed.
  */
 export class Deadline {
-  static readonly never = new Deadline(Infinity);
+  static readonly never = Deadline.after(Infinity);
 
-  private constructor(private readonly atMs: number) {}
+  private constructor(
+    private readonly start: Moment,
+    private readonly durationMs: number,
+  ) {}
 
-  static after(durationMs: number): Deadline {
-    return new Deadline(performance.now() + durationMs);
+  static after(durationMs: number, clock: Clock = system): Deadline {
+    return new Deadline(clock.moment(), durationMs);
   }
 
   /** Never negative. */
   remainingMs(): number {
-    return Math.max(0, this.atMs - performance.now());
+    return Math.max(0, this.durationMs - this.start.elapsedMs());
   }
 
   hasPassed(): boolean {
-    return performance.now() >= this.atMs;
+    return this.remainingMs() === 0;
   }
 }

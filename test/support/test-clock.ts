@@ -3,9 +3,14 @@ import { Clock } from '../../src/common';
 /** Shows the machine's time plus what a test has advanced it by. */
 export class TestClock extends Clock {
   private offsetMs = 0;
+  private wallOffsetMs = 0;
 
   now(): Date {
-    return new Date(Date.now() + this.offsetMs);
+    return new Date(Date.now() + this.offsetMs + this.wallOffsetMs);
+  }
+
+  monotonicMs(): number {
+    return performance.now() + this.offsetMs;
   }
 
   advanceSeconds(seconds: number): void {
@@ -14,5 +19,13 @@ export class TestClock extends Clock {
 
   advanceDays(days: number): void {
     this.advanceSeconds(days * 24 * 3600);
+  }
+
+  /**
+   * Changes the wall clock alone: forward as after a suspension of the machine, back as when somebody sets
+   * it.
+   */
+  setWallClock(bySeconds: number): void {
+    this.wallOffsetMs += bySeconds * 1000;
   }
 }

@@ -5,7 +5,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { eventually } from '../../../test/support/built-service';
 import { TestClock } from '../../../test/support/test-clock';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database';
-import { Clock } from '../../common';
+import { Clock, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
 import { DatabaseModule } from '../../database';
 import { Deadline } from '../deadline';
@@ -436,6 +436,16 @@ describe('the PROXY6 adapter', () => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
     expect(await late.catch((thrown: unknown) => thrown)).toBeInstanceOf(ProviderUnavailable);
     expect(urls).toHaveLength(1);
+  });
+
+  it('sends nothing when the machine was suspended, which only the wall clock shows', async () => {
+    answer = json(BOUGHT);
+    const late = buy(Deadline.after(60_000));
+    const afterwards = new Date(Date.now() + 61_000);
+    const clock = jest.spyOn(SystemClock.prototype, 'now').mockReturnValue(afterwards);
+    expect(await late.catch((thrown: unknown) => thrown)).toBeInstanceOf(ProviderUnavailable);
+    clock.mockRestore();
+    expect(urls).toEqual([]);
   });
 
   it('keeps using one connection', async () => {

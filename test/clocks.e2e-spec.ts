@@ -1,0 +1,92 @@
+import { SystemClock } from '../src/common';
+import { JobLease } from '../src/database';
+import { OrderTransitions } from '../src/orders';
+import { startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const RU_30 = { country: 'ru', period: 30 } as const;
+const HOUR_MS = 3_600_000;
+
+describe('When a clock is changed', () => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  beforeEach(async () => {
+    user = await service.createUser({ balance: '500.00' });
+  });
+  afterEach(() => jest.restoreAllMocks());
+  afterAll(() => service.close());
+
+  const buy = () => user.api.POST('/proxies/buy', { body: RU_30 });
+  const setPrice = (price: string) => service.control.setPrice('6', 30, price);
+  /** The same as setting the database's clock an hour back. */
+  const setDatabaseBack = () =>
+    service.dataSource.query(
+      `UPDATE catalogue_copies
+          SET fetched_at = fetched_at + interval '1 hour', changed_at = changed_at + interval '1 hour'`,
+    );
+
+  it('a machine that was suspended between claim and call buys nothing, and the money is back', async () => {
+    const transitions = service.app.get(OrderTransitions);
+    const claim = transitions.claimNextBatch.bind(transitions);
+    jest.spyOn(transitions, 'claimNextBatch').mockImplementationOnce(async (...how) => {
+      const batch = await claim(...how);
+      // The monotonic clock stands still meanwhile.
+      jest.spyOn(SystemClock.prototype, 'now').mockReturnValue(new Date(Date.now() + HOUR_MS));
+      return batch;
+    });
+    const { error } = await buy();
+    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect((await service.control.getState()).sales).toEqual([]);
+    expect(await service.balanceOf(user)).toMatchObject({ available: '500.00', held: '0.00' });
+  });
+
+  it('the wall clock of a replica is set back: orders are charged the present price', async () => {
+    await setPrice('10.00');
+    service.clock.advanceSeconds(61);
+    expect((await buy()).data?.price_charged).toBe('12.00');
+    await setPrice('20.00');
+    service.clock.advanceSeconds(61);
+    service.clock.setWallClock(-3600);
+    expect((await buy()).data?.price_charged).toBe('24.00');
+  });
+
+  it('the database’s clock is set back: orders are charged the present price, at every replica', async () => {
+    await setPrice('10.00');
+    service.clock.advanceSeconds(61);
+    expect((await buy()).data?.price_charged).toBe('12.00');
+    await setDatabaseBack();
+    await setPrice('20.00');
+    service.clock.advanceSeconds(61);
+    expect((await buy()).data?.price_charged).toBe('24.00');
+
+    await setDatabaseBack();
+    await setPrice('30.00');
+    const replica = await startReplica(service);
+    try {
+      const answer = await fetch(`${replica.baseUrl}/proxies/buy`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(RU_30),
+      });
+      expect(await answer.json()).toMatchObject({ price_charged: '36.00' });
+    } finally {
+      await replica.close();
+    }
+  });
+
+  it('the database’s clock is set back: jobs are not put off', async () => {
+    const lease = new JobLease(service.dataSource, 'set-back');
+    const times = { intervalSeconds: 600, leaseSeconds: 60 };
+    const run = () => lease.runWhenDue(times, () => Promise.resolve({ done: 1 }));
+    expect(await run()).toEqual({ done: 1 });
+    expect(await run()).toBeNull();
+    await service.dataSource.query(
+      `UPDATE job_runs SET started_at = started_at + interval '1 hour' WHERE name = 'set-back'`,
+    );
+    expect(await run()).toEqual({ done: 1 });
+  });
+});
