@@ -19,6 +19,13 @@ const CUSTOMERS: ApiInterface = {
     'Rents out proxies from a prepaid balance in roubles. Every error has a `detail`; every answer carries ' +
     '`X-Request-Id`.',
   scheme: CUSTOMERS_SCHEME,
+  tags: {
+    Catalog: 'Countries, stock and prices',
+    Orders: 'Buying and prolonging, which charge the balance',
+    Proxies: 'The proxies of the user',
+    Profile: 'The user and the balance',
+    Health: 'Whether the service can be reached',
+  },
   modules: [HealthModule, UsersModule, CatalogModule, ProxiesModule, OrdersModule],
 };
 
@@ -28,8 +35,17 @@ const STAFF: ApiInterface = {
     'For internal staff. Press Authorize with a token that has staff scopes; each operation names the ' +
     'scope that it requires. Every action, reading included, is recorded in the audit log. Amounts are ' +
     'roubles, written as text. Lists are paged: send `next_cursor` as `cursor` until it is null. Every ' +
-    'error has a `detail`; every answer carries `X-Request-Id`.',
+    'error has a `detail`; every answer carries `X-Request-Id`. Unknown fields and parameters are refused.',
   scheme: STAFF_SCHEME,
+  tags: {
+    Users: 'Who the customers are',
+    Tokens: 'What gives access',
+    Money: 'Balances and the ledger',
+    Orders: 'What was bought, what is in review, and orphans',
+    Prices: 'The rules that set the markup',
+    System: 'The state of the service, and sales',
+    'Access and log': 'Scopes, and what staff did',
+  },
   modules: [StaffModule],
 };
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   type Description,
   examplesOf,
+  expectLintFree,
   expectPage,
   isObject,
   type Json,
@@ -147,23 +148,30 @@ describe('The description', () => {
     });
   });
 
-  it('lists every error of each endpoint', () => {
+  it('lists every error of each endpoint, and those that any endpoint may answer', () => {
+    const EVERYWHERE = ['400', '405', '408', '431'];
+    const WITH_TOKEN = [...EVERYWHERE, '401', '403', '503'];
     const errors = operations().map(({ name, operation }) => [
       name,
       Object.keys(operation.responses).filter((status) => Number(status) >= 400),
     ]);
-    expect(Object.fromEntries(errors)).toEqual({
-      'GET /health': [],
-      'GET /me': ['401', '403'],
-      'GET /countries': ['401', '403', '422', '503'],
-      'GET /countries/{country}/count': ['401', '403', '422', '503'],
-      'GET /price': ['400', '401', '403', '422', '503'],
-      'GET /proxies': ['401', '403'],
-      'GET /proxies/export': ['401', '403', '422'],
-      'GET /proxies/{proxy_id}/ping': ['401', '403', '404', '422'],
-      'POST /proxies/buy': ['400', '401', '403', '409', '422', '503'],
-      'POST /proxies/{proxy_id}/prolong': ['400', '401', '403', '404', '409', '422', '503'],
-    });
+    const listed = Object.fromEntries(errors) as Record<string, string[]>;
+    const expected: Record<string, readonly string[]> = {
+      'GET /health': EVERYWHERE,
+      'GET /me': WITH_TOKEN,
+      'GET /countries': [...WITH_TOKEN, '422'],
+      'GET /countries/{country}/count': [...WITH_TOKEN, '422'],
+      'GET /price': [...WITH_TOKEN, '422'],
+      'GET /proxies': WITH_TOKEN,
+      'GET /proxies/export': [...WITH_TOKEN, '422'],
+      'GET /proxies/{proxy_id}/ping': [...WITH_TOKEN, '404', '422'],
+      'POST /proxies/buy': [...WITH_TOKEN, '409', '413', '422'],
+      'POST /proxies/{proxy_id}/prolong': [...WITH_TOKEN, '404', '409', '413', '422'],
+    };
+    for (const [name, statuses] of Object.entries(expected)) {
+      expect([name, listed[name]]).toEqual([name, [...statuses].sort()]);
+    }
+    expect(Object.keys(listed).sort()).toEqual(Object.keys(expected).sort());
   });
 
   it('has an example of every error', () => {
@@ -219,6 +227,24 @@ describe('The description', () => {
         Object.keys(properties ?? {}).sort(),
       ]);
     }
+  });
+
+  it('passes both linters without a word', () => expectLintFree(`${service.baseUrl}/openapi.json`));
+
+  it('has what generators and testers need to run without editing', () => {
+    expect(description).toMatchObject({ servers: [{ url: '/' }], info: { license: { name: 'MIT' } } });
+    expect(description.paths['/health']?.['get']?.security).toEqual([]);
+    const unexemplified = operations().flatMap(({ name, operation: { parameters = [] } }) =>
+      parameters
+        .filter(({ required, example }) => required && example === undefined)
+        .map((parameter) => `${name} ${parameter.name}`),
+    );
+    expect(unexemplified).toEqual([]);
+    const { PurchaseRequest, ProlongRequest } = description.components.schemas;
+    expect(PurchaseRequest).toMatchObject({
+      properties: { country: { example: 'ru' }, period: { example: 30 }, count: { example: 1 } },
+    });
+    expect(ProlongRequest).toMatchObject({ properties: { period: { example: 30 } } });
   });
 
   it('generates the client types that the tests use, without a warning', async () => {

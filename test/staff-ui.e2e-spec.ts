@@ -1,9 +1,24 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
 import { DocsBrowser, findChromium } from './support/browser';
+import { isObject, operationsOf, type Parameter, readDescription } from './support/description';
 import { createStaff } from './support/staff';
 import { startTestService, type TestService } from './support/test-service';
 
 const chromium = findChromium();
+/** What is filled into a field of a search: text that its description allows. */
+function searchedFor({ name, schema }: Parameter): string | number {
+  const { type, format, pattern, enum: words } = isObject(schema) ? schema : {};
+  if (name === 'target') return 'user:1';
+  if (name === 'country') return 'ru';
+  if (name === 'cursor' && type === 'string') return '2026-01-01';
+  if (type === 'integer') return 10;
+  if (type === 'boolean') return 'true';
+  if (format === 'date') return name === 'from' ? '2026-01-01' : '2026-02-01';
+  if (format === 'date-time') return name === 'from' ? '2026-01-01T00:00:00Z' : '2027-01-01T00:00:00Z';
+  if (Array.isArray(words) && typeof words[0] === 'string') return words[0];
+  return (typeof pattern === 'string' && /^\^\((\w+)[|)]/.exec(pattern)?.[1]) || 'boris';
+}
+
 /** `npm run screenshots` keeps a picture of each step. */
 const screenshots = process.env['SCREENSHOTS'];
 
@@ -127,6 +142,27 @@ if (chromium === undefined) {
         body: expect.objectContaining({ id: orderId, state: 'completed' }),
       });
     });
+
+    it('sends every field of every search', async () => {
+      const description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
+      const searches = operationsOf(description).filter(
+        ({ method, path, operation }) =>
+          method === 'GET' &&
+          !path.endsWith('/statement') &&
+          operation.parameters?.some((field) => field.in === 'query'),
+      );
+      expect(searches.length).toBeGreaterThan(6);
+      for (const { name, path, operation } of searches) {
+        const fields = (operation.parameters ?? []).map((field) => [field.name, searchedFor(field)]);
+        const { status } = await docs.execute('GET', path, {
+          parameters: {
+            ...Object.fromEntries(fields),
+            ...(fields.some(([field]) => field === 'user_id') && ofUser()),
+          },
+        });
+        expect([name, status]).toEqual([name, '200']);
+      }
+    }, 240_000);
 
     it('shows an error as the service answers it', async () => {
       expect(

@@ -48,7 +48,11 @@ export const CountDocs = () =>
       summary: 'Count',
       description: 'The number of proxies in stock in a country; 0 for a country that is not on sale.',
     }),
-    ApiParam({ name: 'country', schema: { type: 'string', title: 'Country' }, example: 'ru' }),
+    ApiParam({
+      name: 'country',
+      description: 'The code of a country, in any case',
+      schema: { type: 'string', title: 'Country', example: 'ru' },
+    }),
     ApiOkResponse({ description: 'Successful Response', type: CountryStock }),
     ApiVersionErrorResponse(),
     ApiUnavailableResponse(),

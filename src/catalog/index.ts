@@ -6,7 +6,7 @@ export {
 } from './catalog.errors';
 export { CatalogModule } from './catalog.module';
 export { CatalogService, type Quote } from './catalog.service';
-export { checkPeriod, toIpVersion } from './rental-periods';
+export { checkPeriod, PERIODS_TEXT, toIpVersion } from './rental-periods';
 export { PricePreviewModule } from './price-preview.module';
 export { PricePreviewOut } from './dto/price-preview.dto';
 export { PricePreviewService } from './price-preview.service';

@@ -1,4 +1,3 @@
-import { PricePreviewService } from '../catalog';
 import { IP_VERSIONS } from '../common';
 import { ORDER_KINDS, ORDER_STATES, ORPHAN_STATES } from '../orders';
 import type { NewPriceRule } from '../pricing';
@@ -320,15 +319,15 @@ export const COMMANDS: readonly AddCommand[] = [
     },
     run: (prices, { id, at, by, reason }, audit) => prices.end(audit, id, { at, by, reason }),
   }),
-  read(PricePreviewService, 'prices preview', 'Shows the prices before and after a change of rules.', {
+  read(StaffPricesService, 'prices preview', 'Shows the prices before and after a change of rules.', {
     options: {
       ...ruleOptions,
       markup: optional('<percent>', 'the markup of the rule that is added', parseText),
       replaces: optional('<id>', 'the rule that is ended', parseId),
     },
-    run: (previews, { replaces, markup, ...rule }) => {
+    run: (prices, { replaces, markup, ...rule }) => {
       const adds = markup !== undefined || Object.keys(rule).length > 0;
-      return previews.preview({ add: adds ? toRule(rule, markup ?? '') : undefined, end: replaces });
+      return prices.preview({ add: adds ? toRule(rule, markup ?? '') : undefined, end: replaces });
     },
   }),
 

@@ -2,7 +2,7 @@ export { Clock, Moment, SystemClock } from './clock';
 export { DomainError, domainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';
-export { IP_VERSION_PATTERN, IP_VERSIONS, type IpVersion } from './ip-version';
+export { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from './ip-version';
 export { Jobs } from './jobs/jobs';
 export { JobsModule } from './jobs/jobs.module';
 export { AppLogger } from './logging/app-logger';

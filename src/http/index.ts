@@ -23,4 +23,6 @@ export {
 export { HTTPValidationError, ValidationError } from './description/http-validation-error';
 export { IdParam, readId } from './validation/id-param';
 export { RequestInvalid } from './validation/request-invalid';
+export { StrictRequest } from './validation/strict-request';
+export { StrayQueryInterceptor } from './validation/stray-query.interceptor';
 export { type ApiInterface, serveDescription } from './description/swagger';

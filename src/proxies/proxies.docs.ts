@@ -89,7 +89,11 @@ export const PingDocs = () =>
       summary: 'Ping',
       description: 'Tests a TCP connection from the service to the host and port of the proxy.',
     }),
-    ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' }),
+    ApiParam({
+      name: 'proxy_id',
+      description: 'The `id` of a proxy of the user; any other text is answered with 404',
+      schema: { type: 'string', title: 'Proxy Id', example: '1' },
+    }),
     ApiOkResponse({ description: 'Successful Response', type: PingResponse }),
     ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found'),
     ApiValidationErrorResponse({

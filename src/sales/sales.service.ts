@@ -46,7 +46,7 @@ export class SalesService {
     const days = (Date.parse(to) - Date.parse(from)) / DAY_MS;
     if (!(days > 0 && days <= LONGEST_PERIOD_DAYS)) throw new InvalidSalesPeriod();
     const keys = SALES_DIMENSIONS.filter((dimension) => by.includes(dimension));
-    if (after.length > 0 && after.length !== keys.length) throw new InvalidSalesCursor();
+    if (after.length > 0 && !isCursor(after, keys)) throw new InvalidSalesCursor();
     const [total, ...rows] = await queryRows<SalesRowOut>(
       this.dataSource,
       `WITH live AS MATERIALIZED (
@@ -88,6 +88,10 @@ const selectDimension = (name: SalesDimension, keys: readonly SalesDimension[]):
   if (!keys.includes(name)) return `NULL::text AS ${name}`;
   return name === 'day' ? `to_char(day, 'YYYY-MM-DD') AS day` : name;
 };
+
+/** Whether the values can be those of a row with these dimensions. */
+const isCursor = (values: readonly string[], keys: readonly SalesDimension[]): boolean =>
+  values.length === keys.length && (keys[0] !== 'day' || /^\d{4}-\d\d-\d\d$/.test(values[0] ?? ''));
 
 /** SQL for: the row comes after the one whose keys are the parameters from $4 on. */
 const isAfter = (keys: readonly SalesDimension[]): string => {

@@ -1,7 +1,10 @@
-import { IntegerField, StringField } from '../http';
+import { IntegerField, StrictRequest, StringField } from '../http';
 
-/** A pattern for text that people read: not blank, and without control characters. */
-export const PRINTABLE = '^(?=.*\\S)\\P{Cc}+$';
+/**
+ * A pattern for text that people read: not blank, and without control characters. Browsers and other clients
+ * compile it too, so it has neither a lookahead nor a class that needs a flag.
+ */
+export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
 /** Text of a request that people read. */
 export const TextField = (options: { optional?: true } = {}) =>
@@ -22,6 +25,7 @@ export const IdField = (options: { optional?: true } = {}) =>
   IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER, ...options });
 
 /** The reason for a change, which the audit log keeps. */
+@StrictRequest()
 export class ReasonRequest {
   @TextField()
   reason!: string;

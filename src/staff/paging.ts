@@ -1,7 +1,8 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiNullable, IntegerField } from '../http';
+import { ApiNullable, IntegerField, StrictRequest } from '../http';
 import { IdField } from './fields';
+import { InvalidPeriod } from './staff.errors';
 
 const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
@@ -31,6 +32,7 @@ export interface PageRequest<Cursor = number> {
 }
 
 /** The query of every list that is paged by number. */
+@StrictRequest()
 export class PageQuery implements PageRequest {
   @ApiProperty({ description: CURSOR })
   @IdField({ optional: true })
@@ -76,4 +78,9 @@ export async function readPage<Item, Cursor>(
   cursorOf: (item: Item) => Cursor,
 ): Promise<Page<Item, Cursor>> {
   return toPage(await read({ cursor, limit: limit + 1 }), limit, cursorOf);
+}
+
+/** What is null or left out does not bound the period. @throws InvalidPeriod */
+export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {
+  if (from && to && from >= to) throw new InvalidPeriod();
 }

@@ -51,6 +51,12 @@ const ApiStaffIdempotencyKey = (presence: 'optional' | 'required') =>
     example: 'ticket-817',
   });
 
+/** The texts of a 400 answer to a search of a period. */
+export const INVALID_PERIOD: ErrorTexts = [
+  'The period is not possible',
+  'The period must end after it begins',
+];
+
 /** The texts of a 404 answer: `There is no such user`, `User not found`. */
 export function notFound(...entities: readonly string[]): ErrorTexts {
   const details = entities.map((entity) => `${entity.charAt(0).toUpperCase()}${entity.slice(1)} not found`);

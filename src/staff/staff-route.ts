@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { ApiOperation, ApiParam } from '@nestjs/swagger';
 import { Scopes, type StaffScope } from '../auth';
+import { StrayQueryInterceptor } from '../http';
 import type { AuditContext } from './audit-log/audit-context';
 import {
   AUDITED_ROUTE,
@@ -21,14 +22,14 @@ export const StaffRoute = ({ scope, ...route }: { readonly scope: StaffScope } &
   applyDecorators(
     Scopes(scope),
     SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, route),
-    UseInterceptors(AuditLogInterceptor),
+    UseInterceptors(StrayQueryInterceptor, AuditLogInterceptor),
     ApiOperation({ operationId: route.action }),
     // Without an example, which Swagger UI would fill in: nobody is to block user 42 by accident.
     ...(route.on
       ? [
           ApiParam({
             name: ID_PARAMETERS[route.on],
-            schema: { type: 'integer' },
+            schema: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
             description: `Id of the ${route.on.replace('-', ' ')}`,
           }),
         ]

@@ -1,4 +1,4 @@
-import { DomainError } from '../common';
+import { DomainError, domainError } from '../common';
 
 /** A token gives others no more than it has itself. */
 export class ScopeNotGrantable extends DomainError {
@@ -8,3 +8,5 @@ export class ScopeNotGrantable extends DomainError {
     super(`A token cannot grant what it lacks: ${scopes.join(', ')}`);
   }
 }
+
+export class InvalidPeriod extends domainError('bad-request', 'The period must end after it begins') {}

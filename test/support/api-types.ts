@@ -258,7 +258,15 @@ export interface components {
        * Input
        * @description The rejected input, of any type
        */
-      input?: unknown;
+      input?:
+        | string
+        | number
+        | boolean
+        | {
+            [key: string]: unknown;
+          }
+        | unknown[]
+        | null;
       /**
        * Context
        * @description The bound or pattern that the input violates
@@ -402,23 +410,37 @@ export interface components {
     };
     /** PurchaseRequest */
     PurchaseRequest: {
-      /** Country */
+      /**
+       * Country
+       * @description The code of a country on sale, in any case: `GET /countries` lists them
+       * @example ru
+       */
       country: string;
-      /** Period */
+      /**
+       * Period
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @example 30
+       */
       period: number;
       /**
        * Count
+       * @description The number of proxies
        * @default 1
+       * @example 1
        */
       count?: number;
       /**
        * Version
+       * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; answers and all other routes say `4s`
        * @default 6
+       * @example 6
        */
       version?: string;
       /**
        * Proxy Type
+       * @description `http` or `socks`
        * @default http
+       * @example http
        */
       proxy_type?: string;
     };
@@ -445,7 +467,11 @@ export interface components {
     };
     /** ProlongRequest */
     ProlongRequest: {
-      /** Period */
+      /**
+       * Period
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @example 30
+       */
       period: number;
     };
     /** ProlongResponse */
@@ -478,7 +504,64 @@ export interface components {
       status?: string;
     };
   };
-  responses: never;
+  responses: {
+    /** @description The request is not valid HTTP */
+    MalformedRequest: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorResponse'];
+      };
+    };
+    /** @description The path has other methods */
+    MethodNotAllowed: {
+      headers: {
+        /** @description The methods of the path */
+        Allow?: string;
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorResponse'];
+      };
+    };
+    /** @description The request did not arrive within 30 seconds */
+    RequestTimeout: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorResponse'];
+      };
+    };
+    /** @description The address and the headers are larger than 16 kB */
+    HeadersTooLarge: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorResponse'];
+      };
+    };
+    /** @description The service cannot reach its database. Nothing was changed */
+    Unavailable: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorResponse'];
+      };
+    };
+    /** @description The body is larger than 100 kB */
+    BodyTooLarge: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorResponse'];
+      };
+    };
+  };
   parameters: never;
   requestBodies: never;
   headers: never;
@@ -504,6 +587,7 @@ export interface operations {
           'application/json': components['schemas']['UserInfo'];
         };
       };
+      400: components['responses']['MalformedRequest'];
       /** @description No token, or one that is unknown, expired or revoked */
       401: {
         headers: {
@@ -522,11 +606,16 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   countries_countries_get: {
     parameters: {
       query?: {
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
         version?: string;
       };
       header?: never;
@@ -544,6 +633,7 @@ export interface operations {
           'application/json': string[];
         };
       };
+      400: components['responses']['MalformedRequest'];
       /** @description No token, or one that is unknown, expired or revoked */
       401: {
         headers: {
@@ -562,6 +652,8 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -589,6 +681,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
+      431: components['responses']['HeadersTooLarge'];
       /** @description The provider cannot be reached, and no copy of its last answer is stored */
       503: {
         headers: {
@@ -603,10 +696,15 @@ export interface operations {
   count_countries__country__count_get: {
     parameters: {
       query?: {
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
         version?: string;
       };
       header?: never;
       path: {
+        /**
+         * @description The code of a country, in any case
+         * @example ru
+         */
         country: string;
       };
       cookie?: never;
@@ -622,6 +720,7 @@ export interface operations {
           'application/json': components['schemas']['CountryStock'];
         };
       };
+      400: components['responses']['MalformedRequest'];
       /** @description No token, or one that is unknown, expired or revoked */
       401: {
         headers: {
@@ -640,6 +739,8 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -667,6 +768,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
+      431: components['responses']['HeadersTooLarge'];
       /** @description The provider cannot be reached, and no copy of its last answer is stored */
       503: {
         headers: {
@@ -681,8 +783,17 @@ export interface operations {
   price_price_get: {
     parameters: {
       query: {
+        /**
+         * @description The number of proxies
+         * @example 1
+         */
         count: number;
+        /**
+         * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+         * @example 30
+         */
         period: number;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
         version?: string;
       };
       header?: never;
@@ -727,6 +838,8 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -754,6 +867,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
+      431: components['responses']['HeadersTooLarge'];
       /** @description The provider cannot be reached, and no copy of its last answer is stored */
       503: {
         headers: {
@@ -795,6 +909,7 @@ export interface operations {
         };
         content?: never;
       };
+      400: components['responses']['MalformedRequest'];
       /** @description No token, or one that is unknown, expired or revoked */
       401: {
         headers: {
@@ -813,13 +928,20 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   export_proxies_export_get: {
     parameters: {
       query?: {
+        /** @description JSON, or one line of text for each proxy */
         format?: string;
+        /** @description Proxies of one type only: `http` or `socks`. All of them by default */
         proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };
       header?: {
@@ -853,6 +975,7 @@ export interface operations {
         };
         content?: never;
       };
+      400: components['responses']['MalformedRequest'];
       /** @description No token, or one that is unknown, expired or revoked */
       401: {
         headers: {
@@ -871,6 +994,8 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -898,6 +1023,8 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   ping_proxies__proxy_id__ping_get: {
@@ -905,6 +1032,10 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @example 1
+         */
         proxy_id: string;
       };
       cookie?: never;
@@ -920,6 +1051,7 @@ export interface operations {
           'application/json': components['schemas']['PingResponse'];
         };
       };
+      400: components['responses']['MalformedRequest'];
       /** @description No token, or one that is unknown, expired or revoked */
       401: {
         headers: {
@@ -947,6 +1079,8 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -971,6 +1105,8 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   buy_proxies_buy_post: {
@@ -1027,6 +1163,8 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
       /** @description The first request with this key is still in progress */
       409: {
         headers: {
@@ -1036,6 +1174,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      413: components['responses']['BodyTooLarge'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -1062,6 +1201,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
+      431: components['responses']['HeadersTooLarge'];
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
@@ -1081,6 +1221,10 @@ export interface operations {
         'Idempotency-Key'?: string;
       };
       path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @example 1
+         */
         proxy_id: string;
       };
       cookie?: never;
@@ -1138,6 +1282,8 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
       /** @description Another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
@@ -1147,6 +1293,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      413: components['responses']['BodyTooLarge'];
       /** @description Validation Error */
       422: {
         headers: {
@@ -1174,6 +1321,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
+      431: components['responses']['HeadersTooLarge'];
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
@@ -1203,6 +1351,10 @@ export interface operations {
           'application/json': components['schemas']['Health'];
         };
       };
+      400: components['responses']['MalformedRequest'];
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      431: components['responses']['HeadersTooLarge'];
     };
   };
 }

@@ -142,7 +142,9 @@ export class DocsBrowser {
       await operation.locator('.opblock-summary-control').click();
     }
     for (const [name, value] of Object.entries(parameters)) {
-      await operation.locator(`[data-param-name="${name}"] input`).fill(String(value));
+      const field = operation.locator(`[data-param-name="${name}"]`).locator('input, select');
+      const isChoice = await field.evaluate((element) => element.tagName === 'SELECT');
+      await (isChoice ? field.selectOption(String(value)) : field.fill(String(value)));
     }
     if (body) await operation.locator('textarea').fill(JSON.stringify(body, null, 2));
     await operation.locator('.execute').click();

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { type RulesetDefinition, Spectral } from '@stoplight/spectral-core';
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
@@ -15,22 +16,29 @@ export interface Media {
 
 type Content = Readonly<Record<string, Media>>;
 
+export interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly description?: string;
+  readonly example?: Json;
+  readonly schema: Json;
+}
+
+export interface Answer {
+  readonly content?: Content;
+  readonly headers?: Json;
+}
+
 export interface Operation {
   readonly operationId?: string;
   readonly summary?: string;
   readonly description?: string;
   readonly tags?: readonly string[];
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters?: readonly {
-    readonly name: string;
-    readonly in: string;
-    readonly required: boolean;
-    readonly description?: string;
-    readonly example?: Json;
-    readonly schema: Json;
-  }[];
+  readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly content?: Content; readonly headers?: Json }>>;
+  readonly responses: Readonly<Record<string, Answer>>;
 }
 
 export interface Description {
@@ -38,6 +46,7 @@ export interface Description {
   readonly info: { readonly title: string; readonly version: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
+    readonly responses: Readonly<Record<string, Answer>>;
     readonly schemas: Readonly<Record<string, { readonly [name: string]: Json }>>;
     readonly securitySchemes: Json;
   };
@@ -50,15 +59,27 @@ export async function readDescription(address: string): Promise<Description> {
   return (await (await fetch(address)).json()) as Description;
 }
 
-export const operationsOf = ({ paths }: Description) =>
+/** Every operation, with the answers that it shares with others in place of references to them. */
+export const operationsOf = ({ paths, components }: Description) =>
   Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
+    Object.entries(methods).map(([method, { responses, ...operation }]) => ({
       name: `${method.toUpperCase()} ${path}`,
       method: method.toUpperCase() as 'GET' | 'POST',
       path,
-      operation,
+      operation: {
+        ...operation,
+        responses: Object.fromEntries(
+          Object.entries(responses).map(([status, answer]) => [
+            status,
+            resolve(answer, components.responses),
+          ]),
+        ),
+      } satisfies Operation,
     })),
   );
+
+const resolve = (answer: Answer & { readonly $ref?: string }, shared: Readonly<Record<string, Answer>>) =>
+  shared[answer.$ref?.split('/').at(-1) ?? ''] ?? answer;
 
 /** The scopes that a token needs for the operation. */
 export const scopesOf = ({ security = [] }: Operation): string[] =>
@@ -107,18 +128,38 @@ export async function expectPage(address: string, title: string): Promise<void> 
   }
 }
 
+/**
+ * Expects that `redocly lint`, by redocly.yaml, and Spectral, by .spectral.cjs, have nothing to say of a
+ * description.
+ */
+export async function expectLintFree(address: string): Promise<void> {
+  const { stdout } = await runTool('@redocly/cli', ['lint', address, '--format=json'], '', {
+    REDOCLY_TELEMETRY: 'off',
+    REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
+  });
+  const { problems } = JSON.parse(stdout) as { problems: { ruleId: string; message: string }[] };
+  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+
+  const spectral = new Spectral();
+  spectral.setRuleset(createRequire(__filename)('../../.spectral.cjs') as RulesetDefinition);
+  const found = await spectral.run((await (await fetch(address)).json()) as Record<string, unknown>);
+  expect(found.map(({ code, message, path }) => `${code}: ${message} ${path.join('/')}`)).toEqual([]);
+}
+
 /** Runs the command of an installed package. */
 export async function runTool(
   command: string,
   args: readonly string[],
   input = '',
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<{ stdout: string; stderr: string }> {
   const manifest = createRequire(__filename).resolve(`${command}/package.json`);
   const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: string | Record<string, string> };
-  const script = join(dirname(manifest), typeof bin === 'string' ? bin : (bin[command] ?? ''));
-  const running = promisify(execFile)(process.execPath, [script, ...args], {
+  const [script = ''] = typeof bin === 'string' ? [bin] : Object.values(bin);
+  const running = promisify(execFile)(process.execPath, [join(dirname(manifest), script), ...args], {
     cwd: join(__dirname, '..', '..'),
     maxBuffer: 2 ** 24,
+    env: { ...process.env, ...environment },
   });
   running.child.stdin?.end(input);
   return running;

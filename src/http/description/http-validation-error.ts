@@ -16,7 +16,14 @@ export class ValidationError {
   readonly type!: string;
 
   @ApiProperty({
-    anyOf: [{}],
+    anyOf: [
+      { type: 'string' },
+      { type: 'number' },
+      { type: 'boolean' },
+      { type: 'object', additionalProperties: true },
+      { type: 'array', items: {} },
+      { type: 'null' },
+    ],
     title: 'Input',
     description: 'The rejected input, of any type',
     required: false,

@@ -3,32 +3,43 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { contentSecurityPolicy } from 'helmet';
 import { SERVICE_VERSION } from '../../common';
+import { STRICT_EXTENSION } from '../validation/strict-request';
+import { addCommonAnswers, liftParameterExamples } from './common-answers';
 
 /** An API with an OpenAPI description of its own. */
 export interface ApiInterface {
   readonly title: string;
   readonly description: string;
   readonly scheme: string;
+  /** What each tag groups, in the order in which they are shown. */
+  readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
 }
 
 function describe(
   app: NestExpressApplication,
-  { title, description, scheme, modules }: ApiInterface,
+  { title, description, scheme, tags, modules }: ApiInterface,
 ): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
     .setVersion(SERVICE_VERSION)
     .setDescription(description)
+    // Generated clients need a server, and this one is wherever the description was read from.
+    .addServer('/')
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', bearerFormat: 'prx_…', description: 'An API token' },
       scheme,
     );
+  for (const [name, text] of Object.entries(tags)) builder.addTag(name, text);
   const document = SwaggerModule.createDocument(app, builder.build(), { include: [...modules] });
+  Object.assign(document.info, { license: { name: 'MIT', identifier: 'MIT' } });
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {})) {
-    Object.assign(schema, { title: name });
+    Object.assign(schema, { title: name }, STRICT_EXTENSION in schema && { additionalProperties: false });
+    Reflect.deleteProperty(schema, STRICT_EXTENSION);
   }
+  addCommonAnswers(document);
+  liftParameterExamples(document);
   return document;
 }
 

@@ -4,7 +4,7 @@ import { Expose, Transform } from 'class-transformer';
 import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
 import type { Money } from '../../common';
 import { isJsonObject, type JsonValue } from '../json/json-value';
-import { readInstance } from './read-instance';
+import { declareField, readInstance } from './read-instance';
 import { readAmount } from './readers/read-amount';
 import { readBoolean } from './readers/read-boolean';
 import { readDate, readDateTime } from './readers/read-date';
@@ -12,6 +12,7 @@ import { readInteger } from './readers/read-integer';
 import { readString } from './readers/read-string';
 import { Refusal, RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
+import { refuseLoose, type StrictPlace } from './strict-request';
 
 interface Optional {
   /** The field may be left out, or null, and is null then. */
@@ -51,7 +52,8 @@ interface Field {
   readonly schema: Readonly<Record<string, unknown>>;
   /** The value of a field that the request leaves out. A field without a fallback is required. */
   readonly fallback: FieldValue | undefined;
-  readonly read: (input: JsonValue) => Outcome;
+  /** @param strict where the field stands when it is read strictly */
+  readonly read: (input: JsonValue, strict: StrictPlace | undefined) => Outcome;
 }
 
 interface FieldSource {
@@ -105,7 +107,7 @@ export function BooleanField({ default: fallback }: BooleanFieldOptions = {}): P
 /** An amount in roubles, above 0 and with at most two decimals, as text or as a number. Read as a `Money`. */
 export function AmountField({ optional }: Optional = {}): PropertyDecorator {
   return requestField({
-    schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,2})?$' },
+    schema: { type: 'string', pattern: String.raw`^\d{1,12}(\.\d{1,2})?$` },
     fallback: absent(optional),
     read: readAmount,
   });
@@ -134,7 +136,7 @@ export function ObjectField(of: Type<object>, { optional }: Optional = {}): Prop
   return requestField({
     schema: { allOf: [{ $ref: getSchemaPath(of) }] },
     fallback: absent(optional),
-    read: (input) => readObject(input, of),
+    read: (input, strict) => readObject(input, of, strict),
   });
 }
 
@@ -150,8 +152,8 @@ export function StringListField(options: StringListFieldOptions): PropertyDecora
 
 const absent = (optional: true | undefined): null | undefined => (optional ? null : undefined);
 
-function readObject(input: JsonValue, of: Type<object>): object {
-  if (isJsonObject(input)) return readInstance(of, new RequestFields(input, input));
+function readObject(input: JsonValue, of: Type<object>, strict: StrictPlace | undefined): object {
+  if (isJsonObject(input)) return readInstance(of, new RequestFields(input, input, strict));
   return notAnObject(input);
 }
 
@@ -185,11 +187,17 @@ function readStringList(
  * class-validator collects the refusals in the order of declaration, and Swagger describes it.
  */
 function requestField({ schema, fallback, read }: Field): PropertyDecorator {
+  const readExactly: Field['read'] = (input, strict) => {
+    const value = read(input, strict);
+    if (!strict || value instanceof Refusal || value instanceof RefusedItems) return value;
+    return refuseLoose(input, schema['type'], strict) ?? value;
+  };
   return (target, key) => {
+    declareField(target, String(key));
     applyDecorators(
       ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, fallback === undefined)),
       Expose(),
-      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, fallback, read), {
+      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, fallback, readExactly), {
         toClassOnly: true,
       }),
       Validate(NotRefused),
@@ -212,7 +220,7 @@ function readField(
   read: Field['read'],
 ): Outcome {
   const input = fields.find(name);
-  if (input !== undefined && !(input === null && fallback === null)) return read(input);
+  if (input !== undefined && !(input === null && fallback === null)) return read(input, fields.strict);
   return fallback === undefined ? missing(fields.inputWhenMissing) : fallback;
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
+import type { StrictPlace } from './strict-request';
 
 /**
  * The values that a DTO is read from. They are hidden from class-transformer, which walks into every property
@@ -8,10 +9,20 @@ export class RequestFields {
   readonly #values: JsonObject;
   readonly #inputWhenMissing: JsonValue;
 
-  /** @param inputWhenMissing the `input` in the item of a missing field */
-  constructor(values: JsonObject, inputWhenMissing: JsonValue) {
+  readonly #strict: StrictPlace | undefined;
+
+  /**
+   * @param inputWhenMissing the `input` in the item of a missing field
+   * @param strict where the fields stand when they are read strictly
+   */
+  constructor(values: JsonObject, inputWhenMissing: JsonValue, strict?: StrictPlace) {
     this.#values = values;
     this.#inputWhenMissing = inputWhenMissing;
+    this.#strict = strict;
+  }
+
+  get names(): readonly string[] {
+    return Object.keys(this.#values);
   }
 
   find(name: string): JsonValue | undefined {
@@ -20,5 +31,9 @@ export class RequestFields {
 
   get inputWhenMissing(): JsonValue {
     return this.#inputWhenMissing;
+  }
+
+  get strict(): StrictPlace | undefined {
+    return this.#strict;
   }
 }

@@ -5,13 +5,14 @@ import { readInstance } from './read-instance';
 import { RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
 import { RequestInvalid } from './request-invalid';
+import { isStrict } from './strict-request';
 
 const BUILT_IN: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean];
 
 /**
  * Turns the query or the body of a request into an instance of its DTO: declared fields only, coerced, with
  * defaults filled in. Throws `RequestInvalid` with all items, in the order in which the DTO declares the
- * fields.
+ * fields. A DTO with `@StrictRequest` refuses undeclared fields as well.
  */
 @Injectable()
 export class RequestValidationPipe implements PipeTransform<JsonValue | undefined> {
@@ -24,13 +25,14 @@ export class RequestValidationPipe implements PipeTransform<JsonValue | undefine
 }
 
 function readQuery(dto: Type<object>, query: JsonValue = null): object {
-  return readFields(dto, 'query', new RequestFields(isJsonObject(query) ? query : {}, null));
+  const values = isJsonObject(query) ? query : {};
+  return readFields(dto, 'query', new RequestFields(values, null, isStrict(dto) ? 'query' : undefined));
 }
 
 function readBody(dto: Type<object>, body: JsonValue = null): object {
   if (body === null) throw new RequestInvalid([missing(null).at('body')]);
   if (!isJsonObject(body)) throw new RequestInvalid([notAnObject(body).at('body')]);
-  return readFields(dto, 'body', new RequestFields(body, body));
+  return readFields(dto, 'body', new RequestFields(body, body, isStrict(dto) ? 'body' : undefined));
 }
 
 function readFields(dto: Type<object>, place: 'query' | 'body', fields: RequestFields): object {

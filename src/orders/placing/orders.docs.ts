@@ -77,7 +77,11 @@ export const ProlongDocs = () =>
         'Prolongs a proxy and charges the balance with the price of one proxy of its version and the ' +
         'period: what `GET /price` quotes at that moment, or less in a cheaper country.',
     }),
-    ApiParam({ name: 'proxy_id', schema: { type: 'string', title: 'Proxy Id' }, example: '17' }),
+    ApiParam({
+      name: 'proxy_id',
+      description: 'The `id` of a proxy of the user; any other text is answered with 404',
+      schema: { type: 'string', title: 'Proxy Id', example: '1' },
+    }),
     ApiOrderKey(),
     ApiBody({
       type: ProlongRequest,

@@ -1,5 +1,5 @@
 import { LIMIT_TOO_LARGE } from '../paging';
-import { StaffDocs } from '../staff-docs';
+import { INVALID_PERIOD, StaffDocs } from '../staff-docs';
 import { ActionsPage } from './audit-log.dto';
 
 export const SearchAuditLogDocs = () =>
@@ -11,5 +11,6 @@ export const SearchAuditLogDocs = () =>
       'example `user:42`, `token:17` or `order:815`. `from` is included and `to` is not. Records are kept ' +
       'for good.',
     answer: { description: 'A page of records, newest first', type: ActionsPage },
+    errors: { 400: INVALID_PERIOD },
     invalid: LIMIT_TOO_LARGE,
   });

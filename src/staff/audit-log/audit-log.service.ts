@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { inTransaction, type Queryable, queryRows } from '../../database';
 import type { Idempotency } from '../../orders';
-import { type PageRequest, readPage } from '../paging';
+import { assertPeriod, type PageRequest, readPage } from '../paging';
 import type { AuditContext, AuditTarget } from './audit-context';
 import type { ActionOut, ActionsPage } from './audit-log.dto';
 
@@ -96,8 +96,13 @@ export class AuditLogService {
     return inserted.id;
   }
 
-  /** A page of records, newest first. The cursor is the id of the last record of the previous page. */
-  search(filter: AuditLogFilter, page: PageRequest): Promise<ActionsPage> {
+  /**
+   * A page of records, newest first. The cursor is the id of the last record of the previous page.
+   *
+   * @throws InvalidPeriod
+   */
+  async search(filter: AuditLogFilter, page: PageRequest): Promise<ActionsPage> {
+    assertPeriod(filter.from, filter.to);
     return readPage(
       page,
       (wider) => this.find(filter, wider),

@@ -1,6 +1,6 @@
 import { PostedEntryOut } from '../../ledger';
 import { LIMIT_TOO_LARGE } from '../paging';
-import { notFound, StaffDocs } from '../staff-docs';
+import { INVALID_PERIOD, notFound, StaffDocs } from '../staff-docs';
 import { LedgerPage, PostingRequest } from './staff-balances.dto';
 
 const PostingDocs = (docs: { summary: string; description: string; example: object }) =>
@@ -75,7 +75,7 @@ export const ReadStatementDocs = () =>
         },
       },
     },
-    errors: { 404: notFound('user') },
+    errors: { 400: INVALID_PERIOD, 404: notFound('user') },
     invalid: {
       type: 'timezone_aware',
       loc: ['query', 'from'],

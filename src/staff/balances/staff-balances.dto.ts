@@ -1,11 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { type Money } from '../../common';
-import { AmountField, ApiMoment, ApiNullable, ApiRoubles, DateTimeField } from '../../http';
+import { AmountField, ApiMoment, ApiNullable, ApiRoubles, DateTimeField, StrictRequest } from '../../http';
 import type { LedgerEntryKind } from '../../ledger';
 import { ORDER_KINDS, type OrderKind, type OrderState } from '../../orders';
 import { TextField } from '../fields';
 import { PageOf } from '../paging';
 
+@StrictRequest()
 export class PostingRequest {
   @AmountField()
   amount!: Money;
@@ -17,6 +18,7 @@ export class PostingRequest {
   reference!: string | null;
 }
 
+@StrictRequest()
 export class StatementQuery {
   @ApiProperty({ description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z' })
   @DateTimeField()

@@ -6,7 +6,7 @@ import { LedgerService } from '../../ledger';
 import { readIdempotency } from '../../orders';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
-import { type PageRequest, readPage } from '../paging';
+import { assertPeriod, type PageRequest, readPage } from '../paging';
 import type { LedgerEntryOut, LedgerPage } from './staff-balances.dto';
 import { type Posting, StaffPostingsService } from './staff-postings.service';
 import { type StatementRow, toCsv } from './statement-csv';
@@ -95,10 +95,11 @@ export class StaffBalancesService {
   /**
    * The entries of a user in a period as CSV, oldest first; `to` is not included.
    *
-   * @throws UserNotFound
+   * @throws UserNotFound, InvalidPeriod
    */
   async readStatement(userId: number, from: Date, to: Date): Promise<AsyncGenerator<string>> {
     await this.assertUser(userId);
+    assertPeriod(from, to);
     return toCsv(this.findStatementRows(userId, from, to));
   }
 

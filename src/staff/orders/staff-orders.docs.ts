@@ -1,7 +1,7 @@
 import { PostedEntryOut } from '../../ledger';
 import { ORDER_KINDS } from '../../orders';
 import { oneOf } from '../fields';
-import { missing, notAnInteger, notFound, notOneOf, StaffDocs } from '../staff-docs';
+import { INVALID_PERIOD, missing, notAnInteger, notFound, notOneOf, StaffDocs } from '../staff-docs';
 import { DecisionRequest, OrderDetail, OrderOut, OrdersPage, RefundRequest } from './staff-orders.dto';
 
 export const SearchOrdersDocs = () =>
@@ -14,6 +14,7 @@ export const SearchOrdersDocs = () =>
       'proxy that the order delivered or prolonged. `request_id` is the `X-Request-Id` of the answer that ' +
       'the customer got.',
     answer: { description: 'A page of orders, newest first', type: OrdersPage },
+    errors: { 400: INVALID_PERIOD },
     invalid: notOneOf('kind', oneOf(ORDER_KINDS), 'refund'),
   });
 

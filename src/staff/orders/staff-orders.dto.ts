@@ -7,6 +7,7 @@ import {
   ApiNullableMoment,
   ApiRoubles,
   DateTimeField,
+  StrictRequest,
 } from '../../http';
 import { ORDER_KINDS, ORDER_STATES, type OrderKind, type OrderState } from '../../orders';
 import { ActionOut } from '../audit-log/audit-log.dto';
@@ -61,6 +62,7 @@ export class OrdersQuery extends PageQuery {
   request_id!: string | null;
 }
 
+@StrictRequest()
 export class DecisionRequest {
   @ChoiceField(ORDER_DECISIONS)
   decision!: OrderDecision;
@@ -69,6 +71,7 @@ export class DecisionRequest {
   reason!: string;
 }
 
+@StrictRequest()
 export class RefundRequest {
   @AmountField({ optional: true })
   amount!: Money | null;

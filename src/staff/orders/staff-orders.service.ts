@@ -15,7 +15,7 @@ import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { StaffBalancesService } from '../balances/staff-balances.service';
 import { type Posting, StaffPostingsService } from '../balances/staff-postings.service';
-import { type PageRequest, readPage } from '../paging';
+import { assertPeriod, type PageRequest, readPage } from '../paging';
 import { ORDER_COLUMNS, type OrderFilter, toSearchStatement } from './order-search';
 import type {
   OrderDecision,
@@ -61,8 +61,13 @@ export class StaffOrdersService {
     private readonly auditLog: AuditLogService,
   ) {}
 
-  /** A page of orders, newest first. The cursor is the id of the last order of the previous page. */
-  search(filter: OrderFilter, page: PageRequest): Promise<OrdersPage> {
+  /**
+   * A page of orders, newest first. The cursor is the id of the last order of the previous page.
+   *
+   * @throws InvalidPeriod
+   */
+  async search(filter: OrderFilter, page: PageRequest): Promise<OrdersPage> {
+    assertPeriod(filter.from, filter.to);
     const find = (wider: PageRequest) => {
       const { statement, parameters } = toSearchStatement(filter, wider, this.provider.name);
       return queryRows<OrderOut>(this.dataSource, statement, parameters);

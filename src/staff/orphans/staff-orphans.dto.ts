@@ -1,12 +1,13 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { StringField } from '../../http';
+import { StrictRequest } from '../../http';
 import { ORPHAN_STATES, OrphanOut, type OrphanState } from '../../orders';
-import { ChoiceField, IdField, TextField } from '../fields';
+import { ChoiceField, IdField, SearchField, TextField } from '../fields';
 import { PageOf, PageQuery } from '../paging';
 
 export const ORPHAN_MARKS = ['open', 'written-off'] as const;
 export type OrphanMark = (typeof ORPHAN_MARKS)[number];
 
+@StrictRequest()
 export class AssignmentRequest {
   @IdField()
   order_id!: number;
@@ -15,6 +16,7 @@ export class AssignmentRequest {
   reason!: string;
 }
 
+@StrictRequest()
 export class MarkRequest {
   @ChoiceField(ORPHAN_MARKS)
   state!: OrphanMark;
@@ -29,7 +31,7 @@ export class OrphansQuery extends PageQuery {
   state!: OrphanState | null;
 
   @ApiProperty({ description: 'The whole tag under which the provider lists them' })
-  @StringField({ optional: true, maxLength: 100 })
+  @SearchField()
   tag!: string | null;
 }
 

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import { type PricePreviewOut, PricePreviewService } from '../../catalog';
+import type { PricePreviewOut } from '../../catalog';
 import { IdParam } from '../../http';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
@@ -30,10 +30,7 @@ import { StaffPricesService } from './staff-prices.service';
 @ApiExtraModels(PriceRuleFields)
 @Controller('staff/price-rules')
 export class StaffPricesController {
-  constructor(
-    private readonly prices: StaffPricesService,
-    private readonly previews: PricePreviewService,
-  ) {}
+  constructor(private readonly prices: StaffPricesService) {}
 
   @Get()
   @ListPriceRulesDocs()
@@ -69,7 +66,7 @@ export class StaffPricesController {
   @PreviewPricesDocs()
   @StaffRoute({ scope: 'staff:system', action: 'prices.preview' })
   preview(@Body() { add, end }: PreviewRequest): Promise<PricePreviewOut> {
-    return this.previews.preview({ add: add ? toNewPriceRule(add) : undefined, end: end ?? undefined });
+    return this.prices.preview({ add: add ? toNewPriceRule(add) : undefined, end: end ?? undefined });
   }
 
   @Post(':rule_id/end')

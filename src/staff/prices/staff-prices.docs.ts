@@ -38,6 +38,7 @@ export const FindMarkupDocs = () =>
         'another time, and the rule that sets it. A quote names no country. For a time to come, the ' +
         'answer is what the present rules say of it.',
       answer: { description: 'The markup', type: HeldMarkupOut },
+      errors: { 404: notFound('user') },
       invalid: missing('query', 'period'),
     }),
     ApiQuery({ name: 'period', description: 'Days', example: 30 }),
@@ -116,7 +117,7 @@ export const PreviewPricesDocs = () =>
         INVALID_PERIODS,
         'Name a rule to add, one to end, or both',
       ],
-      404: notFound('price rule'),
+      404: notFound('price rule', 'user'),
       409: ['There is nothing to compare', ENDED],
       503: ['Not known yet', 'The provider has not named its prices yet: ask for a price first'],
     },

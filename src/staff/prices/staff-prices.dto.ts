@@ -8,6 +8,7 @@ import {
   DateTimeField,
   IntegerField,
   ObjectField,
+  StrictRequest,
   StringField,
 } from '../../http';
 import type { NewPriceRule } from '../../pricing';
@@ -18,6 +19,7 @@ const CountryField = () => StringField({ optional: true, pattern: '^[A-Za-z]{2,4
 const PeriodField = () => IntegerField({ optional: true, greaterThan: 0, atMost: 3650 });
 
 /** Which offers a rule applies to, and its markup. What is left out stands for all. */
+@StrictRequest()
 export class PriceRuleFields {
   @IdField({ optional: true })
   user_id!: number | null;
@@ -63,6 +65,7 @@ export class NewPriceRuleRequest extends PriceRuleFields {
   reason!: string;
 }
 
+@StrictRequest()
 export class EndPriceRuleRequest {
   @DateTimeField({ optional: true })
   at!: Date | null;
@@ -71,6 +74,7 @@ export class EndPriceRuleRequest {
   reason!: string;
 }
 
+@StrictRequest()
 export class PreviewRequest {
   @ObjectField(PriceRuleFields, { optional: true })
   add!: PriceRuleFields | null;
@@ -89,6 +93,7 @@ export class PriceRulesQuery extends PageQuery {
   user_id!: number | null;
 }
 
+@StrictRequest()
 export class WhichQuery {
   @ApiProperty({ description: 'The user who would order. Without it: a user without rules of their own' })
   @IdField({ optional: true })

@@ -1,12 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { type PricePreviewOut, PricePreviewService } from '../../catalog';
 import {
   MarkupHistoryService,
   type NewPriceRule,
+  type PriceChange,
   type PricedOffer,
   type PriceRule,
   PriceRulesService,
 } from '../../pricing';
-import { UsersService } from '../../users';
+import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { type PageRequest, readPage } from '../paging';
@@ -42,6 +44,7 @@ export class StaffPricesService {
   constructor(
     private readonly rules: PriceRulesService,
     private readonly history: MarkupHistoryService,
+    private readonly previews: PricePreviewService,
     private readonly users: UsersService,
     private readonly auditLog: AuditLogService,
   ) {}
@@ -56,11 +59,22 @@ export class StaffPricesService {
     return readPage(page, find, ({ id }) => id);
   }
 
-  /** The markup of an offer at a time, or now, and the rule that sets it. */
+  /** The markup of an offer at a time, or now, and the rule that sets it. @throws UserNotFound */
   async findMarkup(offer: PricedOffer, moment?: Date): Promise<HeldMarkupOut> {
+    await this.assertUser(offer.userId);
     const country = offer.country?.toLowerCase() ?? null;
     const { percent, rule, at } = await this.history.heldAt({ ...offer, country }, moment);
     return { at, markup_percent: percent, rule: rule && toPriceRuleOut(rule) };
+  }
+
+  /**
+   * What a change would do to the prices.
+   *
+   * @throws UserNotFound, NothingToPreview, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
+   */
+  async preview(change: PriceChange): Promise<PricePreviewOut> {
+    await this.assertUser(change.add?.userId ?? null);
+    return this.previews.preview(change);
   }
 
   /** @throws PriceRuleNotFound */
@@ -108,6 +122,10 @@ export class StaffPricesService {
       await this.rules.assertAhead(ended.validTo, manager);
       return after;
     });
+  }
+
+  private async assertUser(id: number | null): Promise<void> {
+    if (id !== null && !(await this.users.find(id))) throw new UserNotFound();
   }
 
   /** Names the caller as the rule keeps them: `boris (42)`. */

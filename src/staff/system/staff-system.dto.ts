@@ -1,8 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiNullable, DateField, StringField } from '../../http';
+import { ApiNullable, DateField, StrictRequest, StringField } from '../../http';
 import { SalesFiguresOut, SalesRowOut } from '../../sales';
 import { CURSOR, LimitField, NEXT_CURSOR, type PageRequest } from '../paging';
 
+/** The dimensions of a row, separated by slashes. */
+const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2f\x7f-\x9f]+){0,2}$`;
+
+@StrictRequest()
 export class SalesQuery implements PageRequest<string> {
   @ApiProperty({ description: 'The first day (UTC), e.g. 2026-11-01' })
   @DateField()
@@ -17,7 +21,7 @@ export class SalesQuery implements PageRequest<string> {
   by!: string;
 
   @ApiProperty({ description: CURSOR })
-  @StringField({ optional: true, maxLength: 50, pattern: '^[^/]+(/[^/]+){0,2}$' })
+  @StringField({ optional: true, maxLength: 50, pattern: CURSOR_PATTERN })
   cursor!: string | null;
 
   @LimitField()

@@ -7,6 +7,7 @@ import {
   ApiNullable,
   ApiNullableMoment,
   DateTimeField,
+  StrictRequest,
   StringListField,
 } from '../../http';
 import { TextField } from '../fields';
@@ -15,6 +16,7 @@ import { PageOf } from '../paging';
 const EVERY_SCOPE = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];
 const MOST_NETWORKS = 50;
 
+@StrictRequest()
 export class NewTokenRequest {
   @StringListField({
     atLeast: 1,

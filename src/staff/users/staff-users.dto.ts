@@ -1,8 +1,16 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles, BooleanField } from '../../http';
+import {
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  BooleanField,
+  StrictRequest,
+} from '../../http';
 import { IdField, SearchField, TextField } from '../fields';
 import { PageOf, PageQuery } from '../paging';
 
+@StrictRequest()
 export class NewUserRequest {
   @TextField()
   username!: string;

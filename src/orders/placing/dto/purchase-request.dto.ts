@@ -1,21 +1,35 @@
-import { IP_VERSIONS, type IpVersion } from '../../../common';
+import { ApiProperty } from '@nestjs/swagger';
+import { PERIODS_TEXT } from '../../../catalog';
+import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from '../../../common';
 import { IntegerField, StringField } from '../../../http';
 
 export class PurchaseRequest {
+  @ApiProperty({
+    description: 'The code of a country on sale, in any case: `GET /countries` lists them',
+    example: 'ru',
+  })
   @StringField({ minLength: 2, maxLength: 4 })
   readonly country!: string;
 
+  @ApiProperty({ description: PERIODS_TEXT, example: 30 })
   @IntegerField({ greaterThan: 0 })
   readonly period!: number;
 
+  @ApiProperty({ description: 'The number of proxies', example: 1 })
   @IntegerField({ greaterThan: 0, atMost: 1000, default: 1 })
   readonly count!: number;
 
-  /** `3` is the provider's number of `4s`. */
+  @ApiProperty({
+    description:
+      `${IP_VERSIONS_TEXT}. A purchase also takes \`3\`, the provider's own number of \`4s\`, because ` +
+      'clients that were written for the provider send it; answers and all other routes say `4s`',
+    example: '6',
+  })
   @StringField({ pattern: `^(${IP_VERSIONS.join('|')}|3)$`, default: '6' })
   readonly version!: IpVersion | '3';
 
   /** Any text passes validation: a rule of its own refuses what is neither `http` nor `socks`. */
+  @ApiProperty({ description: '`http` or `socks`', example: 'http' })
   @StringField({ default: 'http' })
   readonly proxy_type!: string;
 }

@@ -1,0 +1,149 @@
+import { operationsOf, readDescription } from './support/description';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+let service: TestService;
+let staff: Staff;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  staff = await createStaff(service);
+  user = await service.createUser();
+  await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } as never });
+});
+afterAll(() => service.close());
+
+const extra = (loc: readonly string[], input: unknown) => ({
+  type: 'extra_forbidden',
+  loc,
+  msg: 'Extra inputs are not permitted',
+  input,
+});
+
+const countRules = async () =>
+  (await staff.get<{ items: unknown[] }>('/staff/price-rules?history=true')).body.items.length;
+
+describe('What staff send', () => {
+  it('makes no price rule for everybody when the name of a field is misspelt', async () => {
+    const rule = { contry: 'ru', markup_percent: '5', reason: 'Contract 815' };
+    const { status, body } = await staff.post('/staff/price-rules', rule);
+    expect([status, body]).toEqual([422, { detail: [extra(['body', 'contry'], 'ru')] }]);
+    expect(await countRules()).toBe(0);
+  });
+
+  it('is refused with every mistake at once, unknown fields last, and inside objects as well', async () => {
+    const { status, body } = await staff.post('/staff/price-rules/preview', {
+      add: { user: 7, markup_percent: 5 },
+      ends: 5,
+    });
+    expect([status, body]).toEqual([
+      422,
+      {
+        detail: [
+          expect.objectContaining({ type: 'string_type', loc: ['body', 'add', 'markup_percent'] }),
+          extra(['body', 'add', 'user'], 7),
+          extra(['body', 'ends'], 5),
+        ],
+      },
+    ]);
+  });
+
+  it('lists nothing when the name of a parameter is misspelt', async () => {
+    const { status, body } = await staff.get('/staff/orders?stat=review');
+    expect([status, body]).toEqual([422, { detail: [extra(['query', 'stat'], 'review')] }]);
+  });
+
+  it('has no unknown parameter or field on any route, also where a route has none at all', async () => {
+    const description = await readDescription(`${service.baseUrl}/staff/openapi.json`);
+    for (const { name, method, path, operation } of operationsOf(description)) {
+      const target = `${path.replaceAll(/\{\w+\}/g, '999999')}?preview_only=true`;
+      const answer = method === 'GET' ? await staff.get(target) : await staff.post(target, {});
+      expect([name, answer.status]).toEqual([name, 422]);
+      if (!operation.requestBody) continue;
+      const { body } = await staff.post(path.replaceAll(/\{\w+\}/g, '999999'), { colour: 'red' });
+      expect([name, body]).toEqual([
+        name,
+        { detail: expect.arrayContaining([extra(['body', 'colour'], 'red')]) },
+      ]);
+    }
+  });
+
+  it.each([
+    [{ username: 'anna', has_app: 'yes' }, 'bool_type', 'has_app'],
+    [{ username: 'anna', has_app: 1 }, 'bool_type', 'has_app'],
+    [{ username: 'anna', tg_id: '5' }, 'int_type', 'tg_id'],
+    [{ username: 'anna', tg_id: true }, 'int_type', 'tg_id'],
+    [{ username: 'an\u0000na' }, 'string_pattern_mismatch', 'username'],
+    [{ username: 'an\ud800na' }, 'string_unicode', 'username'],
+    [{ username: ' \t' }, 'string_pattern_mismatch', 'username'],
+  ])('is read as the description has it: %j is refused', async (body, type, field) => {
+    const answer = await staff.post<{ detail: object[] }>('/staff/users', body);
+    expect([answer.status, answer.body.detail]).toEqual([
+      422,
+      [expect.objectContaining({ type, loc: ['body', field] })],
+    ]);
+  });
+
+  it.each(['yes', '1', 'True', ''])('takes true and false for a boolean, and not %j', async (word) => {
+    expect((await staff.get(`/staff/price-rules?history=${word}`)).status).toBe(422);
+    expect((await staff.get('/staff/price-rules?history=false')).status).toBe(200);
+  });
+
+  const SALES = '/staff/sales?from=2026-11-01&to=2026-12-01';
+  it.each([
+    ['/staff/orphans?tag=%00', 422],
+    ['/staff/orphans?tag=%20', 422],
+    [`${SALES}&cursor=%00`, 422],
+    [`${SALES}&by=day,country&cursor=2026-11-02/%00`, 422],
+    [`${SALES}&cursor=soon`, 400],
+    ['/staff/actions?target=user:%00', 422],
+    ['/staff/users?query=a%07', 422],
+    ['/staff/price-rules/which?period=30&country=%00%00', 422],
+  ])('may hold a NUL and other control characters without harm: %s', async (path, status) => {
+    expect((await staff.get(path)).status).toBe(status);
+  });
+
+  const MOMENTS = ['2026-11-01T00:00:00Z', '2026-12-01T00:00:00Z'] as const;
+  it.each([
+    ['/staff/users/:user/statement', ...MOMENTS],
+    ['/staff/orders', ...MOMENTS],
+    ['/staff/actions', ...MOMENTS],
+    ['/staff/sales', '2026-11-01', '2026-12-01'],
+  ])('has periods that end after they begin: %s', async (route, early, late) => {
+    const read = (from: string, to: string) =>
+      staff.get(`${route.replace(':user', String(user.id))}?from=${from}&to=${to}`);
+    const refusal = { detail: expect.stringContaining('The period must end after it begins') };
+    expect(await read(late, early)).toMatchObject({ status: 400, body: refusal });
+    expect(await read(early, early)).toMatchObject({ status: 400, body: refusal });
+    expect(await read(early, late)).toMatchObject({ status: 200 });
+  });
+
+  it('names a user who exists, also where prices are previewed and explained', async () => {
+    const rule = { user_id: 999_999, markup_percent: '5' };
+    await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    for (const { status, body } of [
+      await staff.post('/staff/price-rules/preview', { add: rule }),
+      await staff.post('/staff/price-rules', { ...rule, reason: 'Contract 815' }),
+      await staff.get('/staff/price-rules/which?period=30&user_id=999999'),
+    ]) {
+      expect([status, body]).toEqual([404, { detail: 'User not found' }]);
+    }
+    expect(
+      (await staff.post('/staff/price-rules/preview', { add: { ...rule, user_id: user.id } })).status,
+    ).toBe(200);
+  });
+});
+
+describe('What customers send', () => {
+  it('may have unknown fields and parameters, as the interface has always let them', async () => {
+    const headers = { Authorization: `Bearer ${user.token}` };
+    const listed = await fetch(`${service.baseUrl}/countries?colour=red`, { headers });
+    const bought = await fetch(`${service.baseUrl}/proxies/buy?colour=red`, {
+      method: 'POST',
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ country: 'ru', period: '30', colour: 'red' }),
+    });
+    expect([listed.status, bought.status]).toEqual([200, 200]);
+  });
+});
