@@ -546,6 +546,7 @@ describe('the command line', () => {
       catalogue: [],
       jobs: [],
       replicas: [],
+      excessive_database_rights: [],
     };
 
     it('is empty before any service has run, and the command counts as no replica', async () => {

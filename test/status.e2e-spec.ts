@@ -194,6 +194,17 @@ describe('the status of the service', () => {
     await eventually(async () => (await read()).catalogue.some(({ kind }) => kind === 'countries'));
   });
 
+  it('names the rights that the service has in the database and does not need', async () => {
+    expect((await read()).excessive_database_rights).toEqual([]);
+    const log = captureLog();
+    await service.owner.query('GRANT DELETE ON accounts TO PUBLIC');
+    const replica = await startReplica(service, { log: { level: 'warn' } });
+    await replica.close();
+    log.stop();
+    expect((await read()).excessive_database_rights).toEqual(['may write to accounts']);
+    expect(log.lines.filter((line) => line.includes('it may write to accounts. '))).toHaveLength(1);
+  });
+
   describe('of each job', () => {
     const sweepStatus = async () => (await read()).jobs.find(({ name }) => name === 'sweep');
 

@@ -201,4 +201,14 @@ export class StatusOut {
     description: 'The replicas that reported in the last 20 seconds, with their breakers and queues',
   })
   replicas!: readonly ReplicaOut[];
+
+  @ApiProperty({
+    type: 'string',
+    isArray: true,
+    description:
+      "What the service's role in the database may do and never needs to, such as changing balances. Empty " +
+      'when the service runs with two roles, as it should',
+    example: [],
+  })
+  excessive_database_rights!: readonly string[];
 }

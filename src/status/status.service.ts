@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows, sqlList } from '../database';
+import { findExcessiveRights, queryRows, sqlList } from '../database';
 import { OPEN_STATES, type OpenState } from '../orders';
 import { ProxyProvider } from '../provider';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
@@ -41,6 +41,7 @@ export class StatusService {
            FROM job_runs ORDER BY name`,
       ),
       replicas: await this.freshReplicas(),
+      excessive_database_rights: await findExcessiveRights(this.dataSource),
     };
   }
 
