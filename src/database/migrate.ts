@@ -9,12 +9,16 @@ const MIGRATION_LOCK = 7_283_001;
 const OLDEST_SERVER_VERSION = 150_000;
 
 const POLL_MS = 200;
-/** Everybody else who uses a table waits behind a migration that waits for its lock. */
-const LOCK_TIMEOUT_SECONDS = 3;
-const LOCK_RETRY_MS = 1000;
+/** Whoever wants to use a table waits behind a migration that waits for its lock. */
+const LOCK_TIMEOUT_SECONDS = 1;
+const LOCK_RETRY_MS = 3000;
 /** Longer than an export or an audit reads. */
 const LOCK_PATIENCE_MS = 10 * 60_000;
 const LOCK_NOT_AVAILABLE = '55P03';
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+const PENDING =
+  'Migrations are pending, and the role of DATABASE_URL may not run them: set DATABASE_OWNER_URL';
 
 /** Where the database is, for the service and for the owner of its tables. */
 export interface DatabaseAddress {
@@ -54,7 +58,10 @@ export async function migrate(
     }
     await takeLock(dataSource.createQueryRunner());
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
-    await runMigrations(dataSource);
+    await runMigrations(dataSource).catch((error: unknown) => {
+      if (ownerUrl !== undefined || !hasCode(error, INSUFFICIENT_PRIVILEGE)) throw error;
+      throw new Error(PENDING, { cause: error });
+    });
     const serviceRole = decodeURIComponent(new URL(url).username);
     if (ownerUrl !== undefined && serviceRole !== server.user) {
       await dataSource.query(createRoleStatement(url));
@@ -85,13 +92,11 @@ async function runMigrations(dataSource: DataSource): Promise<void> {
       await dataSource.runMigrations();
       return;
     } catch (error) {
-      if (!isLockTimeout(error) || performance.now() > patientUntilMs) throw error;
+      if (!hasCode(error, LOCK_NOT_AVAILABLE) || performance.now() > patientUntilMs) throw error;
       await pause(LOCK_RETRY_MS);
     }
   }
 }
 
-function isLockTimeout(error: unknown): boolean {
-  if (!(error instanceof QueryFailedError)) return false;
-  return (error.driverError as { code?: string }).code === LOCK_NOT_AVAILABLE;
-}
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof QueryFailedError && (error.driverError as { code?: string }).code === code;

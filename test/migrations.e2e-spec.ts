@@ -1,0 +1,184 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AbstractLogger, DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { createIndexConcurrently, dataSourceOptions, migrate, migrations } from '../src/database';
+import { eventually } from './support/built-service';
+import { connectAsOwner, createTestDatabase, type TestDatabase } from './support/test-database';
+
+/** Stands for a later migration: an index on a table that is written to all the time. */
+class IndexOfCountries9000000000000 implements MigrationInterface {
+  readonly transaction = false;
+
+  async up(runner: QueryRunner): Promise<void> {
+    await createIndexConcurrently(runner, 'orders_country_idx', 'ON orders (country)');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP INDEX CONCURRENTLY orders_country_idx');
+  }
+}
+
+/** Stands for a migration that needs the table of orders for itself. */
+class ColumnOfOrders9000000000001 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE orders ADD COLUMN colour text');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE orders DROP COLUMN colour');
+  }
+}
+
+describe('Migrating', () => {
+  let database: TestDatabase;
+  let owner: DataSource;
+  const withIndex = [...migrations, IndexOfCountries9000000000000];
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    owner = await connectAsOwner(database);
+  });
+  afterEach(async () => {
+    await owner.destroy();
+    await database.drop();
+  });
+
+  const waitsForLock = (): Promise<unknown[]> =>
+    owner.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+
+  const isIndexValid = (): Promise<unknown[]> =>
+    owner.query(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('orders_country_idx')`);
+
+  it('builds an index beside writers, while another replica waits for its turn to migrate', async () => {
+    // The writer keeps the first replica in its migration until the second one is waiting.
+    const writer = owner.createQueryRunner();
+    await writer.startTransaction();
+    await writer.query('LOCK TABLE orders IN ROW EXCLUSIVE MODE');
+    const first = migrate(database, withIndex);
+    await eventually(async () => (await waitsForLock()).length > 0);
+    const second = migrate(database, withIndex);
+    await eventually(async () => {
+      const [row] = await owner.query<{ sessions: number }[]>(
+        `SELECT count(*)::int AS sessions FROM pg_stat_activity
+          WHERE datname = current_database() AND query LIKE '%advisory_lock%' AND pid <> pg_backend_pid()`,
+      );
+      return (row?.sessions ?? 0) > 1;
+    });
+    await writer.commitTransaction();
+    await writer.release();
+    expect(await Promise.all([first, second])).toEqual([[IndexOfCountries9000000000000.name], []]);
+    expect(await isIndexValid()).toEqual([{ indisvalid: true }]);
+  });
+
+  it('builds an index anew that a failed build left invalid', async () => {
+    await owner.query('CREATE INDEX orders_country_idx ON orders (id)');
+    await owner.query(
+      `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'orders_country_idx'::regclass`,
+    );
+    await migrate(database, withIndex);
+    expect(await isIndexValid()).toEqual([{ indisvalid: true }]);
+    expect(await owner.query(`SELECT pg_get_indexdef('orders_country_idx'::regclass) AS index`)).toEqual([
+      { index: expect.stringContaining('(country)') },
+    ]);
+  });
+
+  it('lets others pass while it cannot get a table for itself, and tries again', async () => {
+    const consoleLog = jest.spyOn(console, 'log').mockImplementation();
+    const reader = owner.createQueryRunner();
+    await reader.startTransaction();
+    await reader.query('SELECT FROM orders');
+    const migrating = migrate(database, [...migrations, ColumnOfOrders9000000000001]);
+    await eventually(async () => (await waitsForLock()).length > 0);
+    const begunMs = performance.now();
+    await owner.query('SELECT FROM orders');
+    expect(performance.now() - begunMs).toBeLessThan(8000);
+    await eventually(async () => (await waitsForLock()).length === 0);
+    await reader.commitTransaction();
+    await reader.release();
+    expect(await migrating).toEqual([ColumnOfOrders9000000000001.name]);
+    consoleLog.mockRestore();
+  });
+
+  it('tells the service which role has to migrate', async () => {
+    const migrating = migrate({ url: database.url }, withIndex);
+    await expect(migrating).rejects.toThrow('DATABASE_OWNER_URL');
+    expect(await migrate({ url: database.url })).toEqual([]);
+  });
+});
+
+/** The last migration from before the linter; none of them is ever edited. */
+const LAST_UNCHECKED = 'DropTokenNotifications1765000000000';
+
+/** Keeps the statements of each migration as they are sent, with the transaction around them. */
+class Recorder extends AbstractLogger {
+  readonly statements = new Map<string, string>();
+  private sent: string[] = [];
+
+  override logQuery(query: string, parameters?: unknown[]): void {
+    if (/^(START TRANSACTION|COMMIT)/.test(query)) this.sent = [];
+    this.sent.push(query.trim().replace(/;?$/, ';'));
+    if (!query.startsWith('INSERT INTO "migrations"')) return;
+    if (this.sent[0]?.startsWith('START')) this.sent.push('COMMIT;');
+    this.statements.set(String(parameters?.[1]), this.sent.join('\n'));
+    this.sent = [];
+  }
+
+  protected writeLog(): void {
+    // Only the statements are of interest.
+  }
+}
+
+/** What squawk says of a file with these statements; empty when it has no objection. */
+function lint(name: string, statements: string): string {
+  const directory = mkdtempSync(join(tmpdir(), 'squawk-'));
+  try {
+    const file = join(directory, `${name}.sql`);
+    writeFileSync(file, statements);
+    const { status, stdout, stderr } = spawnSync(
+      join(__dirname, '../node_modules/.bin/squawk'),
+      ['--config', join(__dirname, '../.squawk.toml'), '--reporter', 'gcc', file],
+      { encoding: 'utf8' },
+    );
+    return status === 0 ? '' : `${stdout}${stderr}`.replaceAll(file, name);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+describe('The linter of migrations', () => {
+  it('objects to nothing in those that were written since there is one', async () => {
+    const database = await createTestDatabase({ migrated: false });
+    const recorder = new Recorder(true);
+    const owner = new DataSource({
+      ...dataSourceOptions({ url: database.ownerUrl, poolSize: 2, applicationName: 'test' }),
+      logging: true,
+      logger: recorder,
+    });
+    try {
+      await owner.initialize();
+      await owner.runMigrations();
+    } finally {
+      await owner.destroy();
+      await database.drop();
+    }
+    const names = migrations.map(({ name }) => name);
+    expect([...recorder.statements.keys()]).toEqual(names);
+    const objections = names
+      .slice(names.indexOf(LAST_UNCHECKED) + 1)
+      .map((name) => lint(name, recorder.statements.get(name) ?? ''));
+    expect(objections.join('')).toBe('');
+  });
+
+  it.each([
+    ['CREATE INDEX orders_country_idx ON orders (country)', 'require-concurrent-index-creation'],
+    ['CREATE INDEX CONCURRENTLY orders_country_idx ON orders (country)', 'in-transaction'],
+    ['ALTER TABLE orders ALTER COLUMN id TYPE numeric', 'changing-column-type'],
+    ['ALTER TABLE orders DROP COLUMN country', 'ban-drop-column'],
+  ])('objects to %s in a transaction', (statement, objection) => {
+    expect(lint('bad', `BEGIN; ${statement}; COMMIT;`)).toContain(objection);
+  });
+});
