@@ -42,6 +42,10 @@ const SETTINGS = {
    * request, so that a proxy can be on two pages or on none.
    */
   pageOrder: choice('sorted', 'unsorted', 'moving'),
+  /** The year of the published interface, whose answers have other fields. */
+  form: choice('2025', '2023'),
+  /** How numbers are written: as published, which differs by field and method, or all in one way. */
+  numbers: choice('published', 'strings', 'numbers'),
 };
 
 export type Dialect = {

@@ -2,6 +2,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Global, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
+import PUBLISHED from '../../../test/fixtures/px6-answers.json';
 import { eventually } from '../../../test/support/built-service';
 import { TestClock } from '../../../test/support/test-clock';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database';
@@ -153,6 +154,22 @@ describe('the PROXY6 adapter', () => {
         dateEnd: new Date('2016-07-12T18:50:41Z'),
       },
     ]);
+  });
+
+  it.each(Object.entries(PUBLISHED))('reads the answers that were published in %s', async (_, published) => {
+    answer = (request, response) => {
+      const method = request.url?.split('/')[3] ?? '';
+      const sample = Object.entries(published).find(([call]) => call.split('?')[0] === method)?.[1];
+      json(sample)(request, response);
+    };
+    expect(await provider.countries('4')).toEqual(['ru', 'ua', 'us']);
+    expect(await provider.stock('ru', '6')).toBe(971);
+    const listed = await provider.proxiesByTag('', { isEnough: () => true });
+    expect(listed).toMatchObject([{ id: '11', country: 'ru' }]);
+    expect(await buy()).toMatchObject({ charge: '6.3', proxies: [{ id: '15', password: 'iagn2d' }] });
+    expect(provider.balance()).toMatchObject({ amount: '42.5' });
+    const prolonged = await provider.prolong({ proxyIds: ['15'], period: 7 }, await permitted());
+    expect(prolonged).toMatchObject({ charge: '6.3', dateEnds: new Map([['15', new Date(1466379159_000)]]) });
   });
 
   it('reads the price table of known versions, as numbers or strings', async () => {

@@ -1,7 +1,7 @@
 import { seededRandom } from './seeded-random';
 
-/** The provider's version numbers: 6 is IPv6, 4 is IPv4, 3 is IPv4 shared. */
-export const VERSIONS = ['6', '4', '3'] as const;
+/** The provider's version numbers: 6 is IPv6, 4 is IPv4, 3 is IPv4 shared, 5 is MTProto. */
+export const VERSIONS = ['6', '4', '3', '5'] as const;
 export type Version = (typeof VERSIONS)[number];
 
 export function isVersion(value: unknown): value is Version {
@@ -15,6 +15,7 @@ const COUNTRIES: Record<Version, readonly string[]> = {
     'sk si rs hr ie il ae tr ca mx br ar cl in id th vn hk sg jp kr au za'
   ).split(' '),
   '3': 'ru ua us de nl gb fr pl kz in'.split(' '),
+  '5': [],
 };
 
 /** Kopecks for one proxy, by period in days. */
@@ -47,6 +48,8 @@ const PRICES: Record<Version, ReadonlyArray<readonly [days: number, kopecks: num
     [180, 24300],
     [365, 47400],
   ],
+  // Known and not sold: the exits do not speak MTProto.
+  '5': [],
 };
 
 const STOCK_SEED = 20_160_619;

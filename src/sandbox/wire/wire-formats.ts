@@ -1,3 +1,5 @@
+import type { Dialect } from '../dialect';
+
 const MOSCOW_OFFSET_S = 3 * 3600;
 
 /** `2016-06-19 16:32:39`: Moscow time without a zone. */
@@ -5,13 +7,30 @@ export function moscowTime(unixS: number): string {
   return new Date((unixS + MOSCOW_OFFSET_S) * 1000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Amounts are numbers in roubles; only the balance is a string with two decimals. */
+/** Amounts are numbers in roubles; the balance is a string with two decimals, except after a charge. */
 export function roubles(kopecks: number): number {
   return kopecks / 100;
 }
 
 export function balanceText(kopecks: number): string {
   return roubles(kopecks).toFixed(2);
+}
+
+/** Roubles for one proxy and day, as in the documented examples. */
+export function priceSingle(kopecks: number, periodDays: number): number {
+  return Number((roubles(kopecks) / periodDays).toFixed(4));
+}
+
+/** Fields whose strings are numbers in the dialect that writes all of them as numbers. */
+const NUMERIC_FIELDS = new Set(['user_id', 'balance', 'id', 'port', 'version', 'active']);
+
+/** The JSON of an answer, with its numbers in the dialect's way. */
+export function wireJson(answer: Readonly<Record<string, unknown>>, { numbers }: Dialect): string {
+  if (numbers === 'published') return JSON.stringify(answer);
+  return JSON.stringify(answer, (name, value: unknown) => {
+    if (numbers === 'strings') return typeof value === 'number' ? String(value) : value;
+    return typeof value === 'string' && NUMERIC_FIELDS.has(name) ? Number(value) : value;
+  });
 }
 
 /** A list as the provider sends it: an object keyed by id, an array with `nokey`, and `[]` when empty. */

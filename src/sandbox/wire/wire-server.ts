@@ -14,12 +14,15 @@ import type { SlidingRateLimit } from './rate-limit';
 import { sendDripping, sendHtml, sendJson, sendJsonInHalves, sendText, sendTruncated } from './responses';
 import { findWireAddress } from './wire-address';
 import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
-import { balanceText } from './wire-formats';
+import { balanceText, moscowTime, roubles, wireJson } from './wire-formats';
 
 /** The default of nginx. A shorter time would close connections that a client is about to reuse. */
 const KEEP_ALIVE_MS = 75_000;
 /** Enough for `prolong` with a thousand ids. */
 const MAX_HEADER_BYTES = 64 * 1024;
+
+/** The methods after which the balance is a number. */
+const CHARGING: ReadonlySet<WireMethodName> = new Set(['buy', 'prolong']);
 
 export interface WireServerParts {
   provider: Provider;
@@ -112,17 +115,20 @@ export class WireServer {
     try {
       const fields = await WIRE_METHODS[method](provider, query, fault ?? DEFAULT_EFFECT);
       const { account, balanceKopecks } = provider.store.state;
-      return JSON.stringify({
+      const dialect = provider.dialect.current;
+      const answer = {
         status: 'yes',
         user_id: account?.userId,
-        balance: balanceText(balanceKopecks),
+        balance: CHARGING.has(method) ? roubles(balanceKopecks) : balanceText(balanceKopecks),
         currency: fault?.kind === 'wrong-currency' ? fault.currency : 'RUB',
+        ...(dialect.form === '2023' && { date_mod: moscowTime(provider.clock.nowS()) }),
         ...fields,
-      });
+      };
+      return wireJson(answer, dialect);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       call.errorId = error.id;
-      return errorBody(error.id);
+      return this.errorBody(error.id);
     }
   }
 
@@ -164,7 +170,12 @@ export class WireServer {
 
   private refuse(response: ServerResponse, call: Call, errorId: WireErrorId): void {
     call.errorId = errorId;
-    sendJson(response, errorBody(errorId));
+    sendJson(response, this.errorBody(errorId));
+  }
+
+  private errorBody(id: WireErrorId): string {
+    const answer = { status: 'no', error_id: id, error: WIRE_ERRORS[id] };
+    return wireJson(answer, this.parts.provider.dialect.current);
   }
 
   private async hold(stage: GateStage, { method, parameters }: Exchange): Promise<void> {
@@ -186,8 +197,4 @@ export class WireServer {
     if (isDropped || response.headersSent) response.destroy();
     else sendText(response, 500, 'Internal Server Error');
   }
-}
-
-function errorBody(id: WireErrorId): string {
-  return JSON.stringify({ status: 'no', error_id: id, error: WIRE_ERRORS[id] });
 }

@@ -52,7 +52,7 @@ describe('the catalog', () => {
     async (call) => {
       await expect(client.ask(call)).resolves.toMatchObject({
         price: 2090,
-        price_single: 0.7,
+        price_single: 0.6967,
         period: 30,
         count: 100,
       });
@@ -63,6 +63,7 @@ describe('the catalog', () => {
     const { data } = await client.ask<{ data: Record<string, Record<string, number>> }>('getprice');
 
     expect(Object.keys(data)).toEqual(['3', '4', '6']);
+    await expect(client.ask('getprice?count=1')).resolves.toMatchObject({ data });
     expect(data['6']).toMatchObject({ 3: 2.95, 7: 5.51 });
     expect(data['4']).toMatchObject({ 7: 28, 30: 120 });
     expect(data['4']).not.toHaveProperty('3');
@@ -107,6 +108,7 @@ describe('buy', () => {
     expect(Object.keys(answer.list)).toHaveLength(2);
     expect(proxy).toEqual({
       id,
+      version: '4',
       ip: expect.stringMatching(/^198\.1[89]\./),
       host: '127.0.0.1',
       port: expect.stringMatching(/^\d+$/),
@@ -126,7 +128,7 @@ describe('buy', () => {
     await control.setBalance('100.10');
 
     await expect(client.ask('buy?count=3&period=7&country=us&version=4')).resolves.toMatchObject({
-      balance: '16.10',
+      balance: 16.1,
     });
     await control.setBalance('1000000');
   });

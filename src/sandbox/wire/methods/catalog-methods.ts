@@ -1,35 +1,33 @@
 import { CATALOG, VERSIONS } from '../../catalog/catalog';
-import { WireError } from '../wire-error';
-import { roubles } from '../wire-formats';
+import type { ProviderState } from '../../state/provider-state';
+import { priceSingle, roubles } from '../wire-formats';
+import { unitPriceOf } from './unit-price';
 import type { WireMethod } from './wire-method';
 
 export const getprice: WireMethod = ({ store: { state } }, query) => {
   const version = query.getVersion();
-  if (!query.has('count') && !query.has('period')) {
-    return {
-      data: Object.fromEntries(
-        VERSIONS.map((each) => [
-          each,
-          Object.fromEntries(
-            [...(state.prices.get(each) ?? [])].map(([days, kopecks]) => [days, roubles(kopecks)]),
-          ),
-        ]),
-      ),
-    };
-  }
+  if (!query.has('period')) return { data: priceTable(state) };
   const count = query.getCount();
   const period = query.getPeriodDays();
-  const unitKopecks = state.findPrice(version, period);
-  if (unitKopecks === null) throw new WireError(210);
-  if (unitKopecks === 0) throw new WireError(410);
+  const unitKopecks = unitPriceOf(state, version, period);
   return {
     price: roubles(unitKopecks * count),
-    // Per proxy and day, as in the documented example.
-    price_single: roubles(Math.round(unitKopecks / period)),
+    price_single: priceSingle(unitKopecks, period),
     period,
     count,
   };
 };
+
+/** Prices of one proxy, by version and days. */
+function priceTable({ prices }: ProviderState): Record<string, Record<string, number>> {
+  const sold = VERSIONS.map((version) => [version, [...(prices.get(version) ?? [])]] as const);
+  return Object.fromEntries(
+    sold.flatMap(([version, byDays]) => {
+      const amounts = byDays.map(([days, kopecks]) => [days, roubles(kopecks)]);
+      return byDays.length === 0 ? [] : [[version, Object.fromEntries(amounts)]];
+    }),
+  );
+}
 
 export const getcount: WireMethod = ({ store: { state } }, query) => {
   const country = query.getCountry();

@@ -1,8 +1,9 @@
 import { CATALOG } from '../../catalog/catalog';
 import { WireError } from '../wire-error';
-import { moscowTime, roubles, wireList } from '../wire-formats';
+import { moscowTime, priceSingle, roubles, wireList } from '../wire-formats';
 import { boughtProxy } from './listed-proxy';
 import { getKnown } from './proxy-methods';
+import { unitPriceOf } from './unit-price';
 import type { EffectOptions, Provider, WireMethod } from './wire-method';
 
 const DAY_S = 86_400;
@@ -19,10 +20,8 @@ export const buy: WireMethod = (provider, query, effect) => {
   const version = query.getVersion();
   const type = query.findType() ?? 'http';
   const descr = query.findDescr('descr') ?? '';
-  const unitKopecks = state.findPrice(version, periodDays);
-  if (unitKopecks === null) throw new WireError(210);
+  const unitKopecks = unitPriceOf(state, version, periodDays);
   if (!CATALOG.sells(version, country)) throw new WireError(220);
-  if (unitKopecks === 0) throw new WireError(410);
   if (state.available(version, country) < count) throw new WireError(300);
   if (state.balanceKopecks < unitKopecks * count) throw new WireError(400);
 
@@ -49,7 +48,7 @@ export const buy: WireMethod = (provider, query, effect) => {
   const ids = Array.from({ length: delivered }, (_, offset) => firstProxyId + offset);
   const proxies = delivered > 0 ? getKnown(provider, ids) : [];
   return {
-    order_id: orderId,
+    ...orderFields(provider, orderId, [unitKopecks], periodDays),
     count,
     price: roubles(priceKopecks),
     period: periodDays,
@@ -72,9 +71,7 @@ export const prolong: WireMethod = (provider, query, effect) => {
   const known = getKnown(provider, query.getIds());
   const nowS = clock.nowS();
   const all = known.map(({ id, endsAtS, sale }) => {
-    const priceKopecks = state.findPrice(sale.version, periodDays);
-    if (priceKopecks === null) throw new WireError(210);
-    if (priceKopecks === 0) throw new WireError(410);
+    const priceKopecks = unitPriceOf(state, sale.version, periodDays);
     return { id, fromS: endsAtS, toS: Math.max(endsAtS, nowS) + periodDays * DAY_S, priceKopecks };
   });
   if (state.balanceKopecks < totalOf(all)) throw new WireError(400);
@@ -91,8 +88,9 @@ export const prolong: WireMethod = (provider, query, effect) => {
     proxies,
     ...hidden(provider, effect),
   });
+  const unitPrices = proxies.map((proxy) => proxy.priceKopecks);
   return {
-    order_id: orderId,
+    ...orderFields(provider, orderId, unitPrices, periodDays),
     price: roubles(priceKopecks),
     period: periodDays,
     count: proxies.length,
@@ -102,6 +100,21 @@ export const prolong: WireMethod = (provider, query, effect) => {
     ),
   };
 };
+
+/** The form of 2023 has neither; there is no single price of proxies whose prices differ. */
+function orderFields(
+  { dialect }: Provider,
+  orderId: number,
+  unitPrices: readonly number[],
+  periodDays: number,
+): { order_id?: number; price_single?: number } {
+  if (dialect.current.form === '2023') return {};
+  const [unitKopecks = 0, ...others] = new Set(unitPrices);
+  return {
+    order_id: orderId,
+    ...(others.length === 0 && { price_single: priceSingle(unitKopecks, periodDays) }),
+  };
+}
 
 function totalOf(priced: ReadonlyArray<{ priceKopecks: number }>): number {
   return priced.reduce((sum, { priceKopecks }) => sum + priceKopecks, 0);

@@ -1,9 +1,10 @@
+import { isIP } from 'node:net';
 import { type ProxyToTry, tryProtocols, tryProxy } from '../../exits/proxy-check';
 import { LISTING_STATES } from '../../state/listing';
 import type { SoldProxy } from '../../state/sale-record';
 import type { Query } from '../query';
 import { WireError } from '../wire-error';
-import { moscowTime, wireList } from '../wire-formats';
+import { wireList } from '../wire-formats';
 import { listedProxy } from './listed-proxy';
 import type { Provider, WireMethod } from './wire-method';
 
@@ -18,8 +19,6 @@ export const getproxy: WireMethod = (provider, query) => {
   const proxies = store.state.list(listing, dialect.current, clock.nowMs());
   return {
     list_count: proxies.length,
-    page,
-    date_mod: moscowTime(clock.nowS()),
     list: wireList(
       proxies.map((proxy) => listedProxy(proxy, provider)),
       query.has('nokey'),
@@ -54,26 +53,42 @@ export const deleteProxies: WireMethod = (provider, query) => {
 };
 
 export const check: WireMethod = async (provider, query) => {
+  const { exits, store, clock } = provider;
   const ids = query.findIds();
   if (ids === null) {
-    return checkResult(null, await tryProtocols(getProxyString(query), provider.reachablePort()));
+    const proxy = getProxyString(query);
+    const id = exits.credentials.findIdOf(proxy.login);
+    const sold = id === null ? null : store.state.findProxy(id, clock.nowMs());
+    return checkResult(provider, sold?.id ?? null, await tryProtocols(proxy, provider.reachablePort()));
   }
   const [id, ...others] = ids;
   if (id === undefined || others.length > 0) throw new WireError(230);
   const [proxy] = getKnown(provider, [id]);
   if (!proxy) throw new WireError(404);
-  const { credentials } = provider.exits;
   const sold = {
-    ...provider.exits.addressOf(proxy),
-    login: credentials.loginOf(id),
-    password: credentials.passwordOf(id),
+    ...exits.addressOf(proxy),
+    login: exits.credentials.loginOf(id),
+    password: exits.credentials.passwordOf(id),
   };
-  return checkResult(id, await tryProxy(proxy.type, sold, provider.reachablePort()));
+  return checkResult(provider, id, await tryProxy(proxy.type, sold, provider.reachablePort()));
 };
 
-function checkResult(proxyId: number | null, tookMs: number | null) {
-  return { proxy_id: proxyId, proxy_status: tookMs !== null, proxy_time: Math.round(tookMs ?? 0) / 1000 };
+/** @param proxyId null for a proxy that is not ours */
+function checkResult({ dialect }: Provider, proxyId: number | null, tookMs: number | null) {
+  return {
+    proxy_id: proxyId,
+    proxy_status: tookMs !== null,
+    ...(dialect.current.form !== '2023' && { proxy_time: Math.round(tookMs ?? 0) / 1000 }),
+  };
 }
+
+/** The exits ask for a login all the same: an address does not tell which of the proxies is meant. */
+export const ipauth: WireMethod = (_provider, query) => {
+  const addresses = query.find('ip');
+  const isGood = addresses === 'delete' || addresses?.split(',').every((each) => isIP(each) !== 0);
+  if (!isGood) throw new WireError(105);
+  return {};
+};
 
 /** `ip:port:user:pass`, which does not name the protocol. */
 function getProxyString(query: Query): ProxyToTry {

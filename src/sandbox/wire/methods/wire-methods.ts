@@ -1,6 +1,6 @@
 import { getcount, getcountry, getprice } from './catalog-methods';
 import { buy, prolong } from './order-methods';
-import { check, deleteProxies, getproxy, setdescr, settype } from './proxy-methods';
+import { check, deleteProxies, getproxy, ipauth, setdescr, settype } from './proxy-methods';
 import type { WireMethod } from './wire-method';
 
 const account: WireMethod = () => ({});
@@ -18,6 +18,7 @@ export const WIRE_METHODS = {
   settype,
   delete: deleteProxies,
   check,
+  ipauth,
 } satisfies Record<string, WireMethod>;
 
 export type WireMethodName = keyof typeof WIRE_METHODS;

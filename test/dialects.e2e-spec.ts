@@ -1,0 +1,159 @@
+import { ProxyProvider } from '../src/provider';
+import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../src/sandbox';
+import PUBLISHED from './fixtures/px6-answers.json';
+import { startTestService, type TestService } from './support/test-service';
+
+const FORMS = ['2025', '2023'] as const;
+const NUMBERS = ['published', 'strings', 'numbers'] as const;
+
+/** Names and JSON types of an answer. A list stands for its first item, a table for its first entry. */
+function shapeOf(value: unknown, name = ''): unknown {
+  if (Array.isArray(value)) return [shapeOf(value[0])];
+  if (typeof value !== 'object' || value === null) return value === null ? 'null' : typeof value;
+  const entries = Object.entries(value).map(([field, inner]) => [field, shapeOf(inner, field)] as const);
+  const isKeyed = name === 'list' || name === 'data' || /^\d+$/.test(name);
+  return isKeyed ? { each: entries[0]?.[1] } : Object.fromEntries(entries);
+}
+
+describe.each(FORMS)('the sandbox in the form of %s', (form) => {
+  let sandbox: RunningSandbox;
+  let client: WireClient;
+
+  beforeAll(async () => {
+    sandbox = await startSandbox({ rateLimitPerSecond: null, dialect: { form } });
+    client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+  });
+
+  afterAll(() => sandbox.close());
+
+  it.each(Object.entries(PUBLISHED[form]))(
+    'answers %p with the published fields',
+    async (call, published) => {
+      const { list } = await client.ask<{
+        list: Array<Record<'id' | 'host' | 'port' | 'user' | 'pass', string>>;
+      }>('buy?count=1&period=7&country=ru&nokey');
+      const [proxy] = list;
+      if (!proxy) throw new Error('nothing was bought');
+      const string = [proxy.host, proxy.port, proxy.user, proxy.pass].join(':');
+
+      const answer = await client.ask(call.replace('{id}', proxy.id).replace('{string}', string));
+
+      expect(shapeOf(answer)).toEqual(shapeOf(published));
+    },
+  );
+});
+
+describe('the sandbox', () => {
+  let sandbox: RunningSandbox;
+  let client: WireClient;
+
+  beforeAll(async () => {
+    sandbox = await startSandbox({ rateLimitPerSecond: null });
+    client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+  });
+
+  afterAll(() => sandbox.close());
+
+  it('writes all numbers as strings, or all as numbers, when the dialect asks for it', async () => {
+    const control = new SandboxControl(sandbox);
+    const { list } = await client.ask<{ list: Array<{ id: string; user: string }> }>(
+      'buy?count=1&period=7&country=ru&descr=77&nokey',
+    );
+    const [proxy] = list;
+
+    await control.setDialect({ numbers: 'strings' });
+    await expect(client.ask('getproxy?descr=77&nokey')).resolves.toMatchObject({
+      list_count: '1',
+      list: [{ id: proxy?.id, unixtime: expect.any(String), active: '1' }],
+    });
+    await expect(client.ask('getprice')).resolves.toMatchObject({ data: { 6: { 3: '2.95' } } });
+    await expect(client.ask('getcount')).resolves.toMatchObject({ error_id: '220' });
+
+    await control.setDialect({ numbers: 'numbers' });
+    await expect(client.ask('getproxy?descr=77&nokey')).resolves.toMatchObject({
+      user_id: expect.any(Number),
+      balance: expect.any(Number),
+      list: [
+        {
+          id: Number(proxy?.id),
+          port: expect.any(Number),
+          version: 6,
+          active: 1,
+          user: proxy?.user,
+          descr: '77',
+        },
+      ],
+    });
+    await control.setDialect({ numbers: 'published' });
+  });
+
+  it('names no single price of a prolongation whose prices differ', async () => {
+    const ids = await Promise.all(
+      ['4', '6'].map(async (version) => {
+        const { list } = await client.ask<{ list: Array<{ id: string }> }>(
+          `buy?count=1&period=7&country=ru&version=${version}&nokey`,
+        );
+        return list[0]?.id;
+      }),
+    );
+
+    await expect(client.ask(`prolong?period=7&ids=${ids[0]}`)).resolves.toMatchObject({ price_single: 4 });
+    expect(await client.ask(`prolong?period=7&ids=${ids.join()}`)).not.toHaveProperty('price_single');
+  });
+
+  it.each([
+    ['getcountry?version=5', { status: 'yes', list: [] }],
+    ['getcount?country=ru&version=5', { status: 'yes', count: 0 }],
+    ['getprice?count=1&period=30&version=5', { error_id: 410 }],
+    ['buy?count=1&period=30&country=ru&version=5', { error_id: 410 }],
+  ])('knows version 5 and does not sell it: %s', async (call, answer) => {
+    await expect(client.ask(call)).resolves.toMatchObject(answer);
+  });
+
+  it.each(['ipauth', 'ipauth?ip=', 'ipauth?ip=1.2.3', 'ipauth?ip=1.2.3.4,', 'ipauth?ip=1.2.3.4,delete'])(
+    'refuses %s',
+    async (call) => {
+      await expect(client.ask(call)).resolves.toMatchObject({ error_id: 105 });
+    },
+  );
+});
+
+describe('the service', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+
+  afterAll(() => service.close());
+
+  it.each(FORMS.flatMap((form) => NUMBERS.map((numbers) => [form, numbers] as const)))(
+    'sells, lists and prolongs in the form of %s with its numbers as %s',
+    async (form, numbers) => {
+      await service.control.setDialect({ form, numbers });
+      const provider = service.app.get(ProxyProvider);
+      expect(await provider.countries('6')).toContain('ru');
+      expect(await provider.stock('ru', '6')).toBeGreaterThan(0);
+      expect((await provider.priceTable()).get('4')?.get(7)).toBe('28');
+      expect(await provider.totalPrice({ count: 3, period: 7, version: '6' })).toBe('16.53');
+
+      const user = await service.createUser();
+      const body = { country: 'ru', period: 7, count: 2 };
+      const bought = await user.api.POST('/proxies/buy', { body });
+      const [proxy] = bought.data?.proxies ?? [];
+      if (!proxy) throw new Error(`nothing was bought: ${JSON.stringify(bought.error)}`);
+      const prolonged = await user.api.POST('/proxies/{proxy_id}/prolong', {
+        params: { path: { proxy_id: proxy.id } },
+        body: { period: 7 },
+      });
+      expect(prolonged.error).toBeUndefined();
+
+      const { sales, balanceKopecks } = await service.control.getState();
+      const listed = await provider.proxiesByTag(sales.at(-1)?.descr ?? '');
+      expect(listed).toHaveLength(2);
+      expect(listed.map(({ version }) => version)).toEqual(Array(2).fill(form === '2025' ? '6' : null));
+      expect(Number(provider.balance()?.amount) * 100).toBeCloseTo(balanceKopecks);
+      await service.audit({ withProvider: true });
+    },
+  );
+});
