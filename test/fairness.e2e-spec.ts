@@ -104,3 +104,45 @@ describe('A stock that is smaller than what is ordered at once', () => {
     expect((await service.control.getCalls('buy')).length).toBe(6);
   }, 60_000);
 });
+
+describe('Customers who ask for one exact price after the other', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '3' } });
+  });
+  afterAll(() => service.close());
+
+  it('keep nobody waiting for countries and stock, and get their answers in between', async () => {
+    const [curious, other] = await Promise.all([service.createUser(), service.createUser()]);
+    await knowCatalog(other);
+    const over = new AbortController();
+    let asked = 0;
+    let answered = 0;
+    // Six at a time wait, and each has a price of its own, which is not in the table of prices.
+    const prices = Array.from({ length: 6 }, async () => {
+      while (!over.signal.aborted) {
+        asked += 1;
+        const query = { count: asked, period: 13 };
+        const { response } = await curious.api.GET('/price', { params: { query } });
+        if (response.status < 500) answered += 1;
+      }
+    });
+    await eventually(() => asked > 12);
+    const waits: { status: number; tookMs: number }[] = [];
+    const first = answered;
+    for (const country of ['gb', 'pl', 'fi', 'se']) {
+      const startedAtMs = performance.now();
+      const { response } = await other.api.GET('/countries/{country}/count', {
+        params: { path: { country }, query: {} },
+      });
+      waits.push({ status: response.status, tookMs: performance.now() - startedAtMs });
+    }
+    over.abort();
+    await Promise.all(prices);
+    // Every one of them waited for ten seconds and was refused when exact prices went before the rest.
+    expect(waits.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(Math.max(...waits.map(({ tookMs }) => tookMs))).toBeLessThan(5000);
+    expect(answered - first).toBeGreaterThan(0);
+  }, 90_000);
+});

@@ -75,7 +75,7 @@ it('shows staff the balance, its runway, the catalog, and breakers and queues of
           state: 'closed',
           since: expect.any(String),
         })),
-        waiting_calls: { order: 0, confirmation: 0, price: 0, rest: 0 },
+        waiting_calls: { order: 0, confirmation: 0, price: 0, rest: 0, exact: 0 },
         waiting_orders: 0,
       },
     ],

@@ -252,11 +252,11 @@ export class CatalogService implements OnModuleDestroy {
 
   /**
    * A period that the provider does not sell is worth keeping as well. Customers can name thousands of
-   * periods, so these calls wait behind all orders, even when an order needs them.
+   * periods, so these calls wait behind all others, even when an order needs them.
    */
   private async fetchExactPrice(offer: Offer): Promise<string> {
     try {
-      return await this.provider.totalPrice(offer, { priority: 'price' });
+      return await this.provider.totalPrice(offer, { priority: 'exact' });
     } catch (error) {
       if (error instanceof ProviderRefused && error.reason === 'period') return UNSUPPORTED;
       throw error;

@@ -98,10 +98,11 @@ export abstract class ProxyProvider {
 }
 
 /**
- * Which calls go first when several wait: orders, then finding out the outcome of orders, then prices, then
- * the rest.
+ * Which calls go first when several wait: orders, then what decides about orders (their outcome, a stock or
+ * balance that was too small), then the table of prices, then the rest, then the exact prices that customers
+ * can ask for without end. What has waited while many others went goes before all of them.
  */
-export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest'] as const;
+export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact'] as const;
 export type CallPriority = (typeof CALL_PRIORITIES)[number];
 
 /**

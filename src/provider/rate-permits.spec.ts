@@ -3,6 +3,7 @@ import { eventually } from '../../test/support/built-service';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
 import { dataSourceOptions } from '../database';
 import { ProviderUnavailable } from './provider-errors';
+import { CALL_PRIORITIES, type CallPriority } from './proxy-provider';
 import { RatePermits } from './rate-permits';
 
 describe('RatePermits', () => {
@@ -76,7 +77,29 @@ describe('RatePermits', () => {
       ...Array.from({ length: 4 }, () => call('confirmation')),
       ...Array.from({ length: 6 }, () => call('order')),
     ]);
-    expect(served.join('')).toBe('oocoocooccpprr');
+    // After eight others the other calls are due as well.
+    expect(served.join('')).toBe('oocoocoocprcpr');
+  });
+
+  it('go to every kind of call that waits, within twelve others, however many of another wait', async () => {
+    const permits = createPermits(1, 1);
+    const kinds = [...CALL_PRIORITIES];
+    const served: string[] = [];
+    const call = async (priority: CallPriority): Promise<void> => {
+      await permits.waitForPermit(priority, 60_000);
+      served.push(priority);
+    };
+    await Promise.all(
+      kinds
+        .map((kind) => Promise.all(Array.from({ length: 4 }, () => call(kind))))
+        .concat(Promise.all(Array.from({ length: 30 }, () => call('order')))),
+    );
+    const longestWait = (kind: CallPriority): number => {
+      const turns = served.flatMap((other, at) => (other === kind ? [at] : []));
+      return Math.max(...turns.map((turn, at) => turn - (turns[at - 1] ?? -1) - 1));
+    };
+    expect(longestWait('confirmation')).toBe(2);
+    for (const kind of kinds) expect([kind, longestWait(kind) <= 12]).toEqual([kind, true]);
   });
 
   it('go to the orders of one process before the other calls of another', async () => {
@@ -143,6 +166,6 @@ describe('RatePermits', () => {
     const startedAtMs = performance.now();
     await expect(permits.waitForPermit('order', 300)).rejects.toBeInstanceOf(ProviderUnavailable);
     expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(295);
-    expect(permits.waitingCalls()).toEqual({ order: 0, confirmation: 0, price: 0, rest: 0 });
+    expect(permits.waitingCalls()).toEqual({ order: 0, confirmation: 0, price: 0, rest: 0, exact: 0 });
   });
 });

@@ -33,9 +33,10 @@ interface PermitRow {
 }
 
 /**
- * Limits the calls of all replicas to a number in any window of time: by priority, and in order of arrival
- * within one. The database counts them. While calls of this process wait, it asks for one permit at a time.
- * (rate-limiter-flexible counts in fixed windows, and has no priorities across processes.)
+ * Limits the calls of all replicas to a number in any window of time: by priority and by how often they were
+ * passed over, and in order of arrival within a priority. The database counts them. While calls of this
+ * process wait, it asks for one permit at a time. (rate-limiter-flexible counts in fixed windows,
+ * and has no priorities across processes.)
  */
 export class RatePermits {
   private readonly logger = new Logger(RatePermits.name);
@@ -46,6 +47,7 @@ export class RatePermits {
     confirmation: [],
     price: [],
     rest: [],
+    exact: [],
   };
   private isAsking = false;
   /** The highest priority that the database knows to wait here, as a position in CALL_PRIORITIES from 1. */
@@ -102,8 +104,14 @@ export class RatePermits {
   }
 
   waitingCalls(): Record<CallPriority, number> {
-    const { order, confirmation, price, rest } = this.waiting;
-    return { order: order.length, confirmation: confirmation.length, price: price.length, rest: rest.length };
+    const { order, confirmation, price, rest, exact } = this.waiting;
+    return {
+      order: order.length,
+      confirmation: confirmation.length,
+      price: price.length,
+      rest: rest.length,
+      exact: exact.length,
+    };
   }
 
   private async askWhileCallsWait(): Promise<void> {
@@ -182,10 +190,14 @@ export class RatePermits {
     const giveBack = async () => {
       if (isGivenBack) return;
       isGivenBack = true;
-      // It must not count as used either, or orders might get three permits in a row, or confirmations none.
+      // It must not count as used either: others were not passed over, and a call that had waited for long
+      // goes next.
       await this.tryToUpdate(
-        `UPDATE call_slots SET granted = array_remove(granted, $2::timestamptz),
-                orders_in_a_row = CASE $3::smallint WHEN 1 THEN greatest(orders_in_a_row - 1, 0) ELSE 2 END
+        `UPDATE call_slots
+            SET granted = array_remove(granted, $2::timestamptz),
+                passed_over = ARRAY(
+                  SELECT CASE kind WHEN $3::smallint THEN 8 ELSE greatest(passed_over[kind] - 1, 0) END
+                    FROM generate_series(1, cardinality(passed_over)) AS kind ORDER BY kind)
           WHERE provider = $1`,
         [this.provider, grantedAt, priority],
       );

@@ -105,11 +105,14 @@ export class WaitingCallsOut {
   @ApiCount('Checks of what became of orders')
   confirmation!: number;
 
-  @ApiCount('Requests for prices')
+  @ApiCount('Requests for the table of prices')
   price!: number;
 
   @ApiCount('All other calls')
   rest!: number;
+
+  @ApiCount('Requests for exact prices, which are not in the table')
+  exact!: number;
 }
 
 export class ReplicaOut {

@@ -2,9 +2,12 @@
 -- `window_ms`, over all replicas. The row lock on `call_slots` serves replicas one at a time, by the
 -- database's clock.
 --
--- Priorities are 1 orders, 2 confirmations, 3 prices and 4 the rest. `wanted` lists the priorities that wait
--- at the asking replica; it names one twice when more than one of its calls waits. The answer is the priority
--- that the permit is for, or null with the milliseconds after which to ask again.
+-- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest and 5 exact prices. `wanted` lists the
+-- priorities that wait at the asking replica; it names one twice when more than one of its calls waits. The
+-- answer is the priority that the permit is for, or null with the milliseconds after which to ask again.
+--
+-- Waiting ages: `passed_over` counts by priority how many permits others were given while it waited. After
+-- two for others a confirmation goes next, and after eight for others any call.
 CREATE OR REPLACE FUNCTION take_call_slot(
   of_provider text, asker uuid, wanted smallint[], calls integer, window_ms double precision)
 RETURNS TABLE (priority smallint, wait_ms double precision, granted_at text) LANGUAGE plpgsql AS $$
@@ -12,6 +15,7 @@ DECLARE
   slots call_slots;
   moment timestamptz;
   free_at timestamptz;
+  waiting smallint[];
   best smallint;
 BEGIN
   -- A permit is valid for 60 ms and cannot wait for a slow disk.
@@ -46,17 +50,11 @@ BEGIN
     RETURN;
   END IF;
 
-  SELECT min(waiting) INTO best
-    FROM call_demand demand, unnest(demand.priorities) AS waiting
-   WHERE demand.provider = of_provider AND demand.expires_at > moment;
-  -- While orders wait, one call in three is left to confirmations.
-  IF best = 1 AND slots.orders_in_a_row >= 2 AND EXISTS (
-    SELECT FROM call_demand demand
-     WHERE demand.provider = of_provider AND demand.expires_at > moment
-       AND 2::smallint = ANY (demand.priorities)
-  ) THEN
-    best := 2;
-  END IF;
+  waiting := ARRAY(
+    SELECT DISTINCT kind FROM call_demand demand, unnest(demand.priorities) AS kind
+     WHERE demand.provider = of_provider AND demand.expires_at > moment ORDER BY kind);
+  SELECT kind INTO best FROM unnest(waiting) AS kind
+   ORDER BY coalesce(slots.passed_over[kind], 0) < CASE kind WHEN 2 THEN 2 ELSE 8 END, kind LIMIT 1;
   IF best <> ALL (wanted) THEN
     -- Another replica has the more urgent call.
     RETURN QUERY SELECT NULL::smallint, 25::double precision, NULL::text;
@@ -65,7 +63,10 @@ BEGIN
 
   UPDATE call_slots
      SET granted = (slots.granted || moment)[greatest(1, cardinality(slots.granted) + 2 - calls):],
-         orders_in_a_row = CASE best WHEN 1 THEN slots.orders_in_a_row + 1 ELSE 0 END
+         passed_over = ARRAY(
+           SELECT CASE WHEN kind <> best AND kind = ANY (waiting)
+                       THEN coalesce(slots.passed_over[kind], 0) + 1 ELSE 0 END
+             FROM generate_series(1, 5) AS kind ORDER BY kind)
    WHERE provider = of_provider;
   -- The replica's other calls keep their demand until it asks for them, within moments.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
