@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { dataSourceOptions, migrate, migrations } from '../../src/database';
+import { createRoleStatement, dataSourceOptions, migrate, migrations } from '../../src/database';
 
 /** The advisory lock under which one test file makes the template while the others wait. */
 const TEMPLATE_LOCK = 41;
@@ -73,6 +73,7 @@ export const connectAsOwner = ({ ownerUrl }: DatabaseUrls, poolSize = 2): Promis
 export async function createTestDatabase({ migrated = true } = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await asAdmin(async (admin) => {
+    await admin.query(createRoleStatement(addressOf(name).url));
     const template = templateName();
     if (migrated) await ensureTemplate(admin, template);
     // A copy of files takes half as long as one through the write-ahead log, which is the default.
