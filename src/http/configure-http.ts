@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { Application } from 'express';
+import type { Application, Request } from 'express';
 import helmet from 'helmet';
 import { identifyRequest } from './access-log.middleware';
 import { ErrorFilter } from './errors/error.filter';
@@ -41,6 +41,7 @@ export function configureHttp(
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', parseQuery);
+  neverFreshWithoutTag(express);
 
   app.use(identifyRequest, normaliseUrl);
   // TLS, if there is any, ends at a proxy in front, which decides about Strict-Transport-Security.
@@ -54,6 +55,17 @@ export function configureHttp(
   app.useGlobalPipes(new RequestValidationPipe());
 
   configureServer(app.getHttpServer());
+}
+
+/** Express takes `If-None-Match: *` for a match with any answer, and makes a 304 even of one without ETag. */
+function neverFreshWithoutTag(express: Application): void {
+  const { request } = express as unknown as { readonly request: object };
+  const prototype = Object.getPrototypeOf(request) as object;
+  Object.defineProperty(request, 'fresh', {
+    get(this: Request): boolean {
+      return this.res?.hasHeader('ETag') === true && Reflect.get(prototype, 'fresh', this) === true;
+    },
+  });
 }
 
 function configureServer(server: Server): void {

@@ -18,7 +18,7 @@ interface StaffRouteDocs {
   readonly status?: 201;
   /** The errors beside 401, 403 and 422, by status. */
   readonly errors?: Readonly<Record<number, ErrorTexts>>;
-  /** An example of what is refused with 422. */
+  /** An example of what is refused with 422; left out: a query on a route that takes none. */
   readonly invalid?: InvalidRequest;
 }
 
@@ -26,7 +26,7 @@ interface StaffRouteDocs {
  * Everything that the description says of a route beside what {@link StaffRoute} says. It stands above that.
  */
 export function StaffDocs(docs: StaffRouteDocs): MethodDecorator {
-  const { summary, description, body, idempotencyKey, answer, status = 200, errors = {}, invalid } = docs;
+  const { summary, description, body, idempotencyKey, answer, status = 200, errors = {} } = docs;
   const headers = idempotencyKey && { headers: REPLAYED_HEADER };
   return applyDecorators(
     ApiOperation({ summary, description }),
@@ -34,9 +34,16 @@ export function StaffDocs(docs: StaffRouteDocs): MethodDecorator {
     ...Object.entries(errors).map(([code, texts]) => ApiErrorResponse(Number(code), ...texts)),
     ...(body ? [ApiBody({ type: body[0], examples: toExamples(body[1]) })] : []),
     ...(idempotencyKey ? [ApiStaffIdempotencyKey(idempotencyKey)] : []),
-    ...(invalid ? [ApiValidationErrorResponse(invalid)] : []),
+    ApiValidationErrorResponse(docs.invalid ?? UNKNOWN_PARAMETER),
   );
 }
+
+const UNKNOWN_PARAMETER: InvalidRequest = {
+  type: 'extra_forbidden',
+  loc: ['query', 'page'],
+  msg: 'Extra inputs are not permitted',
+  input: '2',
+};
 
 const toExamples = (values: Readonly<Record<string, object>>) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
