@@ -187,6 +187,28 @@ describe('GET /price', () => {
     expect(error).toEqual({ detail: 'Unsupported rental period' });
   });
 
+  it('refuses a period that the provider priced and then refused to sell, as a purchase does', async () => {
+    await service.control.setPrice('6', 75, '50.00');
+    expect((await price(1, 75)).response.status).toBe(200);
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 210 });
+    const order = { body: { country: 'ru', period: 75 } as never };
+    for (const { error, response } of [
+      await user.api.POST('/proxies/buy', order),
+      await price(1, 75),
+      await price(3, 75),
+      await user.api.POST('/proxies/buy', order),
+    ]) {
+      expect([response.status, error]).toEqual([400, { detail: 'Unsupported rental period' }]);
+    }
+    expect(await callsTo('buy')).toHaveLength(1);
+    expect((await price(1, 75, '4')).error).toEqual({ detail: 'Unsupported rental period' });
+    expect((await price(1, 60)).response.status).toBe(200);
+
+    service.clock.advanceSeconds(600);
+    expect((await price(1, 75)).response.status).toBe(200);
+    expect((await user.api.POST('/proxies/buy', order)).response.status).toBe(200);
+  });
+
   it('never asks the provider for a period beyond all bounds', async () => {
     await price(1, 3651);
     await price(1, 2);

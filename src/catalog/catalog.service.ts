@@ -1,5 +1,13 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
-import { Clock, type IpVersion, Money, multiplyDecimal, stackOf, unitPriceWithMarkup } from '../common';
+import {
+  Clock,
+  type IpVersion,
+  type Moment,
+  Money,
+  multiplyDecimal,
+  stackOf,
+  unitPriceWithMarkup,
+} from '../common';
 import { CurrentMarkups, type Markup } from '../pricing';
 import {
   type CallPriority,
@@ -52,6 +60,10 @@ export type CatalogAges = Readonly<
   Record<'countries' | 'stock' | 'prices', ReturnType<CatalogCache<unknown>['ages']>>
 >;
 
+/** The provider is asked again for a period that it refused to sell after this time. */
+const REFUSED_MS = 10 * 60_000;
+const offerKey = (version: IpVersion, period: number): string => `${version}/${period}`;
+
 /** Kept in place of an exact price when the provider does not sell the period. */
 const UNSUPPORTED = 'unsupported';
 /** Customers can ask for any number of exact prices, so only so many are kept. */
@@ -82,13 +94,15 @@ export class CatalogService implements OnModuleDestroy {
   /** Stocks that are being read because the copy was wrong, by their key. */
   private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
+  /** When the provider last refused to sell a period, by version and period. At most one entry for each. */
+  private readonly refusedPeriods = new Map<string, Moment>();
   private isStopping = false;
 
   constructor(
     private readonly provider: ProxyProvider,
     private readonly store: CatalogStore,
     private readonly markups: CurrentMarkups,
-    clock: Clock,
+    private readonly clock: Clock,
   ) {
     this.countryLists = new CatalogCache(clock, store, 10);
     this.stocks = new CatalogCache(clock, store, 1000);
@@ -115,9 +129,26 @@ export class CatalogService implements OnModuleDestroy {
    *
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
-  quote(offer: Offer, userId: number): Promise<Quote> {
-    checkPeriod(offer.version, offer.period, 'rental');
+  async quote(offer: Offer, userId: number): Promise<Quote> {
+    this.checkRentalPeriod(offer.version, offer.period);
     return this.priceOf(offer, { userId, country: null }, 'get');
+  }
+
+  /**
+   * The one rule of quotes and purchases for periods, so that every quote can be bought. It includes what the
+   * provider has lately refused to sell: some price more periods than they sell.
+   *
+   * @throws PeriodTooShort, UnsupportedPeriod
+   */
+  checkRentalPeriod(version: IpVersion, period: number): void {
+    checkPeriod(version, period, 'rental');
+    const refused = this.refusedPeriods.get(offerKey(version, period));
+    if (refused && refused.elapsedMs() < REFUSED_MS) throw new UnsupportedPeriod();
+  }
+
+  /** Keeps in mind that the provider refused to sell proxies for this period. */
+  notePeriodRefused(version: IpVersion, period: number): void {
+    this.refusedPeriods.set(offerKey(version, period), this.clock.moment());
   }
 
   /** @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable */

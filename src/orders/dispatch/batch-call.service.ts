@@ -158,6 +158,9 @@ export class BatchCallService {
    * @returns whether some of the orders are queued again
    */
   private async settleRefusal(batch: OrderBatch, reason: RefusalReason): Promise<boolean> {
+    if (batch.kind === 'purchase' && reason === 'period') {
+      this.catalog.notePeriodRefused(batch.version, batch.period);
+    }
     const { members, how } = await this.chooseForAnotherCall(batch, reason);
     const ids = members.map(({ id }) => id);
     const queued = new Set(await this.transitions.requeueRefused(batch.id, ids, how));

@@ -73,7 +73,7 @@ export class OrdersService {
     if (earlier) return this.replay(earlier);
 
     if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
-    checkPeriod(version, period, 'rental');
+    this.catalog.checkRentalPeriod(version, period);
     this.assertProviderTakesOrders();
     await this.catalog.checkStock(country, version, count);
     return this.carryOut(caller, { ...asked, proxyType, proxyId: null }, idempotency);
