@@ -9,10 +9,7 @@ const ES_MODULES = [
   'uint8array-extras',
   '@tokenizer',
   '@borewit',
-  'proxy-chain',
   'simple-socks',
-  'socks-proxy-agent',
-  'agent-base',
 ];
 
 /** @type {import('jest').Config} */

@@ -1,32 +1,166 @@
-import type { lookup } from 'node:dns';
-import { Agent } from 'node:http';
-import type { Server as NetServer } from 'node:net';
-import { RequestError, Server } from 'proxy-chain';
+import { createServer, type IncomingMessage, request as send, STATUS_CODES } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { pipeline } from 'node:stream';
 import { stopListening } from '../listen';
 import type { Endpoint, FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 
-/** An HTTP proxy (CONNECT and plain requests) for every login that `findRefusal` does not refuse. */
-export function createHttpEndpoint(findRefusal: FindRefusal): Endpoint {
-  const httpAgent = new Agent({ keepAlive: false });
-  const proxy = new Server({
-    authRealm: 'proxy',
-    prepareRequestFunction({ username, password, hostname }) {
-      const failMsg = findRefusal(username, password);
-      if (failMsg !== null) return { requestAuthentication: true, failMsg };
-      if (!isLoopback(hostname)) throw new RequestError(LOOPBACK_ONLY, 403);
-      // The library declares the type of dns.lookup, but never uses its promise form.
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-      return { dnsLookup: lookupLoopback as typeof lookup, httpAgent };
-    },
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Fields that are meant for this connection and not passed on (RFC 9110, 7.6.1, and one of old clients). */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+/** An answer of the proxy itself. */
+class ProxyAnswer extends Error {
+  constructor(
+    readonly status: number,
+    message = STATUS_CODES[status] ?? '',
+  ) {
+    super(message);
+  }
+
+  get headers(): Record<string, string | number> {
+    return {
+      connection: 'close',
+      'content-type': 'text/plain; charset=utf-8',
+      'content-length': Buffer.byteLength(this.message),
+      ...(this.status === 407 && { 'proxy-authenticate': 'Basic realm="proxy"' }),
+    };
+  }
+}
+
+/**
+ * An HTTP proxy (CONNECT and plain requests) for every login that `findRefusal` does not refuse. A target
+ * that cannot be reached is 502, one that does not accept the connection in time 504.
+ *
+ * proxy-chain answers these with numbers of its own (590 to 599), or closes a tunnel without a word, and it
+ * passes Proxy-Connection on.
+ */
+export function createHttpEndpoint(
+  findRefusal: FindRefusal,
+  connectTimeoutMs = CONNECT_TIMEOUT_MS,
+): Endpoint {
+  const sockets = new Set<Socket>();
+  const server = createServer();
+
+  /** @throws ProxyAnswer */
+  function connectTo(request: IncomingMessage, url: URL | null): Socket {
+    const [login, password] = credentialsOf(request);
+    const refused = findRefusal(login, password);
+    if (refused !== null) throw new ProxyAnswer(407, refused);
+    if (url === null) throw new ProxyAnswer(400);
+    if (!isLoopback(url.hostname)) throw new ProxyAnswer(403, LOOPBACK_ONLY);
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    const socket = connect({
+      host,
+      port: Number(url.port || 80),
+      lookup: lookupLoopback,
+      allowHalfOpen: true,
+    });
+    const timer = setTimeout(() => socket.destroy(new ProxyAnswer(504)), connectTimeoutMs);
+    return socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+  }
+
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket)).on('error', () => undefined);
   });
-  const server: NetServer = proxy.server;
+
+  server.on('request', (request, response) => {
+    const fail = (error: unknown) => {
+      if (response.headersSent) return response.destroy();
+      const answer = answerTo(error);
+      return response.writeHead(answer.status, answer.headers).end(answer.message);
+    };
+    try {
+      const url = plainUrl(request.url ?? '');
+      const target = connectTo(request, url);
+      const forwarded = send({
+        createConnection: () => target,
+        method: request.method ?? 'GET',
+        path: url ? `${url.pathname}${url.search}` : '/',
+        headers: endToEnd(request),
+      });
+      forwarded.once('response', (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEnd(answer));
+        pipeline(answer, response, () => target.destroy());
+      });
+      forwarded.on('error', fail);
+      request.pipe(forwarded);
+      response.once('close', () => forwarded.destroy());
+    } catch (error) {
+      fail(error);
+    }
+  });
+
+  server.on('connect', (request, source: Socket, head) => {
+    const fail = (error: unknown) => {
+      const { status, headers, message } = answerTo(error);
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      source.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${message}`);
+    };
+    try {
+      const target = connectTo(request, tunnelUrl(request.url ?? ''));
+      target.once('error', fail).once('connect', () => {
+        target.off('error', fail).on('error', () => source.destroy());
+        source.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+        target.write(head);
+        source.pipe(target).pipe(source);
+      });
+      source.once('close', () => target.destroy());
+      // What the client still sends is read, so that its end is noticed.
+      target.once('close', () => source.resume());
+    } catch (error) {
+      fail(error);
+    }
+  });
+
   return {
     server,
     async close() {
-      httpAgent.destroy();
-      proxy.closeConnections();
+      for (const socket of sockets) socket.destroy();
       await stopListening(server);
     },
   };
+}
+
+function answerTo(error: unknown): ProxyAnswer {
+  return error instanceof ProxyAnswer ? error : new ProxyAnswer(502);
+}
+
+function credentialsOf({ headers }: IncomingMessage): [login: string, password: string] {
+  const encoded = /^Basic ([\w+/=-]+)$/i.exec(headers['proxy-authorization'] ?? '')?.[1] ?? '';
+  const [, login = '', password = ''] =
+    /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
+  return [login, password];
+}
+
+/** The absolute URL of a plain request; null for anything else. */
+function plainUrl(text: string): URL | null {
+  return /^http:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : null;
+}
+
+/** `host:port` of CONNECT; null for anything else. */
+function tunnelUrl(text: string): URL | null {
+  const url = `tunnel://${text}`;
+  return /^[^/?#@]+:\d{1,5}$/.test(text) && URL.canParse(url) ? new URL(url) : null;
+}
+
+/** The header without what is for this connection alone, as names and values in turn. */
+function endToEnd({ rawHeaders, headers }: IncomingMessage): string[] {
+  const named = (headers.connection ?? '').toLowerCase().split(/\s*,\s*/);
+  return rawHeaders.filter((_, index) => {
+    const name = rawHeaders[index - (index % 2)]?.toLowerCase() ?? '';
+    return !HOP_BY_HOP.includes(name) && !named.includes(name);
+  });
 }

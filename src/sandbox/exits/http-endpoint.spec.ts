@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { connect, createServer as createNetServer, type Socket } from 'node:net';
+import { listenOnFirstFree, stopListening } from '../listen';
+import { createHttpEndpoint } from './http-endpoint';
+
+const endpoint = createHttpEndpoint(
+  (login, password) => (`${login}:${password}` === 'a:b' ? null : 'no'),
+  300,
+);
+const AUTHORIZATION = `Proxy-Authorization: Basic ${btoa('a:b')}`;
+
+let port: number;
+let target: Server;
+let targetPort: number;
+let received: string[];
+
+beforeAll(async () => {
+  port = await listenOnFirstFree(endpoint.server, '127.0.0.1', [0]);
+  target = createServer((request, response) => {
+    received = request.rawHeaders;
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => (body += text));
+    request.on('end', () => response.end(`got ${body}`));
+  });
+  targetPort = await listenOnFirstFree(target, '127.0.0.1', [0]);
+});
+
+afterAll(async () => {
+  await endpoint.close();
+  await stopListening(target);
+});
+
+/** Sends lines as they are, and gives all that comes back. */
+async function talk(lines: string[], body = ''): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  let text = '';
+  for await (const chunk of socket.setEncoding('utf8')) text += String(chunk);
+  return text;
+}
+
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createNetServer();
+  const free = await listenOnFirstFree(server, '127.0.0.1', [0]);
+  await stopListening(server);
+  return free;
+}
+
+function both(address: string): Array<[kind: string, lines: string[]]> {
+  return [
+    ['a plain request', [`GET http://${address}/ HTTP/1.1`, `Host: ${address}`, AUTHORIZATION]],
+    ['a tunnel', [`CONNECT ${address} HTTP/1.1`, `Host: ${address}`, AUTHORIZATION]],
+  ];
+}
+
+test.each(both('REFUSED'))('%s to a target that refuses connections is 502', async (_kind, lines) => {
+  const address = `127.0.0.1:${await freePort()}`;
+  await expect(talk(lines.map((line) => line.replace('REFUSED', address)))).resolves.toMatch(
+    /^HTTP\/1\.1 502 Bad Gateway\r\n/,
+  );
+});
+
+test('a target that resets the connection is 502', async () => {
+  const server = createNetServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
+  const address = `127.0.0.1:${await listenOnFirstFree(server, '127.0.0.1', [0])}`;
+  await expect(talk([`GET http://${address}/ HTTP/1.1`, `Host: ${address}`, AUTHORIZATION])).resolves.toMatch(
+    /^HTTP\/1\.1 502 /,
+  );
+  await stopListening(server);
+});
+
+describe('a target that does not accept connections', () => {
+  let busy: ChildProcess;
+  let address: string;
+  const waiting: Socket[] = [];
+
+  beforeAll(async () => {
+    const program = `
+      const server = require('node:net').createServer();
+      server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+        require('node:fs').writeSync(1, String(server.address().port));
+        for (;;);
+      });`;
+    busy = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [text]: Buffer[] = busy.stdout ? await once(busy.stdout, 'data') : [];
+    address = `127.0.0.1:${String(text)}`;
+    // They fill the queue of the kernel.
+    for (let count = 0; count < 8; count += 1) {
+      waiting.push(connect(Number(text), '127.0.0.1').on('error', () => undefined));
+    }
+    await Promise.any(waiting.map((socket) => once(socket, 'connect')));
+  });
+
+  afterAll(() => {
+    for (const socket of waiting) socket.destroy();
+    busy.kill('SIGKILL');
+  });
+
+  test.each(both('BUSY'))('is 504 for %s', async (_kind, lines) => {
+    await expect(talk(lines.map((line) => line.replace('BUSY', address)))).resolves.toMatch(
+      /^HTTP\/1\.1 504 Gateway Timeout\r\n/,
+    );
+  });
+});
+
+test('a target gets no fields that are meant for the proxy', async () => {
+  const url = `http://127.0.0.1:${targetPort}/`;
+  const fields = ['Proxy-Connection: keep-alive', 'Connection: X-Hop, close', 'X-Hop: 1', 'X-Own: 2'];
+  await talk([`POST ${url} HTTP/1.1`, 'Host: t', AUTHORIZATION, 'Content-Length: 2', ...fields], 'hi');
+
+  const names = received.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+  expect(names).toEqual(['host', 'content-length', 'x-own', 'connection']);
+});
+
+test('a body reaches the target, of known length and in chunks', async () => {
+  const start = [
+    `POST http://127.0.0.1:${targetPort}/ HTTP/1.1`,
+    'Host: t',
+    AUTHORIZATION,
+    'Connection: close',
+  ];
+  await expect(talk([...start, 'Content-Length: 2'], 'hi')).resolves.toContain('got hi');
+  await expect(talk([...start, 'Transfer-Encoding: chunked'], '2\r\nhi\r\n0\r\n\r\n')).resolves.toContain(
+    'got hi',
+  );
+});
+
+test.each([
+  ['GET / HTTP/1.1', 400],
+  ['GET https://127.0.0.1/ HTTP/1.1', 400],
+  ['CONNECT 127.0.0.1 HTTP/1.1', 400],
+  ['CONNECT [::1 HTTP/1.1', 400],
+  ['GET http://192.0.2.1/ HTTP/1.1', 403],
+  ['CONNECT 192.0.2.1:80 HTTP/1.1', 403],
+])('%s is answered %i', async (line, status) => {
+  await expect(talk([line, 'Host: t', AUTHORIZATION])).resolves.toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+});
+
+test('a wrong login is asked for', async () => {
+  for (const line of ['GET http://127.0.0.1/ HTTP/1.1', 'CONNECT 127.0.0.1:80 HTTP/1.1']) {
+    const answer = await talk([line, 'Host: t']);
+    expect(answer).toMatch(/^HTTP\/1\.1 407 Proxy Authentication Required\r\n/);
+    expect(answer).toMatch(/^proxy-authenticate: Basic realm="proxy"\r$/im);
+  }
+});
