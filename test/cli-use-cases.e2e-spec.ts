@@ -142,6 +142,17 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
     'orphans.mark',
     async () => `--id ${(await insertOrphan()).id} --as written-off ${REASON}`,
   ],
+  'missing show': ['missing.read', async () => ''],
+  'missing withdraw': [
+    'missing.withdraw',
+    async () => {
+      await replicas.query(
+        'UPDATE proxies SET absences = 2 WHERE id = (SELECT id FROM proxies WHERE order_id = $1 LIMIT 1)',
+        [await buy()],
+      );
+      return `--proxies 1 ${REASON}`;
+    },
+  ],
   'prices list': ['prices.list', async () => '--history'],
   'prices which': ['prices.which', async () => '--period 30'],
   'prices show': ['prices.read', async () => `--id ${(await addRule()).id}`],

@@ -121,9 +121,35 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const { id } = await buyOne(user);
     const anHourAgo = Math.floor(Date.now() / 1000) - 3600;
     await service.control.changeProxy(await providerIdOf(id), { unixtimeEnd: anHourAgo });
+    await service.dataSource.query('UPDATE proxies SET date_end = to_timestamp($2) WHERE id = $1', [
+      id,
+      anHourAgo,
+    ]);
     const { data } = await prolong(user, id, { period: 3 });
     expect(Date.parse(data?.proxy.date_end ?? '')).toBeGreaterThan(Date.now() + 2 * DAY_MS);
     expect(data?.proxy.active).toBe(true);
+  });
+
+  it('charges once when a second prolongation is lost while the listing lags behind the first', async () => {
+    const user = await service.createUser();
+    const { id } = await buyOne(user);
+    const before = await service.balanceOf(user);
+    await service.control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 1500 });
+    const first = await prolong(user, id);
+    await service.control.addFault({ method: 'prolong', kind: 'reset' });
+    const second = await prolong(user, id);
+    expect([first.response.status, second.response.status]).toEqual([200, 503]);
+    await service.untilSettled();
+    const orders = await service.dataSource.query(
+      'SELECT state FROM orders WHERE proxy_id = $1 ORDER BY id',
+      [id],
+    );
+    expect(orders).toEqual([{ state: 'completed' }, { state: 'refunded' }]);
+    const after = await service.balanceOf(user);
+    const price = Number(first.data?.price_charged);
+    expect(Number(before.available) - Number(after.available)).toBeCloseTo(price, 2);
+    const { data } = await user.api.GET('/proxies');
+    expect(data).toMatchObject([{ date_end: first.data?.proxy.date_end }]);
   });
 
   it('allows one prolongation of a proxy at a time', async () => {

@@ -217,7 +217,7 @@ describe('the status of the service', () => {
         started_at: expect.any(Date),
         finished_at: expect.any(Date),
         holder: REPLICA_ID,
-        report: { listed: 1, changed: 0, orphans: 0, withdrawn: 0 },
+        report: { listed: 1, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 },
       });
     });
 

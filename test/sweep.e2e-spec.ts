@@ -35,7 +35,7 @@ describe('The full sweep', () => {
 
   it('changes nothing when both sides agree', async () => {
     await buy(await service.createUser(), 3);
-    expect(await run()).toEqual({ listed: 3, changed: 0, orphans: 0, withdrawn: 0 });
+    expect(await run()).toEqual({ listed: 3, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 });
   });
 
   it('takes over a new address and a new end of a proxy', async () => {
@@ -65,7 +65,7 @@ describe('The full sweep', () => {
     for (const count of [1000, 1000, 500]) {
       await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count } });
     }
-    expect(await run()).toEqual({ listed: 2500, changed: 0, orphans: 0, withdrawn: 0 });
+    expect(await run()).toEqual({ listed: 2500, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 });
   });
 
   it('records proxies with our tag and no order as orphans, once, and ignores those of others', async () => {
@@ -129,10 +129,10 @@ describe('The full sweep', () => {
     });
 
     it('counts it as withdrawn after the second sweep', async () => {
-      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0 });
+      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 });
       expect(activity((await user.api.GET('/proxies')).data)).toEqual([true, true]);
-      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 1 });
-      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0 });
+      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 1, doubted: 0 });
+      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 });
       expect(await stored()).toEqual([
         { absences: 2, withdrawn: true, active: false },
         { absences: 0, withdrawn: false, active: true },
@@ -181,7 +181,7 @@ describe('The full sweep', () => {
       expect((await user.api.GET('/proxies')).data).toMatchObject([{ active: false }]);
       await unhide();
       await service.owner.query('TRUNCATE orphans');
-      expect(await run()).toEqual({ listed: 1, changed: 1, orphans: 0, withdrawn: 0 });
+      expect(await run()).toEqual({ listed: 1, changed: 1, orphans: 0, withdrawn: 0, doubted: 0 });
       expect((await user.api.GET('/proxies')).data).toEqual(bought);
       const [row] = await service.dataSource.query('SELECT absences, withdrawn_at, active FROM proxies');
       expect(row).toEqual({ absences: 0, withdrawn_at: null, active: true });
@@ -194,9 +194,95 @@ describe('The full sweep', () => {
         expect(await run()).toMatchObject({ withdrawn: 0 });
         await unhide();
         await service.owner.query('TRUNCATE orphans');
-        expect(await run()).toMatchObject({ changed: 1, withdrawn: 0 });
+        expect(await run()).toMatchObject({ changed: 1, withdrawn: 0, doubted: 0 });
       }
     });
+  });
+
+  describe('of a listing that lacks many proxies', () => {
+    let user: TestUser;
+    let staff: TestUser;
+
+    const states = () =>
+      service.dataSource.query(
+        `SELECT count(*) FILTER (WHERE active) AS active, count(withdrawn_at) AS withdrawn FROM proxies`,
+      );
+    const withdraw = async (count: number) => {
+      const ids = await service.dataSource.query<{ id: string }[]>(
+        'SELECT provider_proxy_id AS id FROM proxies WHERE absences = 0 ORDER BY id LIMIT $1',
+        [count],
+      );
+      for (const { id } of ids) await service.control.withdrawProxy(Number(id));
+    };
+    const ask = async (method: string, path: string, body?: object) => {
+      const response = await fetch(`${service.baseUrl}/staff/missing-proxies${path}`, {
+        method,
+        headers: { Authorization: `Bearer ${staff.token}`, 'Content-Type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      return { status: response.status, body: await response.json() };
+    };
+
+    beforeEach(async () => {
+      user = await service.createUser();
+      staff = await service.createUser({ scopes: ['staff:system'] });
+      await buy(user, 30);
+    });
+
+    it('withdraws 20 of them', async () => {
+      await withdraw(20);
+      await run();
+      expect(await run()).toMatchObject({ withdrawn: 20, doubted: 0 });
+    });
+
+    it('marks nothing from 21 on, until staff decide about the number that they have seen', async () => {
+      await withdraw(21);
+      for (let times = 0; times < 3; times++) {
+        expect(await run()).toMatchObject({ listed: 9, withdrawn: 0, doubted: 21 });
+        expect(await states()).toEqual([{ active: 30, withdrawn: 0 }]);
+      }
+      const seen = await ask('GET', '');
+      expect(seen.body).toEqual({ proxies: 21, users: 1 });
+      expect(await ask('POST', '/withdraw', { proxies: 20, reason: 'gone' })).toMatchObject({ status: 409 });
+      expect(await states()).toEqual([{ active: 30, withdrawn: 0 }]);
+      expect(await ask('POST', '/withdraw', { proxies: 21, reason: 'gone' })).toEqual({
+        ...seen,
+        status: 200,
+      });
+      expect(await states()).toEqual([{ active: 9, withdrawn: 21 }]);
+      expect(await run()).toMatchObject({ withdrawn: 0, doubted: 0 });
+      const [action] = await service.dataSource.query(
+        `SELECT reason, before FROM staff_actions WHERE action = 'missing.withdraw' AND after IS NOT NULL`,
+      );
+      expect(action).toEqual({ reason: 'gone', before: seen.body });
+    });
+
+    it('marks nothing when they vanish little by little within a day', async () => {
+      await withdraw(15);
+      await run();
+      expect(await run()).toMatchObject({ withdrawn: 15 });
+      await withdraw(6);
+      await run();
+      expect(await run()).toMatchObject({ withdrawn: 0, doubted: 21 });
+    });
+
+    it('takes them up again when they are listed again', async () => {
+      await service.dataSource.query(`UPDATE proxies SET absences = 2`);
+      expect(await run()).toMatchObject({ changed: 30, withdrawn: 0, doubted: 0 });
+      expect(await ask('GET', '')).toMatchObject({ body: { proxies: 0, users: 0 } });
+    });
+  });
+
+  it('does not take over the end of a listing that lags behind a prolongation', async () => {
+    const user = await service.createUser();
+    const [proxy] = await buy(user);
+    await service.control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 600_000 });
+    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: proxy?.id ?? '' } },
+      body: { period: 30 },
+    });
+    expect(await run()).toMatchObject({ changed: 0 });
+    expect((await user.api.GET('/proxies')).data).toEqual([data?.proxy]);
   });
 
   it('does not withdraw a proxy whose rental is over', async () => {

@@ -7,6 +7,7 @@ import {
   ORDER_DECISIONS,
   ORPHAN_MARKS,
   StaffBalancesService,
+  StaffMissingService,
   StaffOrdersService,
   StaffOrphansService,
   StaffPricesService,
@@ -47,6 +48,7 @@ export const GROUPS = {
   balance: 'Balances and the ledger',
   orders: 'Orders',
   orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
+  missing: 'Rented proxies that were missing from two listings of the provider',
   prices: 'Price rules, which set the markup',
   actions: 'The audit log of what staff do',
 } as const;
@@ -274,6 +276,19 @@ export const COMMANDS: readonly AddCommand[] = [
       ...withReason,
     },
     run: (orphans, { id, as, reason }, audit) => orphans.mark(audit, id, as, reason),
+  }),
+
+  read(StaffMissingService, 'missing show', 'Shows how many rented proxies are missing.', {
+    action: 'missing.read',
+    options: {},
+    run: (missing) => missing.count(),
+  }),
+  change(StaffMissingService, 'missing withdraw', 'Withdraws the proxies that are missing.', {
+    options: {
+      proxies: required('<count>', 'how many were shown to be missing', parseId),
+      ...withReason,
+    },
+    run: (missing, { proxies, reason }, audit) => missing.withdraw(audit, proxies, reason),
   }),
 
   read(StaffPricesService, 'prices list', 'Lists the price rules in force and those to come, newest first.', {

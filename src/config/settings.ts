@@ -222,6 +222,14 @@ export const SETTINGS = {
       default: '900',
       description: 'The time between two full comparisons with what the provider lists.',
     },
+    missingPercent: {
+      variable: 'SWEEP_MISSING_PERCENT',
+      rule: integer(0, 100),
+      default: '5',
+      description:
+        'When more of the rented proxies are missing at the provider, and more than 20, staff decide. ' +
+        '`100`: they are always withdrawn.',
+    },
   },
   pricing: {
     markupPercent: {

@@ -21,3 +21,4 @@ export { Orphan } from './sweep/orphan.entity';
 export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';
 export { OrphansService } from './sweep/orphans.service';
 export { SweepService } from './sweep/sweep.service';
+export { type MissingProxies, WithdrawalsService } from './sweep/withdrawals.service';

@@ -9,6 +9,7 @@ import { ProviderCall } from './provider-call.entity';
 import { ReviewService } from './reconciliation/review.service';
 import { Orphan } from './sweep/orphan.entity';
 import { OrphansService } from './sweep/orphans.service';
+import { WithdrawalsService } from './sweep/withdrawals.service';
 
 /**
  * The orders' statements, and what staff decide of orders, without routes and jobs: for the service and the
@@ -16,7 +17,21 @@ import { OrphansService } from './sweep/orphans.service';
  */
 @Module({
   imports: [TypeOrmModule.forFeature([Order, Orphan, ProviderCall]), ProviderModule],
-  providers: [OrderQueries, OrderTransitions, ProviderCallLog, ReviewService, OrphansService],
-  exports: [OrderQueries, OrderTransitions, ProviderCallLog, ReviewService, OrphansService],
+  providers: [
+    OrderQueries,
+    OrderTransitions,
+    ProviderCallLog,
+    ReviewService,
+    OrphansService,
+    WithdrawalsService,
+  ],
+  exports: [
+    OrderQueries,
+    OrderTransitions,
+    ProviderCallLog,
+    ReviewService,
+    OrphansService,
+    WithdrawalsService,
+  ],
 })
 export class OrderRecordsModule {}

@@ -198,14 +198,15 @@ export class OrderTransitions {
   /**
    * Stores when rentals end at the provider, read right before their prolongation. Only from then on does a
    * prolongation stand in the queue: without that date nobody could tell afterwards whether it was carried
-   * out.
+   * out. A listing may lag behind what we know from an answer: an earlier end than that is not believed, or
+   * the former prolongation would later be taken for this one.
    */
   async storeDateEnds(ends: ReadonlyMap<number, Date>): Promise<void> {
     await preparedRows(
       this.dataSource,
-      `UPDATE orders SET date_end_before = ends.date_end
-         FROM unnest($1::bigint[], $2::timestamptz[]) AS ends (order_id, date_end)
-        WHERE orders.id = ends.order_id AND state = 'reserved'`,
+      `UPDATE orders SET date_end_before = greatest(ends.date_end, proxies.date_end)
+         FROM unnest($1::bigint[], $2::timestamptz[]) AS ends (order_id, date_end), proxies
+        WHERE orders.id = ends.order_id AND proxies.id = orders.proxy_id AND state = 'reserved'`,
       [[...ends.keys()], [...ends.values()]],
     );
   }

@@ -50,6 +50,12 @@ export class NothingToDeliver extends domainError(
   'The provider shows nothing of this order that could be delivered',
 ) {}
 
+/** Staff decide about the number of proxies that they have seen. */
+export class MissingProxiesChanged extends domainError(
+  'conflict',
+  'Another number of proxies is missing by now',
+) {}
+
 export class ProxyBelongsToAnother extends domainError('conflict', 'The proxy belongs to another order') {}
 
 /** @param left roubles that can still be refunded */

@@ -3,6 +3,7 @@ export { AuditLogEntry } from './audit-log/audit-log-entry.entity';
 export { AuditLogService } from './audit-log/audit-log.service';
 export { StaffBalancesService } from './balances/staff-balances.service';
 export { ORDER_DECISIONS } from './orders/staff-orders.dto';
+export { StaffMissingService } from './missing/staff-missing.service';
 export { StaffOrdersService } from './orders/staff-orders.service';
 export { ORPHAN_MARKS } from './orphans/staff-orphans.dto';
 export { StaffOrphansService } from './orphans/staff-orphans.service';

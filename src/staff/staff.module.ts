@@ -16,6 +16,8 @@ import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
 import { StaffBalancesService } from './balances/staff-balances.service';
 import { StaffPostingsService } from './balances/staff-postings.service';
+import { StaffMissingController } from './missing/staff-missing.controller';
+import { StaffMissingService } from './missing/staff-missing.service';
 import { StaffOrdersController } from './orders/staff-orders.controller';
 import { StaffOrdersService } from './orders/staff-orders.service';
 import { StaffOrphansController } from './orphans/staff-orphans.controller';
@@ -33,6 +35,7 @@ import { StaffUsersService } from './users/staff-users.service';
 const SERVICES = [
   AuditLogService,
   StaffBalancesService,
+  StaffMissingService,
   StaffOrdersService,
   StaffOrphansService,
   StaffPricesService,
@@ -63,6 +66,7 @@ const SERVICES = [
     StaffOrphansController,
     StaffPricesController,
     StaffSystemController,
+    StaffMissingController,
     StaffScopesController,
     AuditLogController,
   ],

@@ -38,6 +38,7 @@ export function prolongationEvidence(
   if (!listed) return { kind: 'inconclusive', why: 'the provider does not list the proxy' };
   const end = listed.dateEnd;
   if (end.getTime() === before.getTime()) return { kind: 'nothing' };
+  if (end < before) return { kind: 'inconclusive', why: 'the listing has an end from before an earlier one' };
   const movedTo = (from: Date, periods: 1 | 2): boolean =>
     Math.abs(end.getTime() - (from.getTime() + periods * period * DAY_MS)) <= DATE_TOLERANCE_MS;
   if (movedTo(before, 1)) return { kind: 'prolonged', dateEnd: end, times: 1 };

@@ -1,8 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { AppConfig } from '../../config';
 import { databaseTime, JobLease, queryRows } from '../../database';
 import { type ListedProxy, ProxyProvider } from '../../provider';
 import { TAG_PREFIX_SQL } from '../order-tag';
+import { WithdrawalsService } from './withdrawals.service';
 
 export interface SweepReport {
   /** How many proxies the provider listed, ours and others'. */
@@ -16,6 +18,17 @@ export interface SweepReport {
    * inactive from now on.
    */
   readonly withdrawn: number;
+  /**
+   * Proxies of ours that are missing and were not marked, because there are too many of them to be believed:
+   * staff decide.
+   */
+  readonly doubted: number;
+}
+
+/** Of our proxies whose rental runs: how many there are, and how many of them the listing lacks. */
+interface Absences {
+  readonly rented: number;
+  readonly missing: number;
 }
 
 /**
@@ -24,6 +37,9 @@ export interface SweepReport {
  */
 const LONGEST_LEASE_SECONDS = 180;
 const SHORTEST_LEASE_SECONDS = 5;
+
+/** So many may be missing however few are rented. */
+const ALWAYS_BELIEVED = 20;
 
 /** How many of our proxies one statement compares with the listing. */
 const COMPARED_AT_ONCE = 50_000;
@@ -42,7 +58,7 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
 /**
  * Compares everything that the provider lists with everything we have: changes there are taken over, and what
  * only one side has is kept for staff. The listing is not a snapshot, so an absence counts only the second
- * time.
+ * time; and when too many are missing, the listing is doubted rather than the proxies, and staff decide.
  */
 @Injectable()
 export class SweepService {
@@ -52,6 +68,8 @@ export class SweepService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
+    private readonly withdrawals: WithdrawalsService,
+    private readonly config: AppConfig,
   ) {
     this.lease = new JobLease(dataSource, 'sweep');
   }
@@ -78,23 +96,34 @@ export class SweepService {
     let [listed, changed, orphans] = [0, 0, 0];
     let pageRequestedAt = startedAt;
     for await (const page of this.provider.allProxies()) {
-      await this.lease.renew({ listed, changed, orphans, withdrawn: 0 });
+      await this.lease.renew({ listed, changed, orphans, withdrawn: 0, doubted: 0 });
       await this.recordSightings(page.map(({ id }) => id));
       changed += await this.takeOverChanges(page, pageRequestedAt);
       orphans += await this.storeOrphans(page, pageRequestedAt);
       listed += page.length;
       pageRequestedAt = await databaseTime(this.dataSource);
     }
-    const withdrawn = await this.recordAbsences(startedAt, { listed, changed, orphans });
-    const report = { listed, changed, orphans, withdrawn };
+    const soFar = { listed, changed, orphans, withdrawn: 0, doubted: 0 };
+    const absences = await this.recordAbsences(startedAt, soFar);
+    const doubted = this.isBelievable(absences) ? 0 : absences.missing;
+    const mayWithdraw = absences.missing > 0 && doubted === 0;
+    const withdrawn = mayWithdraw ? await this.withdrawals.withdraw(this.dataSource) : 0;
+    const report = { ...soFar, withdrawn, doubted };
     this.logReport(report);
     return report;
   }
 
-  private logReport({ listed, changed, orphans, withdrawn }: SweepReport): void {
+  /** Whether so many missing proxies may have been withdrawn by the provider. */
+  private isBelievable({ rented, missing }: Absences): boolean {
+    return missing <= Math.max(ALWAYS_BELIEVED, (rented * this.config.sweep.missingPercent) / 100);
+  }
+
+  private logReport({ listed, changed, orphans, withdrawn, doubted }: SweepReport): void {
     const findings = `${changed} changed, ${orphans} new orphans, ${withdrawn} withdrawn`;
     const text = `the provider lists ${listed} proxies; ${findings}`;
-    if (orphans + withdrawn > 0) this.logger.warn(text);
+    if (doubted > 0) {
+      this.logger.error(`${text}; ${doubted} are missing, too many to be believed: staff have to decide`);
+    } else if (orphans + withdrawn > 0) this.logger.warn(text);
     else if (changed > 0) this.logger.log(text);
     else this.logger.debug(text);
   }
@@ -109,7 +138,8 @@ export class SweepService {
 
   /**
    * A proxy that is listed again is no longer withdrawn. While a prolongation of it is open, or was settled
-   * after the page was requested, its end is left to that.
+   * after the page was requested, its end is left to that; and for a day after one, an earlier end than we
+   * know counts as a listing that lags behind.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
     const changed = await queryRows(
@@ -127,7 +157,10 @@ export class SweepService {
                   (listed.host, listed.port, listed.login, listed.password, listed.date_start,
                    listed.date_end))
           AND NOT EXISTS (SELECT FROM orders
-                           WHERE orders.proxy_id = proxies.id AND (closed_at IS NULL OR closed_at >= $3))
+                           WHERE orders.proxy_id = proxies.id
+                             AND (closed_at IS NULL OR closed_at >= $3
+                                  OR (listed.date_end < proxies.date_end
+                                      AND closed_at > now() - interval '1 day')))
        RETURNING proxies.id`,
       [this.provider.name, this.json(page), requestedAt],
     );
@@ -157,40 +190,49 @@ export class SweepService {
     return orphans.length;
   }
 
-  /** @throws Error when the sightings are no longer there to compare with */
-  private async recordAbsences(startedAt: Date, report: Omit<SweepReport, 'withdrawn'>): Promise<number> {
+  /**
+   * Counts the absences of the proxies that were not listed.
+   *
+   * @throws Error when the sightings are no longer there to compare with
+   */
+  private async recordAbsences(startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const [last] = await queryRows<{ id: number | null }>(
       this.dataSource,
       'SELECT max(id) AS id FROM proxies',
     );
-    let withdrawn = 0;
+    const absences = { rented: 0, missing: 0 };
     for (let after = 0; after < (last?.id ?? 0); after += COMPARED_AT_ONCE) {
-      await this.lease.renew({ ...report, withdrawn });
-      const [absent] = await queryRows<{ withdrawn: number; comparable: boolean }>(
+      await this.lease.renew(soFar);
+      const [compared] = await queryRows<Absences & { comparable: boolean }>(
         this.dataSource,
         `WITH mark AS (
            SELECT FROM sweep_sightings WHERE provider_proxy_id = $5
          ),
+         rented AS MATERIALIZED (
+           SELECT id, absences, withdrawn_at, sighted.provider_proxy_id IS NULL AS is_missing
+             FROM proxies LEFT JOIN sweep_sightings sighted USING (provider_proxy_id)
+            WHERE id > $3 AND id <= $4 AND provider = $1 AND date_end > now() AND created_at < $2
+         ),
          absent AS (
-           UPDATE proxies
-              SET absences = absences + 1,
-                  withdrawn_at = CASE WHEN absences = 1 THEN now() END,
-                  active = active AND absences = 0
-            WHERE id > $3 AND id <= $4 AND provider = $1
-              AND absences < 2 AND date_end > now() AND created_at < $2
+           UPDATE proxies SET absences = absences + 1
+            WHERE id IN (SELECT id FROM rented WHERE is_missing) AND absences < 2
               AND EXISTS (SELECT FROM mark)
-              AND NOT EXISTS (SELECT FROM sweep_sightings sighted
-                               WHERE sighted.provider_proxy_id = proxies.provider_proxy_id)
-           RETURNING absences
          )
-         SELECT count(*) FILTER (WHERE absences = 2) AS withdrawn, EXISTS (SELECT FROM mark) AS comparable
-           FROM absent`,
+         SELECT count(*) AS rented,
+                -- Those withdrawn in the last day count again: the listing may shrink little by little.
+                count(*) FILTER (
+                  WHERE is_missing AND (withdrawn_at IS NULL
+                                        OR absences = 2 AND withdrawn_at > now() - interval '1 day')
+                ) AS missing,
+                EXISTS (SELECT FROM mark) AS comparable
+           FROM rented`,
         [this.provider.name, startedAt, after, after + COMPARED_AT_ONCE, sweepMark(startedAt)],
       );
-      if (!absent?.comparable) throw new Error('the sightings of the sweep are no longer there');
-      withdrawn += absent.withdrawn;
+      if (!compared?.comparable) throw new Error('the sightings of the sweep are no longer there');
+      absences.rented += compared.rented;
+      absences.missing += compared.missing;
     }
-    return withdrawn;
+    return absences;
   }
 
   private json(page: readonly ListedProxy[]): string {

@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { type Queryable, queryRows } from '../../database';
+import { MissingProxiesChanged } from '../orders.errors';
+
+/** Rented proxies that were missing from two listings in a row and are not withdrawn yet. */
+const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
+
+/** Proxies that are missing at the provider, for staff. */
+export interface MissingProxies {
+  readonly proxies: number;
+  /** How many customers rent them. */
+  readonly users: number;
+}
+
+/** Withdraws proxies that are missing at the provider: they are inactive until they are listed again. */
+@Injectable()
+export class WithdrawalsService {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** What a decision of staff would withdraw. */
+  async countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxies> {
+    const [missing] = await queryRows<MissingProxies>(
+      queryable,
+      `SELECT count(*) AS proxies, count(DISTINCT user_id) AS users FROM proxies WHERE ${MISSING}`,
+    );
+    return missing ?? { proxies: 0, users: 0 };
+  }
+
+  /** Withdraws what is missing and not listed by now. @returns how many */
+  async withdraw(queryable: Queryable): Promise<number> {
+    const withdrawn = await queryRows(
+      queryable,
+      `UPDATE proxies SET withdrawn_at = now(), active = false
+        WHERE ${MISSING}
+          AND NOT EXISTS (SELECT FROM sweep_sightings sighted
+                           WHERE sighted.provider_proxy_id = proxies.provider_proxy_id)
+       RETURNING id`,
+    );
+    return withdrawn.length;
+  }
+
+  /**
+   * Withdraws what is missing because staff have decided so. A third absence marks these: the next sweep does
+   * not count them as newly withdrawn.
+   *
+   * @param expected how many they have seen to be missing
+   * @throws MissingProxiesChanged when it is another number by now
+   */
+  async decide(expected: number, manager: EntityManager): Promise<void> {
+    const withdrawn = await queryRows(
+      manager,
+      `UPDATE proxies SET withdrawn_at = now(), active = false, absences = 3 WHERE ${MISSING} RETURNING id`,
+    );
+    if (withdrawn.length !== expected) throw new MissingProxiesChanged();
+  }
+}

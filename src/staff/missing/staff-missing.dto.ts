@@ -1,0 +1,21 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField } from '../../http';
+import type { MissingProxies } from '../../orders';
+import { TextField } from '../fields';
+
+export class MissingProxiesOut implements MissingProxies {
+  @ApiProperty({ type: 'integer', description: 'How many rented proxies are missing', example: 0 })
+  proxies!: number;
+
+  @ApiProperty({ type: 'integer', description: 'How many users rent them', example: 0 })
+  users!: number;
+}
+
+export class WithdrawalRequest {
+  @ApiProperty({ description: 'How many proxies were seen to be missing' })
+  @IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER })
+  proxies!: number;
+
+  @TextField()
+  reason!: string;
+}
