@@ -1,13 +1,16 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type DynamicModule, Module, type OnModuleDestroy } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { AuthModule } from './auth';
 import { CatalogModule } from './catalog';
-import { type Clock, JobsModule } from './common';
-import type { AppConfig } from './config';
+import { type Clock, Jobs, JobsModule } from './common';
+import { AppConfig } from './config';
 import { GlobalsModule } from './globals.module';
 import { HealthModule } from './health';
 import { IntegrityModule } from './integrity';
 import { LedgerModule } from './ledger';
-import { OrdersModule } from './orders';
+import { longestOrderMs, OrdersModule, OrdersService } from './orders';
+import { ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
 import { SalesJobsModule } from './sales';
 import { StaffModule } from './staff';
@@ -16,7 +19,15 @@ import { UsersModule } from './users';
 
 /** The service as a whole. */
 @Module({})
-export class AppModule {
+export class AppModule implements OnModuleDestroy {
+  constructor(
+    private readonly http: HttpAdapterHost,
+    private readonly orders: OrdersService,
+    private readonly provider: ProxyProvider,
+    private readonly jobs: Jobs,
+    private readonly config: AppConfig,
+  ) {}
+
   static with(config: AppConfig, clock?: Clock): DynamicModule {
     return {
       module: AppModule,
@@ -29,6 +40,7 @@ export class AppModule {
         CatalogModule,
         ProxiesModule,
         OrdersModule,
+        ProviderModule,
         IntegrityModule,
         SalesJobsModule,
         StatusJobsModule,
@@ -36,5 +48,21 @@ export class AppModule {
         HealthModule,
       ],
     };
+  }
+
+  /**
+   * Ends the service from the outside to the inside. This hook runs before those of all other modules: jobs
+   * go on, and price rules are followed, until the last order is answered. The connections to the database
+   * end after it.
+   */
+  async onModuleDestroy(): Promise<void> {
+    await this.http.httpAdapter.close();
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const tooLong = pause(longestOrderMs(this.config), undefined, { signal }).catch(() => undefined);
+    await Promise.race([this.orders.untilIdle(), tooLong]);
+    waiting.abort();
+    this.provider.stop();
+    await this.jobs.stop();
   }
 }

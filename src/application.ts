@@ -8,7 +8,7 @@ import type { AppConfig } from './config';
 import { isDatabaseUnavailable } from './database';
 import { HealthModule } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
-import { OrdersModule } from './orders';
+import { longestOrderMs, OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
 import { StaffModule } from './staff';
 import { UsersModule } from './users';
@@ -53,7 +53,7 @@ const STAFF: ApiInterface = {
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config, clock),
-    new HttpAdapter(),
+    new HttpAdapter(longestOrderMs(config)),
     {
       bodyParser: false,
       abortOnError: false,

@@ -46,13 +46,6 @@ async function listen(app: NestExpressApplication, { host, port }: Environment['
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`;
 }
 
-/** Waits for requests in progress, but no longer than an order can take: a download may have stalled. */
-async function close(app: NestExpressApplication, graceMs: number): Promise<void> {
-  const timer = setTimeout(() => app.getHttpServer().closeAllConnections(), graceMs);
-  await app.close();
-  clearTimeout(timer);
-}
-
 async function main(): Promise<void> {
   const stopping = stopRequest();
   const environment = readEnvironment();
@@ -69,7 +62,7 @@ async function main(): Promise<void> {
       }
       await stopping;
     } finally {
-      await close(app, 2 * environment.purchases.waitMs + environment.provider.timeoutMs);
+      await app.close();
     }
   } finally {
     await resources.release();

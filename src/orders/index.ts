@@ -1,4 +1,5 @@
 export { DispatcherService } from './dispatch/dispatcher.service';
+export { longestOrderMs } from './longest-order';
 export { OrderRecordsModule } from './order-records.module';
 export {
   OPEN_STATES,
@@ -15,6 +16,7 @@ export { Order } from './order.entity';
 export { IdempotencyKeyMissing, IdempotencyKeyReused, OrderNotFound, RefundTooLarge } from './orders.errors';
 export { OrdersModule } from './orders.module';
 export { type Idempotency, readIdempotency } from './placing/idempotency';
+export { OrdersService } from './placing/orders.service';
 export { ProviderCall } from './provider-call.entity';
 export { ReviewService } from './reconciliation/review.service';
 export { Orphan } from './sweep/orphan.entity';

@@ -95,6 +95,9 @@ export abstract class ProxyProvider {
   abstract readBalance(): Promise<ProviderBalance | null>;
 
   abstract status(): ProviderStatus;
+
+  /** Ends the waits of all calls, which fail, and the probes of the circuit breakers. */
+  abstract stop(): void;
 }
 
 /**

@@ -155,6 +155,18 @@ describe('RatePermits', () => {
     await other.waitForPermit('rest', 600);
   });
 
+  it('are refused at once when the service ends, also to calls that wait already', async () => {
+    const permits = createPermits(1, 60_000);
+    await permits.waitForPermit('rest', 10_000);
+    const waiting = Promise.allSettled(
+      (['order', 'confirmation', 'rest'] as const).map((kind) => permits.waitForPermit(kind, 60_000)),
+    );
+    permits.stop();
+    expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    await expect(permits.waitForPermit('order', 60_000)).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect(permits.waitingCalls()).toMatchObject({ order: 0, confirmation: 0, rest: 0 });
+  });
+
   it('are granted at once, without the database, when there is no limit', async () => {
     const permits = new RatePermits(new DataSource({ type: 'postgres' }), 'none', 0);
     const granted = await Promise.all(Array.from({ length: 100 }, () => permits.waitForPermit('rest', 0)));

@@ -49,6 +49,9 @@ export class RatePermits {
     rest: [],
     exact: [],
   };
+  /** Ends the wait of each call that waits. */
+  private readonly giveUps = new Set<() => void>();
+  private isStopped = false;
   private isAsking = false;
   /** The highest priority that the database knows to wait here, as a position in CALL_PRIORITIES from 1. */
   private announced = Infinity;
@@ -70,26 +73,35 @@ export class RatePermits {
    * @throws NoPermitInTime
    */
   waitForPermit(priority: CallPriority, maxWaitMs: number, goesFirst = false): Promise<RatePermit> {
+    if (this.isStopped) return Promise.reject(new NoPermitInTime());
     if (this.calls === 0) return Promise.resolve(UNLIMITED);
     return new Promise((resolve, reject) => {
       const queue = this.waiting[priority];
-      const timer = setTimeout(
-        () => {
-          queue.splice(queue.indexOf(grant), 1);
-          if (this.highest() === Infinity) this.wakeUp.abort();
-          reject(new NoPermitInTime());
-        },
-        Math.max(maxWaitMs, SHORTEST_WAIT_MS),
-      );
+      const giveUp = () => {
+        clearTimeout(timer);
+        this.giveUps.delete(giveUp);
+        queue.splice(queue.indexOf(grant), 1);
+        if (this.highest() === Infinity) this.wakeUp.abort();
+        reject(new NoPermitInTime());
+      };
+      const timer = setTimeout(giveUp, Math.max(maxWaitMs, SHORTEST_WAIT_MS));
       const grant = (permit: RatePermit) => {
         clearTimeout(timer);
+        this.giveUps.delete(giveUp);
         resolve(permit);
       };
+      this.giveUps.add(giveUp);
       if (goesFirst) queue.unshift(grant);
       else queue.push(grant);
       if (!this.isAsking) void this.askWhileCallsWait();
       else if (this.highest() < this.announced) this.wakeUp.abort();
     });
+  }
+
+  /** No call gets a permit any more, and those that wait give up. */
+  stop(): void {
+    this.isStopped = true;
+    for (const giveUp of this.giveUps) giveUp();
   }
 
   /** Stops all replicas for a second, after the provider answered that this key makes too many calls. */

@@ -1,15 +1,20 @@
-import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { stackOf } from '../error-text';
+import { messageOf, stackOf } from '../error-text';
+
+/** Whatever a round does may be cut off: the next one, or another replica, does it again. */
+const LONGEST_WAIT_FOR_ROUNDS_MS = 5000;
 
 /**
  * Runs work at regular intervals. While a round is running, further ones are skipped. A failed round is
  * logged and does not stop the next one.
  */
 @Injectable()
-export class Jobs implements OnModuleDestroy {
+export class Jobs {
   private readonly logger = new Logger(Jobs.name);
   private readonly running = new Map<string, Promise<void>>();
+  private isStopping = false;
 
   constructor(private readonly scheduler: SchedulerRegistry) {}
 
@@ -24,17 +29,24 @@ export class Jobs implements OnModuleDestroy {
     this.scheduler.addInterval(name, setInterval(round, intervalMs));
   }
 
-  /** Starts no more rounds and waits for those that are running. */
-  async onModuleDestroy(): Promise<void> {
+  /** Starts no more rounds, and waits a few seconds for those that are running. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
     for (const name of this.scheduler.getIntervals()) this.scheduler.deleteInterval(name);
-    await Promise.all(this.running.values());
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const tooLong = pause(LONGEST_WAIT_FOR_ROUNDS_MS, 'too long' as const, { signal }).catch(() => undefined);
+    const outcome = await Promise.race([Promise.all(this.running.values()), tooLong]);
+    waiting.abort();
+    if (outcome === 'too long') this.logger.warn(`cut off: ${[...this.running.keys()].join(', ')}`);
   }
 
   private async round(name: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
     } catch (error) {
-      this.logger.error(`${name}: a round failed`, stackOf(error));
+      if (this.isStopping) this.logger.debug(`${name}: a round was cut off: ${messageOf(error)}`);
+      else this.logger.error(`${name}: a round failed`, stackOf(error));
     }
   }
 }

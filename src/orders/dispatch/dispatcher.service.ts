@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
 import { mayHaveCommitted } from '../../database';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
+import { LONGEST_CHECK_MS } from '../longest-order';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import type { OrderState } from '../order-states';
@@ -26,18 +27,13 @@ interface PendingRequest {
 const POLL_INTERVAL_MS = 100;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
-/**
- * How much longer than the longest call a request waits for another replica: the check after a lost answer
- * takes a while.
- */
-const LONGEST_CHECK_MS = 10_000;
 
 /**
  * The queue in front of the provider. It is the table of orders, one queue for all replicas: whoever has a
  * rate permit sends the next batch. Each replica asks for permits as long as requests of its own are queued.
  */
 @Injectable()
-export class DispatcherService implements OnModuleDestroy {
+export class DispatcherService {
   private readonly logger = new Logger(DispatcherService.name);
   private readonly pending = new Map<number, PendingRequest>();
   private readonly underWay = new Set<Promise<void>>();
@@ -80,9 +76,9 @@ export class DispatcherService implements OnModuleDestroy {
     });
   }
 
-  /** Lets the calls that are under way come to their end. */
-  async onModuleDestroy(): Promise<void> {
-    await Promise.all(this.underWay);
+  /** Waits until no call is under way. */
+  async untilIdle(): Promise<void> {
+    while (this.underWay.size > 0) await Promise.allSettled(this.underWay);
   }
 
   private wake(): void {

@@ -50,6 +50,7 @@ const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonl
 @Injectable()
 export class OrdersService {
   private readonly logger = new Logger(OrdersService.name);
+  private readonly inProgress = new Set<Promise<Delivery>>();
 
   constructor(
     private readonly transitions: OrderTransitions,
@@ -63,7 +64,39 @@ export class OrdersService {
     private readonly clock: Clock,
   ) {}
 
-  async buy(caller: Caller, request: PurchaseRequest, idempotencyKey: string | undefined): Promise<Delivery> {
+  buy(caller: Caller, request: PurchaseRequest, idempotencyKey: string | undefined): Promise<Delivery> {
+    return this.track(this.purchase(caller, request, idempotencyKey));
+  }
+
+  prolong(
+    caller: Caller,
+    proxyId: string,
+    request: ProlongRequest,
+    idempotencyKey: string | undefined,
+  ): Promise<Delivery> {
+    return this.track(this.prolongation(caller, proxyId, request, idempotencyKey));
+  }
+
+  /** Waits until no order is in progress, also for those whose callers have gone. */
+  async untilIdle(): Promise<void> {
+    while (this.inProgress.size > 0) await Promise.allSettled(this.inProgress);
+    await this.dispatcher.untilIdle();
+  }
+
+  private async track(order: Promise<Delivery>): Promise<Delivery> {
+    this.inProgress.add(order);
+    try {
+      return await order;
+    } finally {
+      this.inProgress.delete(order);
+    }
+  }
+
+  private async purchase(
+    caller: Caller,
+    request: PurchaseRequest,
+    idempotencyKey: string | undefined,
+  ): Promise<Delivery> {
     const { count, period, proxy_type: proxyType } = request;
     const version = toIpVersion(request.version);
     const country = request.country.toLowerCase();
@@ -79,7 +112,7 @@ export class OrdersService {
     return this.carryOut(caller, { ...asked, proxyType, proxyId: null }, idempotency);
   }
 
-  async prolong(
+  private async prolongation(
     caller: Caller,
     proxyId: string,
     { period }: ProlongRequest,

@@ -111,6 +111,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
   private readonly breakers: CircuitBreakers;
   private readonly readWaitMs: number;
   private probing: Promise<unknown> | undefined;
+  private readonly stopping = new AbortController();
 
   constructor(
     private readonly client: Px6Client,
@@ -128,8 +129,14 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     );
   }
 
-  onModuleDestroy(): void {
+  stop(): void {
     this.breakers.shutDown();
+    this.permits.stop();
+    this.stopping.abort();
+  }
+
+  onModuleDestroy(): void {
+    this.stop();
   }
 
   async countries(version: IpVersion, options?: ReadOptions): Promise<string[]> {
@@ -216,9 +223,15 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
       } catch (error) {
         const mayPass = error instanceof ProviderError && !(error instanceof ProviderRefused);
         if (!mayPass || attempt === PAGE_ATTEMPTS) throw error;
-        if (error instanceof ProviderClosed) await pause(error.retryAfterSeconds * 1000);
+        if (error instanceof ProviderClosed) await this.pauseFor(error.retryAfterSeconds);
       }
     }
+  }
+
+  /** Ends early when the service ends. */
+  private async pauseFor(seconds: number): Promise<void> {
+    const { signal } = this.stopping;
+    await pause(seconds * 1000, undefined, { signal }).catch(() => undefined);
   }
 
   /** Asks once more after too many calls. Reconciliation does not need that: it repeats its checks itself. */

@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readEnvironment } from '../src/config';
+import { longestOrderMs } from '../src/orders';
+import { PriceRulesService } from '../src/pricing';
+import { ProxyProvider } from '../src/provider';
+import { eventually } from './support/built-service';
+import { startTestService, type TestService } from './support/test-service';
+
+const isRefused = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => false,
+    (error: { cause?: { code?: string } }) => error.cause?.code === 'ECONNREFUSED',
+  );
+
+describe('A service that is closed', () => {
+  it('takes no more connections, and charges the orders in flight by the rules of the moment', async () => {
+    const service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '20000' } });
+    const user = await service.createUser();
+    await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    // One order is with the provider, and another one has no price yet: its stock is being read.
+    const buying = await service.control.addGate({ method: 'buy', stage: 'received' });
+    const first = user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await service.control.untilGateReached(buying);
+    const reading = await service.control.addGate({ method: 'getcount', stage: 'received' });
+    const second = user.api.POST('/proxies/buy', { body: { country: 'de', period: 30 } });
+    await service.control.untilGateReached(reading);
+
+    const rules = service.app.get(PriceRulesService);
+    const { dataSource } = service;
+    const closed = service.app.close();
+    const isListening = !(await eventually(() => isRefused(`${service.baseUrl}/health`)).catch(() => false));
+    const rule = await rules.add({ markupPercent: '100' }, { by: 'anna', reason: 'test' });
+    await eventually(async () => {
+      const [{ isIn }] = await dataSource.query('SELECT clock_timestamp() > $1::timestamptz AS "isIn"', [
+        new Date(rule.validFrom.getTime() + 200),
+      ]);
+      return isIn;
+    });
+    await service.control.openGate(reading);
+    await service.control.openGate(buying);
+    const charged = (await Promise.all([first, second])).map(({ data }) => data?.price_charged);
+    await closed;
+    await service.sandbox.close();
+    expect({ isListening, charged }).toEqual({ isListening: false, charged: ['25.08', '41.80'] });
+  }, 60_000);
+
+  it('waits for orders whose callers have gone', async () => {
+    const service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '20000' } });
+    const user = await service.createUser();
+    const gate = await service.control.addGate({ method: 'getcount', stage: 'received' });
+    const caller = new AbortController();
+    const asked = fetch(`${service.baseUrl}/proxies/buy`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ country: 'ru', period: 30 }),
+      signal: caller.signal,
+    }).catch(() => undefined);
+    await service.control.untilGateReached(gate);
+    caller.abort();
+    await asked;
+    const closed = service.app.close();
+    await eventually(() => isRefused(`${service.baseUrl}/health`));
+    await service.control.openGate(gate);
+    await closed;
+    expect(await service.control.getCalls('buy')).toHaveLength(1);
+    expect((await service.control.getState()).sales).toHaveLength(1);
+    await service.sandbox.close();
+  }, 60_000);
+
+  it('waits for no round of a job that waits for an open circuit breaker', async () => {
+    const service: TestService = await startTestService({
+      environment: { BREAKER_FAILURES: '3', BREAKER_PROBE_MS: '600000', SWEEP_INTERVAL_SECONDS: '1' },
+    });
+    await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+    const provider = service.app.get(ProxyProvider);
+    for (let failure = 0; failure < 3; failure += 1) {
+      await provider.countries('6').catch(() => undefined);
+    }
+    await eventually(async () => {
+      const runs = await service.dataSource.query(`SELECT FROM job_runs WHERE name = 'sweep'`);
+      return runs.length > 0;
+    });
+    const startedAtMs = performance.now();
+    await service.close();
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+  }, 60_000);
+
+  it('is given the time for its longest order by compose.yaml', async () => {
+    const compose = await readFile(join(__dirname, '..', 'docker', 'compose.yaml'), 'utf8');
+    const [, seconds] = /# The longest order[^]*?stop_grace_period: (\d+)s/.exec(compose) ?? [];
+    const defaults = readEnvironment({ DATABASE_URL: 'postgres://localhost/x', PROVIDER: 'sandbox' });
+    // What runs when the last order has been answered, a statement for instance, may take its time as well.
+    expect(Number(seconds) * 1000).toBeGreaterThanOrEqual(longestOrderMs(defaults) + 35_000);
+  });
+});
