@@ -47,6 +47,9 @@ function findDifferences(reference: Json, actual: Json | undefined, place = ''):
     : [`${place} is ${JSON.stringify(actual)}`];
 }
 
+/** The linters and generators are programs of their own. */
+jest.setTimeout(60_000);
+
 let service: TestService;
 let user: TestUser;
 

@@ -13,6 +13,9 @@ import {
 } from './support/description';
 import { startTestService, type TestService } from './support/test-service';
 
+/** The linters and generators are programs of their own. */
+jest.setTimeout(60_000);
+
 let service: TestService;
 let description: Description;
 

@@ -3,6 +3,7 @@ import { parseJson } from '../json/parse-json';
 import { BooleanField, IntegerField, OptionalStringField, StringField } from './fields';
 import { RequestInvalid } from './request-invalid';
 import { RequestValidationPipe } from './request-validation.pipe';
+import { StrictRequest } from './strict-request';
 
 class Order {
   @StringField({ minLength: 2 })
@@ -113,5 +114,45 @@ describe('RequestValidationPipe', () => {
     expect(pipe.transform('a', { type: 'param', metatype: String })).toBe('a');
     expect(pipe.transform('a', { type: 'query', metatype: String })).toBe('a');
     expect(pipe.transform(5, { type: 'custom', metatype: Order })).toBe(5);
+  });
+});
+
+@StrictRequest()
+class StrictOrder extends Order {}
+
+describe('A strict DTO', () => {
+  const itemsOfStrict = (type: 'query' | 'body', value: JsonValue): unknown => {
+    try {
+      new RequestValidationPipe().transform(value, { type, metatype: StrictOrder });
+    } catch (error) {
+      if (error instanceof RequestInvalid) return error.items;
+      throw error;
+    }
+    return [];
+  };
+
+  it('takes what it declares, also what its base class does', () => {
+    const body = parseJson('{"country": "ru", "period": 30, "gift": true, "proxy_type": null}');
+    expect(itemsOfStrict('body', body)).toEqual([]);
+    expect(itemsOfStrict('query', { country: 'ru', period: '30', gift: 'false' })).toEqual([]);
+  });
+
+  it.each(['colour', '__proto__', 'constructor'])('refuses the unknown field %s after all others', (name) => {
+    expect(itemsOfStrict('body', parseJson(`{"${name}": 1, "country": "ru", "period": 0}`))).toEqual([
+      expect.objectContaining({ type: 'greater_than', loc: ['body', 'period'] }),
+      { type: 'extra_forbidden', loc: ['body', name], msg: 'Extra inputs are not permitted', input: 1n },
+    ]);
+  });
+
+  it.each([
+    ['body', { country: 'ru', period: '30' }, 'int_type'],
+    ['body', { country: 'ru', period: true }, 'int_type'],
+    ['body', { country: 'ru', period: 'x' }, 'int_parsing'],
+    ['body', { country: 'ru', period: 3, gift: 'true' }, 'bool_type'],
+    ['query', { country: 'ru', period: '3', gift: 'yes' }, 'bool_type'],
+    ['query', { country: 'r\u0000', period: '3' }, 'string_pattern_mismatch'],
+    ['query', { country: 'r\u009f', period: '3' }, 'string_pattern_mismatch'],
+  ] as const)('reads a %s exactly: %j is refused as %s', (place, value, type) => {
+    expect(itemsOfStrict(place, value)).toEqual([expect.objectContaining({ type })]);
   });
 });
