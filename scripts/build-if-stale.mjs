@@ -9,8 +9,11 @@ import { fileURLToPath } from 'node:url';
 const COMPILER = 'node_modules/typescript/bin/tsc';
 const DIRECTORIES = ['src', 'bench'];
 const FILES = ['ormconfig.ts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
-/** Every build writes this file. Its time becomes that of the start, so that later changes count as newer. */
-const STAMP = 'tsconfig.tsbuildinfo';
+/**
+ * Only a build writes this file: a check of the types alone writes the compiler's own. Its time is that of the
+ * start, so that later changes count as newer.
+ */
+const STAMP = 'built';
 const LOCK = 'node_modules/.build-lock';
 const LOCK_TIMEOUT_MS = 180_000;
 const LOCK_POLL_MS = 100;
@@ -85,11 +88,12 @@ function build() {
   const startedAt = new Date();
   console.error('Building the service, which takes some seconds …');
   for (const directory of ['dist-next', 'dist-old']) rmSync(directory, { recursive: true, force: true });
-  const options = ['--outDir', 'dist-next', '--tsBuildInfoFile', join('dist-next', STAMP)];
+  const options = ['--outDir', 'dist-next', '--tsBuildInfoFile', 'dist-next/tsconfig.tsbuildinfo'];
   const { status } = spawnSync(process.execPath, [COMPILER, '-p', 'tsconfig.build.json', ...options], {
     stdio: ['ignore', process.stderr, process.stderr],
   });
   if (status !== 0) return 1;
+  writeFileSync(join('dist-next', STAMP), '');
   utimesSync(join('dist-next', STAMP), startedAt, startedAt);
   if (statSync('dist', { throwIfNoEntry: false })) renameSync('dist', 'dist-old');
   renameSync('dist-next', 'dist');
