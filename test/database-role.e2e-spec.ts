@@ -144,7 +144,7 @@ describe("The service's role", () => {
     const service = await connect(database.url);
     const { rows } = await service.query(
       `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES (2, 'topup', 5, 0)
-       RETURNING seq, available_after`,
+       RETURNING seq::int, available_after`,
     );
     expect(rows).toEqual([{ seq: 1, available_after: '5.00' }]);
     expect((await service.query('SELECT * FROM lock_account(2)')).rows).toEqual([
