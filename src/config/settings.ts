@@ -184,6 +184,14 @@ export const SETTINGS = {
       default: '20000',
       description: 'How long an order may wait for a rate permit before it is refunded.',
     },
+    replayDays: {
+      variable: 'REPLAY_DAYS',
+      rule: integer(0, 3650),
+      default: '30',
+      description:
+        'For how many days after the end of a rental the repeated answer to its `Idempotency-Key` still ' +
+        'has logins and passwords.',
+    },
   },
   breaker: {
     failures: {

@@ -12,6 +12,7 @@ import { TokenChanges1764800000000 } from './migrations/1764800000000-token-chan
 import { ProxyReferences1764900000000 } from './migrations/1764900000000-proxy-references';
 import { DropTokenNotifications1765000000000 } from './migrations/1765000000000-drop-token-notifications';
 import { ServiceRole1765100000000 } from './migrations/1765100000000-service-role';
+import { ReplayWindow1765300000000 } from './migrations/1765300000000-replay-window';
 import { WaitingAges1765400000000 } from './migrations/1765400000000-waiting-ages';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -28,6 +29,7 @@ export const migrations = [
   ProxyReferences1764900000000,
   DropTokenNotifications1765000000000,
   ServiceRole1765100000000,
+  ReplayWindow1765300000000,
   WaitingAges1765400000000,
 ];
 

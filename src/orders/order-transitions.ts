@@ -60,6 +60,8 @@ export interface DeliveredProlongations {
   readonly charge: string | null;
 }
 
+/** The answer of one order can have a thousand proxies. */
+const FORGOTTEN_AT_ONCE = 200;
 /** Time for our own steps between the reservation and the claim. */
 const SLACK_SECONDS = 2;
 
@@ -622,6 +624,44 @@ export class OrderTransitions {
     );
     if (!entry) throw new Error('the INSERT of a refund returned no row');
     return entry;
+  }
+
+  /**
+   * Removes logins and passwords from the kept answers of a batch of orders whose rentals, as prolonged,
+   * ended some days ago.
+   *
+   * @param after where the batch before ended
+   * @returns where this one ended; null when it was the last
+   */
+  async forgetCredentials(
+    days: number,
+    after: { readonly ended: string; readonly id: number },
+  ): Promise<{ forgotten: number; last: { ended: string; id: number } | null }> {
+    const [batch] = await queryRows<{ forgotten: number; ended: string; id: number }>(
+      this.dataSource,
+      `WITH due AS MATERIALIZED (
+         SELECT answer #>> '{0,date_end}' AS ended, id FROM orders
+          WHERE answer #> '{0,password}' IS NOT NULL
+            AND (answer #>> '{0,date_end}', id) > ($1, $2::bigint)
+            AND answer #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $3)) #>> '{}'
+          ORDER BY answer #>> '{0,date_end}', id LIMIT $4
+       ),
+       forgotten AS (
+         UPDATE orders
+            SET answer = (SELECT jsonb_agg(proxy - 'login' - 'password' ORDER BY position)
+                            FROM jsonb_array_elements(answer) WITH ORDINALITY AS kept (proxy, position))
+          WHERE id = ANY (ARRAY(SELECT id FROM due ORDER BY id))
+            AND NOT EXISTS (SELECT FROM proxies WHERE order_id = orders.id
+                               AND date_end >= now() - make_interval(days => $3))
+            AND NOT EXISTS (SELECT FROM proxies WHERE proxies.id = orders.proxy_id
+                               AND date_end >= now() - make_interval(days => $3))
+         RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM forgotten) AS forgotten, ended, id FROM due
+        ORDER BY ended DESC, id DESC LIMIT 1`,
+      [after.ended, after.id, days, FORGOTTEN_AT_ONCE],
+    );
+    return { forgotten: batch?.forgotten ?? 0, last: batch ?? null };
   }
 
   /**

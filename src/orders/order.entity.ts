@@ -25,13 +25,16 @@ export interface StateChange {
   readonly at: string | null;
 }
 
-/** A delivered proxy as it was answered, kept for idempotent replays. Times are ISO 8601. */
+/**
+ * A delivered proxy as it was answered, kept for idempotent replays. Times are ISO 8601. Login and password
+ * are removed after the replay window.
+ */
 export interface DeliveredProxy {
   readonly id: number;
   readonly host: string;
   readonly port: string;
-  readonly login: string;
-  readonly password: string;
+  readonly login?: string;
+  readonly password?: string;
   readonly date_start: string;
   readonly date_end: string;
 }
@@ -60,6 +63,8 @@ export interface DeliveredProxy {
   unique: true,
   where: `proxy_id IS NOT NULL AND state IN ${sqlList(OPEN_STATES)}`,
 })
+// By an expression, which decorators cannot say.
+@Index('orders_answered_credentials_idx', { synchronize: false })
 @Index('orders_due_idx', ['nextCheckAt'], { where: `state IN ${sqlList(UNATTENDED_STATES)}` })
 @Check('orders_kind_check', `kind IN ${sqlList(ORDER_KINDS)}`)
 @Check('orders_state_check', `state IN ${sqlList(ORDER_STATES)}`)

@@ -2,11 +2,15 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { AppConfig } from '../config';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
+import { ReplayWindowService } from './replay-window.service';
 import { SweepService } from './sweep/sweep.service';
 
 const BATCHES_AT_ONCE = 20;
 /** Each replica asks this many times per interval whether a sweep is due. */
 const SWEEP_ASKS_PER_INTERVAL = 10;
+
+const REPLAY_WINDOW_SECONDS = 3600;
+const REPLAY_WINDOW_ASK_MS = 60_000;
 
 @Injectable()
 export class OrderJobs implements OnApplicationBootstrap {
@@ -15,6 +19,7 @@ export class OrderJobs implements OnApplicationBootstrap {
     private readonly config: AppConfig,
     private readonly reconciliation: ReconciliationService,
     private readonly sweep: SweepService,
+    private readonly replayWindow: ReplayWindowService,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -24,6 +29,9 @@ export class OrderJobs implements OnApplicationBootstrap {
     );
     this.jobs.every('sweep', (sweep.intervalSeconds * 1000) / SWEEP_ASKS_PER_INTERVAL, () =>
       this.sweep.sweepWhenDue(sweep.intervalSeconds),
+    );
+    this.jobs.every('replay-window', REPLAY_WINDOW_ASK_MS, () =>
+      this.replayWindow.closeWhenDue(REPLAY_WINDOW_SECONDS),
     );
   }
 }

@@ -11,6 +11,7 @@ import { OrderJobs } from './orders.jobs';
 import { OrdersController } from './placing/orders.controller';
 import { OrdersService } from './placing/orders.service';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
+import { ReplayWindowService } from './replay-window.service';
 import { SweepService } from './sweep/sweep.service';
 
 @Module({
@@ -24,7 +25,8 @@ import { SweepService } from './sweep/sweep.service';
     ReconciliationService,
     OrderJobs,
     SweepService,
+    ReplayWindowService,
   ],
-  exports: [DispatcherService, OrdersService, ReconciliationService, SweepService],
+  exports: [DispatcherService, OrdersService, ReconciliationService, ReplayWindowService, SweepService],
 })
 export class OrdersModule {}

@@ -2,7 +2,7 @@ import { DataSource } from 'typeorm';
 import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
 import { findWholeReads, recordStatements, type SentStatement } from '../../bench/support/statement-plans';
 import { dataSourceOptions } from '../../src/database';
-import { SweepService } from '../../src/orders';
+import { ReplayWindowService, SweepService } from '../../src/orders';
 import { ProxyProvider } from '../../src/provider';
 import { ActiveFlagsService } from '../../src/proxies';
 import { SalesRollupService, SalesService } from '../../src/sales';
@@ -56,6 +56,7 @@ const HOT: Readonly<Record<string, string>> = {
   'orders under way': 'GROUP BY state',
   'flags of what has ended': 'active AND date_end <= now()',
   'flags of what has not': 'NOT active AND withdrawn_at IS NULL',
+  'answers whose passwords are to go': 'forgotten AS',
   'users by a part': 'username ILIKE $2',
   'a user for staff': 'spent AS spent_total',
   'orders by their tag': 'SELECT id FROM orders WHERE tag = $1',
@@ -127,6 +128,7 @@ describe('with many users, orders and proxies', () => {
     await eventually(async () => (await service.balanceOf(user)).held !== open.held || open.held === '0.00');
     await service.app.get(SweepService).sweepWhenDue(0);
     await service.app.get(ActiveFlagsService).refreshWhenDue(0);
+    await service.app.get(ReplayWindowService).closeWhenDue(0);
     await service.app.get(SalesRollupService).rollUpWhenDue(0);
     await service.app
       .get(SalesService)

@@ -40,6 +40,9 @@ type OrderedItem = Pick<
   'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
 >;
 
+/** The description of a proxy in a replay after the replay window. */
+const CREDENTIALS_GONE = 'The login and the password are no longer kept';
+
 const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
 /**
@@ -277,13 +280,15 @@ export class OrdersService {
       toProxyOut(
         {
           ...proxy,
+          login: proxy.login ?? '',
+          password: proxy.password ?? '',
           proxyType: order.proxyType,
           country: order.country,
           version: order.version,
           dateStart: new Date(proxy.date_start),
           dateEnd: new Date(proxy.date_end),
           withdrawnAt: withdrawals?.get(proxy.id) ?? null,
-          descr: null,
+          descr: proxy.password === undefined ? CREDENTIALS_GONE : null,
         },
         now,
       ),

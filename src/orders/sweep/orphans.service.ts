@@ -104,6 +104,20 @@ export class OrphansService {
     }
   }
 
+  /**
+   * Removes the logins and passwords of orphans whose rental ended some days ago. Gives how many they were.
+   */
+  async forgetCredentials(days: number): Promise<number> {
+    const forgotten = await queryRows(
+      this.dataSource,
+      `UPDATE orphans SET login = '', password = ''
+        WHERE date_end < now() - make_interval(days => $1) AND password <> ''
+       RETURNING id`,
+      [days],
+    );
+    return forgotten.length;
+  }
+
   /** `written-off`: nobody needs to decide about it any more; `open`: somebody does again. */
   async mark(orphanId: number, state: 'open' | 'written-off', manager: EntityManager): Promise<void> {
     await queryRows(

@@ -1,0 +1,114 @@
+import { ReplayWindowService } from '../src/orders';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+describe('After the replay window', () => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  beforeEach(async () => {
+    user = await service.createUser();
+  });
+  afterAll(() => service.close());
+
+  const buy = (key: string) =>
+    user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30, count: 2 },
+      params: { header: { 'Idempotency-Key': key } },
+    });
+  const prolong = (proxyId: string, key: string) =>
+    user.api.POST('/proxies/{proxy_id}/prolong', {
+      body: { period: 30 },
+      params: { path: { proxy_id: proxyId }, header: { 'Idempotency-Key': key } },
+    });
+  /** Moves the ends of rentals into the past, in the customer's list and in the kept answers. */
+  const end = async (daysAgo: number, what: { list: boolean } = { list: true }) => {
+    const ended = new Date(Date.now() - daysAgo * 24 * 3_600_000);
+    await service.owner.query(
+      `UPDATE orders SET answer = (SELECT jsonb_agg(proxy || jsonb_build_object('date_end', $2::timestamptz))
+                                     FROM jsonb_array_elements(answer) AS proxy)
+        WHERE user_id = $1`,
+      [user.id, ended],
+    );
+    if (!what.list) return;
+    await service.owner.query('UPDATE proxies SET date_end = $2 WHERE user_id = $1', [user.id, ended]);
+  };
+  const close = () => service.app.get(ReplayWindowService).closeWhenDue(0);
+  const keptSecrets = async (): Promise<number> => {
+    const [row] = await service.owner.query<{ n: number }[]>(
+      `SELECT count(*)::int AS n FROM orders JOIN proxies USING (user_id)
+        WHERE user_id = $1
+          AND (strpos(answer::text, proxies.password) > 0 OR strpos(answer::text, proxies.login) > 0)`,
+      [user.id],
+    );
+    return row?.n ?? -1;
+  };
+
+  it('the replay still tells what was bought, and says that login and password are gone', async () => {
+    const first = await buy('k');
+    const proxyId = first.data?.proxies[0]?.id ?? '';
+    const prolonged = await prolong(proxyId, 'p');
+    await end(31);
+    expect(await keptSecrets()).toBeGreaterThan(0);
+    expect(await close()).toEqual({ orders: 2, orphans: 0 });
+    expect(await keptSecrets()).toBe(0);
+
+    const gone = {
+      login: '',
+      password: '',
+      descr: 'The login and the password are no longer kept',
+      active: false,
+      date_end: expect.any(String),
+    };
+    const replay = await buy('k');
+    expect(replay.response.status).toBe(200);
+    expect(replay.response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(replay.data).toEqual({
+      ...first.data,
+      proxies: first.data?.proxies.map((proxy) => ({ ...proxy, ...gone })),
+    });
+    expect((await prolong(proxyId, 'p')).data).toEqual({
+      ...prolonged.data,
+      proxy: { ...prolonged.data?.proxy, ...gone },
+    });
+    expect((await service.control.getState()).sales).toHaveLength(1);
+    expect(await close()).toEqual({ orders: 0, orphans: 0 });
+    await service.audit();
+  });
+
+  it('that is open yet, or after a prolongation, the replay is complete', async () => {
+    const first = await buy('k');
+    await end(29);
+    await close();
+    expect((await buy('k')).data?.proxies).toMatchObject(
+      (first.data?.proxies ?? []).map(({ login, password }) => ({ login, password })),
+    );
+    // The answer is as old as its rental was at first, which was prolonged since.
+    await end(29);
+    await end(31, { list: false });
+    await close();
+    expect((await buy('k')).data?.proxies[0]?.password).toBe(first.data?.proxies[0]?.password);
+  });
+
+  it('orphans that ended as long ago keep no password either', async () => {
+    const insert = (id: string, daysAgo: number) =>
+      service.owner.query(
+        `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
+                              date_start, date_end)
+         VALUES ('px6', $1, 'prs', '127.0.0.1', '1', 'login', 'password', 'http', now(),
+                 now() - make_interval(days => $2))`,
+        [id, daysAgo],
+      );
+    await insert('old', 31);
+    await insert('young', 29);
+    expect(await close()).toMatchObject({ orphans: 1 });
+    expect(
+      await service.owner.query('SELECT provider_proxy_id AS id, password FROM orphans ORDER BY 1'),
+    ).toEqual([
+      { id: 'old', password: '' },
+      { id: 'young', password: 'password' },
+    ]);
+  });
+});
