@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { FaultSpec } from '../../src/sandbox';
+import { DEFAULT_DIALECT, type FaultSpec } from '../../src/sandbox';
 import { type BuiltService, eventually } from './built-service';
 import type { OwnPostgres } from './own-postgres';
 import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
@@ -164,6 +164,12 @@ export async function soak(
       await lock.release();
     },
     'database ended at once': () => postgres.restartImmediately(),
+    'another dialect of listings': () =>
+      replicas.control.setDialect({
+        descrFilter: random.pick(['exact', 'prefix', 'substring', 'ignored'] as const),
+        pageLimit: random.pick([1000, 100, 25]),
+        pageOrder: random.pick(['sorted', 'unsorted', 'moving'] as const),
+      }),
   } as const;
 
   /** Restarts a replica as a supervisor does: the database may be down at its start. */
@@ -190,6 +196,7 @@ export async function soak(
     faults.add(`${method}: ${kind}${effect ? '' : ', nothing done'}`, hits);
   }
   await replicas.control.resetFaults();
+  await replicas.control.setDialect(DEFAULT_DIALECT);
   await replicas.untilSettled();
   await replicas.untilSwept();
 
