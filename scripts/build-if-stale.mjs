@@ -10,8 +10,8 @@ const COMPILER = 'node_modules/typescript/bin/tsc';
 const DIRECTORIES = ['src', 'bench'];
 const FILES = ['ormconfig.ts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
 /**
- * Only a build writes this file: a check of the types alone writes the compiler's own. Its time is that of the
- * start, so that later changes count as newer.
+ * Only a build writes this file: a check of the types alone writes the compiler's own. Its time is that of
+ * the start, so that later changes count as newer.
  */
 const STAMP = 'built';
 const LOCK = 'node_modules/.build-lock';
