@@ -118,6 +118,13 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'users unblock': ['users.unblock', optionsForUser(REASON)],
   'tokens create': ['tokens.create', optionsForUser('--scopes profile:read')],
   'tokens list': ['tokens.list', optionsForUser('')],
+  'tokens descendants': [
+    'tokens.descendants',
+    async () => {
+      const { id } = await answerTo(`tokens create --user ${customer.id} --scopes profile:read`);
+      return `--id ${id}`;
+    },
+  ],
   'tokens revoke': [
     'tokens.revoke',
     async () => {
@@ -125,8 +132,8 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
       return `--id ${id} ${REASON}`;
     },
   ],
-  'balance credit': ['balance.credit', optionsForUser(`--amount 1 ${REASON}`)],
-  'balance debit': ['balance.debit', optionsForUser(`--amount 1 ${REASON}`)],
+  'balance credit': ['balance.credit', optionsForUser(`--amount 1 --key walked-credit ${REASON}`)],
+  'balance debit': ['balance.debit', optionsForUser(`--amount 1 --key walked-debit ${REASON}`)],
   'balance ledger': ['ledger.read', optionsForUser('--limit 1')],
   'balance statement': ['ledger.statement', optionsForUser(PERIOD)],
   'orders list': ['orders.search', optionsForUser('')],
@@ -250,7 +257,8 @@ describe('A command', () => {
     const { id } = await answerTo('users create --username paid');
     const credit = `balance credit --user ${id} --amount 5 --key c-1 ${REASON}`;
     const [one, other] = [await answerTo(credit), await answerTo(credit)];
-    expect(other).toEqual(one);
+    expect(one).toMatchObject({ replayed: false });
+    expect(other).toEqual({ ...one, replayed: true });
     expect(await answerTo(`users show --id ${id}`)).toMatchObject({ id, balance: '5.00', held: '0.00' });
     expect(await refusalOf(`balance debit --user ${id} --amount 5 --key c-1 ${REASON}`)).toBe(
       'Idempotency-Key was used with another request',
@@ -264,7 +272,7 @@ describe('A command', () => {
     const refund = `orders refund --id ${await buy()} --reference 815 ${REASON}`;
     const part = await answerTo(`${refund} --amount 10.00 --key r-1`);
     expect(part).toMatchObject({ kind: 'refund', amount: '10.00', reference: '815' });
-    expect(await answerTo(`${refund} --amount 10.00 --key r-1`)).toEqual(part);
+    expect(await answerTo(`${refund} --amount 10.00 --key r-1`)).toEqual({ ...part, replayed: true });
     expect(await refusalOf(`${refund} --amount 100 --key r-2`)).toMatch(/^Only .* is left to refund$/);
     expect(await refusalOf(`${refund} --amount -1 --key r-2`)).toContain(
       'must be an amount in roubles above 0',

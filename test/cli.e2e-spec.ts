@@ -191,6 +191,7 @@ describe('the command line', () => {
         last_used_at: null,
         allowed_ips: null,
         daily_limit: null,
+        issued_by: null,
         token: TOKEN,
       });
       expect(await statusFor(issued.token)).toBe(200);
@@ -263,7 +264,9 @@ describe('the command line', () => {
   describe('balances', () => {
     it('are credited and debited by entries with a reason', async () => {
       const userId = await insertUser();
-      expect(await answerTo(`balance credit --user ${userId} --amount 500.00 --reason invoice`)).toEqual({
+      expect(
+        await answerTo(`balance credit --user ${userId} --amount 500.00 --reason invoice --key c-1`),
+      ).toEqual({
         id: expect.any(Number),
         user_id: userId,
         kind: 'topup',
@@ -273,9 +276,12 @@ describe('the command line', () => {
         balance: '500.00',
         held: '0.00',
         created_at: MOMENT,
+        replayed: false,
       });
       expect(
-        await answerTo(`balance debit --user ${userId} --amount 499.99 --reason mistake --reference 815`),
+        await answerTo(
+          `balance debit --user ${userId} --amount 499.99 --reason mistake --reference 815 --key c-2`,
+        ),
       ).toMatchObject({
         kind: 'adjustment',
         amount: '-499.99',
@@ -283,7 +289,7 @@ describe('the command line', () => {
         reference: '815',
         balance: '0.01',
       });
-      expect(await refusalOf(`balance debit --user ${userId} --amount 0.02 --reason fine`)).toBe(
+      expect(await refusalOf(`balance debit --user ${userId} --amount 0.02 --reason fine --key c-3`)).toBe(
         'Insufficient balance',
       );
       expect(await balanceOf(userId)).toEqual([{ available: '0.01', entries: 2 }]);
@@ -293,9 +299,9 @@ describe('the command line', () => {
       const userId = await insertUser();
       const refusals = await refusalsOf([
         ...['0', '0.00', '-5', '1.234', '100000000.01', '9'.repeat(30)].map(
-          (amount) => `balance credit --user ${userId} --amount ${amount} --reason test`,
+          (amount) => `balance credit --user ${userId} --amount ${amount} --reason test --key test`,
         ),
-        `balance debit --user ${userId} --amount -5 --reason test`,
+        `balance debit --user ${userId} --amount -5 --reason test --key test`,
       ]);
       for (const refusal of refusals) {
         expect(refusal).toMatch(/amount must be above 0|must be an amount in roubles/);
@@ -304,7 +310,9 @@ describe('the command line', () => {
     });
 
     it('cannot be changed for an unknown user', async () => {
-      expect(await refusalOf('balance credit --user 999999 --amount 1 --reason test')).toBe('User not found');
+      expect(await refusalOf('balance credit --user 999999 --amount 1 --reason test --key c-4')).toBe(
+        'User not found',
+      );
     });
   });
 

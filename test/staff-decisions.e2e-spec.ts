@@ -1,3 +1,4 @@
+import { ALL_STAFF_SCOPES } from '../src/auth';
 import { type OrphanOut, SweepService } from '../src/orders';
 import type { FaultSpec } from '../src/sandbox';
 import { WireClient } from '../src/sandbox';
@@ -83,6 +84,22 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Pr
 const BOUGHT_UNSEEN: FaultSpec = { method: 'buy', kind: 'answer-lost' };
 const NOT_BOUGHT: FaultSpec = { method: 'buy', kind: 'http-status', status: 502 };
 
+const OWN_ACCOUNT = { detail: 'Staff cannot do this for themselves: ask a colleague' };
+
+const refusalsOf = async (action: string, target: number): Promise<unknown[]> =>
+  (
+    await service.dataSource.query<{ refusal: unknown }[]>(
+      'SELECT refusal FROM staff_actions WHERE action = $1 AND target_id = $2 AND refusal IS NOT NULL',
+      [action, String(target)],
+    )
+  ).map(({ refusal }) => refusal);
+
+/** Lets a member of staff be a customer, too. */
+async function createBuyingStaff(): Promise<{ colleague: Staff; buyer: TestUser }> {
+  const buyer = await service.createUser({ balance: '1000.00' });
+  return { buyer, colleague: await createStaff(service, ALL_STAFF_SCOPES, buyer.id) };
+}
+
 const decide = (id: number, decision: string, who = staff) =>
   who.post<Order & { detail?: unknown }>(`/staff/orders/${id}/decide`, { decision, ...REASON });
 
@@ -124,6 +141,19 @@ describe('An order in review', () => {
     expect((await orderOf(order?.id ?? 0)).state).toBe('review');
     expect(await linesOf('orders.decide', order?.id ?? 0)).toEqual([]);
     expect((await decide(order?.id ?? 0, 'refund')).status).toBe(200);
+  });
+
+  it('is not decided by the member of staff who placed it', async () => {
+    const { colleague, buyer } = await createBuyingStaff();
+    const [order] = await untilInReview(() => buy(buyer), BOUGHT_UNSEEN);
+    const id = order?.id ?? 0;
+    for (const decision of ['deliver', 'refund']) {
+      const { status, body } = await decide(id, decision, colleague);
+      expect([status, body]).toEqual([403, OWN_ACCOUNT]);
+    }
+    expect((await orderOf(id)).state).toBe('review');
+    expect(await refusalsOf('orders.decide', id)).toEqual([OWN_ACCOUNT.detail, OWN_ACCOUNT.detail]);
+    expect((await decide(id, 'deliver')).body.state).toBe('completed');
   });
 
   it('does not change when the provider cannot be asked', async () => {
@@ -276,6 +306,7 @@ describe('A refund', () => {
     expect((await refund(id, { amount: '20.00' })).status).toBe(200);
     const { status, body } = await refund(id, { amount: '30.17' });
     expect([status, body.detail]).toEqual([409, 'Only 30.16 of this order is left to refund']);
+    expect(await refusalsOf('orders.refund', id)).toEqual(['Only 30.16 of this order is left to refund']);
     expect((await refund(id, { amount: '0.16' })).status).toBe(200);
     expect((await refund(id)).body).toMatchObject({ amount: '30.00' });
     expect((await refund(id)).body).toEqual({ detail: 'Nothing of this order is left to refund' });
@@ -290,12 +321,24 @@ describe('A refund', () => {
     expect(await orderOf(id)).toMatchObject({ refunded: '20.00' });
   });
 
+  it('is not made by the member of staff who placed the order', async () => {
+    const { colleague, buyer } = await createBuyingStaff();
+    const id = await buy(buyer);
+    const answer = await colleague.post(`/staff/orders/${id}/refund`, REASON, { 'Idempotency-Key': 'own' });
+    expect([answer.status, answer.body]).toEqual([403, OWN_ACCOUNT]);
+    expect(await orderOf(id)).toMatchObject({ refunded: '0.00' });
+    expect(await refusalsOf('orders.refund', id)).toEqual([OWN_ACCOUNT.detail]);
+  });
+
   it('is made once for each key, even by concurrent requests', async () => {
     const id = await buy();
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => refund(id, { amount: '5.00' }, `once-${id}`)),
     );
-    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    const entries = answers.map(({ body }) => JSON.stringify({ ...body, replayed: null }));
+    expect(new Set(entries).size).toBe(1);
+    expect(answers.filter(({ body }) => body['replayed'] === false)).toHaveLength(1);
+    expect(answers.filter(({ body }) => body['replayed'] === true)).toHaveLength(5);
     expect(await orderOf(id)).toMatchObject({ refunded: '5.00' });
     expect((await refund(id, { amount: '5.01' }, `once-${id}`)).body.detail).toEqual([
       expect.objectContaining({ type: 'idempotency_key_reused' }),
@@ -372,6 +415,17 @@ describe('An orphan', () => {
     });
     expect(response.status).toBe(200);
     expect((await assign(orphan, other)).body.detail).toBe('The orphan is assigned to an order already');
+  });
+
+  it('is not assigned by staff to an order of their own', async () => {
+    const { colleague, buyer } = await createBuyingStaff();
+    const id = await buy(buyer);
+    const orphan = await orphanOf(id);
+    const request = { order_id: id, ...REASON };
+    const answer = await colleague.post(`/staff/orphans/${orphan.id}/assign`, request);
+    expect([answer.status, answer.body]).toEqual([403, OWN_ACCOUNT]);
+    expect(await proxiesOf(buyer)).toHaveLength(1);
+    expect(await refusalsOf('orphans.assign', orphan.id)).toEqual([OWN_ACCOUNT.detail]);
   });
 
   it('is assigned once, even by concurrent requests', async () => {

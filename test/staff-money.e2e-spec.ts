@@ -1,11 +1,14 @@
-import type { PostedEntryOut } from '../src/ledger';
+import { Money } from '../src/common';
+import { LedgerService } from '../src/ledger';
 import type * as dto from '../src/staff/balances/staff-balances.dto';
 import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-type Posted = Json<PostedEntryOut>;
+type Posted = Json<dto.PostingOut>;
 type Entry = Json<dto.LedgerEntryOut>;
 type LedgerPage = Json<dto.LedgerPage>;
+
+const OWN_ACCOUNT = { detail: 'Staff cannot do this for themselves: ask a colleague' };
 
 let service: TestService;
 let staff: Staff;
@@ -20,24 +23,40 @@ beforeEach(async () => {
   user = await service.createUser({ balance: '0.00' });
 });
 
-const post = (direction: 'credit' | 'debit', body: object, key?: string, by = staff) =>
+let keys = 0;
+const post = (
+  direction: 'credit' | 'debit',
+  body: object,
+  key: string | null = `posting-${(keys += 1)}`,
+  by = staff,
+) =>
   by.post<Posted & { detail?: unknown }>(
     `/staff/users/${user.id}/${direction}`,
     { reason: 'test', ...body },
-    key === undefined ? {} : { 'Idempotency-Key': key },
+    key === null ? {} : { 'Idempotency-Key': key },
   );
 const entriesOf = async (): Promise<readonly Entry[]> =>
   (await staff.get<LedgerPage>(`/staff/users/${user.id}/ledger`)).body.items;
 const linesOf = (action: string) =>
   service.dataSource.query<Record<string, unknown>[]>(
     `SELECT reason, before, after, idempotency_key FROM staff_actions
-       WHERE action = $1 AND target_id = $2 ORDER BY id`,
+       WHERE action = $1 AND target_id = $2 AND refusal IS NULL ORDER BY id`,
     [action, String(user.id)],
   );
+const refusalsOf = async (action: string, target: number): Promise<unknown[]> =>
+  (
+    await service.dataSource.query<{ refusal: unknown }[]>(
+      `SELECT refusal FROM staff_actions
+         WHERE action = $1 AND target_id = $2 AND refusal IS NOT NULL AND after IS NULL ORDER BY id`,
+      [action, String(target)],
+    )
+  ).map(({ refusal }) => refusal);
 
 describe('Credit and debit', () => {
   it('change a balance by an entry with its reason, reference and audit record', async () => {
-    const credited = await post('credit', { amount: '500', reason: 'Bank transfer', reference: 'invoice 7' });
+    const key = `first-${user.id}`;
+    const posting = { amount: '500', reason: 'Bank transfer', reference: 'invoice 7' };
+    const credited = await post('credit', posting, key);
     expect([credited.status, credited.body]).toEqual([
       200,
       {
@@ -50,6 +69,7 @@ describe('Credit and debit', () => {
         balance: '500.00',
         held: '0.00',
         created_at: expect.any(String),
+        replayed: false,
       },
     ]);
     const debited = await post('debit', { amount: 499.99, reason: 'Twice' });
@@ -65,7 +85,7 @@ describe('Credit and debit', () => {
         reason: 'Bank transfer',
         before: { balance: '0.00', held: '0.00' },
         after: { balance: '500.00', held: '0.00' },
-        idempotency_key: null,
+        idempotency_key: key,
       },
     ]);
     expect(await linesOf('balance.debit')).toMatchObject([
@@ -74,16 +94,49 @@ describe('Credit and debit', () => {
     await service.audit();
   });
 
-  it('take no more than the balance, and leave neither an entry nor a record when refused', async () => {
+  it('take no more than the balance; a refusal makes no entry, and is recorded', async () => {
     await post('credit', { amount: '1.00' });
     const { status, body } = await post('debit', { amount: '1.01' });
     expect([status, body]).toEqual([400, { detail: 'Insufficient balance' }]);
     expect((await post('credit', { amount: '100000000.01' })).status).toBe(400);
     expect(await linesOf('balance.debit')).toEqual([]);
+    expect(await refusalsOf('balance.debit', user.id)).toEqual(['Insufficient balance']);
     expect(await entriesOf()).toHaveLength(1);
-    const unknown = await staff.post('/staff/users/999999/credit', { amount: '1', reason: 'test' });
+    const request = { amount: '1', reason: 'test' };
+    const unknown = await staff.post('/staff/users/999999/credit', request, { 'Idempotency-Key': 'nobody' });
     expect([unknown.status, unknown.body]).toEqual([404, { detail: 'User not found' }]);
+    expect(await refusalsOf('balance.credit', 999_999)).toEqual(['User not found']);
   });
+
+  it.each(['credit', 'debit'] as const)(
+    'are not made of their own balance by staff: %s',
+    async (direction) => {
+      const { id } = staff;
+      await service.app.get(LedgerService).credit(id, Money.parse('10.00'), 'test');
+      const { available } = await service.balanceOf({ id });
+      const answer = await staff.post(
+        `/staff/users/${id}/${direction}`,
+        { amount: '5.00', reason: 'test' },
+        { 'Idempotency-Key': `own-${direction}` },
+      );
+      expect([answer.status, answer.body]).toEqual([403, OWN_ACCOUNT]);
+      expect(await service.balanceOf({ id })).toMatchObject({ available });
+      expect(await refusalsOf(`balance.${direction}`, id)).toEqual([OWN_ACCOUNT.detail]);
+    },
+  );
+
+  it.each(['credit', 'debit'] as const)(
+    'require an Idempotency-Key, as a refund does: %s',
+    async (direction) => {
+      await post('credit', { amount: '10.00' });
+      const { status, body } = await post(direction, { amount: '5.00' }, null);
+      expect([status, body.detail]).toEqual([
+        422,
+        [{ type: 'missing', loc: ['header', 'Idempotency-Key'], msg: 'Field required', input: null }],
+      ]);
+      expect(await entriesOf()).toHaveLength(1);
+    },
+  );
 
   it('never take a balance below zero, even concurrently', async () => {
     await post('credit', { amount: '10.00' });
@@ -125,9 +178,11 @@ describe('With an Idempotency-Key a credit', () => {
       Array.from({ length: 8 }, () => post('credit', { amount: '5.00' }, `once-${user.id}`)),
     );
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    const entries = answers.map(({ body }) => JSON.stringify({ ...body, replayed: null }));
+    expect(new Set(entries).size).toBe(1);
     const replays = answers.filter(({ headers }) => headers.get('Idempotency-Replayed') === 'true');
     expect(replays).toHaveLength(7);
+    expect(answers.filter(({ body }) => body.replayed)).toEqual(replays);
     expect(await service.balanceOf(user)).toMatchObject({ available: '5.00' });
     // Each request is recorded; one of them changed something.
     const lines = await linesOf('balance.credit');

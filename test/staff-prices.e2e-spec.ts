@@ -168,6 +168,19 @@ describe('A price rule', () => {
     expect(await count()).toEqual(before);
   });
 
+  it('is neither added nor ended by the member of staff whom it is for', async () => {
+    const { id } = staff;
+    const refused = { status: 403, body: { detail: 'Staff cannot do this for themselves: ask a colleague' } };
+    const own = { user_id: id, markup_percent: '1', ...REASON };
+    expect(await staff.post('/staff/price-rules', own)).toMatchObject(refused);
+    const colleague = await createStaff(service, ['staff:system']);
+    const { body: rule } = await colleague.post<Rule>('/staff/price-rules', own);
+    expect(await staff.post(`/staff/price-rules/${rule.id}/end`, REASON)).toMatchObject(refused);
+    const replacement = { user_id: user.id, markup_percent: '5', replaces: rule.id, ...REASON };
+    expect(await staff.post('/staff/price-rules', replacement)).toMatchObject(refused);
+    expect((await colleague.post(`/staff/price-rules/${rule.id}/end`, REASON)).status).toBe(200);
+  });
+
   it('is ended once', async () => {
     expect((await staff.post('/staff/price-rules/999999/end', REASON)).status).toBe(404);
     const soon = new Date(Date.now() + 3_600_000).toISOString();

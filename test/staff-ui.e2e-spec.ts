@@ -9,6 +9,7 @@ const chromium = findChromium();
 function searchedFor({ name, schema }: Parameter): string | number {
   const { type, format, pattern, enum: words } = isObject(schema) ? schema : {};
   if (name === 'target') return 'user:1';
+  if (name === 'token_id') return 1;
   if (name === 'country') return 'ru';
   if (name === 'cursor' && type === 'string') return '2026-01-01';
   if (type === 'integer') return 10;
@@ -21,6 +22,14 @@ function searchedFor({ name, schema }: Parameter): string | number {
 
 /** `npm run screenshots` keeps a picture of each step. */
 const screenshots = process.env['SCREENSHOTS'];
+
+/** The forms by which staff move money or give access, all with an id in their path. */
+const KEYED: readonly string[] = [
+  '/staff/users/{user_id}/credit',
+  '/staff/users/{user_id}/debit',
+  '/staff/orders/{order_id}/refund',
+];
+const WRITES = [...KEYED, '/staff/users/{user_id}/tokens', '/staff/tokens/{token_id}/revoke'];
 
 if (chromium === undefined) {
   it.skip('Swagger UI in a browser: there is no Chromium on the PATH (apt-get install chromium)', () =>
@@ -46,6 +55,14 @@ if (chromium === undefined) {
       await service.close();
     });
 
+    const countChanges = async () => ({
+      entries: await count('ledger_entries'),
+      tokens: await count('api_tokens'),
+      actions: await count('staff_actions'),
+    });
+    const count = async (table: string): Promise<unknown> =>
+      (await service.dataSource.query<{ n: number }[]>(`SELECT count(*)::int AS n FROM ${table}`))[0]?.n;
+
     const ofUser = () => ({ user_id: Number(userId) });
 
     it('takes the token of a member of staff', async () => {
@@ -65,7 +82,7 @@ if (chromium === undefined) {
 
     it('credits the user', async () => {
       const { status, body } = await docs.execute('POST', '/staff/users/{user_id}/credit', {
-        parameters: ofUser(),
+        parameters: { ...ofUser(), 'Idempotency-Key': 'invoice-2026-1107' },
         body: { amount: '500.00', reason: 'Bank transfer', reference: 'invoice 2026-1107' },
       });
       expect([status, body]).toEqual([
@@ -163,6 +180,21 @@ if (chromium === undefined) {
         expect([name, status]).toEqual([name, '200']);
       }
     }, 240_000);
+
+    it.each(WRITES)(
+      'sends nothing in haste, and what it sends of an empty form is refused: %s',
+      async (path) => {
+        const before = await countChanges();
+        expect(await docs.pressAtOnce('POST', path)).toBe('not sent');
+        const parameters = {
+          ...Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, userId])),
+          ...(KEYED.includes(path) && { 'Idempotency-Key': `haste ${path}`.replaceAll(/\W/g, '-') }),
+        };
+        expect((await docs.execute('POST', path, { parameters })).status).toBe('422');
+        expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 422')]);
+        expect(await countChanges()).toEqual(before);
+      },
+    );
 
     it('shows an error as the service answers it', async () => {
       expect(

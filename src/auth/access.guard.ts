@@ -26,7 +26,7 @@ export class AccessGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<Request & { user?: Caller }>();
     const caller = await authenticate(request);
     request.user = caller;
-    setRequestUser(caller.userId);
+    setRequestUser(caller.userId, { tokenId: caller.tokenId, issuedBy: caller.issuedBy });
     if (caller.allowedIps && !isWithin(caller.allowedIps, plainAddress(request.ip))) {
       throw new AddressNotAllowed();
     }

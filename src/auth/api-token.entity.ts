@@ -12,6 +12,7 @@ import {
 @Entity('api_tokens')
 @Unique(['tokenHash'])
 @Index('api_tokens_user_id_idx', ['userId'])
+@Index('api_tokens_issued_by_idx', ['issuedBy'], { where: 'issued_by IS NOT NULL' })
 @Check('api_tokens_daily_limit_check', 'daily_limit > 0')
 export class ApiToken {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
@@ -51,4 +52,16 @@ export class ApiToken {
   /** Roubles that its orders may spend in a UTC day; null means no limit. */
   @Column({ type: 'numeric', precision: 14, scale: 2, nullable: true })
   dailyLimit!: string | null;
+
+  /** The token by which it was issued; null: it was issued on the command line. */
+  @Column({ type: 'bigint', nullable: true })
+  @ForeignKey('ApiToken')
+  issuedBy!: number | null;
+
+  /**
+   * The tokens whose daily limits its orders count against besides its own: all those by which it came about,
+   * as far as they had a limit. Otherwise a token could spend its limit once more by each one that it issues.
+   */
+  @Column({ type: 'bigint', array: true, default: () => "'{}'" })
+  limitedBy!: number[];
 }

@@ -34,6 +34,31 @@ export class UserBlocked extends domainError('forbidden', 'User is blocked') {}
 /** The token may be used only from certain networks, and the request came from another. */
 export class AddressNotAllowed extends domainError('forbidden', 'Address not allowed') {}
 
+/** A token gives others no more than it has itself. */
+export class ScopeNotGrantable extends DomainError {
+  readonly kind = 'forbidden';
+
+  constructor(scopes: readonly string[]) {
+    super(`A token cannot grant what it lacks: ${scopes.join(', ')}`);
+  }
+}
+
+/** Whoever could do this would act as a colleague, and the audit log would name the colleague. */
+export class StaffScopesForAnother extends domainError(
+  'forbidden',
+  'Scopes of staff for another user require the scope staff:grant',
+) {}
+
+/** A token hands on its own restrictions. */
+export class TokenWiderThanIssuer extends DomainError {
+  readonly kind = 'forbidden';
+
+  /** @param fields those of the request that are wider */
+  constructor(fields: readonly string[]) {
+    super(`A token cannot issue one that is wider than itself: ${fields.join(', ')}`);
+  }
+}
+
 export class TokenNotFound extends domainError('not-found', 'Token not found') {}
 
 export class TokenOwnerNotFound extends domainError('not-found', 'User not found') {}

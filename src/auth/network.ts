@@ -28,6 +28,20 @@ export function plainAddress(address: string | undefined): string | null {
   return isIPv4(plain) || isIPv6(plain) ? plain : null;
 }
 
+/** The length of a prefix in IPv6, of which the IPv4 addresses are a part. */
+const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);
+
+/** Tells whether one of the outer networks contains the whole of the inner one. */
+export function liesWithin(outer: readonly string[], inner: string): boolean {
+  const network = parseNetwork(inner);
+  if (!network) return false;
+  return outer.some((text) => {
+    const around = parseNetwork(text);
+    if (!around || widePrefix(network) < widePrefix(around)) return false;
+    return isWithin([text], plainAddress(network.address));
+  });
+}
+
 /**
  * Tells whether one of the networks contains the address. None contains an unknown address, which is null.
  */

@@ -16,6 +16,7 @@ export const STAFF_SCOPES = {
   'staff:users': 'Creating, finding, blocking and unblocking users',
   'staff:balance': 'Crediting and debiting balances, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens, and what scopes there are',
+  'staff:grant': 'With staff:tokens: issuing tokens with scopes of staff for somebody else',
   'staff:orders': 'Finding orders and deciding those in review',
   'staff:audit': 'Reading the audit log',
   'staff:system': 'The state of the service, sales, and the rules of prices',

@@ -4,7 +4,8 @@ import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
 import { batchedLookup, preparedRows, queryRows, violatedConstraint } from '../database';
 import { ApiToken } from './api-token.entity';
-import { TokenNotFound, TokenOwnerNotFound } from './auth.errors';
+import { InvalidToken, TokenNotFound, TokenOwnerNotFound } from './auth.errors';
+import { restrictedBy } from './issuing';
 import type { Scope } from './scopes';
 import { generateToken, hashToken, isWellFormedToken } from './token-text';
 
@@ -17,6 +18,10 @@ export interface Caller {
   readonly allowedIps: readonly string[] | null;
   /** Roubles per UTC day; null means no limit. */
   readonly dailyLimit: string | null;
+  /** The other tokens whose daily limits its orders count against. */
+  readonly limitedBy: readonly number[];
+  /** The token by which it was issued; null: the command line. */
+  readonly issuedBy: number | null;
   readonly isBlocked: boolean;
   /** Grows with every change of what the user sees of their proxies. */
   readonly proxiesRevision: number;
@@ -30,6 +35,8 @@ export interface NewToken {
   /** In CIDR notation. */
   readonly allowedIps?: readonly string[] | null | undefined;
   readonly dailyLimit?: Money | null | undefined;
+  /** The token by which it is issued. Left out on the command line, which may issue any token. */
+  readonly issuedBy?: number | undefined;
 }
 
 /** `last_used_at` is accurate to the minute, so that not every request writes. */
@@ -44,25 +51,32 @@ export class TokensService {
   ) {}
 
   /**
-   * Issues a token. Its text is in the result and nowhere else.
+   * Issues a token. Its text is in the result and nowhere else. What another token issues is never wider than
+   * that token.
    *
-   * @throws TokenOwnerNotFound
+   * @throws TokenOwnerNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
    */
   async issue(
     token: NewToken,
     manager: EntityManager = this.tokens.manager,
   ): Promise<{ text: string; token: ApiToken }> {
     const text = generateToken();
+    const asked = {
+      userId: token.userId,
+      scopes: [...token.scopes],
+      expiresAt: token.expiresAt ?? null,
+      allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
+      dailyLimit: token.dailyLimit?.toString() ?? null,
+    };
+    const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
+    const allowed = issuer ? restrictedBy(issuer, asked) : { ...asked, issuedBy: null, limitedBy: [] };
     try {
       const issued = await manager.save(
         manager.create(ApiToken, {
           userId: token.userId,
           tokenHash: hashToken(text),
-          scopes: [...token.scopes],
           name: token.name ?? null,
-          expiresAt: token.expiresAt ?? null,
-          allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
-          dailyLimit: token.dailyLimit?.toString() ?? null,
+          ...allowed,
         }),
       );
       return { text, token: issued };
@@ -70,6 +84,18 @@ export class TokensService {
       if (violatedConstraint(error) === 'api_tokens_user_id_fkey') throw new TokenOwnerNotFound();
       throw error;
     }
+  }
+
+  /**
+   * Locks a token against being revoked while it issues another one.
+   *
+   * @throws InvalidToken when it was revoked or has expired since the request began
+   */
+  private async lockIssuer(id: number, manager: EntityManager): Promise<ApiToken> {
+    const issuer = await manager.findOne(ApiToken, { where: { id }, lock: { mode: 'pessimistic_read' } });
+    const isOver = issuer?.expiresAt && issuer.expiresAt <= this.clock.now();
+    if (!issuer || issuer.revokedAt || isOver) throw new InvalidToken();
+    return issuer;
   }
 
   /**
@@ -94,6 +120,45 @@ export class TokensService {
     const token = await this.get(id, manager);
     if (token.revokedAt === null) token.revokedAt = this.clock.now();
     return manager.save(token);
+  }
+
+  /**
+   * Lists a page of the tokens that came from this one, by id: those that it issued, those that they issued,
+   * and so on, as far as they still work.
+   *
+   * @param page.cursor the id of the last token of the previous page
+   */
+  listDescendants(id: number, page: { cursor: number | null; limit: number }): Promise<ApiToken[]> {
+    const inPage = `token.id > :cursor AND token.id IN (${DESCENDANTS.replace('$1', ':id')})`;
+    return this.tokens
+      .createQueryBuilder('token')
+      .where(`${inPage} AND ${STILL_WORKS.replace('$2', ':now')}`)
+      .setParameters({ id, cursor: page.cursor ?? 0, now: this.clock.now() })
+      .orderBy('token.id')
+      .take(page.limit)
+      .getMany();
+  }
+
+  /**
+   * Revokes every token that came from this one, after this one was revoked in the same transaction. Returns
+   * their ids.
+   */
+  async revokeDescendants(id: number, manager: EntityManager): Promise<number[]> {
+    const revoked: number[] = [];
+    for (;;) {
+      // Waits for those that are just issuing another token, which the next round then finds.
+      const rows = await queryRows<{ id: number }>(
+        manager,
+        `UPDATE api_tokens SET revoked_at = $2
+          WHERE id IN (SELECT token.id FROM api_tokens token
+                        WHERE token.id IN (${DESCENDANTS}) AND ${STILL_WORKS}
+                        ORDER BY token.id FOR UPDATE)
+         RETURNING id`,
+        [id, this.clock.now()],
+      );
+      if (rows.length === 0) return revoked.sort((one, other) => one - other);
+      revoked.push(...rows.map((row) => row.id));
+    }
   }
 
   /** @throws TokenNotFound */
@@ -125,7 +190,8 @@ export class TokensService {
     const rows = await preparedRows<Caller & Pick<FoundToken, 'lastUsedAt'> & { hash: string }>(
       this.dataSource,
       `SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps",
-              daily_limit AS "dailyLimit", blocked_at IS NOT NULL AS "isBlocked",
+              daily_limit AS "dailyLimit", limited_by AS "limitedBy", issued_by AS "issuedBy",
+              blocked_at IS NOT NULL AS "isBlocked",
               proxies_revision AS "proxiesRevision", encode(token_hash, 'hex') AS hash,
               last_used_at AS "lastUsedAt"
          FROM api_tokens token JOIN users ON users.id = token.user_id
@@ -136,6 +202,17 @@ export class TokensService {
     return new Map(rows.map(({ hash, lastUsedAt, ...caller }) => [hash, { caller, lastUsedAt }]));
   });
 }
+
+/** A query for the ids of all tokens that came from the token `$1`. */
+const DESCENDANTS = `
+  WITH RECURSIVE descendant AS (
+    SELECT id FROM api_tokens WHERE issued_by = $1
+    UNION ALL
+    SELECT issued.id FROM api_tokens issued JOIN descendant ON issued.issued_by = descendant.id
+  )
+  SELECT id FROM descendant`;
+
+const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
 interface FoundToken {
   readonly caller: Caller;

@@ -90,8 +90,12 @@ const toCommand =
       withServices(
         async (app) => {
           const audit = AuditContext.ofCommandLine(action, targetOf(specs, options), options);
-          const answer = await run(app.get(service), options, audit);
-          if (isRead) await app.get(AuditLogService).recordRead(audit);
+          const auditLog = app.get(AuditLogService);
+          const answer = await run(app.get(service), options, audit).catch(async (error: unknown) => {
+            await auditLog.recordIfRefused(audit, error);
+            throw error;
+          });
+          if (isRead) await auditLog.recordRead(audit);
           await print(answer);
         },
         { provider: needsProvider?.(options) ?? false },

@@ -117,10 +117,10 @@ const posting = (direction: 'credit' | 'debit', description: string): AddCommand
       ...ofUser,
       amount: required('<roubles>', 'e.g. 500.00', parseAmount),
       ...withReference,
-      key: optional('<text>', KEY, String),
+      key: required('<text>', KEY, String),
     },
-    run: async (balances, { user, key, ...rest }, audit) =>
-      (await balances.post(audit, direction, { userId: user, ...rest }, key)).entry,
+    run: (balances, { user, key, ...rest }, audit) =>
+      balances.post(audit, direction, { userId: user, ...rest }, key),
   });
 
 /** Every use case of staff on the command line, with the service that carries it out. */
@@ -180,8 +180,19 @@ export const COMMANDS: readonly AddCommand[] = [
     run: async (tokens, { user, after }) => (await tokens.list(user, toPage({ before: after }))).items,
   }),
   change(StaffTokensService, 'tokens revoke', 'Revokes a token.', {
-    options: { ...withId('token'), reason: optional('<text>', 'kept in the audit log', parseText) },
-    run: (tokens, { id, reason }, audit) => tokens.revoke(audit, id, reason),
+    options: {
+      ...withId('token'),
+      reason: optional('<text>', 'kept in the audit log', parseText),
+      descendants: enabled('revoke all tokens that came from it, too'),
+    },
+    run: (tokens, { id, reason, descendants }, audit) => tokens.revoke(audit, id, { reason, descendants }),
+  }),
+  read(StaffTokensService, 'tokens descendants', 'Lists the tokens that came from a token and still work.', {
+    options: {
+      ...withId('token'),
+      after: optional('<id>', 'show newer ones only: the last one of the previous page', parseId),
+    },
+    run: async (tokens, { id, after }) => (await tokens.listDescendants(id, toPage({ before: after }))).items,
   }),
 
   posting('credit', 'Adds money to a balance.'),
@@ -244,8 +255,7 @@ export const COMMANDS: readonly AddCommand[] = [
       ...withReference,
       key: required('<text>', KEY, String),
     },
-    run: async (orders, { id, key, ...refund }, audit) =>
-      (await orders.refund(audit, { orderId: id, ...refund }, key)).entry,
+    run: (orders, { id, key, ...refund }, audit) => orders.refund(audit, { orderId: id, ...refund }, key),
   }),
 
   read(StaffOrphansService, 'orphans list', 'Lists orphans, newest first.', {

@@ -14,6 +14,8 @@ import { DropTokenNotifications1765000000000 } from './migrations/1765000000000-
 import { ServiceRole1765100000000 } from './migrations/1765100000000-service-role';
 import { ReplayWindow1765300000000 } from './migrations/1765300000000-replay-window';
 import { WaitingAges1765400000000 } from './migrations/1765400000000-waiting-ages';
+import { RefusalsAndIssuers1765500000000 } from './migrations/1765500000000-refusals-and-issuers';
+import { TokenIssuers1765500000001 } from './migrations/1765500000001-token-issuers';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -31,6 +33,8 @@ export const migrations = [
   ServiceRole1765100000000,
   ReplayWindow1765300000000,
   WaitingAges1765400000000,
+  RefusalsAndIssuers1765500000000,
+  TokenIssuers1765500000001,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

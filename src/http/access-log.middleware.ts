@@ -10,7 +10,7 @@ export function identifyRequest(request: Request, response: Response, next: Next
   const startedMs = performance.now();
   response.setHeader('X-Request-Id', context.requestId);
   response.once('close', () => {
-    runInRequest(context, () => logRequest(request, response, performance.now() - startedMs, context.userId));
+    runInRequest(context, () => logRequest(request, response, performance.now() - startedMs, context));
   });
   runInRequest(context, next);
 }
@@ -20,11 +20,16 @@ function logRequest(
   request: Request,
   response: Response,
   elapsedMs: number,
-  userId: string | undefined,
+  { userId, tokenId, issuedBy }: RequestContext,
 ): void {
   const { method, path } = request;
   const status = response.writableFinished ? response.statusCode : 'aborted';
   const durationMs = Math.round(elapsedMs);
-  const line = { method, path, status, durationMs, ...(userId !== undefined && { userId }) };
+  const caller = {
+    ...(userId !== undefined && { userId }),
+    ...(tokenId !== undefined && { tokenId }),
+    ...(issuedBy !== undefined && { issuedBy }),
+  };
+  const line = { method, path, status, durationMs, ...caller };
   logger.log('request', line);
 }

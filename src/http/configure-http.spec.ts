@@ -99,7 +99,7 @@ class TestController {
   @Get('id')
   async id(): Promise<object> {
     await delay(1);
-    setRequestUser(7);
+    setRequestUser(7, { tokenId: 3, issuedBy: 2 });
     return { id: requestId() };
   }
 }
@@ -453,7 +453,15 @@ describe('The access log', () => {
       [
         'log',
         'request',
-        { method: 'GET', path: '/id', status: 200, durationMs: expect.any(Number), userId: '7' },
+        {
+          method: 'GET',
+          path: '/id',
+          status: 200,
+          durationMs: expect.any(Number),
+          userId: '7',
+          tokenId: 3,
+          issuedBy: 2,
+        },
         'Http',
       ],
     ]);

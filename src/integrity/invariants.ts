@@ -136,14 +136,17 @@ export const INVARIANTS: readonly Invariant[] = [
       SELECT id AS order_id, captured, refunded FROM orders WHERE refunded < 0 OR refunded > captured`,
   },
   {
-    // What counts against the daily limit of a token is what its orders of that day hold or have captured.
+    // What counts against the daily limit of a token is what its orders of that day hold or have captured,
+    // and those of the tokens that came from it.
     name: 'token-spending-equals-orders',
     violations: `
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
         FROM token_spending s
-        LEFT JOIN (SELECT token_id, (created_at AT TIME ZONE 'UTC')::date AS day,
+        LEFT JOIN (SELECT limited_id AS token_id, (orders.created_at AT TIME ZONE 'UTC')::date AS day,
                           sum(held - released) AS taken
-                     FROM orders WHERE token_id IN (SELECT token_id FROM token_spending) GROUP BY 1, 2) o
+                     FROM api_tokens token JOIN orders ON orders.token_id = token.id,
+                          unnest(token.id || token.limited_by) AS limited_id
+                    WHERE token.daily_limit IS NOT NULL GROUP BY 1, 2) o
             USING (token_id, day)
        WHERE s.spent <> coalesce(o.taken, 0)`,
   },

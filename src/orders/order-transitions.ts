@@ -43,6 +43,8 @@ export interface NewOrder {
   readonly tokenId: number;
   /** Roubles that the token's orders may cost in a day; null: no limit. */
   readonly dailyLimit: string | null;
+  /** The other tokens whose daily limits the order counts against. */
+  readonly limitedBy: readonly number[];
 }
 
 /** What a batch of purchases brought. */
@@ -76,28 +78,39 @@ const PROXIES_PER_PROLONGATION = 200;
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
- * Counts an order on its token's day. It comes after the hold, as in every statement that changes both:
- * whoever holds the row of a token's day already has the account of its user, so that no two statements wait
- * for each other.
+ * Counts an order on the day of its token, and of the tokens by which that one came about. It comes after the
+ * hold, as in every statement that changes both: accounts are locked before days of tokens, and those in the
+ * order of their ids, so that no two statements wait for each other.
  */
 const COUNT_SPENDING = `,
        counted AS (
          INSERT INTO token_spending AS counter (token_id, day, spent, day_limit)
-         SELECT token_id, day, held, $21::numeric FROM placed JOIN hold ON hold.order_id = placed.id
+         SELECT limited.id, day, held, limited.daily_limit
+           FROM placed JOIN hold ON hold.order_id = placed.id
+           JOIN api_tokens limited ON limited.id = ANY ($21::bigint[]) AND limited.daily_limit IS NOT NULL
+          ORDER BY limited.id
          ON CONFLICT (token_id, day) DO UPDATE SET spent = counter.spent + excluded.spent
        )`;
 
 /**
- * Takes what was released off the days of the tokens that placed the orders. It comes after the entries, for
- * the same reason.
+ * Takes what was released off the days on which the orders were counted. It comes after the entries, and in
+ * the same order, for the same reason. An earlier version of the service may not have counted an order on all
+ * of them; that must not keep money from being given back.
  */
 const UNCOUNT_SPENDING = `
+       taken_off AS (
+         SELECT limited_id AS token_id, ${ORDER_DAY} AS day, sum(released) AS amount
+           FROM closed JOIN entries ON entries.order_id = closed.id
+           JOIN LATERAL (SELECT unnest(token.id || token.limited_by) AS limited_id
+                           FROM api_tokens token
+                          WHERE token.id = closed.token_id AND token.daily_limit IS NOT NULL) AS l ON true
+          WHERE entries.kind = 'release' GROUP BY 1, 2
+       ),
        uncounted AS (
-         UPDATE token_spending AS counter SET spent = counter.spent - taken_off.amount
-           FROM (SELECT token_id, ${ORDER_DAY} AS day, sum(released) AS amount
-                   FROM closed JOIN entries ON entries.order_id = closed.id
-                  WHERE token_id IS NOT NULL AND entries.kind = 'release' GROUP BY 1, 2) AS taken_off
-          WHERE (counter.token_id, counter.day) = (taken_off.token_id, taken_off.day)
+         UPDATE token_spending AS counter SET spent = greatest(counter.spent - amount, 0)
+           FROM (SELECT token_id, day, amount FROM taken_off JOIN token_spending locked USING (token_id, day)
+                  ORDER BY token_id, day FOR UPDATE OF locked) AS found
+          WHERE (counter.token_id, counter.day) = (found.token_id, found.day)
        )`;
 
 /**
@@ -190,7 +203,7 @@ export class OrderTransitions {
         order.markup.ruleId,
         order.tokenId,
         this.longestWaitSeconds(order.kind),
-        ...(order.dailyLimit === null ? [] : [order.dailyLimit]),
+        ...(order.dailyLimit === null ? [] : [[order.tokenId, ...order.limitedBy]]),
       ],
     );
     if (!placed) throw new Error('the INSERT of an order returned no row');

@@ -9,10 +9,14 @@ interface StaffRouteDocs {
   readonly summary: string;
   /** Begins with who uses the route, and for what. */
   readonly description: string;
-  /** The body of the request, with its examples by name. */
-  readonly body?: readonly [type: Type<object>, examples: Readonly<Record<string, object>>];
-  /** Whether the route takes an Idempotency-Key, and refuses requests without one. */
-  readonly idempotencyKey?: 'optional' | 'required';
+  readonly body?: Type<object>;
+  /**
+   * Examples of the body by name, for a route that changes nothing. Swagger UI fills in the first one, and a
+   * change is not to be sent by haste.
+   */
+  readonly examples?: Readonly<Record<string, object>>;
+  /** Whether the route requires an Idempotency-Key. */
+  readonly idempotencyKey?: true;
   readonly answer: ApiResponseNoStatusOptions;
   /** 200 when left out. */
   readonly status?: 201;
@@ -26,15 +30,16 @@ interface StaffRouteDocs {
  * Everything that the description says of a route beside what {@link StaffRoute} says. It stands above that.
  */
 export function StaffDocs(docs: StaffRouteDocs): MethodDecorator {
-  const { summary, description, body, idempotencyKey, answer, status = 200, errors = {} } = docs;
+  const { summary, description, body, examples, idempotencyKey, answer, status = 200 } = docs;
+  const { errors = {}, invalid = UNKNOWN_PARAMETER } = docs;
   const headers = idempotencyKey && { headers: REPLAYED_HEADER };
   return applyDecorators(
     ApiOperation({ summary, description }),
     ApiResponse({ status, ...answer, ...headers }),
     ...Object.entries(errors).map(([code, texts]) => ApiErrorResponse(Number(code), ...texts)),
-    ...(body ? [ApiBody({ type: body[0], examples: toExamples(body[1]) })] : []),
-    ...(idempotencyKey ? [ApiStaffIdempotencyKey(idempotencyKey)] : []),
-    ApiValidationErrorResponse(docs.invalid ?? UNKNOWN_PARAMETER),
+    ...(body ? [ApiBody({ type: body, ...(examples && { examples: toExamples(examples) }) })] : []),
+    ...(idempotencyKey ? [ApiStaffIdempotencyKey()] : []),
+    ApiValidationErrorResponse(invalid),
   );
 }
 
@@ -48,14 +53,14 @@ const UNKNOWN_PARAMETER: InvalidRequest = {
 const toExamples = (values: Readonly<Record<string, object>>) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
 
-const ApiStaffIdempotencyKey = (presence: 'optional' | 'required') =>
+// Without an example: a second posting under a key that is filled in already would be taken for a repetition.
+const ApiStaffIdempotencyKey = () =>
   ApiIdempotencyKey({
-    required: presence === 'required',
+    required: true,
     description:
-      'Makes it safe to repeat the request. Keys are your own: a request with the same key is carried out ' +
-      'once, and every repetition is answered with the same body and `Idempotency-Replayed: true`. Repeat ' +
-      'on 5xx and lost connections.',
-    example: 'ticket-817',
+      'Makes it safe to repeat the request. Keys are your own, and a new one for each posting: a request ' +
+      'with the same key is carried out once. Every repetition is answered with the same entry, ' +
+      '`"replayed": true` and `Idempotency-Replayed: true`. Repeat on 5xx and lost connections.',
   });
 
 /** The texts of a 400 answer to a search of a period. */
@@ -63,6 +68,21 @@ export const INVALID_PERIOD: ErrorTexts = [
   'The period is not possible',
   'The period must end after it begins',
 ];
+
+/** The texts of a 403 answer: those that every route has, and its own. */
+export const forbidden = (description: string, ...details: readonly string[]): ErrorTexts => [
+  `The token lacks the scope, or ${description}`,
+  'Not enough permissions',
+  'Address not allowed',
+  'User is blocked',
+  ...details,
+];
+
+/** The 403 answer of a route by which nobody serves themselves. */
+export const NOT_FOR_ONESELF = forbidden(
+  'it is your own account that would change',
+  'Staff cannot do this for themselves: ask a colleague',
+);
 
 /** The texts of a 404 answer: `There is no such user`, `User not found`. */
 export function notFound(...entities: readonly string[]): ErrorTexts {

@@ -1,12 +1,9 @@
-import { DomainError, domainError } from '../common';
+import { domainError } from '../common';
 
-/** A token gives others no more than it has itself. */
-export class ScopeNotGrantable extends DomainError {
-  readonly kind = 'forbidden';
-
-  constructor(scopes: readonly string[]) {
-    super(`A token cannot grant what it lacks: ${scopes.join(', ')}`);
-  }
-}
+/** What concerns money or prices of a member of staff is done by another one, or on the command line. */
+export class OwnAccount extends domainError(
+  'forbidden',
+  'Staff cannot do this for themselves: ask a colleague',
+) {}
 
 export class InvalidPeriod extends domainError('bad-request', 'The period must end after it begins') {}

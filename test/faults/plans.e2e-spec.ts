@@ -181,6 +181,7 @@ describe('with many users, orders and proxies', () => {
       ...['zzzzz', 'qz', '987'].map((part) => `/users?query=${part}`),
       `/users/${userId}`,
       `/users/${userId}/tokens?cursor=1`,
+      `/tokens/${staff.tokenId}/descendants`,
       `/users/${userId}/ledger`,
       `/users/${userId}/statement?${times}`,
       '/orders',

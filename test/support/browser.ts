@@ -1,7 +1,14 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  chromium,
+  type Locator,
+  type Page,
+  type Request,
+} from 'playwright-core';
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 /** A host name as staff use, since Swagger UI treats localhost differently. */
@@ -123,6 +130,21 @@ export class DocsBrowser {
         unknown
       >,
     };
+  }
+
+  /** Presses Execute on a form as the page offers it, and tells whether a request was sent. */
+  async pressAtOnce(method: string, path: string): Promise<'sent' | 'not sent'> {
+    let sent: 'sent' | 'not sent' = 'not sent';
+    const note = (request: Request): void => {
+      if (request.method() === method) sent = 'sent';
+    };
+    this.page.on('request', note);
+    const operation = await this.press(method, path, {});
+    // The page marks what is missing, or shows the request that it sends.
+    await operation.locator('input.invalid, textarea.invalid, .curl-command').first().waitFor();
+    this.page.off('request', note);
+    await this.shoot(`${method} ${path} in haste`, operation);
+    return sent;
   }
 
   /** Executes an operation that answers with a file and downloads the file. */

@@ -26,13 +26,19 @@ export interface Staff {
   ): Promise<StaffAnswer<Body>>;
 }
 
-/** Creates a member of staff with a token for the scopes. */
+/** Creates a member of staff with a token for the scopes. @param userId who it is; left out: a new user */
 export async function createStaff(
   service: TestService,
   scopes: readonly Scope[] = ALL_STAFF_SCOPES,
+  userId?: number,
 ): Promise<Staff> {
-  const { id } = await service.createUser({ balance: '0.00', scopes: [] });
+  const id = userId ?? (await service.createUser({ balance: '0.00', scopes: [] })).id;
   const { text, token } = await service.app.get(TokensService).issue({ userId: id, scopes });
+  return staffWith(service, id, text, token.id);
+}
+
+/** A member of staff who uses a token. */
+export function staffWith(service: TestService, id: number, text: string, tokenId: number): Staff {
   const call = async <Body>(path: string, options: RequestInit): Promise<StaffAnswer<Body>> => {
     const answer = await fetch(service.baseUrl + path, options);
     const isJson = answer.headers.get('Content-Type')?.startsWith('application/json');
@@ -46,7 +52,7 @@ export async function createStaff(
   return {
     id,
     token: text,
-    tokenId: token.id,
+    tokenId,
     get: (path) => call(path, { headers: authorization }),
     post: (path, body = {}, headers = {}) =>
       call(path, {

@@ -5,6 +5,9 @@ import { randomUUID } from 'node:crypto';
 export interface RequestContext {
   readonly requestId: string;
   userId?: string;
+  tokenId?: number;
+  /** The token by which that token was issued. */
+  issuedBy?: number;
 }
 
 const ACCEPTABLE_ID = /^[\x20-\x7e]{1,128}$/;
@@ -20,10 +23,16 @@ export function requestId(): string | undefined {
   return contexts.getStore()?.requestId;
 }
 
-/** Names the user in the access log line of the current request. */
-export function setRequestUser(userId: string | number): void {
+/** Names the user, and the token with its issuer, in the access log line of the current request. */
+export function setRequestUser(
+  userId: string | number,
+  token?: { readonly tokenId: number; readonly issuedBy: number | null },
+): void {
   const context = contexts.getStore();
-  if (context) context.userId = String(userId);
+  if (!context) return;
+  context.userId = String(userId);
+  if (token) context.tokenId = token.tokenId;
+  if (token && token.issuedBy !== null) context.issuedBy = token.issuedBy;
 }
 
 /** The caller's id if it is 1 to 128 printable ASCII characters, else a new one. */

@@ -5,6 +5,7 @@ import { contentSecurityPolicy } from 'helmet';
 import { SERVICE_VERSION } from '../../common';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonAnswers, liftParameterExamples } from './common-answers';
+import { addEmptyForms } from './empty-forms';
 
 /** An API with an OpenAPI description of its own. */
 export interface ApiInterface {
@@ -70,9 +71,14 @@ const PAGE_POLICY = {
 /** Serves the description at `/<prefix>openapi.json` and `.yaml`, and Swagger UI at `/<prefix>docs`. */
 export function serveDescription(app: NestExpressApplication, described: ApiInterface, prefix: string): void {
   app.use(`/${prefix}docs`, contentSecurityPolicy(PAGE_POLICY));
-  SwaggerModule.setup(`${prefix}docs`, app, () => describe(app, described), {
+  const path = `${prefix}docs`;
+  SwaggerModule.setup(path, app, () => describe(app, described), {
+    ui: false,
     jsonDocumentUrl: `${prefix}openapi.json`,
     yamlDocumentUrl: `${prefix}openapi.yaml`,
+  });
+  SwaggerModule.setup(path, app, () => addEmptyForms(describe(app, described)), {
+    raw: false,
     customSiteTitle: described.title,
     swaggerOptions: {
       persistAuthorization: true,

@@ -135,7 +135,7 @@ export class OrdersService {
 
   /** Prices the order, holds its money, and waits for its outcome. */
   private async carryOut(
-    { userId, tokenId, dailyLimit }: Caller,
+    { userId, tokenId, dailyLimit, limitedBy }: Caller,
     item: OrderedItem,
     idempotency: Idempotency | null,
   ): Promise<Delivery> {
@@ -150,6 +150,7 @@ export class OrdersService {
       requestId: requestId() ?? null,
       tokenId,
       dailyLimit,
+      limitedBy,
     });
     if (typeof placed !== 'number') return this.replay(placed);
 

@@ -71,12 +71,14 @@ export class OrphansService {
    * Gives an orphan to the user of a closed purchase, free of charge.
    *
    * @param actionId the entry in the audit log
+   * @returns the id of the user
    * @throws OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother
    */
-  async assign(orphanId: number, orderId: number, actionId: number, manager: EntityManager): Promise<void> {
-    const [order] = await queryRows<{ takes: boolean }>(
+  async assign(orphanId: number, orderId: number, actionId: number, manager: EntityManager): Promise<number> {
+    const [order] = await queryRows<{ userId: number; takes: boolean }>(
       manager,
-      `SELECT kind = 'purchase' AND closed_at IS NOT NULL AS takes FROM orders WHERE id = $1`,
+      `SELECT user_id AS "userId", kind = 'purchase' AND closed_at IS NOT NULL AS takes
+         FROM orders WHERE id = $1`,
       [orderId],
     );
     if (!order) throw new OrderNotFound();
@@ -98,6 +100,7 @@ export class OrphansService {
            FROM resolved, orders WHERE orders.id = $2`,
         [orphanId, orderId, actionId],
       );
+      return order.userId;
     } catch (error) {
       if (violatedConstraint(error) === 'proxies_provider_proxy_id_key') throw new ProxyBelongsToAnother();
       throw error;

@@ -1,4 +1,5 @@
 import type { Caller } from '../../auth';
+import { OwnAccount } from '../staff.errors';
 
 /** What staff can act on. */
 export const TARGET_TYPES = ['user', 'token', 'order', 'orphan', 'price-rule'] as const;
@@ -34,6 +35,11 @@ export class AuditContext {
     readonly ip: string | null,
     readonly requestId: string | null,
   ) {}
+
+  /** Refuses what a member of staff would do for their own account. @throws OwnAccount */
+  assertConcernsAnother(userId: number | null | undefined): void {
+    if (this.caller !== null && this.caller.userId === userId) throw new OwnAccount();
+  }
 
   static ofCommandLine(action: string, target: AuditTarget | null, request: object): AuditContext {
     return new AuditContext(action, target, toRecordable(request), null, null, null);

@@ -60,6 +60,10 @@ export class AuditLogEntry {
   @Column({ type: 'jsonb', nullable: true })
   after!: object | null;
 
+  /** What the request was refused with; null when it was carried out. */
+  @Column({ type: 'text', nullable: true })
+  refusal!: string | null;
+
   @Column({ type: 'inet', nullable: true })
   ip!: string | null;
 

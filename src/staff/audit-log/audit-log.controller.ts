@@ -3,11 +3,11 @@ import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import { StaffRoute } from '../staff-route';
 import { parseTarget } from './audit-context';
 import { SearchAuditLogDocs } from './audit-log.docs';
-import { ActionsPage, ActionsQuery, ActionTarget } from './audit-log.dto';
+import { ActionsPage, ActionsQuery, ActionTarget, TokenIssuer } from './audit-log.dto';
 import { AuditLogService } from './audit-log.service';
 
 @ApiTags('Access and log')
-@ApiExtraModels(ActionTarget)
+@ApiExtraModels(ActionTarget, TokenIssuer)
 @Controller('staff/actions')
 export class AuditLogController {
   constructor(private readonly auditLog: AuditLogService) {}

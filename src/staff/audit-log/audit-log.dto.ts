@@ -34,6 +34,15 @@ export class ActionTarget {
   id!: string;
 }
 
+/** The token by which another one was issued, and its owner. */
+export class TokenIssuer {
+  @ApiProperty({ type: 'integer', example: 3 })
+  token_id!: number;
+
+  @ApiProperty({ type: 'integer', example: 2 })
+  user_id!: number;
+}
+
 /** A record of the audit log. */
 export class ActionOut {
   @ApiProperty({ type: 'integer', example: 1001 })
@@ -55,6 +64,12 @@ export class ActionOut {
 
   @ApiNullable('integer', { description: 'The token that was used', example: 12 })
   token_id!: number | null;
+
+  @ApiProperty({
+    anyOf: [{ $ref: '#/components/schemas/TokenIssuer' }, { type: 'null' }],
+    description: 'Who issued that token, by which token. Null: the command line did',
+  })
+  issuer!: TokenIssuer | null;
 
   @ApiProperty({ type: 'string', example: 'users.block' })
   action!: string;
@@ -84,6 +99,12 @@ export class ActionOut {
     example: { id: 42, blocked_at: '2026-11-21T12:00:00.000Z' },
   })
   after!: object | null;
+
+  @ApiNullable('string', {
+    description: 'The error that the request was refused with. Null: it was carried out',
+    example: null,
+  })
+  refusal!: string | null;
 
   @ApiNullable('string', { description: 'The address that the request came from', example: '203.0.113.7' })
   ip!: string | null;

@@ -1,7 +1,7 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
-import { mergeMap, type Observable } from 'rxjs';
+import { catchError, mergeMap, type Observable } from 'rxjs';
 import { type Caller, callerOf, plainAddress } from '../../auth';
 import { requestId } from '../../common';
 import { readId } from '../../http';
@@ -31,8 +31,9 @@ export const ID_PARAMETERS = {
 
 /**
  * Records every request of staff. A change has recorded itself in its own transaction; a read is recorded
- * here, before the answer goes out, so that nothing is shown that could not be recorded. A refused request is
- * not recorded: nothing was changed or shown.
+ * here, before the answer goes out, so that nothing is shown that could not be recorded. So is a refusal: how
+ * much is left to refund, or that there is no such user, is something that was shown. Requests that were not
+ * let in, or could not be read, never reached what they ask for and are not recorded.
  */
 @Injectable()
 export class AuditLogInterceptor implements NestInterceptor {
@@ -49,6 +50,10 @@ export class AuditLogInterceptor implements NestInterceptor {
       mergeMap(async (answer: unknown) => {
         if (!audit.isRecorded) await this.auditLog.recordRead(audit);
         return answer;
+      }),
+      catchError(async (error: unknown) => {
+        await this.auditLog.recordIfRefused(audit, error);
+        throw error;
       }),
     );
   }

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { DomainError } from '../../common';
 import { inTransaction, type Queryable, queryRows } from '../../database';
+import { RequestInvalid } from '../../http';
 import type { Idempotency } from '../../orders';
 import { assertPeriod, type PageRequest, readPage } from '../paging';
 import type { AuditContext, AuditTarget } from './audit-context';
@@ -13,6 +15,7 @@ export interface AuditedChange {
   readonly reason?: string | undefined;
   readonly before?: object | undefined;
   readonly after?: object;
+  readonly refusal?: string;
   readonly idempotency?: Idempotency | null;
 }
 
@@ -64,16 +67,26 @@ export class AuditLogService {
     audit.isRecorded = true;
   }
 
+  /**
+   * Records a request that was refused for what it asks, with the text that its sender is about to see. An
+   * invalid request never reached what it asks for, and the text of an unforeseen error is not shown.
+   */
+  async recordIfRefused(audit: AuditContext, error: unknown): Promise<void> {
+    if (audit.isRecorded || !(error instanceof DomainError) || error instanceof RequestInvalid) return;
+    await this.insert(this.dataSource, audit, { refusal: error.detail });
+    audit.isRecorded = true;
+  }
+
   private async insert(
     queryable: Queryable,
     audit: AuditContext,
-    { target = audit.target ?? undefined, reason, before, after, idempotency }: AuditedChange,
+    { target = audit.target ?? undefined, reason, before, after, refusal, idempotency }: AuditedChange,
   ): Promise<number> {
     const [inserted] = await queryRows<{ id: number }>(
       queryable,
       `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request,
-                                  before, after, ip, request_id, idempotency_key, request_hash)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+                                  before, after, refusal, ip, request_id, idempotency_key, request_hash)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
        RETURNING id`,
       [
         audit.caller ? 'api' : 'cli',
@@ -86,6 +99,7 @@ export class AuditLogService {
         audit.request,
         before ?? null,
         after ?? null,
+        refusal ?? null,
         audit.ip,
         audit.requestId,
         idempotency?.key ?? null,
@@ -125,14 +139,20 @@ export class AuditLogService {
     ].filter((condition) => typeof condition === 'string');
     return queryRows<ActionOut>(
       this.dataSource,
-      `SELECT id, at, via, user_id, token_id, action,
+      `SELECT action.id, at, via, action.user_id, token_id,
+              CASE WHEN issuer.id IS NOT NULL
+                   THEN json_build_object('token_id', issuer.id, 'user_id', issuer.user_id) END AS issuer,
+              action.action,
               CASE WHEN target_type IS NOT NULL
                    THEN json_build_object('type', target_type, 'id', target_id) END AS target,
-              reason, request, before, after, host(ip) AS ip, request_id
-         FROM staff_actions
-        ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
-        ORDER BY at DESC, id DESC
-        LIMIT ${given(limit)}`,
+              reason, request, before, after, refusal, host(ip) AS ip, request_id
+         FROM (SELECT * FROM staff_actions
+                ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
+                ORDER BY at DESC, id DESC
+                LIMIT ${given(limit)}) AS action
+         LEFT JOIN api_tokens token ON token.id = action.token_id
+         LEFT JOIN api_tokens issuer ON issuer.id = token.issued_by
+        ORDER BY at DESC, action.id DESC`,
       parameters,
     );
   }

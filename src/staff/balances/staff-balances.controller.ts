@@ -13,7 +13,6 @@ import {
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { IdParam, markReplay, toStream } from '../../http';
-import type { PostedEntryOut } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
 import { PageQuery } from '../paging';
 import { CurrentAudit, StaffRoute } from '../staff-route';
@@ -22,6 +21,7 @@ import {
   CausingAction,
   CausingOrder,
   type LedgerPage,
+  type PostingOut,
   PostingRequest,
   StatementQuery,
 } from './staff-balances.dto';
@@ -45,11 +45,11 @@ export class StaffBalancesController {
     @Body() { amount, reason, reference }: PostingRequest,
     @Headers('idempotency-key') key: string | undefined,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<PostedEntryOut> {
+  ): Promise<PostingOut> {
     const change = { userId, amount, reason, reference };
-    const { entry, replayed } = await this.balances.post(audit, 'credit', change, key);
-    markReplay(response, replayed);
-    return entry;
+    const posting = await this.balances.post(audit, 'credit', change, key);
+    markReplay(response, posting.replayed);
+    return posting;
   }
 
   @Post('debit')
@@ -62,11 +62,11 @@ export class StaffBalancesController {
     @Body() { amount, reason, reference }: PostingRequest,
     @Headers('idempotency-key') key: string | undefined,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<PostedEntryOut> {
+  ): Promise<PostingOut> {
     const change = { userId, amount, reason, reference };
-    const { entry, replayed } = await this.balances.post(audit, 'debit', change, key);
-    markReplay(response, replayed);
-    return entry;
+    const posting = await this.balances.post(audit, 'debit', change, key);
+    markReplay(response, posting.replayed);
+    return posting;
   }
 
   @Get('ledger')

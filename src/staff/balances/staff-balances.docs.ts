@@ -1,21 +1,21 @@
-import { PostedEntryOut } from '../../ledger';
 import { LIMIT_TOO_LARGE } from '../paging';
-import { INVALID_PERIOD, notFound, StaffDocs } from '../staff-docs';
-import { LedgerPage, PostingRequest } from './staff-balances.dto';
+import { INVALID_PERIOD, NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
+import { LedgerPage, PostingOut, PostingRequest } from './staff-balances.dto';
 
-const PostingDocs = (docs: { summary: string; description: string; example: object }) =>
+const PostingDocs = (docs: { summary: string; description: string }) =>
   StaffDocs({
     summary: docs.summary,
     description: docs.description,
-    body: [PostingRequest, { usual: docs.example }],
-    idempotencyKey: 'optional',
-    answer: { description: 'The ledger entry, with the balance after it', type: PostedEntryOut },
+    body: PostingRequest,
+    idempotencyKey: true,
+    answer: { description: 'The ledger entry, with the balance after it', type: PostingOut },
     errors: {
       400: [
         'Nothing was changed',
         'Insufficient balance',
         'The amount must be above 0, at most 100000000.00, with at most two decimals',
       ],
+      403: NOT_FOR_ONESELF,
       404: notFound('user'),
     },
     invalid: {
@@ -33,7 +33,6 @@ export const CreditDocs = () =>
     description:
       'For accounting, when a payment has come in or a customer is compensated. `reference` names the ' +
       'document behind it: an invoice or a ticket.',
-    example: { amount: '500.00', reason: 'Bank transfer', reference: 'invoice 2026-1107' },
   });
 
 export const DebitDocs = () =>
@@ -42,7 +41,6 @@ export const DebitDocs = () =>
     description:
       'For accounting, when a credit was a mistake or money is paid out. Takes at most what can be spent: ' +
       'money that is held for orders stays held.',
-    example: { amount: '499.99', reason: 'Credited twice', reference: 'ticket 817' },
   });
 
 export const ReadLedgerDocs = () =>

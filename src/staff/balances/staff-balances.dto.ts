@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { type Money } from '../../common';
 import { AmountField, ApiMoment, ApiNullable, ApiRoubles, DateTimeField, StrictRequest } from '../../http';
-import type { LedgerEntryKind } from '../../ledger';
+import { type LedgerEntryKind, PostedEntryOut } from '../../ledger';
 import { ORDER_KINDS, type OrderKind, type OrderState } from '../../orders';
 import { TextField } from '../fields';
 import { PageOf } from '../paging';
@@ -16,6 +16,16 @@ export class PostingRequest {
 
   @TextField({ optional: true })
   reference!: string | null;
+}
+
+/** A ledger entry that staff made, and whether this request made it. */
+export class PostingOut extends PostedEntryOut {
+  @ApiProperty({
+    type: 'boolean',
+    description: 'Whether an earlier request with this Idempotency-Key made the entry, and this one nothing',
+    example: false,
+  })
+  replayed!: boolean;
 }
 
 @StrictRequest()

@@ -3,12 +3,12 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
 import { LedgerService } from '../../ledger';
-import { readIdempotency } from '../../orders';
+import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { assertPeriod, type PageRequest, readPage } from '../paging';
-import type { LedgerEntryOut, LedgerPage } from './staff-balances.dto';
-import { type Posting, StaffPostingsService } from './staff-postings.service';
+import type { LedgerEntryOut, LedgerPage, PostingOut } from './staff-balances.dto';
+import { StaffPostingsService } from './staff-postings.service';
 import { type StatementRow, toCsv } from './statement-csv';
 
 /** Roubles to add to a balance, or to take from it. */
@@ -47,17 +47,20 @@ export class StaffBalancesService {
   /**
    * Credits or debits a balance; once for each idempotency key.
    *
-   * @throws UserNotFound, InvalidAmount, InsufficientBalance, IdempotencyKeyInvalid, IdempotencyKeyReused
+   * @throws UserNotFound, InvalidAmount, InsufficientBalance, OwnAccount, IdempotencyKeyMissing,
+   *   IdempotencyKeyInvalid, IdempotencyKeyReused
    */
   async post(
     audit: AuditContext,
     direction: 'credit' | 'debit',
     change: BalanceChange,
-    idempotencyKey?: string,
-  ): Promise<Posting> {
+    idempotencyKey: string | undefined,
+  ): Promise<PostingOut> {
     const { userId, amount, reason, reference = null } = change;
     const request = { direction, userId, amount: amount.toString(), reason, reference: reference ?? '' };
     const idempotency = readIdempotency(idempotencyKey, request);
+    if (!idempotency) throw new IdempotencyKeyMissing();
+    audit.assertConcernsAnother(userId);
     return this.postings.post(audit, idempotency, async (manager, record) => {
       const before = await lockAccount(manager, userId);
       const balance = Money.parse(before.balance);

@@ -5,12 +5,7 @@ import { POSTED_ENTRY, type PostedEntryOut } from '../../ledger';
 import { type Idempotency, IdempotencyKeyReused } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService, type RecordChange } from '../audit-log/audit-log.service';
-
-/** A ledger entry, and whether an earlier request with the same key has made it. */
-export interface Posting {
-  readonly entry: PostedEntryOut;
-  readonly replayed: boolean;
-}
+import type { PostingOut } from './staff-balances.dto';
 
 /** Makes ledger entries for staff: one for each idempotency key, however often it is repeated. */
 @Injectable()
@@ -27,31 +22,30 @@ export class StaffPostingsService {
    */
   async post(
     audit: AuditContext,
-    idempotency: Idempotency | null,
+    idempotency: Idempotency,
     post: (manager: EntityManager, record: RecordChange) => Promise<PostedEntryOut>,
-  ): Promise<Posting> {
+  ): Promise<PostingOut> {
     const earlier = await this.findEarlier(audit, idempotency);
-    if (earlier) return { entry: earlier, replayed: true };
+    if (earlier) return Object.assign(earlier, { replayed: true });
     try {
       const entry = await this.auditLog.recordChange(audit, (manager, record) =>
         post(manager, (change) => record({ ...change, idempotency })),
       );
-      return { entry, replayed: false };
+      return Object.assign(entry, { replayed: false });
     } catch (error) {
       // A request with the same key was committed in the meantime.
       const isRepeated = violatedConstraint(error) === 'staff_actions_idempotency_key';
       const entry = isRepeated ? await this.findEarlier(audit, idempotency) : null;
       if (!entry) throw error;
-      return { entry, replayed: true };
+      return Object.assign(entry, { replayed: true });
     }
   }
 
   /** @throws IdempotencyKeyReused */
   private async findEarlier(
     { caller }: AuditContext,
-    idempotency: Idempotency | null,
+    idempotency: Idempotency,
   ): Promise<PostedEntryOut | null> {
-    if (!idempotency) return null;
     const [earlier] = await queryRows<PostedEntryOut & { hash: Buffer }>(
       this.dataSource,
       `SELECT ${POSTED_ENTRY}, request_hash AS hash

@@ -18,7 +18,7 @@ export const WithdrawMissingDocs = () =>
       'For whoever keeps the service running, when the provider really no longer has them: they are shown ' +
       'as inactive until it lists them again. Nothing is refunded. `proxies` is the number that was shown; ' +
       'if another number is missing by now, nothing is changed.',
-    body: [WithdrawalRequest, { gone: { proxies: 1234, reason: 'Confirmed by the provider, ticket 831' } }],
+    body: WithdrawalRequest,
     answer: { description: 'What was withdrawn', type: MissingProxiesOut },
     errors: { 409: ['Nothing was changed', 'Another number of proxies is missing by now'] },
     invalid: missing('body', 'reason'),

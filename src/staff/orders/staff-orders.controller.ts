@@ -2,9 +2,8 @@ import { Body, Controller, Get, Headers, HttpCode, Post, Query, Res } from '@nes
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { IdParam, markReplay } from '../../http';
-import type { PostedEntryOut } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CausingAction, CausingOrder } from '../balances/staff-balances.dto';
+import { CausingAction, CausingOrder, type PostingOut } from '../balances/staff-balances.dto';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { DecideOrderDocs, ReadOrderDocs, RefundOrderDocs, SearchOrdersDocs } from './staff-orders.docs';
 import {
@@ -63,10 +62,10 @@ export class StaffOrdersController {
     @Body() { amount, reason, reference }: RefundRequest,
     @Headers('idempotency-key') key: string | undefined,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<PostedEntryOut> {
+  ): Promise<PostingOut> {
     const refund = { orderId, amount, reason, reference };
-    const { entry, replayed } = await this.orders.refund(audit, refund, key);
-    markReplay(response, replayed);
-    return entry;
+    const posting = await this.orders.refund(audit, refund, key);
+    markReplay(response, posting.replayed);
+    return posting;
   }
 }

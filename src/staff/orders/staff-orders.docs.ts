@@ -1,7 +1,15 @@
-import { PostedEntryOut } from '../../ledger';
 import { ORDER_KINDS } from '../../orders';
+import { PostingOut } from '../balances/staff-balances.dto';
 import { oneOf } from '../fields';
-import { INVALID_PERIOD, missing, notAnInteger, notFound, notOneOf, StaffDocs } from '../staff-docs';
+import {
+  INVALID_PERIOD,
+  missing,
+  NOT_FOR_ONESELF,
+  notAnInteger,
+  notFound,
+  notOneOf,
+  StaffDocs,
+} from '../staff-docs';
 import { DecisionRequest, OrderDetail, OrderOut, OrdersPage, RefundRequest } from './staff-orders.dto';
 
 export const SearchOrdersDocs = () =>
@@ -39,15 +47,10 @@ export const DecideOrderDocs = () =>
       'once more, hands over the proxies that it has for the order, charges for them, and returns the ' +
       'rest of the money. `refund` returns all of the money; what the provider has nevertheless becomes ' +
       'an orphan at the next sweep. The orders of a batch are decided one by one.',
-    body: [
-      DecisionRequest,
-      {
-        refund: { decision: 'refund', reason: 'Nothing at the provider after a day, ticket 820' },
-        deliver: { decision: 'deliver', reason: 'The provider confirmed it, ticket 821' },
-      },
-    ],
+    body: DecisionRequest,
     answer: { description: 'The order as it is now', type: OrderOut },
     errors: {
+      403: NOT_FOR_ONESELF,
       404: notFound('order'),
       409: [
         'Nothing was changed',
@@ -67,16 +70,11 @@ export const RefundOrderDocs = () =>
       'For support, when a complaint is justified: returns a part of what was paid for an order, or ' +
       'without `amount` all that is left of it. Several refunds together never exceed what was paid. The ' +
       'proxies stay with the user.',
-    body: [
-      RefundRequest,
-      {
-        whole: { reason: 'Proxies never worked, ticket 822' },
-        part: { amount: '12.54', reason: 'One of two did not work', reference: 'ticket 823' },
-      },
-    ],
-    idempotencyKey: 'required',
-    answer: { description: 'The ledger entry, with the balance after it', type: PostedEntryOut },
+    body: RefundRequest,
+    idempotencyKey: true,
+    answer: { description: 'The ledger entry, with the balance after it', type: PostingOut },
     errors: {
+      403: NOT_FOR_ONESELF,
       404: notFound('order'),
       409: [
         'Nothing was changed',

@@ -13,8 +13,9 @@ import {
 import { ProxyProvider } from '../../provider';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
+import type { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
-import { type Posting, StaffPostingsService } from '../balances/staff-postings.service';
+import { StaffPostingsService } from '../balances/staff-postings.service';
 import { assertPeriod, type PageRequest, readPage } from '../paging';
 import { ORDER_COLUMNS, type OrderFilter, toSearchStatement } from './order-search';
 import type {
@@ -106,7 +107,8 @@ export class StaffOrdersService {
    * Closes an order in review: hands over the proxies that the provider has for it and charges for them, or
    * returns the money.
    *
-   * @throws OrderNotFound, OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother, ServiceUnavailable
+   * @throws OrderNotFound, OwnAccount, OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother,
+   *   ServiceUnavailable
    */
   async decide(
     audit: AuditContext,
@@ -117,6 +119,7 @@ export class StaffOrdersService {
     const found = decision === 'deliver' ? await this.review.findDelivery(orderId) : null;
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = await lockOrder(orderId, manager);
+      audit.assertConcernsAnother(before.user_id);
       if (found) await this.review.decideDelivery(found, manager);
       else await this.review.decideRefund(orderId, manager);
       const after = await lockOrder(orderId, manager);
@@ -129,9 +132,10 @@ export class StaffOrdersService {
    * Returns a part of what was paid for an order, or all that is left; once for each idempotency key. The
    * proxies stay with the user.
    *
-   * @throws OrderNotFound, RefundTooLarge, IdempotencyKeyMissing, IdempotencyKeyInvalid, IdempotencyKeyReused
+   * @throws OrderNotFound, OwnAccount, RefundTooLarge, IdempotencyKeyMissing, IdempotencyKeyInvalid,
+   *   IdempotencyKeyReused
    */
-  async refund(audit: AuditContext, refund: Refund, idempotencyKey: string | undefined): Promise<Posting> {
+  async refund(audit: AuditContext, refund: Refund, idempotencyKey: string | undefined): Promise<PostingOut> {
     const { orderId, amount, reason, reference = null } = refund;
     const idempotency = readIdempotency(idempotencyKey, {
       direction: 'refund',
@@ -143,6 +147,7 @@ export class StaffOrdersService {
     if (!idempotency) throw new IdempotencyKeyMissing();
     return this.postings.post(audit, idempotency, async (manager, record) => {
       const before = await lockOrder(orderId, manager);
+      audit.assertConcernsAnother(before.user_id);
       const refunded = Money.parse(before.refunded);
       const left = Money.parse(before.captured).minus(refunded);
       const returned = amount ?? left;

@@ -1,6 +1,6 @@
 import { ORPHAN_STATES, OrphanOut } from '../../orders';
 import { oneOf } from '../fields';
-import { missing, notFound, notOneOf, StaffDocs } from '../staff-docs';
+import { missing, NOT_FOR_ONESELF, notFound, notOneOf, StaffDocs } from '../staff-docs';
 import { AssignmentRequest, MarkRequest, OrphansPage } from './staff-orphans.dto';
 
 export const ListOrphansDocs = () =>
@@ -20,9 +20,10 @@ export const AssignOrphanDocs = () =>
     description:
       'For support, when it is clear whose proxy it is: the user of the named purchase gets it free of ' +
       'charge. To charge for it, debit the balance as well. An assignment cannot be undone.',
-    body: [AssignmentRequest, { late: { order_id: 815, reason: 'Bought after the refund, ticket 824' } }],
+    body: AssignmentRequest,
     answer: { description: 'The orphan as it is now', type: OrphanOut },
     errors: {
+      403: NOT_FOR_ONESELF,
       404: notFound('orphan', 'order'),
       409: [
         'Nothing was changed',
@@ -40,7 +41,7 @@ export const MarkOrphanDocs = () =>
     description:
       'For accounting: `written-off` when the orphan belongs to nobody and stays our cost, `open` when ' +
       'somebody has to look into it again.',
-    body: [MarkRequest, { loss: { state: 'written-off', reason: 'Expires tomorrow' } }],
+    body: MarkRequest,
     answer: { description: 'The orphan as it is now', type: OrphanOut },
     errors: {
       404: notFound('orphan'),

@@ -31,14 +31,15 @@ export class StaffOrphansService {
   /**
    * Gives an orphan to the user of a closed purchase, free of charge.
    *
-   * @throws OrphanNotFound, OrphanAssigned, OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother
+   * @throws OrphanNotFound, OrphanAssigned, OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother,
+   *   OwnAccount
    */
   assign(audit: AuditContext, orphanId: number, orderId: number, reason: string): Promise<OrphanOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = await this.orphans.lockUndecided(orphanId, manager);
       const after = Object.assign({}, before, { state: 'assigned', order_id: orderId });
       const actionId = await record({ reason, before, after });
-      await this.orphans.assign(orphanId, orderId, actionId, manager);
+      audit.assertConcernsAnother(await this.orphans.assign(orphanId, orderId, actionId, manager));
       return this.orphans.get(orphanId, manager);
     });
   }

@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
 import { PricePreviewOut } from '../../catalog';
 import { LIMIT_TOO_LARGE } from '../paging';
-import { missing, notAnInteger, notFound, StaffDocs } from '../staff-docs';
+import { missing, NOT_FOR_ONESELF, notAnInteger, notFound, StaffDocs } from '../staff-docs';
 import {
   EndPriceRuleRequest,
   HeldMarkupOut,
@@ -64,25 +64,12 @@ export const AddPriceRuleDocs = () =>
       'and the fewest periods, then the newest. Without `valid_from` the rule begins in one or two ' +
       'seconds. It begins at the same moment on every replica, and the rule that it `replaces` ends then. ' +
       'A rule for a country applies where it is cheaper than the quote.',
-    body: [
-      NewPriceRuleRequest,
-      {
-        customer: { user_id: 42, markup_percent: '12.5', reason: 'Contract 815' },
-        week: {
-          version: '6',
-          min_period: 30,
-          markup_percent: '5',
-          valid_from: '2026-12-24T00:00:00Z',
-          valid_to: '2026-12-31T00:00:00Z',
-          reason: 'A week of sales',
-        },
-        replacement: { user_id: 42, markup_percent: '10', replaces: 5, reason: 'Contract 816' },
-      },
-    ],
+    body: NewPriceRuleRequest,
     status: 201,
     answer: { description: 'The rule', type: PriceRuleOut },
     errors: {
       400: ['Nothing was changed', INVALID_TIMES, INVALID_PERIODS],
+      403: NOT_FOR_ONESELF,
       404: notFound('price rule', 'user'),
       409: [
         'Nothing was changed',
@@ -101,14 +88,12 @@ export const PreviewPricesDocs = () =>
       'For whoever makes the prices, before they change them: what one proxy would cost before and after, ' +
       'for every version and period on sale that is affected by a rule to `add`, a rule to `end`, or ' +
       'both. Changes nothing.',
-    body: [
-      PreviewRequest,
-      {
-        add: { add: { user_id: 42, markup_percent: '12.5' } },
-        end: { end: 5 },
-        replacement: { add: { user_id: 42, markup_percent: '10' }, end: 5 },
-      },
-    ],
+    body: PreviewRequest,
+    examples: {
+      add: { add: { user_id: 42, markup_percent: '12.5' } },
+      end: { end: 5 },
+      replacement: { add: { user_id: 42, markup_percent: '10' }, end: 5 },
+    },
     answer: { description: 'The prices before and after', type: PricePreviewOut },
     errors: {
       400: [
@@ -130,16 +115,11 @@ export const EndPriceRuleDocs = () =>
     description:
       'For whoever makes the prices: ends a rule at the given time, or else in one or two seconds. A rule ' +
       'that has not begun by then never applies. The end of a rule is set once.',
-    body: [
-      EndPriceRuleRequest,
-      {
-        now: { reason: 'Contract 815 ended' },
-        later: { at: '2026-12-31T21:00:00Z', reason: 'Contract 815 ends' },
-      },
-    ],
+    body: EndPriceRuleRequest,
     answer: { description: 'The rule', type: PriceRuleOut },
     errors: {
       400: ['Nothing was changed', INVALID_TIMES],
+      403: NOT_FOR_ONESELF,
       404: notFound('price rule'),
       409: ['Nothing was changed', ENDED, TOO_LATE],
     },

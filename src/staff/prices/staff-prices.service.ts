@@ -84,7 +84,7 @@ export class StaffPricesService {
 
   /**
    * @param replaces the rule that ends when this one begins
-   * @throws InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules,
+   * @throws OwnAccount, InvalidPriceRule, UserNotFound, PriceRuleNotFound, PriceRuleEnded, TooManyPriceRules,
    *   PriceChangeTooLate
    */
   async add(
@@ -92,9 +92,11 @@ export class StaffPricesService {
     rule: NewPriceRule,
     { replaces, ...signature }: Signature & { readonly replaces?: number | undefined },
   ): Promise<PriceRuleOut> {
+    audit.assertConcernsAnother(rule.userId);
     const { by, reason } = await this.sign(audit, signature);
     // A rule changes once: when this change succeeds, the rule was as it is read here.
     const before = replaces === undefined ? undefined : await this.get(replaces);
+    audit.assertConcernsAnother(before?.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const added = await this.rules.add(rule, { by, reason }, replaces, manager);
       const after = toPriceRuleOut(added);
@@ -106,7 +108,7 @@ export class StaffPricesService {
 
   /**
    * @param at when the rule ends; left out: as soon as every replica can know of it
-   * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded, PriceChangeTooLate
+   * @throws OwnAccount, InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded, PriceChangeTooLate
    */
   async end(
     audit: AuditContext,
@@ -115,6 +117,7 @@ export class StaffPricesService {
   ): Promise<PriceRuleOut> {
     const { by, reason } = await this.sign(audit, signature);
     const before = await this.get(id);
+    audit.assertConcernsAnother(before.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const ended = await this.rules.end(id, { by, reason }, at, manager);
       const after = toPriceRuleOut(ended);

@@ -2,11 +2,16 @@ import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { IdParam } from '../../http';
 import type { AuditContext } from '../audit-log/audit-context';
-import { ReasonRequest } from '../fields';
 import { PageQuery } from '../paging';
 import { CurrentAudit, StaffRoute } from '../staff-route';
-import { IssueTokenDocs, ListTokensDocs, RevokeTokenDocs } from './staff-tokens.docs';
-import { type IssuedToken, NewTokenRequest, type TokenOut, type TokensPage } from './staff-tokens.dto';
+import { IssueTokenDocs, ListDescendantsDocs, ListTokensDocs, RevokeTokenDocs } from './staff-tokens.docs';
+import {
+  type IssuedToken,
+  NewTokenRequest,
+  type RevokedToken,
+  RevokeRequest,
+  type TokensPage,
+} from './staff-tokens.dto';
 import { StaffTokensService } from './staff-tokens.service';
 
 @ApiTags('Tokens')
@@ -34,6 +39,13 @@ export class StaffTokensController {
     return this.tokens.list(userId, page);
   }
 
+  @Get('tokens/:token_id/descendants')
+  @ListDescendantsDocs()
+  @StaffRoute({ scope: 'staff:tokens', action: 'tokens.descendants', on: 'token' })
+  descendants(@IdParam('token_id') tokenId: number, @Query() page: PageQuery): Promise<TokensPage> {
+    return this.tokens.listDescendants(tokenId, page);
+  }
+
   @Post('tokens/:token_id/revoke')
   @HttpCode(200)
   @RevokeTokenDocs()
@@ -41,8 +53,8 @@ export class StaffTokensController {
   revoke(
     @CurrentAudit() audit: AuditContext,
     @IdParam('token_id') tokenId: number,
-    @Body() { reason }: ReasonRequest,
-  ): Promise<TokenOut> {
-    return this.tokens.revoke(audit, tokenId, reason);
+    @Body() { reason, descendants }: RevokeRequest,
+  ): Promise<RevokedToken> {
+    return this.tokens.revoke(audit, tokenId, { reason, descendants });
   }
 }

@@ -1,40 +1,28 @@
 import { ScopeOut } from '../../auth';
-import { ReasonRequest } from '../fields';
 import { LIMIT_TOO_LARGE } from '../paging';
-import { missing, notFound, StaffDocs } from '../staff-docs';
-import { IssuedToken, NewTokenRequest, TokenOut, TokensPage } from './staff-tokens.dto';
+import { forbidden, missing, notFound, StaffDocs } from '../staff-docs';
+import { IssuedToken, NewTokenRequest, RevokedToken, RevokeRequest, TokensPage } from './staff-tokens.dto';
 
 export const IssueTokenDocs = () =>
   StaffDocs({
     summary: 'Issue a token',
     description:
       'For support, when a customer or a colleague needs access. The token is shown once, in this answer. ' +
-      'It can be limited to networks, to an amount of roubles a day (UTC), and to a time. A token cannot ' +
-      'grant a scope that it lacks itself: to issue tokens for customers, yours needs the scopes of ' +
-      'customers as well.',
-    body: [
-      NewTokenRequest,
-      {
-        reading: { scopes: ['profile:read', 'proxies:read'], name: 'laptop' },
-        bound: {
-          scopes: ['price:read', 'proxies:write'],
-          name: 'buying script',
-          expires_at: '2027-11-21T00:00:00Z',
-          allowed_ips: ['203.0.113.0/24', '2001:db8::/32'],
-          daily_limit: '500.00',
-        },
-      },
-    ],
+      'It can be limited to networks, to an amount of roubles a day (UTC), and to a time. It is never ' +
+      'wider than your own token: it has none but your scopes, and what you leave out of `expires_at`, ' +
+      '`allowed_ips` and `daily_limit` is as yours. What it spends counts against your daily limit, too. ' +
+      'To issue tokens for customers, yours needs the scopes of customers; to give scopes of staff to ' +
+      'somebody else, it needs `staff:grant`.',
+    body: NewTokenRequest,
     status: 201,
     answer: { description: 'The token, whose text is shown this once', type: IssuedToken },
     errors: {
-      403: [
-        'Or it lacks a scope that the new token is to have',
-        'Not enough permissions',
-        'Address not allowed',
-        'User is blocked',
+      403: forbidden(
+        'the new token would be wider than it',
         'A token cannot grant what it lacks: proxies:write',
-      ],
+        'A token cannot issue one that is wider than itself: expires_at, allowed_ips, daily_limit',
+        'Scopes of staff for another user require the scope staff:grant',
+      ),
       404: notFound('user'),
     },
     invalid: {
@@ -56,14 +44,26 @@ export const ListTokensDocs = () =>
     invalid: LIMIT_TOO_LARGE,
   });
 
+export const ListDescendantsDocs = () =>
+  StaffDocs({
+    summary: 'List the tokens that came from a token',
+    description:
+      'For investigations, before a token is revoked with its `descendants`: the tokens that it issued, ' +
+      'those that they issued, and so on, as far as they still work. Oldest first.',
+    answer: { description: 'A page of tokens, oldest first', type: TokensPage },
+    errors: { 404: notFound('token') },
+    invalid: LIMIT_TOO_LARGE,
+  });
+
 export const RevokeTokenDocs = () =>
   StaffDocs({
     summary: 'Revoke a token',
     description:
       'For support, when a token was lost or is no longer needed. The next request with it is answered ' +
-      'with 401, on every replica. Revoking a revoked token keeps the first time.',
-    body: [ReasonRequest, { lost: { reason: 'Laptop lost, ticket 816' } }],
-    answer: { description: 'The token', type: TokenOut },
+      'with 401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
+      'tokens that came from it are revoked as well; list them first.',
+    body: RevokeRequest,
+    answer: { description: 'The token, and which others were revoked with it', type: RevokedToken },
     errors: { 404: notFound('token') },
     invalid: missing('body', 'reason'),
   });

@@ -6,11 +6,12 @@ import {
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
+  BooleanField,
   DateTimeField,
   StrictRequest,
   StringListField,
 } from '../../http';
-import { TextField } from '../fields';
+import { ReasonRequest, TextField } from '../fields';
 import { PageOf } from '../paging';
 
 const EVERY_SCOPE = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];
@@ -88,6 +89,28 @@ export class TokenOut {
     example: '500.00',
   })
   daily_limit!: string | null;
+
+  @ApiNullable('integer', {
+    description: 'The token by which it was issued. Null: it was issued on the command line',
+    example: 3,
+  })
+  issued_by!: number | null;
+}
+
+@StrictRequest()
+export class RevokeRequest extends ReasonRequest {
+  @BooleanField({ default: false })
+  descendants!: boolean;
+}
+
+export class RevokedToken extends TokenOut {
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'integer' },
+    description: 'The other tokens that were revoked with it',
+    example: [18, 21],
+  })
+  revoked_descendants!: readonly number[];
 }
 
 export class TokensPage extends PageOf(TokenOut) {}

@@ -4,8 +4,7 @@ import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { type PageRequest, readPage } from '../paging';
-import { ScopeNotGrantable } from '../staff.errors';
-import type { IssuedToken, TokenOut, TokensPage } from './staff-tokens.dto';
+import type { IssuedToken, RevokedToken, TokenOut, TokensPage } from './staff-tokens.dto';
 
 const toTokenOut = (token: ApiToken) =>
   ({
@@ -19,6 +18,7 @@ const toTokenOut = (token: ApiToken) =>
     last_used_at: token.lastUsedAt,
     allowed_ips: token.allowedIps,
     daily_limit: token.dailyLimit,
+    issued_by: token.issuedBy,
   }) satisfies TokenOut;
 
 /** What staff do with tokens, over HTTP and on the command line. */
@@ -31,16 +31,14 @@ export class StaffTokensService {
   ) {}
 
   /**
-   * The text of the token stands in this answer and is not kept.
+   * The text of the token stands in this answer and is not kept. The token is never wider than the caller's;
+   * the command line may issue any.
    *
-   * @throws TokenOwnerNotFound, ScopeNotGrantable
+   * @throws TokenOwnerNotFound, ScopeNotGrantable, StaffScopesForAnother, TokenWiderThanIssuer, InvalidToken
    */
-  issue(audit: AuditContext, token: NewToken): Promise<IssuedToken> {
-    const { caller } = audit;
-    const lacking = caller ? token.scopes.filter((scope) => !caller.scopes.includes(scope)) : [];
-    if (lacking.length > 0) throw new ScopeNotGrantable(lacking);
+  issue(audit: AuditContext, token: Omit<NewToken, 'issuedBy'>): Promise<IssuedToken> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const issued = await this.tokens.issue(token, manager);
+      const issued = await this.tokens.issue({ ...token, issuedBy: audit.caller?.tokenId }, manager);
       const after = toTokenOut(issued.token);
       await record({ target: { type: 'token', id: after.id }, after });
       return { ...after, token: issued.text };
@@ -58,13 +56,40 @@ export class StaffTokensService {
     return readPage(page, find, ({ id }) => id);
   }
 
-  /** Revoking a revoked token keeps the first time. @throws TokenNotFound */
-  revoke(audit: AuditContext, id: number, reason: string | undefined): Promise<TokenOut> {
+  /**
+   * A page of the tokens that came from this one and still work: what is revoked along with it when that is
+   * asked for. Oldest first; the cursor is the id of the last token of the previous page.
+   *
+   * @throws TokenNotFound
+   */
+  async listDescendants(id: number, page: PageRequest): Promise<TokensPage> {
+    await this.tokens.get(id);
+    const find = async (wider: PageRequest) => (await this.tokens.listDescendants(id, wider)).map(toTokenOut);
+    return readPage(page, find, ({ id: last }) => last);
+  }
+
+  /**
+   * Revoking a revoked token keeps the first time.
+   *
+   * @param options.descendants whether to revoke all tokens that came from it, too
+   * @throws TokenNotFound
+   */
+  revoke(
+    audit: AuditContext,
+    id: number,
+    { reason, descendants = false }: { reason?: string | undefined; descendants?: boolean | undefined },
+  ): Promise<RevokedToken> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = toTokenOut(await this.tokens.get(id, manager));
       const after = toTokenOut(await this.tokens.revoke(id, manager));
-      await record({ target: { type: 'token', id }, reason, before, after });
-      return after;
+      const others = descendants ? await this.tokens.revokeDescendants(id, manager) : [];
+      await record({
+        target: { type: 'token', id },
+        reason,
+        before,
+        after: { ...after, revoked_descendants: others },
+      });
+      return { ...after, revoked_descendants: others };
     });
   }
 }

@@ -9,13 +9,7 @@ export const CreateUserDocs = () =>
     description:
       'For support, when somebody becomes a customer. The new user has an empty account: credit it and ' +
       'issue a token next.',
-    body: [
-      NewUserRequest,
-      {
-        full: { username: 'boris', tg_id: 123456789, web_username: 'boris@example.org', has_app: false },
-        least: { username: 'boris' },
-      },
-    ],
+    body: NewUserRequest,
     status: 201,
     answer: { description: 'The user', type: UserOut },
     errors: {
@@ -57,7 +51,7 @@ export const BlockUserDocs = () =>
       'For support and investigations. From the next request on, all tokens of the user are answered with ' +
       '403 `User is blocked`. Open orders are still completed or refunded. Blocking a blocked user keeps ' +
       'the first time and replaces the reason.',
-    body: [ReasonRequest, { fraud: { reason: 'Card reported stolen, ticket 815' } }],
+    body: ReasonRequest,
     answer: { description: 'The user', type: UserOut },
     errors: { 404: notFound('user') },
     invalid: missing('body', 'reason'),
@@ -69,7 +63,7 @@ export const UnblockUserDocs = () =>
     description:
       'For support, when the matter is settled. The tokens of the user work again at once, except those ' +
       'that were revoked or have expired.',
-    body: [ReasonRequest, { settled: { reason: 'Settled, ticket 815' } }],
+    body: ReasonRequest,
     answer: { description: 'The user', type: UserOut },
     errors: { 404: notFound('user') },
     invalid: missing('body', 'reason'),
