@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IntegerField } from '../../http';
+import { IntegerField, StrictRequest } from '../../http';
 import type { MissingProxies } from '../../orders';
 import { TextField } from '../fields';
 
@@ -11,6 +11,7 @@ export class MissingProxiesOut implements MissingProxies {
   users!: number;
 }
 
+@StrictRequest()
 export class WithdrawalRequest {
   @ApiProperty({ description: 'How many proxies were seen to be missing' })
   @IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER })
