@@ -62,7 +62,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   );
   // X-Forwarded-For is believed from these addresses only, by default from none.
   app.set('trust proxy', config.server.trustedProxies);
-  configureHttp(app, isDatabaseUnavailable);
+  configureHttp(app, config.server, isDatabaseUnavailable);
   serveDescription(app, CUSTOMERS, '');
   serveDescription(app, STAFF, 'staff/');
   return app;

@@ -20,8 +20,19 @@ const DATABASE = 'postgres://user:hunter2@db.internal:5432/proxies';
 describe('The environment', () => {
   it('may be empty, and is then what a fresh checkout runs with', () => {
     expect(readEnvironment({ LOG_FORMAT: 'json' })).toEqual({
-      server: { host: '127.0.0.1', port: 3000, trustedProxies: [] },
+      server: {
+        host: '127.0.0.1',
+        port: 3000,
+        trustedProxies: [],
+        maxConnections: 2000,
+        readerIdleMs: 10_000,
+      },
       database: { url: undefined, ownerUrl: undefined, migrateOnStart: true, poolSize: 16, poolWaitMs: 5000 },
+      limits: {
+        tokenRequestsPerMinute: 6000,
+        userRequestsPerMinute: 12_000,
+        addressFailuresPerMinute: 600,
+      },
       provider: {
         kind: 'sandbox',
         apiKey: undefined,

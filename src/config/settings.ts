@@ -94,6 +94,20 @@ export const SETTINGS = {
       defaultText: 'none',
       description: 'Load balancers whose `X-Forwarded-For` is believed, as addresses and networks.',
     },
+    maxConnections: {
+      variable: 'MAX_CONNECTIONS',
+      rule: integer(1, 1_000_000),
+      default: '2000',
+      description: 'How many connections of clients a replica keeps. Further ones are refused.',
+    },
+    readerIdleMs: {
+      variable: 'READER_IDLE_MS',
+      // Below the time for which an idle connection is kept, from which it is told by its length.
+      rule: integer(100, 60_000),
+      default: '10000',
+      description:
+        'Who takes nothing of an answer is disconnected after this time, or twice this time at most.',
+    },
   },
   database: {
     url: {
@@ -129,6 +143,26 @@ export const SETTINGS = {
       rule: integer(10, 60_000),
       default: '5000',
       description: 'How long a request may wait for a free connection before it is answered 503.',
+    },
+  },
+  limits: {
+    tokenRequestsPerMinute: {
+      variable: 'TOKEN_REQUESTS_PER_MINUTE',
+      rule: integer(0, 1_000_000_000),
+      default: '6000',
+      description: 'Requests that a token may make in a minute, over all replicas. `0`: no limit.',
+    },
+    userRequestsPerMinute: {
+      variable: 'USER_REQUESTS_PER_MINUTE',
+      rule: integer(0, 1_000_000_000),
+      default: '12000',
+      description: 'Requests that a user may make in a minute with all tokens together. `0`: no limit.',
+    },
+    addressFailuresPerMinute: {
+      variable: 'ADDRESS_FAILURES_PER_MINUTE',
+      rule: integer(0, 1_000_000_000),
+      default: '600',
+      description: 'Requests without a valid token that an address may make in a minute. `0`: no limit.',
     },
   },
   provider: {

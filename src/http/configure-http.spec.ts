@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -23,6 +24,7 @@ import type { Request, Response } from 'express';
 import { DomainError, type DomainErrorOptions, type ErrorKind } from '../common';
 import { requestId, setRequestUser } from '../common';
 import { configureHttp } from './configure-http';
+import { HttpAdapter } from './http-adapter';
 import { RequestBodyGuard } from './request-body.guard';
 import { IntegerField, StringField } from './validation/fields';
 import { Refusal } from './validation/refusal';
@@ -36,6 +38,9 @@ class Failure extends DomainError {
     super(`it is ${kind}`, options);
   }
 }
+
+const READER_IDLE_MS = 1000;
+const MAX_CONNECTIONS = 20;
 
 class PageQuery {
   @StringField({ pattern: '^[a-z]+$', default: 'home' })
@@ -96,6 +101,23 @@ class TestController {
     await pipeline(Readable.from(endlessLines()), response);
   }
 
+  @Get('sized/:bytes')
+  sized(@Param('bytes') bytes: string, @Res() response: Response): void {
+    response.end(Buffer.alloc(Number(bytes), 'x'));
+  }
+
+  /** Answers after the given time, and tells how many of these requests were served at that moment. */
+  @Get('slow/:ms')
+  async slow(@Param('ms') ms: string): Promise<object> {
+    this.slowCount += 1;
+    const concurrent = this.slowCount;
+    await delay(Number(ms));
+    this.slowCount -= 1;
+    return { concurrent };
+  }
+
+  private slowCount = 0;
+
   @Get('id')
   async id(): Promise<object> {
     await delay(1);
@@ -146,8 +168,11 @@ let port: number;
 beforeAll(async () => {
   const moduleRef = await Test.createTestingModule({ controllers: [TestController] }).compile();
   logger = new MemoryLogger();
-  app = moduleRef.createNestApplication<NestExpressApplication>({ bodyParser: false, logger });
-  configureHttp(app);
+  app = moduleRef.createNestApplication<NestExpressApplication>(new HttpAdapter(), {
+    bodyParser: false,
+    logger,
+  });
+  configureHttp(app, { maxConnections: MAX_CONNECTIONS, readerIdleMs: READER_IDLE_MS });
   app.useGlobalGuards(new DoorGuard(), new RequestBodyGuard());
   await app.listen(0, '127.0.0.1');
   origin = await app.getUrl();
@@ -316,6 +341,114 @@ describe('A caller who disconnects in the middle of an answer', () => {
     await delay(1);
     expect(logger.at('error')).toEqual([]);
   });
+});
+
+const get = (path: string, end = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${end}\r\n`;
+const CLOSE = 'Connection: close\r\n';
+
+const countConnections = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server: Server = app.getHttpServer();
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+  });
+
+describe('A client that takes nothing of its answer', () => {
+  it.each(['/download', '/sized/20000000'])('is disconnected: %s', async (path) => {
+    const before = await countConnections();
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined).write(get(path));
+    await once(socket, 'readable');
+    expect(await countConnections()).toBe(before + 1);
+    while ((await countConnections()) > before) await delay(5);
+    socket.destroy();
+  });
+
+  it('is not one that reads slowly', async () => {
+    const socket = connect(port, '127.0.0.1');
+    const size = 20_000_000;
+    socket.write(get(`/sized/${size}`, CLOSE));
+    const startedAtMs = performance.now();
+    let byteCount = 0;
+    for await (const piece of socket as AsyncIterable<Buffer>) {
+      byteCount += piece.length;
+      await delay(10);
+    }
+    expect(byteCount).toBeGreaterThan(size);
+    expect(performance.now() - startedAtMs).toBeGreaterThan(2 * READER_IDLE_MS);
+  });
+
+  it('is not one whose answer takes long to make, nor one between two requests', async () => {
+    const socket = connect(port, '127.0.0.1');
+    for (const time of [2 * READER_IDLE_MS, 0]) {
+      socket.write(get(`/slow/${time}`));
+      const [answer] = (await once(socket, 'data')) as [Buffer];
+      expect(answer.toString()).toMatch(/^HTTP\/1.1 200 /);
+      await delay(1.5 * READER_IDLE_MS);
+    }
+    expect(socket.destroyed).toBe(false);
+    socket.destroy();
+  });
+});
+
+describe('Requests that are pipelined on a connection', () => {
+  it('are served one after the other, and answered in their order', async () => {
+    const pages = Array.from({ length: 2500 }, (_, n) => `/pages/${n}`);
+    const answers = await exchange(pages.map((path) => get(path)).join('') + get('/pages/last', CLOSE));
+    const ids = [...answers.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id);
+    expect(ids).toEqual([...pages.map((_, n) => String(n)), 'last']);
+    const slow = await exchange(get('/slow/5').repeat(3) + get('/slow/5', CLOSE));
+    expect(slow.match(/"concurrent":\d/g)).toEqual(Array<string>(4).fill('"concurrent":1'));
+  });
+
+  it('may have bodies', async () => {
+    const body = JSON.stringify({ weight: 7, padding: 'x'.repeat(70_000) });
+    const head = `POST /parcels HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n`;
+    const parcel = `${head}\r\n${body}`;
+    const answers = await exchange(get('/slow/5') + parcel.repeat(5) + `${head}${CLOSE}\r\n${body}`);
+    expect(answers.match(/HTTP\/1.1 200|"weight":7/g)).toHaveLength(1 + 2 * 6);
+  });
+
+  it('let others come between', async () => {
+    const crowd = exchange(get('/pages/1').repeat(500) + get('/pages/1', CLOSE));
+    const served = new AbortController();
+    void crowd.then(() => served.abort());
+    const delaysMs: number[] = [];
+    while (!served.signal.aborted) {
+      const startedAtMs = performance.now();
+      await (await fetch(`${origin}/pages/2`)).text();
+      delaysMs.push(performance.now() - startedAtMs);
+    }
+    expect(delaysMs.length).toBeGreaterThan(20);
+    delaysMs.sort((a, b) => a - b);
+    expect(delaysMs[delaysMs.length >> 1]).toBeLessThan(100);
+  });
+
+  it('are forgotten with their connection', async () => {
+    const before = await countConnections();
+    const socket = connect(port, '127.0.0.1');
+    socket.write(get('/slow/5').repeat(1000));
+    await accessLines();
+    socket.destroy();
+    while ((await countConnections()) > before) await delay(5);
+    // The end of the connection is noticed when an answer is written to it.
+    expect(logger.at('log').length).toBeLessThan(20);
+  });
+});
+
+it('Connections above the limit are refused, and the log says so once', async () => {
+  const before = await countConnections();
+  const sockets = Array.from({ length: MAX_CONNECTIONS + 5 - before }, () => connect(port, '127.0.0.1'));
+  const ends = sockets.map(
+    (socket) =>
+      new Promise<void>((resolve) => void socket.on('error', () => undefined).once('close', resolve)),
+  );
+  await Promise.race(ends);
+  while (logger.at('warn').length === 0) await delay(1);
+  expect(await countConnections()).toBe(MAX_CONNECTIONS);
+  for (const socket of sockets) socket.destroy();
+  await Promise.all(ends);
+  expect(logger.at('warn')).toEqual([['warn', 'connections are refused: there are 20 already', 'Http']]);
+  while ((await countConnections()) > before) await delay(5);
 });
 
 describe('A body', () => {

@@ -1,4 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application, Request } from 'express';
 import helmet from 'helmet';
@@ -24,15 +26,26 @@ const NOTHING_IS_LOADED = {
   },
 };
 
+/** What clients may occupy. */
+export interface ConnectionLimits {
+  readonly maxConnections: number;
+  /** A client that takes nothing of an answer is disconnected after this time, or twice this time at most. */
+  readonly readerIdleMs: number;
+}
+
+const FULL_LOG_INTERVAL_MS = 60_000;
+
 /**
  * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers and time
  * limits. `RequestBodyGuard` reads the bodies. Call this before `init()`, `listen()` and any other
  * middleware, on an application created with `bodyParser: false`.
  *
+ * @param limits what clients may occupy
  * @param isUnavailable recognises failures of a dependency such as the database, which are answered 503
  */
 export function configureHttp(
   app: NestExpressApplication,
+  limits: ConnectionLimits,
   isUnavailable: (error: unknown) => boolean = () => false,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
@@ -54,7 +67,7 @@ export function configureHttp(
   app.useGlobalFilters(new ErrorFilter(isUnavailable));
   app.useGlobalPipes(new RequestValidationPipe());
 
-  configureServer(app.getHttpServer());
+  configureServer(app.getHttpServer(), limits);
 }
 
 /** Express takes `If-None-Match: *` for a match with any answer, and makes a 304 even of one without ETag. */
@@ -68,7 +81,10 @@ function neverFreshWithoutTag(express: Application): void {
   });
 }
 
-function configureServer(server: Server): void {
+function configureServer(server: Server, { maxConnections, readerIdleMs }: ConnectionLimits): void {
+  server.maxConnections = maxConnections;
+  logRefusedConnections(server);
+  disconnectIdleReaders(server, readerIdleMs);
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
@@ -76,5 +92,27 @@ function configureServer(server: Server): void {
   // Node would answer an unknown `Expect` header with an empty 417. It is ignored instead.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
+  });
+}
+
+/**
+ * Resets connections on which an answer waits and makes no progress, which frees the system's buffers too. A
+ * request that is being received has time limits of its own, and one that is being served may take its time.
+ */
+function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
+  server.setTimeout(readerIdleMs, (socket: Socket) => {
+    if (socket.writableLength > 0) socket.resetAndDestroy();
+    // Between requests, Node sets the longer time for which a connection is kept.
+    else if (socket.timeout !== readerIdleMs) socket.destroy();
+  });
+}
+
+function logRefusedConnections(server: Server): void {
+  const logger = new Logger('Http');
+  let lastAtMs = -Infinity;
+  server.on('drop', () => {
+    if (performance.now() - lastAtMs < FULL_LOG_INTERVAL_MS) return;
+    lastAtMs = performance.now();
+    logger.warn(`connections are refused: there are ${server.maxConnections} already`);
   });
 }

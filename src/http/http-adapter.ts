@@ -1,5 +1,6 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
+import { oneAtATime } from './pipelining';
 
 /** The prototypes that Express gives to requests and responses. Express publishes no types for them. */
 interface Prototypes {
@@ -32,7 +33,7 @@ export class HttpAdapter extends ExpressAdapter {
         IncomingMessage: withPrototype(IncomingMessage, request),
         ServerResponse: withPrototype(ServerResponse, response),
       },
-      this.getInstance(),
+      oneAtATime(this.getInstance()),
     );
   }
 

@@ -1,12 +1,13 @@
 export {
   ApiErrorResponse,
+  ApiTooManyRequests,
   ApiValidationErrorResponse,
   ErrorResponse,
 } from './description/api-error-response';
 export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './description/api-properties';
-export { configureHttp } from './configure-http';
+export { configureHttp, type ConnectionLimits } from './configure-http';
 export { HttpAdapter } from './http-adapter';
-export { ApiIdempotencyKey, markReplay, REPLAYED_HEADER } from './description/idempotency-key';
+export { ApiIdempotencyKey, isReplay, markReplay, REPLAYED_HEADER } from './description/idempotency-key';
 export { RequestBodyGuard } from './request-body.guard';
 export { toStream } from './to-stream';
 export {

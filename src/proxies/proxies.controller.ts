@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream/promises';
 import { Controller, Get, Logger, Param, Query, Req, Res, StreamableFile } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
@@ -30,8 +31,14 @@ export class ProxiesController {
     @Res() response: Response,
   ): Promise<void> {
     const revision = await this.revisions.get(caller);
-    if (isKnown(request, response, entityTag(revision, 'list'))) response.status(304).end();
-    else response.type('json').send(await this.exporter.getList(revision));
+    if (isKnown(request, response, entityTag(revision, 'list'))) {
+      response.status(304).end();
+      return;
+    }
+    const list = await this.exporter.getList(revision);
+    response.type('json');
+    if (Buffer.isBuffer(list)) response.send(list);
+    else await pipeline(await toStream(list), response);
   }
 
   @Get('export')

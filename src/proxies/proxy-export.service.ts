@@ -1,4 +1,3 @@
-import { buffer } from 'node:stream/consumers';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
@@ -26,9 +25,21 @@ const CACHE_BYTES = 16 * 1024 * 1024;
 /** A longer list would drive out all others. */
 const MAX_CACHED_BYTES = CACHE_BYTES / 8;
 
-const BATCH_SIZE = 2000;
-/** How many batches the database reads while one is sent, on other processors than this process. */
-const BATCHES_AHEAD = 2;
+/** How an export is read: proxies in a statement, and statements that run while an earlier batch is sent. */
+interface Pace {
+  readonly batchSize: number;
+  readonly batchesAhead: number;
+}
+
+/** Fast: the database works on other processors than this process. */
+const FEW_EXPORTS: Pace = { batchSize: 2000, batchesAhead: 2 };
+/** Little memory: whoever stops reading keeps about 100 kB of the service's, instead of 2 MB. */
+const MANY_EXPORTS: Pace = { batchSize: 100, batchesAhead: 0 };
+/** More exports than this at the same time are many. */
+const FEW = 4;
+
+/** Kept in the place of a list that is not. */
+const TOO_LONG = 'too long';
 
 const LIST: ExportOptions = { format: 'json', proxyType: undefined, activeOnly: false };
 
@@ -50,19 +61,25 @@ const READ_LINES = `
 @Injectable()
 export class ProxyExportService {
   /** Concurrent requests for a list that is being written share it. */
-  private readonly lists = new LRUCache<ListRevision, Buffer>({
+  private readonly lists = new LRUCache<ListRevision, Buffer | typeof TOO_LONG>({
     maxSize: CACHE_BYTES,
     maxEntrySize: MAX_CACHED_BYTES,
     sizeCalculation: ({ length }) => Math.max(length, 1),
-    fetchMethod: (revision) => buffer(this.write(revision, LIST)),
+    fetchMethod: (revision) => collect(this.write(revision, LIST)),
     ignoreFetchAbort: true,
   });
+  /** How many exports are being written. */
+  private open = 0;
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The JSON of all proxies, in UTF-8. It is written once for a revision and kept while it is asked for. */
-  getList(revision: ListRevision): Promise<Buffer> {
-    return this.lists.forceFetch(revision);
+  /**
+   * The JSON of all proxies, in UTF-8. A list is written once for a revision and kept while it is asked for,
+   * unless it is so long that every reader who stops would keep too much memory: that one is in pieces.
+   */
+  async getList(revision: ListRevision): Promise<Buffer | AsyncGenerator<Buffer>> {
+    const list = await this.lists.forceFetch(revision);
+    return list === TOO_LONG ? this.write(revision, LIST) : list;
   }
 
   /**
@@ -72,12 +89,21 @@ export class ProxyExportService {
   async *write({ userId, fromMs }: ListRevision, options: ExportOptions): AsyncGenerator<Buffer> {
     const isJson = options.format === 'json';
     let isFirst = true;
-    for await (const text of this.readBatches(userId, new Date(fromMs), options)) {
-      if (text === '') continue;
-      yield Buffer.from(isJson && isFirst ? `[${text.slice(1)}` : text);
-      isFirst = false;
+    this.open += 1;
+    try {
+      for await (const text of this.readBatches(userId, new Date(fromMs), options)) {
+        if (text === '') continue;
+        yield Buffer.from(isJson && isFirst ? `[${text.slice(1)}` : text);
+        isFirst = false;
+      }
+      if (isJson) yield Buffer.from(isFirst ? '[]' : ']');
+    } finally {
+      this.open -= 1;
     }
-    if (isJson) yield Buffer.from(isFirst ? '[]' : ']');
+  }
+
+  private get pace(): Pace {
+    return this.open > FEW ? MANY_EXPORTS : FEW_EXPORTS;
   }
 
   private async *readBatches(userId: number, now: Date, options: ExportOptions): AsyncGenerator<string> {
@@ -90,7 +116,7 @@ export class ProxyExportService {
       // The reader may leave before these are awaited: a failure is then nobody's.
       for (const promise of [batch, next]) promise.catch(() => undefined);
       ahead.push(batch);
-      if (ahead.length > BATCHES_AHEAD) yield (await ahead.shift()) ?? '';
+      while (ahead.length > this.pace.batchesAhead) yield (await ahead.shift()) ?? '';
     }
     for (const batch of ahead) yield await batch;
   }
@@ -99,7 +125,8 @@ export class ProxyExportService {
     for (let after = 0; ;) {
       const [last] = await preparedRows<{ id: number }>(
         this.dataSource,
-        `SELECT id FROM proxies WHERE user_id = $1 AND id > $2 ORDER BY id OFFSET ${BATCH_SIZE - 1} LIMIT 1`,
+        `SELECT id FROM proxies WHERE user_id = $1 AND id > $2 ORDER BY id
+         OFFSET ${this.pace.batchSize - 1} LIMIT 1`,
         [userId, after],
       );
       yield { after, upTo: last?.id ?? Number.MAX_SAFE_INTEGER };
@@ -127,4 +154,16 @@ export class ProxyExportService {
     const proxies = await read<ProxyFields>(`SELECT ${PROXY_COLUMNS} ${SELECTED}`);
     return proxies.map((proxy) => `,${JSON.stringify(toProxyOut(proxy, now))}`).join('');
   }
+}
+
+/** Puts the pieces together, unless they are more than is kept. */
+async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer | typeof TOO_LONG> {
+  const collected: Buffer[] = [];
+  let byteCount = 0;
+  for await (const piece of pieces) {
+    byteCount += piece.length;
+    if (byteCount > MAX_CACHED_BYTES) return TOO_LONG;
+    collected.push(piece);
+  }
+  return Buffer.concat(collected);
 }

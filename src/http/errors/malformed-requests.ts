@@ -6,7 +6,11 @@ import { statusText } from './status-text';
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** The one before it on the connection, if that was open when this one began. */
+  before: Exchange | undefined;
 }
+
+const isOpen = ({ request, response }: Exchange): boolean => !request.complete || !response.writableFinished;
 
 const STATUS_BY_CODE = new Map([
   ['HPE_HEADER_OVERFLOW', 431],
@@ -19,25 +23,28 @@ const STATUS_BY_CODE = new Map([
  * middle of an exchange here as well; that one is answered only if no answer has begun.
  */
 export function answerMalformedRequests(server: Server): void {
-  const exchanges = new WeakMap<Duplex, Exchange[]>();
-
-  const openOn = (socket: Duplex): Exchange[] =>
-    (exchanges.get(socket) ?? []).filter(
-      ({ request, response }) => !request.complete || !response.writableFinished,
-    );
+  /** The last exchange of each connection. They end in order, so the one before it tells about all others. */
+  const exchanges = new WeakMap<Duplex, Exchange>();
 
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    exchanges.set(request.socket, [...openOn(request.socket), { request, response }]);
+    const before = exchanges.get(request.socket);
+    if (before) before.before = undefined;
+    exchanges.set(request.socket, {
+      request,
+      response,
+      before: before && isOpen(before) ? before : undefined,
+    });
   });
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const open = openOn(socket);
-    const begun = open.length > 1 || open.some(({ response }) => response.headersSent);
+    const last = exchanges.get(socket);
+    const open = last && isOpen(last) ? last : undefined;
+    const begun = open && (open.response.headersSent || (open.before && isOpen(open.before)));
     if (!socket.writable || error.code === 'ECONNRESET' || begun) {
       socket.destroy();
       return;
     }
-    const id = open[0]?.response.getHeader('X-Request-Id');
+    const id = open?.response.getHeader('X-Request-Id');
     socket.end(
       rawAnswer(STATUS_BY_CODE.get(error.code ?? '') ?? 400, String(id ?? chooseRequestId(undefined))),
     );

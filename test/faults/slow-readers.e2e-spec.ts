@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DataSource } from 'typeorm';
+import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from '../support/built-service';
+import { insertProxies } from '../support/proxy-rows';
+import { type Customer, Replicas } from '../support/replicas';
+
+const PROXY_COUNT = 32_000;
+const READER_COUNT = 200;
+const MAX_GROWTH_MB = 40;
+const MAX_LIFE_MS = 30_000;
+const PIPELINED_REQUESTS = 20_000;
+const MAX_DELAY_MS = 100;
+/** A busy machine may stop the service for a moment. */
+const ATTEMPTS = 3;
+/** In /proc/net/tcp. */
+const ESTABLISHED = '01';
+
+/** What `npm start` gives to node. */
+const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=16';
+
+jest.setTimeout(300_000);
+
+async function residentMb({ pid }: BuiltService): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+}
+
+/** The established connections to the service, on the service's side. */
+async function countConnections({ baseUrl }: BuiltService): Promise<number> {
+  const address = `:${Number(new URL(baseUrl).port).toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n');
+  return lines.filter((line) => {
+    const [, local = '', , state] = line.trim().split(/\s+/);
+    return local.endsWith(address) && state === ESTABLISHED;
+  }).length;
+}
+
+const requestText = (path: string, { token }: Customer): string =>
+  `GET ${path} HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+
+describe('Clients that do not read', () => {
+  let replicas: Replicas;
+  let service: BuiltService;
+  let customer: Customer;
+  const sockets: Socket[] = [];
+
+  beforeAll(async () => {
+    replicas = await Replicas.open({ environment: { NODE_OPTIONS } });
+    service = await replicas.start();
+    customer = await replicas.createCustomer();
+    await insertProxies(
+      { query: replicas.query.bind(replicas) } as unknown as DataSource,
+      customer.id,
+      PROXY_COUNT,
+    );
+    await replicas.query('ANALYZE proxies');
+  }, BUILD_TIMEOUT_MS);
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+  });
+  afterAll(async () => {
+    await service.stop();
+    await replicas.close();
+    await killLeftovers();
+  });
+
+  async function ask(path: string): Promise<{ status: number; ms: number; length: number }> {
+    const sentAtMs = performance.now();
+    const headers = { Authorization: `Bearer ${customer.token}` };
+    const answer = await fetch(service.baseUrl + path, { headers });
+    const { length } = await answer.text();
+    return { status: answer.status, ms: performance.now() - sentAtMs, length };
+  }
+
+  async function open(): Promise<Socket> {
+    const { hostname, port } = new URL(service.baseUrl);
+    const socket = connect(Number(port), hostname);
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    return socket;
+  }
+
+  it.each(['/proxies', '/proxies/export'])(
+    'cost little memory and are gone after half a minute: GET %s',
+    async (path) => {
+      const { length } = await ask(path);
+      for (let round = 0; round < 10; round += 1) await ask(path);
+      const beforeMb = await residentMb(service);
+      for (let n = 0; n < READER_COUNT; n += 1) {
+        const socket = await open();
+        socket.write(requestText(path, customer));
+        // Each one asks when the one before has its first bytes: concurrent requests would share an answer.
+        await once(socket, 'readable');
+      }
+      const openedAtMs = performance.now();
+      let mostMb = 0;
+      let connections = Infinity;
+      while (connections > 2 && performance.now() - openedAtMs < MAX_LIFE_MS) {
+        expect(await ask('/me')).toMatchObject({ status: 200 });
+        mostMb = Math.max(mostMb, await residentMb(service));
+        connections = await countConnections(service);
+        await pause(200);
+      }
+      expect(mostMb - beforeMb).toBeLessThan(MAX_GROWTH_MB);
+      // Those of this test's own questions are left.
+      expect(connections).toBeLessThanOrEqual(2);
+      expect(await ask(path)).toMatchObject({ status: 200, length });
+    },
+  );
+
+  /** The longest that another request took while the pipelined ones were answered. */
+  async function pipeline(): Promise<number> {
+    const socket = await open();
+    let answered = 0;
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      answered += text.split('HTTP/1.1 200').length - 1;
+    });
+    socket.write(requestText('/me', customer).repeat(PIPELINED_REQUESTS));
+    // A status line may come in two pieces.
+    const isOver = (): boolean => answered > 0.99 * PIPELINED_REQUESTS;
+    let longestMs = 0;
+    while (!isOver()) {
+      const { status, ms } = await ask('/me');
+      expect(status).toBe(200);
+      expect(socket.destroyed).toBe(false);
+      longestMs = Math.max(longestMs, ms);
+    }
+    return longestMs;
+  }
+
+  it('delay nobody with requests that they pipeline', async () => {
+    for (let round = 0; round < 200; round += 1) await ask('/me');
+    const longestMs: number[] = [];
+    while (longestMs.length < ATTEMPTS && !longestMs.some((ms) => ms < MAX_DELAY_MS)) {
+      longestMs.push(await pipeline());
+    }
+    expect(Math.min(...longestMs)).toBeLessThan(MAX_DELAY_MS);
+  });
+});
