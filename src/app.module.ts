@@ -9,6 +9,7 @@ import { GlobalsModule } from './globals.module';
 import { HealthModule } from './health';
 import { IntegrityModule } from './integrity';
 import { LedgerModule } from './ledger';
+import { LimitsJobsModule } from './limits';
 import { longestOrderMs, OrdersModule, OrdersService } from './orders';
 import { ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
@@ -34,6 +35,7 @@ export class AppModule implements OnModuleDestroy {
       imports: [
         GlobalsModule.with(config, clock),
         JobsModule,
+        LimitsJobsModule,
         AuthModule,
         UsersModule,
         LedgerModule,

@@ -153,7 +153,7 @@ describe('The description', () => {
 
   it('lists every error of each endpoint, and those that any endpoint may answer', () => {
     const EVERYWHERE = ['400', '405', '408', '431'];
-    const WITH_TOKEN = [...EVERYWHERE, '401', '403', '503'];
+    const WITH_TOKEN = [...EVERYWHERE, '401', '403', '429', '503'];
     const errors = operations().map(({ name, operation }) => [
       name,
       Object.keys(operation.responses).filter((status) => Number(status) >= 400),

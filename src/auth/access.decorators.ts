@@ -1,7 +1,7 @@
 import { applyDecorators, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrorResponse } from '../http';
+import { ApiErrorResponse, ApiTooManyRequests } from '../http';
 import { isStaffScope, type Scope } from './scopes';
 import type { Caller } from './tokens.service';
 
@@ -38,7 +38,16 @@ export const Scopes = (scope: Scope) =>
       'Address not allowed',
       'User is blocked',
     ),
+    ApiTooManyRequests(),
   );
+
+export const REPLAYS = 'replays';
+
+/**
+ * Marks a route that answers a known `Idempotency-Key` also when the caller's limit is reached. It must
+ * throw {@link Caller.overLimit} once the key has turned out to be new.
+ */
+export const ReplaysOverLimit = () => SetMetadata<string, true>(REPLAYS, true);
 
 /** The owner of the request's token. */
 export function callerOf(request: Request & { user?: Caller }): Caller {

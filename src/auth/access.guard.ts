@@ -3,10 +3,18 @@ import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import passport from 'passport';
 import { setRequestUser } from '../common';
-import { ACCESS, type Access } from './access.decorators';
-import { AddressNotAllowed, NotAuthenticated, NotEnoughPermissions, UserBlocked } from './auth.errors';
+import { isReplay } from '../http';
+import { RequestLimits, TooManyRequests } from '../limits';
+import { ACCESS, type Access, REPLAYS } from './access.decorators';
+import {
+  AddressNotAllowed,
+  InvalidToken,
+  NotAuthenticated,
+  NotEnoughPermissions,
+  UserBlocked,
+} from './auth.errors';
 import { isWithin, plainAddress } from './network';
-import type { Caller } from './tokens.service';
+import { type Caller, TokensService } from './tokens.service';
 
 /**
  * Lets a request through when its token satisfies the route's `@Scopes`, or when the route is `@Public`.
@@ -14,19 +22,27 @@ import type { Caller } from './tokens.service';
  */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  constructor(private readonly reflector: Reflector) {}
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly limits: RequestLimits,
+    private readonly tokens: TokensService,
+  ) {}
 
-  /** @throws NotAuthenticated, InvalidToken, AddressNotAllowed, UserBlocked, NotEnoughPermissions */
+  /**
+   * @throws NotAuthenticated, InvalidToken, TooManyRequests, AddressNotAllowed, UserBlocked,
+   * NotEnoughPermissions
+   */
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const access = this.reflector.getAllAndOverride<Access>(ACCESS, [
       context.getHandler(),
       context.getClass(),
     ]);
     if (access.public) return true;
-    const request = context.switchToHttp().getRequest<Request & { user?: Caller }>();
-    const caller = await authenticate(request);
-    request.user = caller;
+    const http = context.switchToHttp();
+    const request = http.getRequest<Request & { user?: Caller }>();
+    const caller = await this.identify(request);
     setRequestUser(caller.userId, { tokenId: caller.tokenId, issuedBy: caller.issuedBy });
+    request.user = this.limit(caller, request, http.getResponse<Response>(), context);
     if (caller.allowedIps && !isWithin(caller.allowedIps, plainAddress(request.ip))) {
       throw new AddressNotAllowed();
     }
@@ -34,7 +50,53 @@ export class AccessGuard implements CanActivate {
     if (!caller.scopes.includes(access.scope)) throw new NotEnoughPermissions(access.scope);
     return true;
   }
+
+  /**
+   * Finds the caller, unless the request's address has failed too often. Tokens that were valid are looked up
+   * even then: many customers may share the address.
+   */
+  private async identify(request: Request): Promise<Caller> {
+    if (this.limits.barsAddresses) {
+      const refusal = this.limits.refusalOf(plainAddress(request.ip));
+      const text = BEARER.exec(request.headers.authorization ?? '')?.[1];
+      if (refusal && !(text !== undefined && this.tokens.wasValid(text))) throw refusal;
+    }
+    try {
+      return await authenticate(request);
+    } catch (error) {
+      if (error instanceof NotAuthenticated || error instanceof InvalidToken) {
+        this.limits.countFailure(plainAddress(request.ip));
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Counts the request. A replay is not counted: it gives back what it took, and is answered also when
+   * nothing is left.
+   *
+   * @throws TooManyRequests
+   */
+  private limit(caller: Caller, request: Request, response: Response, context: ExecutionContext): Caller {
+    const mayReplay = request.headers['idempotency-key'] !== undefined;
+    try {
+      this.limits.admit(caller, response);
+    } catch (error) {
+      const goesOn = mayReplay && this.reflector.get<true | undefined>(REPLAYS, context.getHandler());
+      if (goesOn && error instanceof TooManyRequests) return { ...caller, overLimit: error };
+      throw error;
+    }
+    if (mayReplay) {
+      response.once('finish', () => {
+        if (isReplay(response)) this.limits.giveBack(caller);
+      });
+    }
+    return caller;
+  }
 }
+
+/** The text of a token, as passport reads it. */
+const BEARER = /^Bearer +(\S+)$/i;
 
 /**
  * Asks passport's bearer strategy who makes the request. Passport gets the headers alone: it would accept a

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { RequestBodyGuard } from '../http';
+import { LimitsModule } from '../limits';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
 import { ApiToken } from './api-token.entity';
@@ -10,7 +11,7 @@ import { ScopeCatalog } from './scope-catalog';
 import { TokensService } from './tokens.service';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([ApiToken]), DiscoveryModule],
+  imports: [TypeOrmModule.forFeature([ApiToken]), DiscoveryModule, LimitsModule],
   providers: [
     TokensService,
     BearerStrategy,

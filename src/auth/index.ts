@@ -6,6 +6,7 @@ export {
   CurrentUserId,
   CUSTOMERS_SCHEME,
   Public,
+  ReplaysOverLimit,
   Scopes,
   STAFF_SCHEME,
 } from './access.decorators';

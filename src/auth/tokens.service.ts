@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
+import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
 import { batchedLookup, preparedRows, queryRows, violatedConstraint } from '../database';
+import type { TooManyRequests } from '../limits';
 import { ApiToken } from './api-token.entity';
 import { InvalidToken, TokenNotFound, TokenOwnerNotFound } from './auth.errors';
 import { restrictedBy } from './issuing';
@@ -25,6 +27,8 @@ export interface Caller {
   readonly isBlocked: boolean;
   /** Grows with every change of what the user sees of their proxies. */
   readonly proxiesRevision: number;
+  /** The refusal of a request that is over a limit and may still be the replay of an earlier one. */
+  readonly overLimit?: TooManyRequests;
 }
 
 export interface NewToken {
@@ -39,11 +43,16 @@ export interface NewToken {
   readonly issuedBy?: number | undefined;
 }
 
+/** Valid tokens that are remembered as such; about 150 bytes each. */
+const MAX_KNOWN = 20_000;
+
 /** `last_used_at` is accurate to the minute, so that not every request writes. */
 const LAST_USED_STEP_MS = 60_000;
 
 @Injectable()
 export class TokensService {
+  private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN });
+
   constructor(
     private readonly dataSource: DataSource,
     @InjectRepository(ApiToken) private readonly tokens: Repository<ApiToken>,
@@ -174,10 +183,23 @@ export class TokensService {
    */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
-    const token = await this.findToken(hashToken(text).toString('hex'));
-    if (!token) return null;
+    const hash = hashToken(text).toString('hex');
+    const token = await this.findToken(hash);
+    if (!token) {
+      this.known.delete(hash);
+      return null;
+    }
+    this.known.set(hash, true);
     await this.noteUse(token);
     return token.caller;
+  }
+
+  /**
+   * Whether a token was valid when it was last looked up. That opens nothing: it tells which tokens are worth
+   * a look-up when their address has presented too many others.
+   */
+  wasValid(text: string): boolean {
+    return isWellFormedToken(text) && this.known.has(hashToken(text).toString('hex'));
   }
 
   private async noteUse({ caller, lastUsedAt }: FoundToken): Promise<void> {

@@ -16,6 +16,7 @@ import { ReplayWindow1765300000000 } from './migrations/1765300000000-replay-win
 import { WaitingAges1765400000000 } from './migrations/1765400000000-waiting-ages';
 import { RefusalsAndIssuers1765500000000 } from './migrations/1765500000000-refusals-and-issuers';
 import { TokenIssuers1765500000001 } from './migrations/1765500000001-token-issuers';
+import { RequestCounts1765600000000 } from './migrations/1765600000000-request-counts';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -35,6 +36,7 @@ export const migrations = [
   WaitingAges1765400000000,
   RefusalsAndIssuers1765500000000,
   TokenIssuers1765500000001,
+  RequestCounts1765600000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

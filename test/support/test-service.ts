@@ -42,12 +42,15 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-/** Makes the tests quick: no rate limit, short quiet times. No logic is left out. */
+/** Makes the tests quick: no limits of rates, short quiet times. No logic is left out. */
 const QUICK = {
   LOG_LEVEL: 'error',
   LOG_FORMAT: 'json',
   PROVIDER_TIMEOUT_MS: '2000',
   PROVIDER_RATE_PER_SECOND: '0',
+  TOKEN_REQUESTS_PER_MINUTE: '0',
+  USER_REQUESTS_PER_MINUTE: '0',
+  ADDRESS_FAILURES_PER_MINUTE: '0',
   // Tests of single faults follow each other quickly: an open breaker would keep them from the provider.
   BREAKER_FAILURES: '1000000',
   RECONCILE_QUIET_SECONDS: '1',

@@ -25,6 +25,39 @@ export function ApiErrorResponse(status: number, description: string, ...details
   );
 }
 
+const RATE_LIMIT_HEADERS = {
+  'Retry-After': {
+    description: 'Seconds until the next minute begins',
+    schema: { type: 'integer' as const, minimum: 1, example: 17 },
+  },
+  'RateLimit-Policy': {
+    description: 'The limits: `q` requests in `w` seconds',
+    schema: { type: 'string' as const, example: '"token";q=6000;w=60, "user";q=12000;w=60' },
+  },
+  RateLimit: {
+    description: 'What is left of each: `r` requests in the next `t` seconds',
+    schema: { type: 'string' as const, example: '"token";r=0;t=17, "user";r=4200;t=17' },
+  },
+};
+
+/** Describes the answer to a request above a limit of its token, user or address. */
+export function ApiTooManyRequests() {
+  return applyDecorators(
+    ApiExtraModels(ErrorResponse),
+    ApiResponse({
+      status: 429,
+      description: 'The token or the user has made too many requests in this minute',
+      headers: RATE_LIMIT_HEADERS,
+      content: {
+        'application/json': {
+          schema: { $ref: getSchemaPath(ErrorResponse) },
+          examples: { 'Too many requests': { value: { detail: 'Too many requests' } } },
+        },
+      },
+    }),
+  );
+}
+
 /** Describes the 422 answer of a route by an example. */
 export function ApiValidationErrorResponse(example: {
   loc: readonly string[];

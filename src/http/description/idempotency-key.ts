@@ -30,3 +30,6 @@ export const REPLAYED_HEADER = {
 export function markReplay(response: Response, replayed: boolean): void {
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
 }
+
+/** Whether an answer was marked by {@link markReplay}. */
+export const isReplay = (response: Response): boolean => response.hasHeader('Idempotency-Replayed');

@@ -1,7 +1,7 @@
 import { Body, Controller, Headers, HttpCode, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { type Caller, CurrentCaller, Scopes } from '../../auth';
+import { type Caller, CurrentCaller, ReplaysOverLimit, Scopes } from '../../auth';
 import { markReplay } from '../../http';
 import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
@@ -18,6 +18,7 @@ export class OrdersController {
   @Post('buy')
   @HttpCode(200)
   @Scopes('proxies:write')
+  @ReplaysOverLimit()
   @BuyDocs()
   async buy(
     @CurrentCaller() caller: Caller,
@@ -33,6 +34,7 @@ export class OrdersController {
   @Post(':proxy_id/prolong')
   @HttpCode(200)
   @Scopes('proxies:write')
+  @ReplaysOverLimit()
   @ProlongDocs()
   async prolong(
     @CurrentCaller() caller: Caller,

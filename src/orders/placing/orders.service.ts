@@ -107,6 +107,7 @@ export class OrdersService {
     const idempotency = readIdempotency(idempotencyKey, asked);
     const earlier = await this.findEarlierOrder(caller.userId, idempotency);
     if (earlier) return this.replay(earlier);
+    if (caller.overLimit) throw caller.overLimit;
 
     if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
     this.catalog.checkRentalPeriod(version, period);
@@ -124,6 +125,7 @@ export class OrdersService {
     const idempotency = readIdempotency(idempotencyKey, { kind: 'prolongation', proxyId, period });
     const earlier = await this.findEarlierOrder(caller.userId, idempotency);
     if (earlier) return this.replay(earlier);
+    if (caller.overLimit) throw caller.overLimit;
 
     const { id, country, proxyType, ...proxy } = await this.proxies.get(caller.userId, proxyId);
     const version = toIpVersion(proxy.version);

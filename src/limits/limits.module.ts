@@ -1,0 +1,5 @@
+import { Module } from '@nestjs/common';
+import { RequestLimits } from './request-limits.service';
+
+@Module({ providers: [RequestLimits], exports: [RequestLimits] })
+export class LimitsModule {}

@@ -1,0 +1,182 @@
+import { isIPv6 } from 'node:net';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Clock } from '../common';
+import { AppConfig } from '../config';
+import { queryRows } from '../database';
+import { TooManyRequests } from './limits.errors';
+import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
+
+/** Enough for everybody who makes a request in a minute; a count takes about 200 bytes. */
+const MAX_CALLERS = 50_000;
+/** Strangers cannot make the service remember more addresses than this. */
+const MAX_ADDRESSES = 10_000;
+
+/** Whose requests are counted. */
+interface Counted {
+  readonly tokenId: number;
+  readonly userId: number;
+}
+
+/** What headers an answer gets. */
+interface HeaderSink {
+  setHeader(name: string, value: string): unknown;
+}
+
+/** What is left of a limit. */
+interface Remaining {
+  readonly counter: Pick<RequestCounter<number>, 'name' | 'limit'>;
+  readonly left: number;
+}
+
+/**
+ * Limits the requests of each token and user, and the failed authentications of each address, in a minute.
+ * Requests are counted in memory. Replicas tell each other what they have counted each second, in one
+ * statement, so that no request waits for the database because of its limits.
+ */
+@Injectable()
+export class RequestLimits {
+  private readonly tokens: RequestCounter<number>;
+  private readonly users: RequestCounter<number>;
+  private readonly addresses: RequestCounter<string>;
+  /** The last minute in which an address reached its limit. */
+  private barredMinute = 0;
+  private cleanedMinute = 0;
+
+  constructor(
+    { limits }: AppConfig,
+    private readonly dataSource: DataSource,
+    private readonly clock: Clock,
+  ) {
+    this.tokens = new RequestCounter('token', limits.tokenRequestsPerMinute, MAX_CALLERS);
+    this.users = new RequestCounter('user', limits.userRequestsPerMinute, MAX_CALLERS);
+    this.addresses = new RequestCounter('address', limits.addressFailuresPerMinute, MAX_ADDRESSES);
+  }
+
+  /**
+   * Counts a request. Its answer tells what is left once that is less than half.
+   *
+   * @throws TooManyRequests; such a request is not counted
+   */
+  admit({ tokenId, userId }: Counted, response: HeaderSink): void {
+    const nowMs = this.nowMs();
+    const ofToken = this.tokens.left(tokenId, nowMs);
+    const ofUser = this.users.left(userId, nowMs);
+    if (ofToken > 0 && ofUser > 0) {
+      this.tokens.add(tokenId, nowMs);
+      this.users.add(userId, nowMs);
+      if (ofToken > this.tokens.limit / 2 && ofUser > this.users.limit / 2) return;
+      const headers = this.fields(nowMs, [
+        { counter: this.tokens, left: ofToken - 1 },
+        { counter: this.users, left: ofUser - 1 },
+      ]);
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      return;
+    }
+    throw this.refusal(nowMs, [
+      { counter: this.tokens, left: ofToken },
+      { counter: this.users, left: ofUser },
+    ]);
+  }
+
+  /** A request that was admitted turned out to be the replay of an earlier one. */
+  giveBack({ tokenId, userId }: Counted): void {
+    const nowMs = this.nowMs();
+    this.tokens.add(tokenId, nowMs, -1);
+    this.users.add(userId, nowMs, -1);
+  }
+
+  /** Counts a failed authentication. */
+  countFailure(address: string | null): void {
+    const nowMs = this.nowMs();
+    const key = networkOf(address);
+    this.addresses.add(key, nowMs);
+    if (this.addresses.left(key, nowMs) === 0) this.barredMinute = minuteOf(nowMs);
+  }
+
+  /** Whether any address has too many failed authentications in this minute. */
+  get barsAddresses(): boolean {
+    return this.barredMinute !== 0 && this.barredMinute === minuteOf(this.nowMs());
+  }
+
+  /** The refusal for an address with too many failed authentications in this minute; null for others. */
+  refusalOf(address: string | null): TooManyRequests | null {
+    const nowMs = this.nowMs();
+    const left = this.addresses.left(networkOf(address), nowMs);
+    return left > 0 ? null : this.refusal(nowMs, [{ counter: this.addresses, left }]);
+  }
+
+  /** Tells the other replicas what this one has counted, and learns what they have. */
+  async share(): Promise<void> {
+    const counters = [this.tokens, this.users, this.addresses] as readonly RequestCounter<number | string>[];
+    const taken = counters.flatMap((counter) =>
+      counter.takeUnshared().map((unshared) => ({ ...unshared, counter })),
+    );
+    if (taken.length > 0) {
+      const totals = await queryRows<{ name: string; key: string; minute: number; total: number }>(
+        this.dataSource,
+        `INSERT INTO request_counts (name, key, minute, total)
+         SELECT name, key, minute, count
+           FROM unnest($1::text[], $2::text[], $3::bigint[], $4::int[]) AS counted (name, key, minute, count)
+          ORDER BY name, key, minute
+         ON CONFLICT (name, key, minute) DO UPDATE SET total = request_counts.total + excluded.total
+         RETURNING name, key, minute, total`,
+        [
+          taken.map(({ counter }) => counter.name),
+          taken.map(({ key }) => String(key)),
+          taken.map(({ minute }) => minute),
+          taken.map(({ count }) => count),
+        ],
+      );
+      for (const { name, key, minute, total } of totals) {
+        const counter = counters.find((one) => one.name === name);
+        const isAddress = counter === this.addresses;
+        counter?.learn(isAddress ? key : Number(key), minute, total);
+        if (isAddress && total >= this.addresses.limit) this.barredMinute = minute;
+      }
+    }
+    await this.forgetEarlierMinutes();
+  }
+
+  private async forgetEarlierMinutes(): Promise<void> {
+    const minute = minuteOf(this.nowMs());
+    if (minute === this.cleanedMinute) return;
+    await queryRows(this.dataSource, 'DELETE FROM request_counts WHERE minute < $1', [minute - 1]);
+    this.cleanedMinute = minute;
+  }
+
+  private refusal(nowMs: number, remaining: readonly Remaining[]): TooManyRequests {
+    return new TooManyRequests(secondsLeft(nowMs), this.fields(nowMs, remaining));
+  }
+
+  /** The fields of draft-ietf-httpapi-ratelimit-headers-10. */
+  private fields(nowMs: number, remaining: readonly Remaining[]): Record<string, string> {
+    const limited = remaining.filter(({ counter }) => counter.limit > 0);
+    const policies = limited.map(
+      ({ counter: { name, limit } }) => `"${name}";q=${limit};w=${WINDOW_MS / 1000}`,
+    );
+    const states = limited.map(
+      ({ counter: { name }, left }) => `"${name}";r=${left};t=${secondsLeft(nowMs)}`,
+    );
+    return { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') };
+  }
+
+  private nowMs(): number {
+    return this.clock.now().getTime();
+  }
+}
+
+/** Until the next minute begins. */
+const secondsLeft = (nowMs: number): number => Math.ceil((WINDOW_MS - (nowMs % WINDOW_MS)) / 1000);
+
+/** An IPv4 address, or the /64 of an IPv6 address: one customer of an internet provider has all of that. */
+function networkOf(address: string | null): string {
+  if (address === null || !isIPv6(address)) return address ?? 'unknown';
+  const [head = '', tail] = address.split('::');
+  const before = groupsOf(head);
+  const after = groupsOf(tail ?? '');
+  const zeros = Array<string>(Math.max(8 - before.length - after.length, 0)).fill('0');
+  return before.concat(zeros, after).slice(0, 4).join(':');
+}
+
+const groupsOf = (part: string): string[] => (part === '' ? [] : part.split(':'));
