@@ -168,7 +168,7 @@ let port: number;
 beforeAll(async () => {
   const moduleRef = await Test.createTestingModule({ controllers: [TestController] }).compile();
   logger = new MemoryLogger();
-  app = moduleRef.createNestApplication<NestExpressApplication>(new HttpAdapter(), {
+  app = moduleRef.createNestApplication<NestExpressApplication>(new HttpAdapter(1000), {
     bodyParser: false,
     logger,
   });
