@@ -132,7 +132,9 @@ export class RequestLimits {
         const counter = counters.find((one) => one.name === name);
         const isAddress = counter === this.addresses;
         counter?.learn(isAddress ? key : Number(key), minute, total);
-        if (isAddress && total >= this.addresses.limit) this.barredMinute = minute;
+        if (isAddress && total >= this.addresses.limit) {
+          this.barredMinute = Math.max(this.barredMinute, minute);
+        }
       }
     }
     await this.forgetEarlierMinutes();
