@@ -215,8 +215,8 @@ export class SweepService {
          ),
          absent AS (
            UPDATE proxies SET absences = absences + 1
-            WHERE id IN (SELECT id FROM rented WHERE is_missing) AND absences < 2
-              AND EXISTS (SELECT FROM mark)
+            WHERE id > $3 AND id <= $4 AND id IN (SELECT id FROM rented WHERE is_missing)
+              AND absences < 2 AND EXISTS (SELECT FROM mark)
          )
          SELECT count(*) AS rented,
                 -- Those withdrawn in the last day count again: the listing may shrink little by little.
