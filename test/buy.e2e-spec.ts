@@ -69,7 +69,7 @@ describe('POST /proxies/buy', () => {
     expect(data?.proxies[0]).toMatchObject({ version: '4s', country: 'ru' });
   });
 
-  it.each([
+  it.each<[Parameters<typeof buy>[1], string]>([
     [{ country: 'ru', period: 30, proxy_type: 'https' }, 'Unsupported proxy type'],
     [{ country: 'ru', period: 2 }, 'Minimum rental period for IPv6 is 3 days'],
     [{ country: 'ru', period: 6, version: '4' }, 'Minimum rental period for IPv4 is 7 days'],

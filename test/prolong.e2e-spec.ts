@@ -20,7 +20,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
       body: body,
     });
 
-  async function buyOne(user: TestUser, order: { version?: string } = {}) {
+  async function buyOne(user: TestUser, order: { version?: '4' | '4s' | '6' } = {}) {
     const { data } = await user.api.POST('/proxies/buy', {
       body: { country: 'ru', period: 30, ...order },
     });
@@ -60,7 +60,7 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     expect(listed).toEqual([data?.proxy]);
   });
 
-  it.each([
+  it.each<['4' | '4s' | '6', number, string]>([
     ['6', 2, 'Minimum renewal period for IPv6 is 3 days'],
     ['4', 6, 'Minimum renewal period for IPv4 is 7 days'],
     ['4s', 6, 'Minimum renewal period for IPv4 shared is 7 days'],

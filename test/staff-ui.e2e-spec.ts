@@ -195,6 +195,46 @@ if (chromium === undefined) {
         expect(await countChanges()).toEqual(before);
       },
     );
+    it('goes from the order to the user and to the ledger by links, and back to the order', async () => {
+      await docs.execute('GET', '/staff/orders/{order_id}', { parameters: { order_id: Number(orderId) } });
+      const user = await docs.follow(`/staff/users/${String(userId)}`);
+      expect(user).toEqual({ status: '200', body: expect.objectContaining({ username: 'boris' }) });
+      const ledger = await docs.follow(`/staff/users/${String(userId)}/ledger`);
+      expect(ledger.body['items']).toHaveLength(3);
+      const order = await docs.follow(`/staff/orders/${String(orderId)}`);
+      expect(order.body).toMatchObject({ id: orderId, username: 'boris' });
+      const orders = await docs.follow(`/staff/orders?user_id=${String(userId)}`);
+      expect(orders.body['items']).toHaveLength(1);
+    });
+
+    it('filters the operations, shows what is read first, and keeps the schemas away', async () => {
+      expect(await docs.filter('refund an')).toEqual(['POST /staff/orders/{order_id}/refund']);
+      expect(await docs.filter('/staff/price-rules')).toEqual([
+        'GET /staff/price-rules',
+        'GET /staff/price-rules/which',
+        'GET /staff/price-rules/{rule_id}',
+        'POST /staff/price-rules/preview',
+        'POST /staff/price-rules',
+        'POST /staff/price-rules/{rule_id}/end',
+      ]);
+      expect((await docs.filter('')).length).toBeGreaterThan(20);
+    });
+
+    it.each([
+      ['/docs', [['POST', '/proxies/buy'] as const, ['GET', '/proxies/export'] as const]],
+      [
+        '/staff/docs',
+        [
+          ['GET', '/staff/orders'] as const,
+          ['GET', '/staff/orders/{order_id}'] as const,
+          ['POST', '/staff/users/{user_id}/credit'] as const,
+          ['POST', '/staff/price-rules/preview'] as const,
+        ],
+      ],
+    ])('fits %s on the screen of a telephone', async (path, operations) => {
+      await docs.visit(path);
+      expect(await docs.overflowAt(390, operations)).toBeLessThanOrEqual(0);
+    });
 
     it('shows an error as the service answers it', async () => {
       expect(

@@ -11,7 +11,7 @@ import {
 } from '../pricing';
 import { CatalogStore, countriesKey, PRICE_TABLE_KEY, type PriceTable } from './catalog-store';
 import { NothingToPreview } from './catalog.errors';
-import type { PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
+import type { PreviewedOfferOut, PreviewedPriceOut, PricePreviewOut } from './dto/price-preview.dto';
 
 /** Shows what a change of the price rules would do to the prices, from the catalog store. */
 @Injectable()
@@ -44,10 +44,12 @@ export class PricePreviewService {
           after: toPrice(single, after(offer)),
         };
       });
+    const changed = offers.filter((offer) => offer.before.unit_price !== offer.after.unit_price).length;
     return {
       at,
       provider_prices_of: fetchedAt,
-      changed: offers.filter((offer) => offer.before.unit_price !== offer.after.unit_price).length,
+      changed,
+      unchanged_because: changed > 0 ? null : whyUnchanged(offers),
       offers,
     };
   }
@@ -85,6 +87,16 @@ function candidates(
       ),
     ),
   );
+}
+
+/** @param offers those that the change touches, none of which changes its price */
+function whyUnchanged(offers: readonly PreviewedOfferOut[]): string {
+  if (offers.length === 0) return 'No version, period and country on sale matches the rule';
+  const isSetAnew = offers.some(({ before, after }) => before.by !== after.by);
+  if (isSetAnew) return 'The markup comes to the same prices';
+  const setBy = [...new Set(offers.map(({ after }) => after.by))];
+  const rules = setBy.map((by) => (by === 'default' ? 'the default markup' : `price rule ${by}`));
+  return `The prices are set by ${rules.join(', ')}: more specific, newer, or cheaper for a country`;
 }
 
 const toPrice = (single: string, { percent, ruleId }: Markup): PreviewedPriceOut => ({

@@ -434,8 +434,9 @@ export interface components {
        * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; answers and all other routes say `4s`
        * @default 6
        * @example 6
+       * @enum {string}
        */
-      version?: string;
+      version?: '6' | '4' | '4s' | '3';
       /**
        * Proxy Type
        * @description `http` or `socks`
@@ -631,7 +632,7 @@ export interface operations {
     parameters: {
       query?: {
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
-        version?: string;
+        version?: '6' | '4' | '4s';
       };
       header?: never;
       path?: never;
@@ -727,7 +728,7 @@ export interface operations {
     parameters: {
       query?: {
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
-        version?: string;
+        version?: '6' | '4' | '4s';
       };
       header?: never;
       path: {
@@ -839,7 +840,7 @@ export interface operations {
          */
         period: number;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
-        version?: string;
+        version?: '6' | '4' | '4s';
       };
       header?: never;
       path?: never;
@@ -1013,9 +1014,9 @@ export interface operations {
     parameters: {
       query?: {
         /** @description JSON, or one line of text for each proxy */
-        format?: string;
+        format?: 'json' | 'txt';
         /** @description Proxies of one type only: `http` or `socks`. All of them by default */
-        proxy_type?: string | null;
+        proxy_type?: ('http' | 'socks' | 'all') | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
       };

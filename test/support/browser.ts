@@ -14,6 +14,8 @@ const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 /** A host name as staff use, since Swagger UI treats localhost differently. */
 const HOST = 'proxies.example';
 
+const VIEWPORT = { width: 1400, height: 1000 };
+
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (violation) => {
   console.error('violates', violation.effectiveDirective, violation.blockedURI, violation.sourceFile);
 });`;
@@ -74,7 +76,7 @@ export class DocsBrowser {
         `--unsafely-treat-insecure-origin-as-secure=${origin}`,
       ],
     });
-    const context = await browser.newContext({ viewport: { width: 1400, height: 1000 } });
+    const context = await browser.newContext({ viewport: VIEWPORT });
     const docs = new DocsBrowser(browser, origin, await context.newPage(), screenshots);
     await docs.listen(context);
     return docs;
@@ -119,10 +121,13 @@ export class DocsBrowser {
 
   /** Fills in the form of an operation, presses Execute and reads the answer. */
   async execute(method: string, path: string, form: Form = {}): Promise<ShownAnswer> {
-    const operation = await this.press(method, path, form);
+    return this.readAnswer(await this.press(method, path, form), `${method} ${path}`);
+  }
+
+  private async readAnswer(operation: Locator, name: string): Promise<ShownAnswer> {
     const answer = operation.locator('.live-responses-table .response').first();
     await answer.locator('.highlight-code').first().waitFor();
-    await this.shoot(`${method} ${path}`, operation);
+    await this.shoot(name, operation);
     return {
       status: (await answer.locator('.response-col_status').innerText()).trim(),
       body: JSON.parse((await answer.locator('.highlight-code code').first().textContent()) ?? '') as Record<
@@ -156,10 +161,58 @@ export class DocsBrowser {
     return { name: file.suggestedFilename(), text: await text(await file.createReadStream()) };
   }
 
-  private async press(method: string, path: string, { parameters = {}, body }: Form): Promise<Locator> {
-    const operation = this.page.locator(`.opblock-${method.toLowerCase()}`, {
+  /** Types into the filter box. @returns the operations that are left, `GET /staff/users` */
+  async filter(phrase: string): Promise<string[]> {
+    await this.page.locator('.operation-filter-input').fill(phrase);
+    return this.listOperations();
+  }
+
+  /** The operations of the page from top to bottom, `GET /staff/users`. */
+  async listOperations(): Promise<string[]> {
+    const summaries = this.page.locator('.opblock-summary');
+    const texts = await summaries.locator('.opblock-summary-method, .opblock-summary-path').allTextContents();
+    return texts.flatMap((word, at) =>
+      at % 2 === 0 ? [`${word} ${texts[at + 1]?.replaceAll('\u200B', '')}`] : [],
+    );
+  }
+
+  /** Clicks a link in an answer that the page shows, and gives the answer of the operation that it opens. */
+  async follow(link: string): Promise<ShownAnswer> {
+    const wanted = new URL(link, this.origin);
+    const answers = this.page.locator('.live-responses-table .highlight-code');
+    const [response] = await Promise.all([
+      this.page.waitForResponse((answer) => {
+        const { pathname, searchParams } = new URL(answer.url());
+        const isAsked = [...wanted.searchParams].every(([name, value]) => searchParams.get(name) === value);
+        return pathname === wanted.pathname && isAsked;
+      }),
+      answers.getByText(`"${link}"`, { exact: true }).last().click(),
+    ]);
+    await this.page.locator('.request-url', { hasText: response.url() }).first().waitFor();
+    await this.shoot(`follow ${link}`, this.page);
+    return { status: String(response.status()), body: (await response.json()) as Record<string, unknown> };
+  }
+
+  /** How far the page is wider than a narrow screen, in pixels, with these operations open. */
+  async overflowAt(width: number, operations: readonly (readonly [string, string])[]): Promise<number> {
+    await this.page.setViewportSize({ width, height: 844 });
+    for (const [method, path] of operations) {
+      await this.operation(method, path).locator('.opblock-summary-control').click();
+    }
+    await this.shoot(`at ${width} pixels`, this.page);
+    const overflow = await this.page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
+    await this.page.setViewportSize(VIEWPORT);
+    return Number(overflow);
+  }
+
+  private operation(method: string, path: string): Locator {
+    return this.page.locator(`.opblock-${method.toLowerCase()}`, {
       has: this.page.locator(`[data-path="${path}"]`),
     });
+  }
+
+  private async press(method: string, path: string, { parameters = {}, body }: Form): Promise<Locator> {
+    const operation = this.operation(method, path);
     if ((await operation.locator('.execute').count()) === 0) {
       await operation.locator('.opblock-summary-control').click();
     }

@@ -54,6 +54,9 @@ export class PricePreviewOut {
   @ApiProperty({ type: 'integer', description: 'The number of offers whose price changes', example: 12 })
   changed!: number;
 
+  @ApiNullable('string', { description: 'Why no price changes. Null when one does', example: null })
+  unchanged_because!: string | null;
+
   @ApiProperty({ type: () => PreviewedOfferOut, isArray: true })
   offers!: readonly PreviewedOfferOut[];
 }

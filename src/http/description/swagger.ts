@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
@@ -6,6 +7,7 @@ import { SERVICE_VERSION } from '../../common';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonAnswers, liftParameterExamples } from './common-answers';
 import { addEmptyForms } from './empty-forms';
+import { compareOperations, filterOperations, PAGE_STYLE, preparePage } from './swagger-page';
 
 /** An API with an OpenAPI description of its own. */
 export interface ApiInterface {
@@ -44,6 +46,12 @@ function describe(
   return document;
 }
 
+/** The second style of the page, as `@nestjs/swagger` writes it: ours, and one of its own. */
+const STYLE_ELEMENT = `
+  ${PAGE_STYLE}
+  .swagger-ui .topbar .download-url-wrapper { display: none }
+`;
+
 /**
  * Lets Swagger UI load what it needs, all of it from this server. `@nestjs/swagger` writes three inline
  * styles into the page that no option removes, so exactly these are allowed by their hashes; the one in an
@@ -57,7 +65,7 @@ const PAGE_POLICY = {
     styleSrc: [
       "'self'",
       "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
-      "'sha256-eaPyLWVdqMc60xuz5bTp2yBRgVpQSoUggte1+40ONPU='",
+      `'sha256-${createHash('sha256').update(STYLE_ELEMENT).digest('base64')}'`,
     ],
     styleSrcAttr: ["'unsafe-hashes'", "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='"],
     imgSrc: ["'self'", 'data:'],
@@ -80,7 +88,14 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
   SwaggerModule.setup(path, app, () => addEmptyForms(describe(app, described)), {
     raw: false,
     customSiteTitle: described.title,
+    customCss: PAGE_STYLE,
     swaggerOptions: {
+      filter: true,
+      operationsSorter: compareOperations,
+      plugins: [{ fn: { opsFilter: filterOperations } }],
+      onComplete: preparePage,
+      // The operations say what they take and answer: the list of all schemas below them is only in the way.
+      defaultModelsExpandDepth: -1,
       persistAuthorization: true,
       displayRequestDuration: true,
       // The default layout brings another style, and a badge that sends the description to a service

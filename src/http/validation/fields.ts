@@ -80,7 +80,14 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
   const { minLength, maxLength, pattern, optional, default: fallback = absent(optional) } = options;
   return requestField({
-    schema: defined({ type: 'string', minLength, maxLength, pattern, default: options.default }),
+    schema: defined({
+      type: 'string',
+      minLength,
+      maxLength,
+      pattern,
+      enum: wordsOf(pattern),
+      default: options.default,
+    }),
     fallback,
     read: (input) => readString(input, options),
   });
@@ -89,11 +96,17 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
 /** Text of a query that may be left out. It is null then. */
 export function OptionalStringField(options: Omit<StringFieldOptions, 'default'> = {}): PropertyDecorator {
   return requestField({
-    schema: { anyOf: [defined({ type: 'string', ...options }), { type: 'null' }] },
+    schema: {
+      anyOf: [defined({ type: 'string', ...options, enum: wordsOf(options.pattern) }), { type: 'null' }],
+    },
     fallback: null,
     read: (input) => readString(input, options),
   });
 }
+
+/** The words of a pattern that is a choice of words, so that the description and Swagger UI offer them. */
+const wordsOf = (pattern = ''): readonly string[] | undefined =>
+  /^\^\(([\w|-]+)\)\$$/.exec(pattern)?.[1]?.split('|');
 
 /** A boolean. Required unless it has a default. */
 export function BooleanField({ default: fallback }: BooleanFieldOptions = {}): PropertyDecorator {

@@ -1,6 +1,6 @@
 import { LIMIT_TOO_LARGE } from '../paging';
 import { INVALID_PERIOD, NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
-import { LedgerPage, PostingOut, PostingRequest } from './staff-balances.dto';
+import { type LedgerEntryOut, LedgerPage, PostingOut, PostingRequest } from './staff-balances.dto';
 
 const PostingDocs = (docs: { summary: string; description: string }) =>
   StaffDocs({
@@ -43,13 +43,61 @@ export const DebitDocs = () =>
       'money that is held for orders stays held.',
   });
 
+const CAPTURED = {
+  id: 1236,
+  seq: 3,
+  kind: 'capture',
+  available_delta: '0.00',
+  held_delta: '-25.08',
+  available_after: '474.92',
+  held_after: '0.00',
+  order: { id: 815, kind: 'purchase', state: 'completed', link: '/staff/orders/815' },
+  action: null,
+  reason: null,
+  reference: null,
+  created_at: '2026-11-21T12:00:01.000Z',
+} satisfies Record<keyof LedgerEntryOut, unknown>;
+
+const CREDITED = {
+  id: 1234,
+  seq: 1,
+  kind: 'topup',
+  available_delta: '500.00',
+  held_delta: '0.00',
+  available_after: '500.00',
+  held_after: '0.00',
+  order: null,
+  action: { id: 1001, via: 'api', user_id: 7, username: 'olga' },
+  reason: 'Bank transfer',
+  reference: 'invoice 2026-1107',
+  created_at: '2026-11-21T11:00:00.000Z',
+} satisfies Record<keyof LedgerEntryOut, unknown>;
+
+const LEDGER = {
+  items: [
+    CAPTURED,
+    {
+      ...CAPTURED,
+      id: 1235,
+      seq: 2,
+      kind: 'hold',
+      available_delta: '-25.08',
+      held_delta: '25.08',
+      held_after: '25.08',
+      created_at: '2026-11-21T12:00:00.000Z',
+    },
+    CREDITED,
+  ],
+  next_cursor: null,
+} satisfies Record<keyof LedgerPage, unknown>;
+
 export const ReadLedgerDocs = () =>
   StaffDocs({
     summary: 'Show the ledger of a user',
     description:
       'For support, to explain a balance: every change of it, newest first, with what caused it (an ' +
       'order, or a member of staff) and the balance after it.',
-    answer: { description: 'A page of entries, newest first', type: LedgerPage },
+    answer: { description: 'A page of entries, newest first', type: LedgerPage, example: LEDGER },
     errors: { 404: notFound('user') },
     invalid: LIMIT_TOO_LARGE,
   });

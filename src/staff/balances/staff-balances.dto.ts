@@ -49,6 +49,9 @@ export class CausingOrder {
 
   @ApiProperty({ type: 'string', example: 'completed' })
   state!: OrderState;
+
+  @ApiProperty({ type: 'string', format: 'uri-reference', example: '/staff/orders/815' })
+  link!: string;
 }
 
 /** The action of staff that caused a ledger entry. */
@@ -61,6 +64,9 @@ export class CausingAction {
 
   @ApiNullable('integer', { description: 'The member of staff. Null on the command line', example: 7 })
   user_id!: number | null;
+
+  @ApiNullable('string', { description: 'The username of the member of staff', example: 'olga' })
+  username!: string | null;
 }
 
 export class LedgerEntryOut {

@@ -6,6 +6,7 @@ import { LedgerService } from '../../ledger';
 import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
+import { usernameOf } from '../links';
 import { assertPeriod, type PageRequest, readPage } from '../paging';
 import type { LedgerEntryOut, LedgerPage, PostingOut } from './staff-balances.dto';
 import { StaffPostingsService } from './staff-postings.service';
@@ -22,10 +23,12 @@ export interface BalanceChange {
 const SELECT_ENTRIES = `
   SELECT entry.id, entry.seq, entry.kind, available_delta, held_delta, available_after, held_after,
          CASE WHEN orders.id IS NOT NULL
-              THEN json_build_object('id', orders.id, 'kind', orders.kind, 'state', orders.state)
+              THEN json_build_object('id', orders.id, 'kind', orders.kind, 'state', orders.state,
+                                     'link', '/staff/orders/' || orders.id)
          END AS "order",
          CASE WHEN action.id IS NOT NULL
-              THEN json_build_object('id', action.id, 'via', action.via, 'user_id', action.user_id)
+              THEN json_build_object('id', action.id, 'via', action.via, 'user_id', action.user_id,
+                                     'username', ${usernameOf('action.user_id')})
          END AS action,
          entry.reason, entry.reference, entry.created_at
     FROM ledger_entries entry

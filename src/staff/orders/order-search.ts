@@ -1,4 +1,5 @@
 import type { OrderKind, OrderState } from '../../orders';
+import { usernameOf } from '../links';
 import type { PageRequest } from '../paging';
 
 /** What is null or left out counts as any. */
@@ -19,8 +20,9 @@ export interface OrderFilter {
   readonly requestId?: string | null | undefined;
 }
 
-/** The columns of an OrderOut. */
-export const ORDER_COLUMNS = `orders.id, orders.user_id, orders.kind, orders.state, orders.tag,
+/** The columns of an OrderRecord. */
+export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.user_id')} AS username,
+  orders.kind, orders.state, orders.tag,
   orders.country, orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id,
   orders.unit_price, orders.held, orders.captured, orders.released, orders.refunded,
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,

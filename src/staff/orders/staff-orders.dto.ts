@@ -13,6 +13,7 @@ import { ORDER_KINDS, ORDER_STATES, type OrderKind, type OrderState } from '../.
 import { ActionOut } from '../audit-log/audit-log.dto';
 import { LedgerEntryOut } from '../balances/staff-balances.dto';
 import { ChoiceField, IdField, SearchField, TextField } from '../fields';
+import { OrderLinks } from '../links';
 import { PageOf, PageQuery } from '../paging';
 
 export const ORDER_DECISIONS = ['deliver', 'refund'] as const;
@@ -83,13 +84,19 @@ export class RefundRequest {
   reference!: string | null;
 }
 
-/** An order as lists show it, and as the audit log keeps it. */
+/** An order as lists show it. */
 export class OrderOut {
   @ApiProperty({ type: 'integer', example: 815 })
   id!: number;
 
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
+
+  @ApiNullable('string', {
+    description: 'The username of the user, or else the web_username',
+    example: 'boris',
+  })
+  username!: string | null;
 
   @ApiProperty({ type: 'string', enum: ORDER_KINDS, example: 'purchase' })
   kind!: OrderKind;
@@ -161,7 +168,13 @@ export class OrderOut {
     example: 815,
   })
   group_id!: number | null;
+
+  @ApiProperty({ type: OrderLinks })
+  links!: OrderLinks;
 }
+
+/** An order as the audit log keeps it. */
+export type OrderRecord = Omit<OrderOut, 'links'>;
 
 export class OrdersPage extends PageOf(OrderOut) {}
 

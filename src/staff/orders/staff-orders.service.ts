@@ -16,6 +16,7 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import type { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
 import { StaffPostingsService } from '../balances/staff-postings.service';
+import { orderLinks } from '../links';
 import { assertPeriod, type PageRequest, readPage } from '../paging';
 import { ORDER_COLUMNS, type OrderFilter, toSearchStatement } from './order-search';
 import type {
@@ -23,6 +24,7 @@ import type {
   OrderDetail,
   OrderedProxyOut,
   OrderOut,
+  OrderRecord,
   OrdersPage,
   UpstreamCallOut,
 } from './staff-orders.dto';
@@ -37,7 +39,10 @@ export interface Refund {
 }
 
 /** What comes from other tables is read by statements of its own. */
-type OrderRow = Omit<OrderDetail, 'group' | 'entries' | 'upstream_calls' | 'proxies' | 'actions'> & {
+type OrderRow = Omit<
+  OrderDetail,
+  'links' | 'group' | 'entries' | 'upstream_calls' | 'proxies' | 'actions'
+> & {
   readonly leader_tag: string | null;
 };
 
@@ -48,6 +53,8 @@ const MAX_ENTRIES = 1000;
 const MAX_ACTIONS = 50;
 /** Characters of the answer to one call; a listing can be far longer. */
 const MAX_ANSWER_LENGTH = 20_000;
+
+const withLinks = <Found extends OrderRecord>(order: Found) => ({ ...order, links: orderLinks(order) });
 
 /** What staff do with orders, over HTTP and on the command line. */
 @Injectable()
@@ -69,9 +76,9 @@ export class StaffOrdersService {
    */
   async search(filter: OrderFilter, page: PageRequest): Promise<OrdersPage> {
     assertPeriod(filter.from, filter.to);
-    const find = (wider: PageRequest) => {
+    const find = async (wider: PageRequest) => {
       const { statement, parameters } = toSearchStatement(filter, wider, this.provider.name);
-      return queryRows<OrderOut>(this.dataSource, statement, parameters);
+      return (await queryRows<OrderRecord>(this.dataSource, statement, parameters)).map(withLinks);
     };
     return readPage(page, find, ({ id }) => id);
   }
@@ -94,7 +101,7 @@ export class StaffOrdersService {
     const batchTag = order.kind === 'purchase' ? leaderTag : null;
     const changes = { target: { type: 'order', id }, changesOnly: true } as const;
     return {
-      ...order,
+      ...withLinks(order),
       group: order.group_id === null ? null : { upstream_tag: batchTag, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
       upstream_calls: await this.findCalls(members),
@@ -124,7 +131,7 @@ export class StaffOrdersService {
       else await this.review.decideRefund(orderId, manager);
       const after = await lockOrder(orderId, manager);
       await record({ reason, before, after });
-      return after;
+      return withLinks(after);
     });
   }
 
@@ -184,7 +191,7 @@ export class StaffOrdersService {
     );
   }
 
-  private findProxies({ id, kind, proxy_id: proxyId }: OrderOut): Promise<OrderedProxyOut[]> {
+  private findProxies({ id, kind, proxy_id: proxyId }: OrderRecord): Promise<OrderedProxyOut[]> {
     const [column, value] = kind === 'purchase' ? ['order_id', id] : ['id', proxyId];
     return queryRows(
       this.dataSource,
@@ -196,9 +203,9 @@ export class StaffOrdersService {
 }
 
 /** Keeps everybody else from changing the order until the transaction ends. @throws OrderNotFound */
-async function lockOrder(orderId: number, manager: EntityManager): Promise<OrderOut> {
+async function lockOrder(orderId: number, manager: EntityManager): Promise<OrderRecord> {
   await manager.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [orderId]);
-  const [order] = await queryRows<OrderOut>(manager, `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1`, [
+  const [order] = await queryRows<OrderRecord>(manager, `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = $1`, [
     orderId,
   ]);
   if (!order) throw new OrderNotFound();

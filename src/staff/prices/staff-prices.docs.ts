@@ -19,6 +19,23 @@ const TOO_LATE =
   'The change took too long for all replicas to know it in time, and was not made: ' +
   'try again, or name a later moment';
 
+const PREVIEWED = {
+  at: '2026-11-21T12:00:02.000Z',
+  provider_prices_of: '2026-11-21T11:58:00.000Z',
+  changed: 1,
+  unchanged_because: null,
+  offers: [
+    {
+      user_id: 42,
+      version: '6',
+      period: 30,
+      country: null,
+      before: { markup_percent: '20.0000', by: 'default', unit_price: '8.36' },
+      after: { markup_percent: '12.5000', by: 'new', unit_price: '7.84' },
+    },
+  ],
+} satisfies Record<keyof PricePreviewOut, unknown>;
+
 export const ListPriceRulesDocs = () =>
   StaffDocs({
     summary: 'List price rules',
@@ -94,7 +111,7 @@ export const PreviewPricesDocs = () =>
       end: { end: 5 },
       replacement: { add: { user_id: 42, markup_percent: '10' }, end: 5 },
     },
-    answer: { description: 'The prices before and after', type: PricePreviewOut },
+    answer: { description: 'The prices before and after', type: PricePreviewOut, example: PREVIEWED },
     errors: {
       400: [
         'The change is not possible',

@@ -8,6 +8,7 @@ import {
   StrictRequest,
 } from '../../http';
 import { IdField, SearchField, TextField } from '../fields';
+import { UserLinks } from '../links';
 import { PageOf, PageQuery } from '../paging';
 
 @StrictRequest()
@@ -59,6 +60,9 @@ export class UserOut {
 
   @ApiNullable('string', { example: null })
   blocked_reason!: string | null;
+
+  @ApiProperty({ type: UserLinks })
+  links!: UserLinks;
 }
 
 export class UsersPage extends PageOf(UserOut) {}

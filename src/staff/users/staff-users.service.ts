@@ -5,6 +5,7 @@ import { OPEN_STATES } from '../../orders';
 import { type NewUser, type User, UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
+import { userLinks } from '../links';
 import { type PageRequest, readPage } from '../paging';
 import type { UserOut, UserProfile, UsersPage } from './staff-users.dto';
 
@@ -17,7 +18,15 @@ const SHORTEST_PART = 3;
 /** How many of the newest users are searched one by one, before the index is. */
 const NEWEST = 5000;
 
-const toUserOut = (user: User): UserOut => ({
+/** A user as the audit log keeps it. */
+type UserRecord = Omit<UserOut, 'links'>;
+
+const withLinks = <Found extends { readonly id: number }>(user: Found) => ({
+  ...user,
+  links: userLinks(user.id),
+});
+
+const toUserRecord = (user: User): UserRecord => ({
   id: user.id,
   username: user.username,
   tg_id: user.tgId,
@@ -40,9 +49,9 @@ export class StaffUsersService {
   /** @throws UserExists */
   create(audit: AuditContext, user: NewUser): Promise<UserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const after = toUserOut(await this.users.create(user, manager));
+      const after = toUserRecord(await this.users.create(user, manager));
       await record({ target: { type: 'user', id: after.id }, after });
-      return after;
+      return withLinks(after);
     });
   }
 
@@ -64,8 +73,8 @@ export class StaffUsersService {
   ): Promise<UserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const { before, after } = await this.users.setBlocked(userId, isBlocked ? reason : null, manager);
-      await record({ reason, before: toUserOut(before), after: toUserOut(after) });
-      return toUserOut(after);
+      await record({ reason, before: toUserRecord(before), after: toUserRecord(after) });
+      return withLinks(toUserRecord(after));
     });
   }
 
@@ -78,12 +87,12 @@ export class StaffUsersService {
   search(part: string | null, page: PageRequest): Promise<UsersPage> {
     return readPage(
       page,
-      (wider) => this.find(part, wider),
+      async (wider) => (await this.find(part, wider)).map(withLinks),
       ({ id }) => id,
     );
   }
 
-  private async find(part: string | null, { cursor, limit }: PageRequest): Promise<UserOut[]> {
+  private async find(part: string | null, { cursor, limit }: PageRequest): Promise<UserRecord[]> {
     const before = cursor ?? Number.MAX_SAFE_INTEGER;
     if (part === null) {
       return queryRows(
@@ -100,7 +109,7 @@ export class StaffUsersService {
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
     // A common part is soon found among the newest users, a rare one by the index. The planner cannot tell
     // which it is when only old users match, and would read them all.
-    const found = await queryRows<UserOut>(
+    const found = await queryRows<UserRecord>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users
         WHERE ${matches} ORDER BY id DESC LIMIT $3`,
@@ -117,7 +126,7 @@ export class StaffUsersService {
 
   /** @throws UserNotFound */
   async getProfile(userId: number): Promise<UserProfile> {
-    const [profile] = await queryRows<UserProfile>(
+    const [profile] = await queryRows<Omit<UserProfile, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS}, available AS balance, held, spent AS spent_total, spending.*,
               (SELECT count(*) FROM orders
@@ -138,6 +147,6 @@ export class StaffUsersService {
       [userId],
     );
     if (!profile) throw new UserNotFound();
-    return profile;
+    return withLinks(profile);
   }
 }

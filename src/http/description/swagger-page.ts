@@ -1,0 +1,189 @@
+/**
+ * What the pages of Swagger UI do beside what its options offer. The functions run in the browser, which
+ * receives their text: they use nothing from outside themselves. The types describe what they use of the
+ * page and of Swagger UI's immutable lists.
+ */
+
+interface OperationEntry {
+  get(key: 'path' | 'method'): string;
+  getIn(path: readonly ['operation', string]): string | undefined;
+}
+
+interface TaggedOperations {
+  map(change: (tag: TagEntry) => TagEntry): TaggedOperations;
+  filter(isKept: (tag: TagEntry) => boolean): TaggedOperations;
+}
+
+interface TagEntry {
+  get(key: 'operations'): OperationList;
+  set(key: 'operations', operations: OperationList): TagEntry;
+}
+
+interface OperationList {
+  readonly size: number;
+  filter(isKept: (operation: OperationEntry) => boolean): OperationList;
+}
+
+/** Puts what only shows before what changes something: first what is read, then previews, then the rest. */
+export function compareOperations(one: OperationEntry, other: OperationEntry): number {
+  const rank = (operation: OperationEntry) =>
+    operation.get('method') === 'get' ? 0 : operation.get('path').endsWith('/preview') ? 1 : 2;
+  return rank(one) - rank(other);
+}
+
+/** Keeps the operations whose path, summary or name has the phrase. Swagger UI itself looks at tags only. */
+export function filterOperations(tags: TaggedOperations, phrase: string): TaggedOperations {
+  const wanted = phrase.trim().toLowerCase();
+  return tags
+    .map((tag) =>
+      tag.set(
+        'operations',
+        tag
+          .get('operations')
+          .filter((operation) =>
+            [
+              operation.get('method'),
+              operation.get('path'),
+              operation.getIn(['operation', 'summary']),
+              operation.getIn(['operation', 'operationId']),
+            ]
+              .join(' ')
+              .toLowerCase()
+              .includes(wanted),
+          ),
+      ),
+    )
+    .filter((tag) => tag.get('operations').size > 0);
+}
+
+interface PageElement {
+  readonly textContent: string | null;
+  readonly style: { cursor: string; textDecoration: string };
+  name: string;
+  content: string;
+  placeholder: string;
+  closest(selector: string): PageElement | null;
+  querySelector(selector: string): PageElement | null;
+  append(element: PageElement): void;
+  scrollIntoView(): void;
+  click(): void;
+}
+
+interface PageDocument {
+  readonly head: PageElement;
+  createElement(name: 'meta'): PageElement;
+  querySelector(selector: string): PageElement | null;
+  addEventListener(event: string, listener: (event: { readonly target: PageElement }) => void): void;
+}
+
+interface SwaggerUi {
+  readonly specSelectors: {
+    specResolvedSubtree(
+      path: readonly string[],
+    ): { get(key: 'parameters'): Parameters | undefined } | undefined;
+    specJson(): { toJS(): { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> } };
+  };
+  readonly specActions: {
+    changeParamByIdentity(operation: readonly string[], parameter: Parameter, value: unknown): void;
+  };
+  readonly layoutActions: { show(thing: readonly string[], isShown: boolean): void };
+}
+
+interface Described {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+}
+
+interface Parameter {
+  get(key: 'name'): string;
+  getIn(path: readonly ['schema', 'default']): unknown;
+}
+
+interface Parameters {
+  forEach(work: (parameter: Parameter) => void): void;
+}
+
+declare const document: PageDocument;
+declare const window: { readonly ui: SwaggerUi };
+declare const requestAnimationFrame: (work: () => void) => void;
+
+/**
+ * Prepares the page once it has its operations. The path of a GET operation in an answer becomes a link: a
+ * click fills in that operation and executes it, with the token of the page.
+ */
+export function preparePage(): void {
+  const viewport = document.createElement('meta');
+  viewport.name = 'viewport';
+  viewport.content = 'width=device-width, initial-scale=1';
+  document.head.append(viewport);
+  const nameFilter = () => {
+    const filter = document.querySelector('.operation-filter-input');
+    if (filter) filter.placeholder = 'Filter by path or summary';
+    else requestAnimationFrame(nameFilter);
+  };
+  nameFilter();
+
+  const find = (target: PageElement) => {
+    if (!target.closest('.live-responses-table .highlight-code')) return null;
+    const [, path, query] = /^"(\/[^"?]+)(?:\?([^"]*))?"$/.exec(target.textContent ?? '') ?? [];
+    if (path === undefined) return null;
+    const fields = new URLSearchParams(query);
+    for (const [template, { get }] of Object.entries(window.ui.specSelectors.specJson().toJS().paths)) {
+      const values = new RegExp(`^${template.replaceAll(/\{\w+\}/g, '([^/]+)')}$`).exec(path)?.slice(1);
+      if (!get || !values) continue;
+      const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '');
+      names.forEach((name, at) => fields.set(name, values[at] ?? ''));
+      return { template, get, fields };
+    }
+    return null;
+  };
+
+  document.addEventListener('mouseover', ({ target }) => {
+    if (!find(target)) return;
+    target.style.cursor = 'pointer';
+    target.style.textDecoration = 'underline';
+  });
+  document.addEventListener('click', ({ target }) => {
+    const found = find(target);
+    if (!found) return;
+    const { template, get, fields } = found;
+    window.ui.layoutActions.show(['operations', get.tags[0] ?? '', get.operationId], true);
+    const execute = () => {
+      // Swagger UI reads an operation when it is opened, and cannot execute it before.
+      const read = window.ui.specSelectors.specResolvedSubtree(['paths', template, 'get']);
+      const block = document.querySelector(`.opblock-get [data-path="${template}"]`)?.closest('.opblock');
+      const button = block?.querySelector('.execute');
+      if (!read || !block || !button) return requestAnimationFrame(execute);
+      // What was typed into the operation before is not part of the link.
+      read.get('parameters')?.forEach((parameter) => {
+        const value = fields.get(parameter.get('name')) ?? parameter.getIn(['schema', 'default']) ?? '';
+        window.ui.specActions.changeParamByIdentity([template, 'get'], parameter, value);
+      });
+      block.scrollIntoView();
+      button.click();
+    };
+    requestAnimationFrame(execute);
+  });
+}
+
+/** Lets the page be used on a narrow screen: what is wide scrolls by itself, and the page does not. */
+export const PAGE_STYLE = `
+  .swagger-ui table.model tr.property-row .markdown p, .swagger-ui .opblock-description-wrapper p {
+    overflow-wrap: anywhere;
+  }
+  @media (max-width: 640px) {
+    .swagger-ui .wrapper { padding: 0 8px; }
+    .swagger-ui .opblock-summary-control { flex-wrap: wrap; min-width: 0; }
+    .swagger-ui .opblock-summary-description { flex-basis: 100%; }
+    .swagger-ui .opblock-body table, .swagger-ui .opblock-body tbody, .swagger-ui .opblock-body tr,
+    .swagger-ui .opblock-body td { display: block; width: auto; max-width: 100%; min-width: 0; }
+    .swagger-ui .opblock-body thead { display: none; }
+    .swagger-ui .opblock-body input, .swagger-ui .opblock-body select, .swagger-ui .opblock-body textarea {
+      width: 100%; max-width: 100%; min-width: 0;
+    }
+    .swagger-ui .highlight-code, .swagger-ui .curl-command, .swagger-ui pre {
+      max-width: 100%; overflow-x: auto;
+    }
+    .swagger-ui .dialog-ux .modal-ux { min-width: 0; max-width: 100%; }
+  }
+`;

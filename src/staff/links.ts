@@ -1,0 +1,47 @@
+import { ApiProperty } from '@nestjs/swagger';
+
+/** The column by which an answer names the user whose id it shows, so that staff need not look them up. */
+export const usernameOf = (userId: string): string =>
+  `(SELECT coalesce(username, web_username) FROM users WHERE users.id = ${userId})`;
+
+const ApiLink = (example: string): PropertyDecorator =>
+  ApiProperty({ type: 'string', format: 'uri-reference', example });
+
+/** Where staff go from a user. */
+export class UserLinks {
+  @ApiLink('/staff/users/42')
+  user!: string;
+
+  @ApiLink('/staff/orders?user_id=42')
+  orders!: string;
+
+  @ApiLink('/staff/users/42/ledger')
+  ledger!: string;
+
+  @ApiLink('/staff/users/42/tokens')
+  tokens!: string;
+}
+
+export const userLinks = (id: number): UserLinks => ({
+  user: `/staff/users/${id}`,
+  orders: `/staff/orders?user_id=${id}`,
+  ledger: `/staff/users/${id}/ledger`,
+  tokens: `/staff/users/${id}/tokens`,
+});
+
+/** Where staff go from an order. */
+export class OrderLinks {
+  @ApiLink('/staff/orders/815')
+  order!: string;
+
+  @ApiLink('/staff/users/42')
+  user!: string;
+
+  @ApiLink('/staff/users/42/ledger')
+  ledger!: string;
+}
+
+export const orderLinks = (order: { readonly id: number; readonly user_id: number }): OrderLinks => {
+  const { user, ledger } = userLinks(order.user_id);
+  return { order: `/staff/orders/${order.id}`, user, ledger };
+};
