@@ -156,7 +156,7 @@ export function preparePage(): void {
       if (!read || !block || !button) return requestAnimationFrame(execute);
       // What was typed into the operation before is not part of the link.
       read.get('parameters')?.forEach((parameter) => {
-        const value = fields.get(parameter.get('name')) ?? parameter.getIn(['schema', 'default']) ?? '';
+        const value = fields.get(parameter.get('name')) ?? parameter.getIn(['schema', 'default']);
         window.ui.specActions.changeParamByIdentity([template, 'get'], parameter, value);
       });
       block.scrollIntoView();
