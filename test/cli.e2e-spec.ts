@@ -82,6 +82,7 @@ describe('the command line', () => {
         created_at: MOMENT,
         blocked_at: null,
         blocked_reason: null,
+        links: expect.any(Object),
       });
       expect(plain).toMatchObject({ username: 'boris', tg_id: null, web_username: null, has_app: false });
       expect(await answerTo('users list')).toEqual(expect.arrayContaining([full, plain]));
@@ -387,6 +388,7 @@ describe('the command line', () => {
       expect(rule).toEqual({
         id: expect.any(Number),
         user_id: userId,
+        username: expect.any(String),
         country: null,
         version: '4',
         min_period: 7,
@@ -469,6 +471,7 @@ describe('the command line', () => {
         at: MOMENT,
         provider_prices_of: MOMENT,
         changed: 1,
+        unchanged_because: null,
         offers: [
           {
             user_id: null,

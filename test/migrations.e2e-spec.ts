@@ -120,6 +120,8 @@ class Recorder extends AbstractLogger {
 
   override logQuery(query: string, parameters?: unknown[]): void {
     if (/^(START TRANSACTION|COMMIT)/.test(query)) this.sent = [];
+    // It ends the transaction of the migration before.
+    if (query === 'COMMIT') return;
     this.sent.push(query.trim().replace(/;?$/, ';'));
     if (!query.startsWith('INSERT INTO "migrations"')) return;
     if (this.sent[0]?.startsWith('START')) this.sent.push('COMMIT;');

@@ -121,6 +121,11 @@ const REQUESTS: Readonly<
     body: REASON,
     headers: { 'Idempotency-Key': 'walked' },
   }),
+  'GET /staff/missing-proxies': async () => ({}),
+  'POST /staff/missing-proxies/withdraw': async () => {
+    await service.dataSource.query('UPDATE proxies SET absences = 2 WHERE order_id = $1', [await purchase()]);
+    return { body: { proxies: 1, ...REASON } };
+  },
   'GET /staff/orphans': async () => ({}),
   'POST /staff/orphans/{orphan_id}/assign': async () => ({
     path: { orphan_id: await orphan() },

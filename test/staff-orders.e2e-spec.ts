@@ -97,6 +97,12 @@ describe('An order', () => {
     expect(order).toEqual({
       id: orderId,
       user_id: user.id,
+      username: 'test',
+      links: {
+        order: `/staff/orders/${orderId}`,
+        user: `/staff/users/${user.id}`,
+        ledger: `/staff/users/${user.id}/ledger`,
+      },
       kind: 'purchase',
       state: 'completed',
       tag: expect.stringMatching(new RegExp(`^prs\\.\\w+\\.u${user.id}\\.o${orderId}x$`)),

@@ -59,6 +59,7 @@ describe('A price rule', () => {
     expect(rule).toEqual({
       id: expect.any(Number),
       user_id: user.id,
+      username: 'test',
       country: null,
       version: '6',
       min_period: null,
@@ -279,7 +280,25 @@ describe('A preview', () => {
     expect((await preview({ end: added.id })).body.offers).toMatchObject([
       { before: { by: added.id, unit_price: '20.90' }, after: { by: 'default', unit_price: '25.08' } },
     ]);
-    expect((await preview({ add: rule, end: added.id })).body).toMatchObject({ changed: 0 });
+    expect((await preview({ add: rule, end: added.id })).body).toMatchObject({
+      changed: 0,
+      unchanged_because: 'The markup comes to the same prices',
+    });
+  });
+
+  it('tells why nothing changes', async () => {
+    const rule = await add({ user_id: user.id, ...SCOPE, markup_percent: '0' });
+    await prices.applyChanges();
+    const wider = { user_id: user.id, version: '6', min_period: 30, max_period: 31, markup_percent: '5' };
+    expect((await preview({ add: wider })).body).toMatchObject({
+      changed: 0,
+      unchanged_because: expect.stringContaining(`set by price rule ${rule.id}: more specific`),
+    });
+    const nowhere = { user_id: user.id, version: '6', min_period: 31, max_period: 31, markup_percent: '5' };
+    expect((await preview({ add: nowhere })).body).toMatchObject({
+      changed: 0,
+      unchanged_because: 'No version, period and country on sale matches the rule',
+    });
   });
 
   it('shows no country that only other users have rules for', async () => {

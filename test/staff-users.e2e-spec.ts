@@ -42,10 +42,16 @@ const countUsers = async () =>
 
 describe('Users', () => {
   it('are created with what is known of them, and recorded', async () => {
-    const user = await create({
+    const { links, ...user } = await create({
       username: 'anna',
       tg_id: 9_007_199_254_740_991,
       web_username: 'anna@example.org',
+    });
+    expect(links).toEqual({
+      user: `/staff/users/${user.id}`,
+      orders: `/staff/orders?user_id=${user.id}`,
+      ledger: `/staff/users/${user.id}/ledger`,
+      tokens: `/staff/users/${user.id}/tokens`,
     });
     expect(user).toEqual({
       id: expect.any(Number),

@@ -12,5 +12,5 @@ export class InvalidSalesPeriod extends DomainError {
 
 export class InvalidSalesCursor extends domainError(
   'bad-request',
-  'The cursor belongs to a query by other dimensions',
+  'This cursor is from a list with another `by`: leave it out to begin anew',
 ) {}

@@ -7,8 +7,11 @@ export class RefusalsAndIssuers1765500000000 implements MigrationInterface {
     await runner.query(`
       ALTER TABLE staff_actions ADD COLUMN refusal text;
       ALTER TABLE api_tokens
-        ADD COLUMN issued_by bigint CONSTRAINT api_tokens_issued_by_fkey REFERENCES api_tokens (id),
+        ADD COLUMN issued_by bigint,
         ADD COLUMN limited_by bigint[] NOT NULL DEFAULT '{}';
+      -- The next migration validates it, which locks neither table for writers.
+      ALTER TABLE api_tokens
+        ADD CONSTRAINT api_tokens_issued_by_fkey FOREIGN KEY (issued_by) REFERENCES api_tokens (id) NOT VALID;
     `);
   }
 

@@ -41,7 +41,13 @@ export interface StringListFieldOptions extends Optional {
   readonly atLeast?: number;
   readonly atMost: number;
   /** What each item has to be, with the type and message of the refusal. */
-  readonly of: { readonly isValid: (item: string) => boolean; readonly type: string; readonly msg: string };
+  readonly of: {
+    readonly isValid: (item: string) => boolean;
+    readonly type: string;
+    readonly msg: string;
+    /** The words of a list of words, for the description. */
+    readonly choices?: readonly string[];
+  };
 }
 
 type FieldValue = string | number | boolean | null | Money | Date | readonly string[] | object;
@@ -155,9 +161,10 @@ export function ObjectField(of: Type<object>, { optional }: Optional = {}): Prop
 
 /** A list of texts, each of which is checked. */
 export function StringListField(options: StringListFieldOptions): PropertyDecorator {
-  const { atLeast, atMost, optional } = options;
+  const { atLeast, atMost, optional, of } = options;
+  const items = defined({ type: 'string', enum: of.choices });
   return requestField({
-    schema: defined({ type: 'array', items: { type: 'string' }, minItems: atLeast, maxItems: atMost }),
+    schema: defined({ type: 'array', items, minItems: atLeast, maxItems: atMost }),
     fallback: absent(optional),
     read: (input) => readStringList(input, options),
   });

@@ -62,6 +62,9 @@ export class ActionOut {
   @ApiNullable('integer', { description: 'The member of staff. Null on the command line', example: 7 })
   user_id!: number | null;
 
+  @ApiNullable('string', { description: 'The username of the member of staff', example: 'olga' })
+  username!: string | null;
+
   @ApiNullable('integer', { description: 'The token that was used', example: 12 })
   token_id!: number | null;
 

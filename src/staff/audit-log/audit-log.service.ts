@@ -4,6 +4,7 @@ import { DomainError } from '../../common';
 import { inTransaction, type Queryable, queryRows } from '../../database';
 import { RequestInvalid } from '../../http';
 import type { Idempotency } from '../../orders';
+import { usernameOf } from '../links';
 import { assertPeriod, type PageRequest, readPage } from '../paging';
 import type { AuditContext, AuditTarget } from './audit-context';
 import type { ActionOut, ActionsPage } from './audit-log.dto';
@@ -139,7 +140,7 @@ export class AuditLogService {
     ].filter((condition) => typeof condition === 'string');
     return queryRows<ActionOut>(
       this.dataSource,
-      `SELECT action.id, at, via, action.user_id, token_id,
+      `SELECT action.id, at, via, action.user_id, ${usernameOf('action.user_id')} AS username, token_id,
               CASE WHEN issuer.id IS NOT NULL
                    THEN json_build_object('token_id', issuer.id, 'user_id', issuer.user_id) END AS issuer,
               action.action,

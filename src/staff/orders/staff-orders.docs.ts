@@ -63,6 +63,19 @@ export const DecideOrderDocs = () =>
     invalid: missing('body', 'reason'),
   });
 
+const REFUNDED = {
+  id: 1240,
+  user_id: 42,
+  kind: 'refund',
+  amount: '12.54',
+  reason: 'One of two did not work',
+  reference: 'ticket 823',
+  balance: '487.46',
+  held: '0.00',
+  created_at: '2026-11-21T14:00:00.000Z',
+  replayed: false,
+} satisfies Record<keyof PostingOut, unknown>;
+
 export const RefundOrderDocs = () =>
   StaffDocs({
     summary: 'Refund an order',
@@ -72,7 +85,11 @@ export const RefundOrderDocs = () =>
       'proxies stay with the user.',
     body: RefundRequest,
     idempotencyKey: true,
-    answer: { description: 'The ledger entry, with the balance after it', type: PostingOut },
+    answer: {
+      description: 'The ledger entry, with the balance after it',
+      type: PostingOut,
+      example: REFUNDED,
+    },
     errors: {
       403: NOT_FOR_ONESELF,
       404: notFound('order'),

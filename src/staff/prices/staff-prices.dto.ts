@@ -130,6 +130,9 @@ export class PriceRuleOut {
   @ApiNullable('integer', { description: 'The only user that the rule is for. Null: all users', example: 42 })
   user_id!: number | null;
 
+  @ApiNullable('string', { description: 'The username of that user', example: 'boris' })
+  username!: string | null;
+
   @ApiNullable('string', {
     description:
       'The only country that the rule is for, where it is cheaper than the quote. Null: all countries',

@@ -8,7 +8,7 @@ import {
   type PriceRule,
   PriceRulesService,
 } from '../../pricing';
-import { UserNotFound, UsersService } from '../../users';
+import { type User, UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { type PageRequest, readPage } from '../paging';
@@ -20,9 +20,10 @@ interface Signature {
   readonly reason: string;
 }
 
-const toPriceRuleOut = (rule: PriceRule): PriceRuleOut => ({
+const toPriceRuleOut = (rule: PriceRule, user: User | undefined): PriceRuleOut => ({
   id: rule.id,
   user_id: rule.userId,
+  username: user?.username ?? user?.webUsername ?? null,
   country: rule.country,
   version: rule.version,
   min_period: rule.minPeriod,
@@ -55,7 +56,7 @@ export class StaffPricesService {
     page: PageRequest,
   ): Promise<PriceRulesPage> {
     const find = async ({ cursor, limit }: PageRequest) =>
-      (await this.rules.list({ ...filter, before: cursor ?? undefined, limit })).map(toPriceRuleOut);
+      this.naming(await this.rules.list({ ...filter, before: cursor ?? undefined, limit }));
     return readPage(page, find, ({ id }) => id);
   }
 
@@ -64,7 +65,7 @@ export class StaffPricesService {
     await this.assertUser(offer.userId);
     const country = offer.country?.toLowerCase() ?? null;
     const { percent, rule, at } = await this.history.heldAt({ ...offer, country }, moment);
-    return { at, markup_percent: percent, rule: rule && toPriceRuleOut(rule) };
+    return { at, markup_percent: percent, rule: rule && (await this.namingOne(rule)) };
   }
 
   /**
@@ -79,7 +80,7 @@ export class StaffPricesService {
 
   /** @throws PriceRuleNotFound */
   async get(id: number): Promise<PriceRuleOut> {
-    return toPriceRuleOut(await this.rules.get(id));
+    return this.namingOne(await this.rules.get(id));
   }
 
   /**
@@ -99,7 +100,7 @@ export class StaffPricesService {
     audit.assertConcernsAnother(before?.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const added = await this.rules.add(rule, { by, reason }, replaces, manager);
-      const after = toPriceRuleOut(added);
+      const after = await this.namingOne(added);
       await record({ target: { type: 'price-rule', id: added.id }, reason, before, after });
       await this.rules.assertAhead(added.validFrom, manager);
       return after;
@@ -120,11 +121,23 @@ export class StaffPricesService {
     audit.assertConcernsAnother(before.user_id);
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const ended = await this.rules.end(id, { by, reason }, at, manager);
-      const after = toPriceRuleOut(ended);
+      const after = await this.namingOne(ended);
       await record({ reason, before, after });
       await this.rules.assertAhead(ended.validTo, manager);
       return after;
     });
+  }
+
+  /** The rules with the names of the users whom they are for. */
+  private async naming(rules: readonly PriceRule[]): Promise<PriceRuleOut[]> {
+    const users = await this.users.findAll(rules.flatMap(({ userId }) => userId ?? []));
+    const byId = new Map(users.map((user) => [user.id, user]));
+    return rules.map((rule) => toPriceRuleOut(rule, byId.get(rule.userId ?? 0)));
+  }
+
+  private async namingOne(rule: PriceRule): Promise<PriceRuleOut> {
+    const user = rule.userId === null ? null : await this.users.find(rule.userId);
+    return toPriceRuleOut(rule, user ?? undefined);
   }
 
   private async assertUser(id: number | null): Promise<void> {

@@ -29,7 +29,7 @@ export const ReadSalesDocs = () =>
         400: [
           'The period or the cursor is not possible',
           'The period must end after it begins, and have 366 days at most',
-          'The cursor belongs to a query by other dimensions',
+          'This cursor is from a list with another `by`: leave it out to begin anew',
         ],
       },
       invalid: missing('query', 'from'),

@@ -25,6 +25,7 @@ export class NewTokenRequest {
     of: {
       isValid: isScope,
       type: 'enum',
+      choices: EVERY_SCOPE,
       msg: `Input should be ${EVERY_SCOPE.map((scope) => `'${scope}'`).join(', ')}`,
     },
   })
