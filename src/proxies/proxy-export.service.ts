@@ -125,8 +125,8 @@ export class ProxyExportService {
     for (let after = 0; ;) {
       const [last] = await preparedRows<{ id: number }>(
         this.dataSource,
-        `SELECT id FROM proxies WHERE user_id = $1 AND id > $2 ORDER BY id
-         OFFSET ${this.pace.batchSize - 1} LIMIT 1`,
+        `SELECT id FROM proxies WHERE user_id = $1 AND id > $2
+          ORDER BY id OFFSET ${this.pace.batchSize - 1} LIMIT 1`,
         [userId, after],
       );
       yield { after, upTo: last?.id ?? Number.MAX_SAFE_INTEGER };
