@@ -88,34 +88,31 @@ describe('Clients that do not read', () => {
     return socket;
   }
 
-  it.each(['/proxies', '/proxies/export'])(
-    'cost little memory and are soon gone: GET %s',
-    async (path) => {
-      const { length } = await ask(path);
-      for (let round = 0; round < 10; round += 1) await ask(path);
-      const beforeMb = await residentMb(service);
-      for (let n = 0; n < READER_COUNT; n += 1) {
-        const socket = await open();
-        socket.write(requestText(path, customer));
-        // Each one asks when the one before has its first bytes: concurrent requests would share an answer.
-        await once(socket, 'readable');
-      }
-      const ports = sockets.flatMap(({ localPort }) => localPort ?? []);
-      const openedAtMs = performance.now();
-      let mostMb = 0;
-      let connections = Infinity;
-      while (connections > 0 && performance.now() - openedAtMs < MAX_LIFE_MS) {
-        expect(await ask('/me')).toMatchObject({ status: 200 });
-        mostMb = Math.max(mostMb, await residentMb(service));
-        connections = await countConnections(service, ports);
-        await pause(200);
-      }
-      expect(mostMb - beforeMb).toBeLessThan(MAX_GROWTH_MB);
-      expect(ports).toHaveLength(READER_COUNT);
-      expect(connections).toBe(0);
-      expect(await ask(path)).toMatchObject({ status: 200, length });
-    },
-  );
+  it.each(['/proxies', '/proxies/export'])('cost little memory and are soon gone: GET %s', async (path) => {
+    const { length } = await ask(path);
+    for (let round = 0; round < 10; round += 1) await ask(path);
+    const beforeMb = await residentMb(service);
+    for (let n = 0; n < READER_COUNT; n += 1) {
+      const socket = await open();
+      socket.write(requestText(path, customer));
+      // Each one asks when the one before has its first bytes: concurrent requests would share an answer.
+      await once(socket, 'readable');
+    }
+    const ports = sockets.flatMap(({ localPort }) => localPort ?? []);
+    const openedAtMs = performance.now();
+    let mostMb = 0;
+    let connections = Infinity;
+    while (connections > 0 && performance.now() - openedAtMs < MAX_LIFE_MS) {
+      expect(await ask('/me')).toMatchObject({ status: 200 });
+      mostMb = Math.max(mostMb, await residentMb(service));
+      connections = await countConnections(service, ports);
+      await pause(200);
+    }
+    expect(mostMb - beforeMb).toBeLessThan(MAX_GROWTH_MB);
+    expect(ports).toHaveLength(READER_COUNT);
+    expect(connections).toBe(0);
+    expect(await ask(path)).toMatchObject({ status: 200, length });
+  });
 
   /** The longest that another request took while the pipelined ones were answered. */
   async function pipeline(): Promise<number> {
