@@ -11,27 +11,22 @@ import { Orphan } from './sweep/orphan.entity';
 import { OrphansService } from './sweep/orphans.service';
 import { WithdrawalsService } from './sweep/withdrawals.service';
 
+const SERVICES = [
+  OrderQueries,
+  OrderTransitions,
+  ProviderCallLog,
+  ReviewService,
+  OrphansService,
+  WithdrawalsService,
+];
+
 /**
  * The orders' statements, and what staff decide of orders, without routes and jobs: for the service and the
  * command line.
  */
 @Module({
   imports: [TypeOrmModule.forFeature([Order, Orphan, ProviderCall]), ProviderModule],
-  providers: [
-    OrderQueries,
-    OrderTransitions,
-    ProviderCallLog,
-    ReviewService,
-    OrphansService,
-    WithdrawalsService,
-  ],
-  exports: [
-    OrderQueries,
-    OrderTransitions,
-    ProviderCallLog,
-    ReviewService,
-    OrphansService,
-    WithdrawalsService,
-  ],
+  providers: SERVICES,
+  exports: SERVICES,
 })
 export class OrderRecordsModule {}
