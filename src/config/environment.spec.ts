@@ -29,8 +29,8 @@ describe('The environment', () => {
       },
       database: { url: undefined, ownerUrl: undefined, migrateOnStart: true, poolSize: 16, poolWaitMs: 5000 },
       limits: {
-        tokenRequestsPerMinute: 6000,
-        userRequestsPerMinute: 12_000,
+        tokenRequestsPerMinute: 120_000,
+        userRequestsPerMinute: 240_000,
         addressFailuresPerMinute: 600,
       },
       provider: {

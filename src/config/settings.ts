@@ -149,13 +149,13 @@ export const SETTINGS = {
     tokenRequestsPerMinute: {
       variable: 'TOKEN_REQUESTS_PER_MINUTE',
       rule: integer(0, 1_000_000_000),
-      default: '6000',
+      default: '120000',
       description: 'Requests that a token may make in a minute, over all replicas. `0`: no limit.',
     },
     userRequestsPerMinute: {
       variable: 'USER_REQUESTS_PER_MINUTE',
       rule: integer(0, 1_000_000_000),
-      default: '12000',
+      default: '240000',
       description: 'Requests that a user may make in a minute with all tokens together. `0`: no limit.',
     },
     addressFailuresPerMinute: {

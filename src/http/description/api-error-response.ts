@@ -32,11 +32,11 @@ const RATE_LIMIT_HEADERS = {
   },
   'RateLimit-Policy': {
     description: 'The limits: `q` requests in `w` seconds',
-    schema: { type: 'string' as const, example: '"token";q=6000;w=60, "user";q=12000;w=60' },
+    schema: { type: 'string' as const, example: '"token";q=120000;w=60, "user";q=240000;w=60' },
   },
   RateLimit: {
     description: 'What is left of each: `r` requests in the next `t` seconds',
-    schema: { type: 'string' as const, example: '"token";r=0;t=17, "user";r=4200;t=17' },
+    schema: { type: 'string' as const, example: '"token";r=0;t=17, "user";r=84000;t=17' },
   },
 };
 
