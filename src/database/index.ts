@@ -2,6 +2,7 @@ export { batchedLookup } from './batched-lookup';
 export { createIndexConcurrently } from './concurrent-index';
 export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
+export { Hints } from './hints';
 export { type DatabaseAddress, migrate } from './migrate';
 export { JobLease, REPLICA_ID } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';

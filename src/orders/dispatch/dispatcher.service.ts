@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
-import { mayHaveCommitted } from '../../database';
+import { Hints, mayHaveCommitted } from '../../database';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
 import { LONGEST_CHECK_MS } from '../longest-order';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
@@ -23,30 +25,42 @@ interface PendingRequest {
   readonly resolve: () => void;
 }
 
-/** How often this process asks what other replicas have made of its requests' orders. */
-const POLL_INTERVAL_MS = 100;
+/**
+ * How often this process asks what other replicas have made of its requests' orders. As a rule their hints
+ * come before that.
+ */
+const POLL_INTERVAL_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
 
 /**
  * The queue in front of the provider. It is the table of orders, one queue for all replicas: whoever has a
  * rate permit sends the next batch. Each replica asks for permits as long as requests of its own are queued.
+ * A replica that has settled orders of others' requests gives them a hint.
  */
 @Injectable()
-export class DispatcherService {
+export class DispatcherService implements OnModuleDestroy {
   private readonly logger = new Logger(DispatcherService.name);
   private readonly pending = new Map<number, PendingRequest>();
   private readonly underWay = new Set<Promise<void>>();
   private isDispatching = false;
-  private isPolling = false;
+  private polling: NodeJS.Timeout | undefined;
+  private readonly hints: Hints;
 
   constructor(
+    @InjectDataSource() dataSource: DataSource,
     private readonly transitions: OrderTransitions,
     private readonly queries: OrderQueries,
     private readonly batchCall: BatchCallService,
     private readonly provider: ProxyProvider,
     private readonly config: AppConfig,
-  ) {}
+  ) {
+    this.hints = new Hints(dataSource, 'settled_orders', (ids) => void this.readStates(ids));
+  }
+
+  onModuleDestroy(): void {
+    this.hints.close();
+  }
 
   /** How many requests of this process are queued. */
   countQueued(): number {
@@ -83,7 +97,8 @@ export class DispatcherService {
 
   private wake(): void {
     if (!this.isDispatching) void this.dispatch();
-    if (!this.isPolling) void this.poll();
+    this.polling ??= setInterval(() => this.poll(), POLL_INTERVAL_MS);
+    this.hints.listen();
   }
 
   /** Never rejects. */
@@ -145,13 +160,21 @@ export class DispatcherService {
     } catch (error) {
       this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
     }
+    this.tellOthers(ids);
     for (const id of ids) this.answer(id);
   }
 
   private async send(batch: OrderBatch, permission: CallPermission): Promise<void> {
     const ids = memberIds(batch);
-    if (await this.batchCall.callAndSettle(batch, permission)) await this.answerUnlessQueued(ids);
+    const mayBeQueued = await this.batchCall.callAndSettle(batch, permission);
+    this.tellOthers(ids);
+    if (mayBeQueued) await this.answerUnlessQueued(ids);
     else for (const id of ids) this.answer(id);
+  }
+
+  /** Requests that are not pending here may be pending at another replica. */
+  private tellOthers(orderIds: readonly number[]): void {
+    this.hints.send(orderIds.filter((id) => !this.pending.has(id)));
   }
 
   private track(work: Promise<void>): void {
@@ -162,7 +185,9 @@ export class DispatcherService {
   /** Nothing is ever sent for a claim whose reply was lost. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
-      for (const id of await this.transitions.undoClaim(claim, error)) this.answer(id);
+      const ids = await this.transitions.undoClaim(claim, error);
+      this.tellOthers(ids);
+      for (const id of ids) this.answer(id);
     } catch (trouble) {
       this.logger.warn(`a claim without a reply is left to reconciliation: ${messageOf(trouble)}`);
     }
@@ -183,21 +208,18 @@ export class DispatcherService {
     else this.wake();
   }
 
-  private async poll(): Promise<void> {
-    this.isPolling = true;
-    while (this.pending.size > 0) {
-      await pause(POLL_INTERVAL_MS);
-      await this.readStates();
-    }
-    this.isPolling = false;
+  /** A hint may be lost. */
+  private poll(): void {
+    this.hints.listen();
+    void this.readStates();
   }
 
-  /** Reads what other replicas have made of the orders that this process has not sent itself. */
-  private async readStates(): Promise<void> {
-    const ids = [...this.pending].flatMap(([id, { status }]) => (status === 'sent' ? [] : [id]));
-    for (const [id, state] of await this.readStatesOf(ids)) {
+  /** Reads what other replicas have made of orders that this process awaits and has not sent itself. */
+  private async readStates(orderIds: Iterable<number> = this.pending.keys()): Promise<void> {
+    const mayHaveChanged = (id: number): boolean => (this.pending.get(id)?.status ?? 'sent') !== 'sent';
+    for (const [id, state] of await this.readStatesOf([...orderIds].filter(mayHaveChanged))) {
+      if (!mayHaveChanged(id)) continue;
       const status = this.pending.get(id)?.status;
-      if (status === undefined || status === 'sent') continue;
       if (state === 'submitting') this.setStatus(id, 'sent-elsewhere');
       else if (state !== 'reserved') this.answer(id);
       else if (status === 'sent-elsewhere') this.queueAgain(id);
@@ -244,6 +266,10 @@ export class DispatcherService {
   private answer(orderId: number): void {
     const request = this.pending.get(orderId);
     this.pending.delete(orderId);
+    if (this.pending.size === 0) {
+      clearInterval(this.polling);
+      this.polling = undefined;
+    }
     request?.resolve();
   }
 }

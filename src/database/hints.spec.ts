@@ -1,0 +1,75 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { DataSource } from 'typeorm';
+import { eventually } from '../../test/support/built-service';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { dataSourceOptions } from './data-source-options';
+import { Hints } from './hints';
+
+describe('Hints', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let heard: number[];
+  let hints: Hints;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataSource = await new DataSource(
+      dataSourceOptions({ url: database.url, poolSize: 1, applicationName: 'hints-spec' }),
+    ).initialize();
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+  beforeEach(() => {
+    heard = [];
+    hints = new Hints(dataSource, 'somewhere', (ids) => void heard.push(...ids));
+  });
+  afterEach(() => hints.close());
+
+  const listeners = async (): Promise<number> => {
+    const rows = await dataSource.query<unknown[]>(
+      'SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    return rows.length;
+  };
+
+  /** Sends until something is heard: the connection may not be there yet. */
+  const untilHeard = (): Promise<boolean> =>
+    eventually(() => {
+      hints.listen();
+      hints.send([1]);
+      return heard.length > 0;
+    });
+
+  it('bring the ids, however many, in several messages', async () => {
+    await untilHeard();
+    heard.length = 0;
+    const ids = Array.from({ length: 2000 }, (_, at) => Number.MAX_SAFE_INTEGER - at);
+    hints.send(ids);
+    await eventually(() => heard.includes(ids.at(-1) ?? 0));
+    expect(heard.filter((id) => id !== 1)).toEqual(ids);
+  });
+
+  it('come again after the connection was lost', async () => {
+    await untilHeard();
+    await dataSource.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    );
+    await eventually(async () => (await listeners()) === 0);
+    heard.length = 0;
+    await untilHeard();
+  });
+
+  it.each([0, 1, 2, 5, 10, 20])(
+    'leave no connection when they are closed %i ms after the first',
+    async (ms) => {
+      hints.listen();
+      await pause(ms);
+      hints.close();
+      hints.listen();
+      await eventually(async () => (await listeners()) === 0);
+    },
+  );
+});

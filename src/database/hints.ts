@@ -1,0 +1,77 @@
+import { Logger } from '@nestjs/common';
+import { Client, type Pool } from 'pg';
+import type { DataSource } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { messageOf } from '../common';
+import { queryRows } from './sql';
+
+/** A payload has less than 8000 bytes, and an id up to 16 digits and a comma. */
+const IDS_PER_PAYLOAD = 400;
+const RECONNECT_AFTER_MS = 1000;
+
+/**
+ * Tells all processes at once that something happened to rows, by LISTEN and NOTIFY, with a connection of its
+ * own that is not one of the pool. A hint is lost while the connection is, and behind a pooler that does not
+ * keep sessions. Whoever waits for one looks at the rows now and then all the same.
+ */
+export class Hints {
+  private readonly logger = new Logger(Hints.name);
+  private client: Client | undefined;
+  private reconnectAtMs = -Infinity;
+  private isClosed = false;
+
+  /**
+   * @param channel a name in SQL
+   * @param hear is given the ids of a hint
+   */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly channel: string,
+    private readonly hear: (ids: readonly number[]) => void,
+  ) {}
+
+  /** Connects if needed, without waiting for it. Call it again now and then: the connection may be lost. */
+  listen(): void {
+    if (this.client || this.isClosed || performance.now() < this.reconnectAtMs) return;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    const { options } = (this.dataSource.driver as PostgresDriver).master as Pool;
+    const client = new Client({ ...options, password: options.password, keepAlive: true });
+    this.client = client;
+    client.on('error', (error) => this.drop(client, error));
+    client.on('end', () => this.drop(client, 'the connection ended'));
+    client.on('notification', ({ payload = '' }) => this.hear(payload.split(',').map(Number)));
+    client
+      .connect()
+      .then(() => client.query(`LISTEN ${this.channel}`))
+      .catch((error: unknown) => this.drop(client, error));
+  }
+
+  /**
+   * Sends a hint, without waiting for it. It is never part of a statement that matters: transactions with
+   * notifications are committed one after the other.
+   */
+  send(ids: readonly number[]): void {
+    const payloads = Array.from({ length: Math.ceil(ids.length / IDS_PER_PAYLOAD) }, (_, at) =>
+      ids.slice(at * IDS_PER_PAYLOAD, (at + 1) * IDS_PER_PAYLOAD).join(','),
+    );
+    if (payloads.length === 0) return;
+    queryRows(this.dataSource, 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
+      this.channel,
+      payloads,
+    ]).catch((error: unknown) => this.logger.debug(`a hint was not sent: ${messageOf(error)}`));
+  }
+
+  close(): void {
+    this.isClosed = true;
+    if (this.client) this.drop(this.client, 'closed');
+  }
+
+  private drop(client: Client, why: unknown): void {
+    if (client !== this.client) return;
+    this.client = undefined;
+    this.reconnectAtMs = performance.now() + RECONNECT_AFTER_MS;
+    if (!this.isClosed) this.logger.debug(`nobody listens for hints: ${messageOf(why)}`);
+    // Nobody waits for it: pg never says that a lost connection has ended.
+    client.end().catch(() => undefined);
+  }
+}

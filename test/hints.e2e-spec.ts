@@ -1,0 +1,112 @@
+import { Client } from 'pg';
+import { eventually } from './support/built-service';
+import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
+import { type Replica, startReplica } from './support/replica';
+import { purchase, send } from './support/replicas';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+/** When a request looks for the first time at what became of its order, without having got a hint. */
+const POLL_INTERVAL_MS = 1000;
+const CLAIM = `SET state = 'submitting'`;
+
+describe('A request whose order another replica sends', () => {
+  let service: TestService;
+  let relay: DatabaseRelay;
+  let replica: Replica;
+  let users: TestUser[];
+  let listener: Client;
+  let heard: string[];
+
+  beforeAll(async () => {
+    service = await startTestService();
+    relay = await startDatabaseRelay(service.databaseUrl);
+    replica = await startReplica(service, {
+      database: { url: relay.url },
+      // A request that is still in the queue then would leave it.
+      purchases: { waitMs: 20_000 },
+    });
+    users = await Promise.all([service.createUser(), service.createUser()]);
+    listener = new Client({ connectionString: service.databaseUrl });
+    await listener.connect();
+    await listener.query('LISTEN settled_orders');
+    listener.on('notification', ({ payload = '' }) => heard.push(payload));
+    // Both fetch what they check orders against, and the replica begins to listen.
+    for (const { baseUrl } of [service, replica]) expect((await buy(baseUrl, 0)).status).toBe(200);
+    await eventually(async () => (await listeningSessions()).length === 2);
+  }, 30_000);
+  beforeEach(() => (heard = []));
+  afterEach(async () => {
+    await service.untilSettled();
+    await service.audit({ withProvider: true });
+  });
+  afterAll(async () => {
+    await listener.end();
+    await replica.close();
+    await relay.close();
+    await service.close();
+  });
+
+  const buy = (baseUrl: string, user: number) => send(baseUrl, purchase(users[user]!));
+
+  /** Gives the sessions of the service that listen for hints. */
+  const listeningSessions = (): Promise<{ pid: number }[]> =>
+    service.owner.query(
+      `SELECT pid FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE 'LISTEN %' AND application_name <> ''`,
+    );
+
+  /** Has the service send an order of the replica's. Gives its id, and how long its request took. */
+  async function orderElsewhere(
+    meanwhile: () => Promise<unknown> = () => Promise.resolve(),
+  ): Promise<{ orderId: unknown; elapsedMs: number }> {
+    const claim = relay.catchNext({ statement: CLAIM, moment: 'before', action: 'hold' });
+    const startedAtMs = performance.now();
+    const answer = buy(replica.baseUrl, 0);
+    await claim.reached;
+    await meanwhile();
+    // There is one queue: whoever sends an order of the service's own takes the other one along.
+    expect((await buy(service.baseUrl, 1)).status).toBe(200);
+    const { status, body } = await answer;
+    const elapsedMs = performance.now() - startedAtMs;
+    claim.letGo();
+    expect(status).toBe(200);
+    return { orderId: body['order_id'], elapsedMs };
+  }
+
+  /** A busy machine may need more than one try. */
+  const untilHintAnswers = () =>
+    eventually(async () => {
+      const order = await orderElsewhere();
+      return order.elapsedMs < POLL_INTERVAL_MS && order;
+    });
+
+  it('is answered by a hint, before it looks for itself', async () => {
+    const { orderId } = await untilHintAnswers();
+    expect(heard).toContain(String(orderId));
+  });
+
+  it('is answered although the connection for hints was cut, and hears the next hint', async () => {
+    const { elapsedMs } = await orderElsewhere(async () => {
+      for (const { pid } of await listeningSessions()) {
+        await service.owner.query('SELECT pg_terminate_backend($1)', [pid]);
+      }
+      await eventually(async () => (await listeningSessions()).length === 0);
+    });
+    expect(elapsedMs).toBeGreaterThanOrEqual(POLL_INTERVAL_MS);
+    await untilHintAnswers();
+  });
+
+  it('is answered although the hint was not sent', async () => {
+    await service.owner.query('REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC');
+    const { elapsedMs } = await orderElsewhere();
+    await service.owner.query('GRANT EXECUTE ON FUNCTION pg_notify TO PUBLIC');
+    expect(elapsedMs).toBeGreaterThanOrEqual(POLL_INTERVAL_MS);
+  });
+
+  it('is the only one that gets a hint: a replica that answers itself sends none', async () => {
+    const { body } = await buy(service.baseUrl, 1);
+    const { orderId } = await untilHintAnswers();
+    expect(heard).toContain(String(orderId));
+    expect(heard).not.toContain(String(body['order_id']));
+  });
+});
