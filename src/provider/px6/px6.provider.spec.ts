@@ -1,5 +1,6 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import { Global, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import PUBLISHED from '../../../test/fixtures/px6-answers.json';
@@ -473,10 +474,26 @@ describe('the PROXY6 adapter', () => {
     expect(ports.size).toBe(1);
   });
 
-  it('leaves logins and passwords out of the records of calls', async () => {
-    answer = json(BOUGHT);
-    await buy();
-    expect(JSON.stringify(calls)).toContain('185.22.134.250');
-    expect(JSON.stringify(calls)).not.toMatch(/iagn2d|5svBNZ/);
+  it.each<[string, object, string]>([
+    ['a list by id', BOUGHT, 'done'],
+    ['a list that is an array', { ...BOUGHT, list: [PROXY] }, 'done'],
+    ['a list that is an object of its own', { ...BOUGHT, list: PROXY }, 'unknown'],
+    ['rows in an unknown place', { ...BOUGHT, more: [{ deep: [PROXY] }] }, 'done'],
+    ['unusable rows', { ...BOUGHT, list: { 11: { ...PROXY, host: 7 } } }, 'unknown'],
+    ['no envelope', { 11: PROXY }, 'unknown'],
+    ['secrets that are not text', { ...BOUGHT, user: ['5svBNZ'], pass: { text: 'iagn2d' } }, 'done'],
+  ])('keeps all but logins and passwords in the record of a call: %s', async (_, body, outcome) => {
+    answer = json(body);
+    const result = await buy().catch(() => undefined);
+    const [record] = calls;
+    const isSecret = (name: string) => name === 'user' || name === 'pass';
+    const kept: unknown = JSON.parse(
+      JSON.stringify(body, (name: string, value: unknown) => (isSecret(name) ? undefined : value)),
+    );
+    expect(record?.outcome).toBe(outcome);
+    expect(JSON.parse(JSON.stringify(record?.answer))).toEqual(kept);
+    expect(inspect(record, { depth: null })).not.toMatch(/iagn2d|5svBNZ/);
+    const delivered = [expect.objectContaining({ login: '5svBNZ', password: 'iagn2d' })];
+    expect(result?.proxies).toEqual(outcome === 'done' ? delivered : undefined);
   });
 });
