@@ -118,6 +118,21 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     await service.audit({ withProvider: true });
   });
 
+  it('the answer to a settlement is lost: the call is recorded once, and the order is answered', async () => {
+    const api = createApiClient(replica.baseUrl, user.token);
+    const cut = relay.catchNext({ statement: 'INSERT INTO proxies', moment: 'after', action: 'cut' });
+    const answer = api.POST('/proxies/buy', { body: RU_30 });
+    await cut.reached;
+    expect((await answer).response.status).toBe(200);
+    const records: unknown = await holder.query(
+      `SELECT method FROM upstream_calls c JOIN orders ON orders.id = order_id
+        WHERE user_id = $1 AND method = 'buy'`,
+      [user.id],
+    );
+    expect(records).toEqual([{ method: 'buy' }]);
+    await service.audit({ withProvider: true });
+  });
+
   it('the COMMIT of a credit waits: once it is answered, it is never carried out', async () => {
     // Lets a COMMIT wait for a lock that the test holds.
     await holder.query(`

@@ -5,22 +5,13 @@ import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList } from '.
 import type { BatchMember, OrderBatch } from './order-batch';
 import { type OrderState, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
-import { Order } from './order.entity';
+import { type DeliveredProxy, Order } from './order.entity';
 
-/** What the answer to the caller is made of. */
+/** What the answer to the caller is made of. Without an `answer` the proxies are to be read. */
 export type OrderOutcome = Pick<
   Order,
-  | 'id'
-  | 'kind'
-  | 'state'
-  | 'failure'
-  | 'captured'
-  | 'answer'
-  | 'proxyId'
-  | 'proxyType'
-  | 'country'
-  | 'version'
->;
+  'id' | 'kind' | 'state' | 'failure' | 'captured' | 'proxyId' | 'proxyType' | 'country' | 'version'
+> & { readonly answer: readonly DeliveredProxy[] | null };
 
 /** An order of a batch together with what the batch has in common. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };

@@ -6,9 +6,15 @@ import { AppConfig } from '../config';
 import { lookUpLost, mayHaveCommitted, preparedRows, type Queryable, queryRows, sqlList } from '../database';
 import { POSTED_ENTRY, type PostedEntryOut } from '../ledger';
 import type { Markup } from '../pricing';
-import type { ProviderProxy } from '../provider';
+import type { ProviderCallRecord, ProviderProxy } from '../provider';
 import { memberIds, type OrderBatch } from './order-batch';
-import { type BatchRow, OrderQueries, SELECT_BATCH_ROWS, toBatches } from './order-queries';
+import {
+  type BatchRow,
+  type OrderOutcome,
+  OrderQueries,
+  SELECT_BATCH_ROWS,
+  toBatches,
+} from './order-queries';
 import {
   type FailureReason,
   type OpenState,
@@ -17,6 +23,7 @@ import {
   UNATTENDED_STATES,
 } from './order-states';
 import { orderTagSql } from './order-tag';
+import type { DeliveredProxy } from './order.entity';
 import type { Idempotency } from './placing/idempotency';
 import { checkOffsetsSeconds } from './reconciliation/check-schedule';
 
@@ -61,6 +68,21 @@ export interface DeliveredProlongations {
   readonly providerOrderId: string | null;
   readonly charge: string | null;
 }
+
+/** The call that brought a delivery, to be recorded under an order. */
+export interface RecordedCall {
+  readonly orderId: number;
+  readonly record: ProviderCallRecord;
+}
+
+/** A closed purchase, with the ids of its proxies and where each stands in what was delivered, from 1. */
+type ClosedPurchase = Omit<OrderOutcome, 'answer'> & {
+  readonly proxyIds: readonly number[] | null;
+  readonly places: readonly number[] | null;
+};
+
+/** A closed prolongation, with the proxy as it is then. */
+type ClosedProlongation = Omit<OrderOutcome, 'answer'> & { readonly proxy: DeliveredProxy };
 
 /** The answer of one order can have a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
@@ -112,6 +134,33 @@ const UNCOUNT_SPENDING = `
                   ORDER BY token_id, day FOR UPDATE OF locked) AS found
           WHERE (counter.token_id, counter.day) = (found.token_id, found.day)
        )`;
+
+/** Records the call that brought a delivery. @param first the number of its first parameter */
+const recordCall = (first: number): string => {
+  const [orderId, method, request, outcome, httpStatus, answer, durationMs] = Array.from(
+    { length: 7 },
+    (_, place) => `$${first + place}`,
+  );
+  return `
+       recorded AS (
+         INSERT INTO upstream_calls (order_id, method, request, outcome, http_status, answer, duration_ms)
+         SELECT ${orderId}::bigint, ${method}, ${request}::jsonb, ${outcome}, ${httpStatus}::integer,
+                ${answer}::jsonb, ${durationMs}::integer
+          WHERE ${orderId} IS NOT NULL
+       )`;
+};
+
+/** The parameters of {@link recordCall}. */
+function callParameters(call: RecordedCall | undefined): unknown[] {
+  if (!call) return Array<null>(7).fill(null);
+  const { method, request, outcome, httpStatus, answer, durationMs } = call.record;
+  const json = [JSON.stringify(request), JSON.stringify(answer)] as const;
+  return [call.orderId, method, json[0], outcome, httpStatus, json[1], durationMs];
+}
+
+/** What {@link OrderOutcome} is made of, apart from the answer. */
+const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId", proxy_type AS "proxyType",
+              country, version`;
 
 /**
  * Every statement that changes an order, in the order of its life:
@@ -422,6 +471,7 @@ export class OrderTransitions {
    * Proxies that the batch has received before are left out.
    *
    * @param only the members that receive something; left out: all that are open
+   * @param call is recorded exactly when this is committed
    * @returns the orders that were closed
    * @throws QueryFailedError by `proxies_provider_proxy_id_key` when a proxy belongs to an order of another
    *   batch
@@ -429,9 +479,13 @@ export class OrderTransitions {
   async deliverPurchases(
     batchId: number,
     { proxies, providerOrderId, charge }: DeliveredPurchases,
-    { only, queryable = this.dataSource }: { only?: readonly number[]; queryable?: Queryable } = {},
-  ): Promise<number[]> {
-    const closed = await preparedRows<{ id: number }>(
+    {
+      only,
+      queryable = this.dataSource,
+      call,
+    }: { only?: readonly number[]; queryable?: Queryable; call?: RecordedCall | undefined } = {},
+  ): Promise<OrderOutcome[]> {
+    const closed = await preparedRows<ClosedPurchase>(
       queryable,
       `WITH member AS MATERIALIZED (
          SELECT id, count, sum(count) OVER (ORDER BY turn, id) AS last
@@ -442,16 +496,16 @@ export class OrderTransitions {
                           ORDER BY id FOR UPDATE) AS open) AS in_turn
        ),
        bought AS (
-         SELECT row_number() OVER (ORDER BY position) AS position,
+         SELECT row_number() OVER (ORDER BY place) AS position, place,
                 provider_proxy_id, host, port, login, password, date_start, date_end
            FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
                        $10::timestamptz[], $11::timestamptz[])
              WITH ORDINALITY
-               AS given (provider_proxy_id, host, port, login, password, date_start, date_end, position)
+               AS given (provider_proxy_id, host, port, login, password, date_start, date_end, place)
           WHERE provider_proxy_id <> ALL (ARRAY(
                   SELECT provider_proxy_id FROM proxies
                    WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE group_id = $1))))
-          ORDER BY position
+          ORDER BY place
        ),
        delivered AS MATERIALIZED (
          SELECT nextval((SELECT pg_get_serial_sequence('proxies', 'id')::regclass)) AS id,
@@ -461,6 +515,8 @@ export class OrderTransitions {
        total AS MATERIALIZED (SELECT count(*) AS size FROM delivered),
        share AS (
          SELECT member.id AS order_id, count(delivered.id) AS size,
+                array_agg(delivered.id ORDER BY position) FILTER (WHERE position IS NOT NULL) AS proxy_ids,
+                array_agg(place ORDER BY position) FILTER (WHERE position IS NOT NULL) AS places,
                 -- Rounded on the running total, so that the shares add up to the whole.
                 round($3::numeric * least(last, total.size) / nullif(total.size, 0), 4)
                   - round($3::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4)
@@ -478,13 +534,14 @@ export class OrderTransitions {
                 provider_charge = coalesce(share.charge, round(provider_price * size / count, 4)),
                 -- Kept for idempotent replays.
                 answer = CASE WHEN idempotency_key IS NOT NULL THEN
-                  (SELECT jsonb_agg(to_jsonb(delivered) - 'provider_proxy_id' - 'order_id' - 'position'
-                                    ORDER BY position)
-                     FROM delivered WHERE delivered.order_id = orders.id)
+                  (SELECT jsonb_agg(jsonb_build_object(
+                            'id', id, 'host', host, 'port', port, 'login', login, 'password', password,
+                            'date_start', date_start, 'date_end', date_end) ORDER BY position)
+                     FROM delivered WHERE order_id = orders.id)
                 END
            FROM share
           WHERE orders.id = share.order_id
-         RETURNING orders.*
+         RETURNING orders.*, proxy_ids, places
        ),
        stored AS (
          INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
@@ -502,8 +559,8 @@ export class OrderTransitions {
                  SELECT user_id, 'release', id, released, -released FROM closed WHERE released > 0) AS entry
           ORDER BY user_id, id, kind
          RETURNING order_id, kind
-       ),${UNCOUNT_SPENDING}
-       SELECT id FROM closed ORDER BY id`,
+       ),${recordCall(12)},${UNCOUNT_SPENDING}
+       SELECT ${OUTCOME_COLUMNS}, proxy_ids AS "proxyIds", places FROM closed ORDER BY id`,
       [
         batchId,
         providerOrderId,
@@ -517,22 +574,32 @@ export class OrderTransitions {
         proxies.map(({ password }) => password),
         proxies.map(({ dateStart }) => dateStart?.toISOString()),
         proxies.map(({ dateEnd }) => dateEnd?.toISOString()),
+        ...callParameters(call),
       ],
     );
-    return closed.map(({ id }) => id);
+    return closed.map(({ proxyIds, places, ...order }) => ({
+      ...order,
+      answer: (proxyIds ?? []).flatMap((id, n) => {
+        const proxy = proxies[(places?.[n] ?? 0) - 1];
+        if (!proxy) return [];
+        const { host, port, login, password, dateStart, dateEnd } = proxy;
+        return [{ id, host, port, login, password, date_start: dateStart, date_end: dateEnd }];
+      }),
+    }));
   }
 
   /**
    * Stores the new ends of prolonged proxies and captures the prices. A proxy that was taken for withdrawn is
    * listed again.
    *
+   * @param call is recorded exactly when this is committed
    * @returns the orders that were closed
    */
   async deliverProlongations(
     { ends, providerOrderId, charge }: DeliveredProlongations,
-    queryable: Queryable = this.dataSource,
-  ): Promise<number[]> {
-    const closed = await preparedRows<{ id: number }>(
+    { queryable = this.dataSource, call }: { queryable?: Queryable; call?: RecordedCall | undefined } = {},
+  ): Promise<OrderOutcome[]> {
+    const closed = await preparedRows<ClosedProlongation>(
       queryable,
       `WITH member AS MATERIALIZED (
          SELECT id, ends.date_end, provider_price,
@@ -567,19 +634,22 @@ export class OrderTransitions {
             SET date_end = closed.date_end, active = closed.date_end > now(),
                 absences = 0, withdrawn_at = NULL
            FROM closed WHERE proxies.id = closed.proxy_id
+         RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, descr
        ),
        entries AS (
          INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
          SELECT user_id, 'capture', id, 0, -captured FROM closed ORDER BY user_id, id
-       )
-       SELECT id FROM closed ORDER BY id`,
+       ),${recordCall(4)}
+       SELECT ${OUTCOME_COLUMNS}, (SELECT to_jsonb(prolonged) FROM prolonged WHERE id = proxy_id) AS proxy
+         FROM closed ORDER BY id`,
       [
         JSON.stringify(ends.map(({ orderId, dateEnd }) => ({ order_id: orderId, date_end: dateEnd }))),
         providerOrderId,
         charge,
+        ...callParameters(call),
       ],
     );
-    return closed.map(({ id }) => id);
+    return closed.map(({ proxy, ...order }) => ({ ...order, answer: [proxy] }));
   }
 
   /**

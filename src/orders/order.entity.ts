@@ -26,8 +26,8 @@ export interface StateChange {
 }
 
 /**
- * A delivered proxy as it was answered, kept for idempotent replays. Times are ISO 8601. Login and password
- * are removed after the replay window.
+ * A delivered proxy as it was answered, kept for idempotent replays. Kept times are ISO 8601. Login and
+ * password are removed after the replay window.
  */
 export interface DeliveredProxy {
   readonly id: number;
@@ -35,8 +35,10 @@ export interface DeliveredProxy {
   readonly port: string;
   readonly login?: string;
   readonly password?: string;
-  readonly date_start: string;
-  readonly date_end: string;
+  readonly date_start: string | Date | null;
+  readonly date_end: string | Date | null;
+  /** Not kept. */
+  readonly descr?: string | null;
 }
 
 /**

@@ -1,40 +1,99 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
+import { DataSource, QueryFailedError, Repository } from 'typeorm';
 import { messageOf } from '../common';
+import { lookUpLost, mayHaveCommitted, queryRows } from '../database';
 import type { ProviderCallRecord } from '../provider';
+import type { RecordedCall } from './order-transitions';
 import { ProviderCall } from './provider-call.entity';
+
+/** Classes of PostgreSQL's errors: a value is not valid, or a limit of the program was exceeded. */
+const UNFIT = /^(22|54)/;
+
+/** Whether the database refused a value for what it is. */
+const isUnfit = (error: unknown): boolean =>
+  error instanceof QueryFailedError && UNFIT.test(String((error.driverError as { code?: unknown }).code));
 
 /** Stores the calls to the provider that were made for an order, so that staff can see what happened. */
 @Injectable()
 export class ProviderCallLog {
   private readonly logger = new Logger(ProviderCallLog.name);
 
-  constructor(@InjectRepository(ProviderCall) private readonly calls: Repository<ProviderCall>) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    @InjectRepository(ProviderCall) private readonly calls: Repository<ProviderCall>,
+  ) {}
 
   /**
-   * Makes a call and stores its record under an order. The outcome of the call is passed on unchanged, also
-   * when the record cannot be stored.
+   * Makes calls and stores their records under an order, except those that a statement of the work has
+   * stored. The outcome of the work is passed on unchanged, also when a record cannot be stored.
    */
   async record<Answer>(
     orderId: number,
-    call: (onCall: (record: ProviderCallRecord) => void) => Promise<Answer>,
+    work: (onCall: (record: ProviderCallRecord) => void, unstored: UnstoredCalls) => Promise<Answer>,
   ): Promise<Answer> {
-    const records: ProviderCallRecord[] = [];
+    const unstored = new UnstoredCalls(orderId);
     try {
-      return await call((record) => records.push(record));
+      return await work((record) => unstored.records.push(record), unstored);
     } finally {
-      await this.store(orderId, records);
+      await this.store(unstored);
     }
   }
 
-  private async store(orderId: number, records: readonly ProviderCallRecord[]): Promise<void> {
+  private async store(unstored: UnstoredCalls): Promise<void> {
+    const { orderId } = unstored;
     try {
+      if (unstored.lost) await this.forgetIfStored(unstored, unstored.lost);
+      if (unstored.records.length === 0) return;
       await this.calls.insert(
-        records.map((record) => ({ orderId, ...record, answer: record.answer as object })),
+        unstored.records.map((record) => ({ orderId, ...record, answer: record.answer as object })),
       );
     } catch (error) {
       this.logger.error(`order ${orderId}: a record of a provider call was not kept: ${messageOf(error)}`);
+    }
+  }
+
+  /** Nobody is to take one purchase for two, so the first record is not stored twice. */
+  private async forgetIfStored({ orderId, records }: UnstoredCalls, lost: unknown): Promise<void> {
+    const [first] = records;
+    if (!first) return;
+    const isStored = await lookUpLost(this.dataSource, lost, async () => {
+      const found = await queryRows(
+        this.dataSource,
+        `SELECT FROM upstream_calls
+          WHERE order_id = $1 AND method = $2 AND duration_ms = $3 AND answer = $4::jsonb`,
+        [orderId, first.method, first.durationMs, JSON.stringify(first.answer)],
+      );
+      return found.length > 0;
+    });
+    if (isStored) records.shift();
+  }
+}
+
+/** The records of the calls for one order that are not stored yet, the first one first. */
+export class UnstoredCalls {
+  readonly records: ProviderCallRecord[] = [];
+  /** The error of a statement that may have stored the first record. */
+  lost: unknown;
+
+  constructor(readonly orderId: number) {}
+
+  /**
+   * Runs a statement that stores the first record together with what that call brought. PostgreSQL does not
+   * store all JSON that there is, `"\u0000"` for one: what was bought is delivered all the same.
+   */
+  async storeFirstWith<Result>(
+    statement: (call: RecordedCall | undefined) => Promise<Result>,
+  ): Promise<Result> {
+    const [record] = this.records;
+    try {
+      const result = await statement(record && { orderId: this.orderId, record });
+      this.records.shift();
+      return result;
+    } catch (error) {
+      if (mayHaveCommitted(error)) this.lost = error;
+      if (!record || !isUnfit(error)) throw error;
+      return statement(undefined);
     }
   }
 }

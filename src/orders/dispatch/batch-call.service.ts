@@ -15,10 +15,10 @@ import {
   type RefusalReason,
 } from '../../provider';
 import { type BatchMember, chooseInTurn, memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
-import { OrderQueries } from '../order-queries';
+import { type OrderOutcome, OrderQueries } from '../order-queries';
 import type { FailureReason } from '../order-states';
 import { OrderTransitions } from '../order-transitions';
-import { ProviderCallLog } from '../provider-call-log';
+import { ProviderCallLog, type UnstoredCalls } from '../provider-call-log';
 import { ReconciliationService } from '../reconciliation/reconciliation.service';
 
 /**
@@ -28,6 +28,13 @@ import { ReconciliationService } from '../reconciliation/reconciliation.service'
 export interface CallPermission {
   readonly permit: RatePermit;
   readonly deadline: Deadline;
+}
+
+/** What became of a batch, as far as it is known without asking the database. */
+export interface SettledBatch {
+  /** Whether some of the orders may be queued again. */
+  readonly mayBeQueued: boolean;
+  readonly outcomes: readonly OrderOutcome[];
 }
 
 /** The members of a refused batch that go once more. */
@@ -57,39 +64,36 @@ export class BatchCallService {
     private readonly calls: ProviderCallLog,
   ) {}
 
-  /**
-   * Never rejects: what it cannot settle is left to reconciliation.
-   *
-   * @returns whether some of the orders may be queued again
-   */
-  async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<boolean> {
+  /** Never rejects: what it cannot settle is left to reconciliation. */
+  async callAndSettle(batch: OrderBatch, permission: CallPermission): Promise<SettledBatch> {
+    const outcomes: OrderOutcome[] = [];
     let isAnswered = false;
     try {
-      await this.calls.record(batch.id, async (onCall) => {
+      await this.calls.record(batch.id, async (onCall, unstored) => {
         const options = { ...permission, onCall, quoted: batch.providerPrice };
         if (batch.kind === 'purchase') {
           const { tag, country, version, period, proxyType } = batch;
           const request = { tag, country, version, period, proxyType, count: sizeOf(batch) };
           const purchase = await this.provider.buy(request, options);
           isAnswered = true;
-          await this.settlePurchases(batch, purchase, onCall);
+          outcomes.push(...(await this.settlePurchases(batch, purchase, { onCall, unstored })));
         } else {
           const proxyIds = batch.members.flatMap(({ providerProxyId }) => providerProxyId ?? []);
           const prolongation = await this.provider.prolong({ proxyIds, period: batch.period }, options);
           isAnswered = true;
-          await this.settleProlongations(batch, prolongation);
+          await this.settleProlongations(batch, prolongation, { outcomes, unstored });
         }
       });
-      return false;
+      return { mayBeQueued: false, outcomes };
     } catch (error) {
       // After a yes, a failure says nothing about the orders: only the failure of the money call itself may
       // be a no.
       const failure = isAnswered ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
       try {
-        return await this.settleFailure(batch, failure);
+        return { mayBeQueued: await this.settleFailure(batch, failure), outcomes };
       } catch (trouble) {
         this.logger.error(`${nameOf(batch)}: left to reconciliation`, stackOf(trouble));
-        return true;
+        return { mayBeQueued: true, outcomes };
       }
     }
   }
@@ -97,12 +101,15 @@ export class BatchCallService {
   private async settlePurchases(
     batch: OrderBatch,
     purchase: ProviderPurchase,
-    onCall: OnCall,
-  ): Promise<void> {
+    { onCall, unstored }: { onCall: OnCall; unstored: UnstoredCalls },
+  ): Promise<OrderOutcome[]> {
     const isShort = purchase.proxies.length < sizeOf(batch);
     const delivery = isShort ? await this.confirmShortDelivery(batch, purchase, onCall) : purchase;
-    await this.transitions.deliverPurchases(batch.id, delivery);
+    const closed = await unstored.storeFirstWith((call) =>
+      this.transitions.deliverPurchases(batch.id, delivery, { call }),
+    );
     void this.catalog.noteSale(batch.country, batch.version, delivery.proxies.length);
+    return closed;
   }
 
   /** The provider handed over fewer than asked: if it lists more under the tag, those count. */
@@ -122,12 +129,19 @@ export class BatchCallService {
   private async settleProlongations(
     batch: OrderBatch,
     { dateEnds, providerOrderId, charge }: ProviderProlongation,
+    { outcomes, unstored }: { outcomes: OrderOutcome[]; unstored: UnstoredCalls },
   ): Promise<void> {
     const ends = batch.members.flatMap(({ id, providerProxyId, dateEndBefore }) => {
       const dateEnd = dateEnds.get(providerProxyId ?? '');
       return dateEnd && dateEndBefore && dateEnd > dateEndBefore ? [{ orderId: id, dateEnd }] : [];
     });
-    if (ends.length > 0) await this.transitions.deliverProlongations({ ends, providerOrderId, charge });
+    if (ends.length > 0) {
+      const delivered = { ends, providerOrderId, charge };
+      const closed = await unstored.storeFirstWith((call) =>
+        this.transitions.deliverProlongations(delivered, { call }),
+      );
+      outcomes.push(...closed);
+    }
     if (ends.length < batch.members.length) {
       throw new ProviderOutcomeUnknown('prolong was answered yes, and the end did not move');
     }

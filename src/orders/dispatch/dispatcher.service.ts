@@ -9,7 +9,7 @@ import { Hints, mayHaveCommitted } from '../../database';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
 import { LONGEST_CHECK_MS } from '../longest-order';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
-import { OrderQueries } from '../order-queries';
+import { type OrderOutcome, OrderQueries } from '../order-queries';
 import type { OrderState } from '../order-states';
 import { OrderTransitions } from '../order-transitions';
 import { BatchCallService, type CallPermission } from './batch-call.service';
@@ -22,7 +22,8 @@ interface PendingRequest {
    * replica.
    */
   status: 'queued' | 'sent' | 'sent-elsewhere';
-  readonly resolve: () => void;
+  /** With the outcome, if this process has settled the order. */
+  readonly resolve: (outcome?: OrderOutcome) => void;
 }
 
 /**
@@ -68,12 +69,14 @@ export class DispatcherService implements OnModuleDestroy {
   }
 
   /**
-   * Waits until a reserved order has an outcome, as far as one is to be had now; the order's state tells
-   * which. After PURCHASE_WAIT_MS in the queue the order is refunded. Never rejects.
+   * Waits until a reserved order has an outcome, as far as one is to be had now. After PURCHASE_WAIT_MS in
+   * the queue the order is refunded. Never rejects.
+   *
+   * @returns undefined when the order is to be read to know its outcome
    */
-  async awaitOutcome(orderId: number): Promise<void> {
+  awaitOutcome(orderId: number): Promise<OrderOutcome | undefined> {
     const { provider, purchases } = this.config;
-    await new Promise<void>((done) => {
+    return new Promise((done) => {
       const timers = [
         setTimeout(() => void this.leaveQueue(orderId, 'busy'), purchases.waitMs),
         setTimeout(() => this.answer(orderId), purchases.waitMs + provider.timeoutMs + LONGEST_CHECK_MS),
@@ -81,9 +84,9 @@ export class DispatcherService implements OnModuleDestroy {
       this.pending.set(orderId, {
         waitUntil: Deadline.after(purchases.waitMs),
         status: 'queued',
-        resolve: () => {
+        resolve: (outcome) => {
           for (const timer of timers) clearTimeout(timer);
-          done();
+          done(outcome);
         },
       });
       this.wake();
@@ -166,8 +169,9 @@ export class DispatcherService implements OnModuleDestroy {
 
   private async send(batch: OrderBatch, permission: CallPermission): Promise<void> {
     const ids = memberIds(batch);
-    const mayBeQueued = await this.batchCall.callAndSettle(batch, permission);
+    const { outcomes, mayBeQueued } = await this.batchCall.callAndSettle(batch, permission);
     this.tellOthers(ids);
+    for (const outcome of outcomes) this.answer(outcome.id, outcome);
     if (mayBeQueued) await this.answerUnlessQueued(ids);
     else for (const id of ids) this.answer(id);
   }
@@ -263,13 +267,13 @@ export class DispatcherService implements OnModuleDestroy {
     if (request) request.status = status;
   }
 
-  private answer(orderId: number): void {
+  private answer(orderId: number, outcome?: OrderOutcome): void {
     const request = this.pending.get(orderId);
     this.pending.delete(orderId);
     if (this.pending.size === 0) {
       clearInterval(this.polling);
       this.polling = undefined;
     }
-    request?.resolve();
+    request?.resolve(outcome);
   }
 }

@@ -157,8 +157,10 @@ export class OrdersService {
     if (typeof placed !== 'number') return this.replay(placed);
 
     const isQueued = item.proxyId === null || (await this.readDateEnd(placed, userId, item.proxyId));
-    if (isQueued) await this.dispatcher.awaitOutcome(placed);
-    return this.namingTheOrder(placed, async () => this.toDelivery(await this.queries.getOutcome(placed)));
+    const settled = isQueued ? await this.dispatcher.awaitOutcome(placed) : undefined;
+    return this.namingTheOrder(placed, async () =>
+      this.toDelivery(settled ?? (await this.queries.getOutcome(placed))),
+    );
   }
 
   /** Refuses an order before anything is held for it. @throws ServiceUnavailable */
@@ -288,10 +290,10 @@ export class OrdersService {
           proxyType: order.proxyType,
           country: order.country,
           version: order.version,
-          dateStart: new Date(proxy.date_start),
-          dateEnd: new Date(proxy.date_end),
+          dateStart: proxy.date_start === null ? null : new Date(proxy.date_start),
+          dateEnd: proxy.date_end === null ? null : new Date(proxy.date_end),
           withdrawnAt: withdrawals?.get(proxy.id) ?? null,
-          descr: proxy.password === undefined ? CREDENTIALS_GONE : null,
+          descr: proxy.password === undefined ? CREDENTIALS_GONE : (proxy.descr ?? null),
         },
         now,
       ),

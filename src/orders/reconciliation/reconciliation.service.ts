@@ -186,7 +186,10 @@ export class ReconciliationService {
     if (refunded.length > 0) this.logger.log(`${nameOf(batch)}: refunded: the provider does not have it`);
   }
 
-  private async deliverOrReview(batch: OrderBatch, deliver: () => Promise<number[]>): Promise<void> {
+  private async deliverOrReview(
+    batch: OrderBatch,
+    deliver: () => Promise<readonly unknown[]>,
+  ): Promise<void> {
     try {
       const delivered = await deliver();
       if (delivered.length > 0) this.logger.log(`${nameOf(batch)}: delivered: the provider has it`);

@@ -4,7 +4,7 @@ import { ServiceUnavailable } from '../../catalog';
 import { violatedConstraint } from '../../database';
 import { type ListedProxy, type ListingOptions, ProviderError, ProxyProvider } from '../../provider';
 import { hasAll, membersByPurchase, type OrderBatch } from '../order-batch';
-import { OrderQueries } from '../order-queries';
+import { type OrderOutcome, OrderQueries } from '../order-queries';
 import { OrderTransitions } from '../order-transitions';
 import { NothingToDeliver, OrderNotFound, OrderNotInReview, ProxyBelongsToAnother } from '../orders.errors';
 import { ProviderCallLog } from '../provider-call-log';
@@ -56,9 +56,9 @@ export class ReviewService {
         ? await this.deliverFoundPurchase(found, manager)
         : await this.transitions.deliverProlongations(
             { ends: [{ orderId, dateEnd: found.dateEnd }], providerOrderId: null, charge: null },
-            manager,
+            { queryable: manager },
           );
-    if (!closed.includes(orderId)) throw new OrderNotInReview();
+    if (!closed.some(({ id }) => id === orderId)) throw new OrderNotInReview();
   }
 
   /**
@@ -109,7 +109,7 @@ export class ReviewService {
   private async deliverFoundPurchase(
     { orderId, batchId, proxies }: FoundDelivery & { kind: 'purchase' },
     manager: EntityManager,
-  ): Promise<number[]> {
+  ): Promise<OrderOutcome[]> {
     try {
       return await this.transitions.deliverPurchases(
         batchId,

@@ -1,0 +1,134 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createApiClient } from './support/api-client';
+import { captureLog } from './support/log-capture';
+import { startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const RU_30 = { country: 'ru', period: 30 } as const;
+
+/** Passes requests on to the sandbox, whose answers to money calls get one more field. */
+async function startEmbellisher(target: string): Promise<{ url: string; close(): void }> {
+  const server = http.createServer((request, response) => {
+    void passOn(request, response);
+  });
+  const passOn = async ({ url = '' }: http.IncomingMessage, response: http.ServerResponse) => {
+    const answer = await fetch(target + url);
+    const text = await answer.text();
+    response.writeHead(answer.status, { 'Content-Type': 'application/json' });
+    const isMoney = /\/(buy|prolong)\//.test(url);
+    response.end(isMoney ? text.replace('{', String.raw`{"note":"\u0000",`) : text);
+  };
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
+describe('What the provider answers to an order', () => {
+  const log = captureLog();
+  let service: TestService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  beforeEach(async () => {
+    user = await service.createUser();
+  });
+  afterAll(async () => {
+    log.stop();
+    await service.close();
+  });
+
+  const buy = async (key?: string) => {
+    const headers = key === undefined ? {} : { 'Idempotency-Key': key };
+    const { data } = await user.api.POST('/proxies/buy', { body: { ...RU_30, count: 3 }, headers });
+    return data;
+  };
+  const prolong = async (proxyId: string, key?: string) => {
+    const headers = key === undefined ? {} : { 'Idempotency-Key': key };
+    const params = { path: { proxy_id: proxyId } };
+    const { data } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params,
+      body: { period: 30 },
+      headers,
+    });
+    return data;
+  };
+
+  const recordsOf = (kind: string): Promise<{ method: string }[]> =>
+    service.owner.query(
+      `SELECT method FROM upstream_calls c JOIN orders ON orders.id = order_id
+        WHERE user_id = $1 AND kind = $2 ORDER BY c.id`,
+      [user.id, kind],
+    );
+
+  /** The statements that the service sends while the work runs and that name the text. */
+  async function statementsNaming(text: string, work: () => Promise<unknown>): Promise<string[]> {
+    const sent = jest.spyOn(service.dataSource.logger, 'logQuery');
+    try {
+      await work();
+      return sent.mock.calls.map(([statement]) => statement).filter((one) => one.includes(text));
+    } finally {
+      sent.mockRestore();
+    }
+  }
+
+  it.each([undefined, 'k'])('is stored, recorded and answered by one statement (key: %s)', async (key) => {
+    let proxyId = '';
+    const [settled, ...more] = await statementsNaming('upstream_calls', async () => {
+      const bought = await buy(key);
+      proxyId = bought?.proxies[0]?.id ?? '';
+    });
+    expect(settled).toContain('INSERT INTO proxies');
+    expect(more).toEqual([]);
+    expect(await recordsOf('purchase')).toEqual([{ method: 'buy' }]);
+
+    const settledAgain = await statementsNaming('upstream_calls', () => prolong(proxyId, key && `${key}2`));
+    expect(settledAgain.filter((one) => one.includes('UPDATE proxies'))).toHaveLength(1);
+    expect((await recordsOf('prolongation')).map(({ method }) => method)).toEqual(['getproxy', 'prolong']);
+  });
+
+  it('is not read again from the database to answer the customer', async () => {
+    let proxyId = '';
+    const readsOfProxies = await statementsNaming('FROM proxies WHERE', async () => {
+      const bought = await buy();
+      proxyId = bought?.proxies[0]?.id ?? '';
+    });
+    expect(readsOfProxies.filter((one) => one.startsWith('SELECT'))).toEqual([]);
+    const readsOfOutcomes = await statementsNaming('FROM orders WHERE id = ANY', () => prolong(proxyId));
+    expect(readsOfOutcomes).toEqual([]);
+  });
+
+  it.each([undefined, 'k'])('is answered as the list of proxies then shows it (key: %s)', async (key) => {
+    const bought = await buy(key);
+    const { data: listed } = await user.api.GET('/proxies');
+    expect(listed).toEqual(bought?.proxies);
+
+    const prolonged = await prolong(bought?.proxies[1]?.id ?? '', key && `${key}2`);
+    const { data: listedAgain } = await user.api.GET('/proxies');
+    expect(prolonged?.proxy).toEqual(listedAgain?.[1]);
+  });
+
+  it('is delivered also when the database cannot store its record', async () => {
+    const embellisher = await startEmbellisher(service.sandbox.baseUrl);
+    const replica = await startReplica(service, { provider: { baseUrl: embellisher.url } });
+    try {
+      const api = createApiClient(replica.baseUrl, user.token);
+      const { data: bought } = await api.POST('/proxies/buy', { body: RU_30 });
+      expect(bought?.proxies).toHaveLength(1);
+      const params = { path: { proxy_id: bought?.proxies[0]?.id ?? '' } };
+      const { response } = await api.POST('/proxies/{proxy_id}/prolong', { params, body: { period: 30 } });
+      expect(response.status).toBe(200);
+    } finally {
+      await replica.close();
+      embellisher.close();
+    }
+    expect(await recordsOf('purchase')).toEqual([]);
+    expect(await recordsOf('prolongation')).toEqual([{ method: 'getproxy' }]);
+    await service.audit({ withProvider: true });
+    expect(
+      log.lines.filter((line) => line.includes('a record of a provider call was not kept')),
+    ).toHaveLength(2);
+  });
+});
