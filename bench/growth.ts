@@ -14,6 +14,9 @@ import { WORKLOAD_NAMES, type WorkloadContext, type WorkloadName, WORKLOADS } fr
  * `npm run bench:growth`: measures how response times depend on the size of the database. Takes hours, most
  * of them to seed the largest database; `-- --sizes 1000:1000,1000:100000` takes some minutes. A size is
  * users:proxies. Each has its own database and service; the requesting customers are the same in all.
+ *
+ * `--database-urls` names a database for each size, in the same order, so that a large one is filled once:
+ * an empty one is filled, a filled one is migrated and used again. They belong on one server.
  */
 
 const SIZES = '1000:1000,1000:100000,1000000:10000000';
@@ -29,6 +32,8 @@ interface Options {
   readonly rounds: number;
   readonly workloads: readonly WorkloadName[];
   readonly results: string;
+  /** In the order of the sizes; empty: databases of the run's own. */
+  readonly databaseUrls: readonly string[];
 }
 
 function readOptions(): Options {
@@ -39,6 +44,7 @@ function readOptions(): Options {
       rounds: { type: 'string', default: '5' },
       only: { type: 'string' },
       results: { type: 'string', default: RESULTS },
+      'database-urls': { type: 'string' },
     },
   });
   const sizes = values.sizes.split(',').map((size) => {
@@ -49,6 +55,10 @@ function readOptions(): Options {
     return { users, proxies };
   });
   if (sizes.length < 2) throw new Error('--sizes must name at least two sizes, the smallest first');
+  const databaseUrls = values['database-urls']?.split(',') ?? [];
+  if (databaseUrls.length > 0 && databaseUrls.length !== sizes.length) {
+    throw new Error('--database-urls must name one database for each size');
+  }
   const withoutMix = WORKLOAD_NAMES.filter((name) => name !== 'mix');
   return {
     sizes,
@@ -56,6 +66,7 @@ function readOptions(): Options {
     rounds: readPositive('rounds', values.rounds, { whole: true }),
     workloads: readNames(values.only, WORKLOAD_NAMES, withoutMix),
     results: values.results,
+    databaseUrls,
   };
 }
 
@@ -73,24 +84,47 @@ async function untilSalesAreSummedUp(fixture: Fixture): Promise<void> {
   }
 }
 
+/** Opens the database of a size, and fills it when it is empty. */
+async function openSize(setup: ComparisonSetup, size: GrowthSize, url: string | undefined): Promise<Fixture> {
+  const { users, proxies } = size;
+  const begunMs = performance.now();
+  const fixture = await (url === undefined
+    ? setup.fixture.createSibling(`growth_${users}_${proxies}`)
+    : setup.fixture.openDatabase({ url, ownerUrl: url }));
+  progress(`${users} users with ${proxies} proxies: migrated in ${secondsSince(begunMs)} s`);
+  try {
+    const [{ isFilled } = { isFilled: false }] = await fixture.query<{ isFilled: boolean }>(
+      'SELECT EXISTS (SELECT FROM users) AS "isFilled"',
+    );
+    if (!isFilled) {
+      await seedDatabase({
+        users,
+        proxiesPerUser: proxies / users,
+        entriesPerUser: ENTRIES_PER_USER,
+        seed: 1,
+        databaseUrl: fixture.environment.DATABASE_OWNER_URL,
+        onProgress: showProgress(process.stderr),
+      });
+    }
+    return fixture;
+  } catch (error) {
+    await fixture.close();
+    throw error;
+  }
+}
+
+const secondsSince = (begunMs: number): string => ((performance.now() - begunMs) / 1000).toFixed(1);
+
 async function compareSizes(setup: ComparisonSetup, options: Options): Promise<WorkloadResult[]> {
   const contexts: { readonly name: string; readonly context: WorkloadContext }[] = [];
   const fixtures: Fixture[] = [];
   try {
-    for (const { users, proxies } of options.sizes) {
-      const name = `growth_${users}_${proxies}`;
-      progress(`${users} users with ${proxies} proxies`);
-      const fixture = await setup.fixture.createSibling(name);
+    for (const [at, size] of options.sizes.entries()) {
+      const fixture = await openSize(setup, size, options.databaseUrls[at]);
       fixtures.push(fixture);
-      const seeding = { users, proxiesPerUser: proxies / users, entriesPerUser: ENTRIES_PER_USER, seed: 1 };
-      await seedDatabase({
-        ...seeding,
-        databaseUrl: fixture.environment.DATABASE_OWNER_URL,
-        onProgress: showProgress(process.stderr),
-      });
       const context = await setup.createContext({ fixture, withBaselines: false });
       contexts.push({
-        name,
+        name: `${size.users}:${size.proxies}`,
         context: { ...context, instruments: { ...context.instruments, connections: CONNECTIONS } },
       });
     }

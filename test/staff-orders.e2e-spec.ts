@@ -432,6 +432,55 @@ describe('Orders', () => {
     },
   );
 
+  it('of a host with very many proxies are paged by their deliveries, whatever is asked for', async () => {
+    const user = users[0] as TestUser;
+    const host = '198.51.100.99';
+    await service.owner.query(
+      `WITH proxy AS (
+         INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+                              proxy_type, country, version, date_start, date_end)
+         SELECT orders.user_id, orders.id, 'px6', format('common.%s.%s', orders.id, n), $1, '8000', 'login',
+                'password', 'http', 'ru', '6', now(), now() + interval '30 days'
+           FROM orders, generate_series(1, 1500) AS n
+          WHERE kind = 'purchase' AND orders.id IN (
+                SELECT id FROM orders WHERE user_id = $2 AND kind = 'purchase' ORDER BY id LIMIT 8)
+         RETURNING id, order_id, provider_proxy_id
+       )
+       INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
+                           unit_price, held, provider, provider_price, state, released, closed_at, deadline,
+                           next_look_at)
+       SELECT $2, 'prolongation', 'common.' || id, 'ru', '6', 30, 1, 'http', id, 10, 10, 'px6', 8,
+              'refunded', 10, now(), now(), now()
+         FROM proxy WHERE provider_proxy_id ~ '[.]7$'`,
+      [host, user.id],
+    );
+    const rows = await service.dataSource.query<{ id: number; kind: string }[]>(
+      `SELECT orders.id, orders.kind
+         FROM orders LEFT JOIN proxies ON proxies.id = orders.proxy_id
+        WHERE proxies.host = $1 OR orders.id IN (SELECT order_id FROM proxies WHERE host = $1)
+        ORDER BY coalesce(proxies.order_id, orders.id) DESC, orders.id DESC`,
+      [host],
+    );
+    expect(rows.map(({ kind }) => kind).slice(0, 4)).toEqual([
+      'prolongation',
+      'purchase',
+      'prolongation',
+      'purchase',
+    ]);
+    const of = (kind: string): number[] => rows.filter((row) => row.kind === kind).map(({ id }) => id);
+    for (const limit of [1, 3, 200]) {
+      const found = await searchAll({ host }, limit);
+      expect(found.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+    }
+    for (const kind of ['purchase', 'prolongation']) {
+      const found = await searchAll({ host, kind, user_id: String(user.id) }, 3);
+      expect(found.map(({ id }) => id)).toEqual(of(kind));
+    }
+    const nothing = await search({ host, tag: 'prs.none' });
+    expect(nothing).toEqual({ items: [], next_cursor: expect.any(Number) });
+    expect(await searchAll({ host, tag: 'prs.none' }, 200)).toEqual([]);
+  });
+
   it('are an empty page when nothing matches', async () => {
     for (const query of [
       { tag: 'prs.none' },

@@ -1,5 +1,12 @@
 import { valuesOf, type WorkloadResult } from '../workloads/rounds';
-import { BARE_NODE, COPY, HEALTH, SAME_STATEMENTS, SERVICE, THREE_TRANSACTIONS } from '../workloads/subjects';
+import {
+  BARE_NODE,
+  COPY,
+  HEALTH,
+  ORDINARY_TRANSACTIONS,
+  SAME_STATEMENTS,
+  SERVICE,
+} from '../workloads/subjects';
 import { rounded } from './compare-report';
 
 const WIDTH = 960;
@@ -15,7 +22,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   [BARE_NODE]: '#e69f00',
   [HEALTH]: '#56b4e9',
   [SAME_STATEMENTS]: '#999999',
-  [THREE_TRANSACTIONS]: '#555555',
+  [ORDINARY_TRANSACTIONS]: '#555555',
   [COPY]: '#009e73',
 };
 

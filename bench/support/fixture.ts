@@ -116,9 +116,14 @@ export class Fixture {
    */
   async createSibling(name: string): Promise<Fixture> {
     await this.query(`CREATE DATABASE ${name}`);
-    const place = { pathname: `/${name}` };
-    const url = Object.assign(new URL(this.environment.DATABASE_URL), place).href;
-    const ownerUrl = Object.assign(new URL(this.environment.DATABASE_OWNER_URL), place).href;
+    return this.openDatabase({
+      url: inDatabase(this.environment.DATABASE_URL, name),
+      ownerUrl: inDatabase(this.environment.DATABASE_OWNER_URL, name),
+    });
+  }
+
+  /** A fixture with another database, which is migrated, and the same sandbox. Close it before this one. */
+  async openDatabase({ url, ownerUrl }: { url: string; ownerUrl: string }): Promise<Fixture> {
     await migrate({ url, ownerUrl });
     const environment = { ...this.environment, DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl };
     const owner = await connect(ownerUrl);
@@ -216,6 +221,10 @@ export class Fixture {
     ].join(', ');
   }
 }
+
+/** The address of another database on the same server. */
+export const inDatabase = (url: string, name: string): string =>
+  Object.assign(new URL(url), { pathname: `/${name}` }).href;
 
 const connect = (url: string): Promise<DataSource> =>
   new DataSource(dataSourceOptions({ url, poolSize: 2, applicationName: 'bench' })).initialize();

@@ -19,6 +19,8 @@ export async function findPostgresProgram(name: 'psql' | 'pgbench'): Promise<str
 
 export interface ProgramRun {
   readonly stdout: string;
+  /** Its last 2,000 characters. */
+  readonly stderr: string;
   readonly seconds: number;
   readonly bytes: number;
   /** From the start of the program to its first byte of output. */
@@ -66,5 +68,5 @@ export async function runPostgresProgram(
   });
   process.off('exit', kill);
   if (code !== 0) throw new Error(`${basename(program)} exited with ${code}: ${stderr.trim()}`);
-  return { stdout, bytes, firstByteMs, seconds: (performance.now() - startedAtMs) / 1000 };
+  return { stdout, stderr, bytes, firstByteMs, seconds: (performance.now() - startedAtMs) / 1000 };
 }

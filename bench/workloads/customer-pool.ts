@@ -69,7 +69,13 @@ export class CustomerPool {
     await control.setBalance('1000000000.00');
     await control.setStock('6', 'ru', AMPLE_STOCK);
     await this.fixture.query(
-      'CREATE SEQUENCE bench_numbers; GRANT USAGE ON SEQUENCE bench_numbers TO PUBLIC',
+      'CREATE SEQUENCE IF NOT EXISTS bench_numbers; GRANT USAGE ON SEQUENCE bench_numbers TO PUBLIC',
+    );
+    // A new sandbox gives its ids again: those of an earlier run in this database make way.
+    await this.fixture.query(
+      `UPDATE proxies SET provider_proxy_id = 'earlier' || id
+        WHERE user_id >= $1 AND provider_proxy_id ~ '^[0-9]+$'`,
+      [FIRST_ID],
     );
     for (const [at, table] of ['users', 'orders', 'proxies', 'api_tokens'].entries()) {
       await this.fixture.query(

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Generator } from '../generator/generator';
 import type { LoadJob, LoadResult } from '../generator/load-job';
 import { runPostgresProgram } from '../support/postgres-tools';
@@ -10,13 +11,18 @@ import { mean, percentile } from '../support/statistics';
 /** Length of the warm-up relative to the measured time. */
 const WARMUP_SHARE = 0.2;
 const PGBENCH_THREADS = 2;
+/**
+ * A new connection of pgbench reads PostgreSQL's catalogue, compiles the functions and plans each statement
+ * six times: the first second of 32 of them is mostly that.
+ */
+const PGBENCH_WARMUP_SECONDS = 3;
 
 /** Names of the subjects, as the reports print them. */
 export const SERVICE = 'service';
 export const BARE_NODE = 'bare node';
 export const HEALTH = 'service, /health';
 export const SAME_STATEMENTS = 'pgbench, same statements';
-export const THREE_TRANSACTIONS = 'pgbench, BEGIN … COMMIT';
+export const ORDINARY_TRANSACTIONS = 'pgbench, ordinary schema';
 export const COPY = 'psql COPY';
 
 /** Measurements of one round in a closed loop. NaN: not available for this subject. */
@@ -148,22 +154,26 @@ export function pgbenchSubject(
       try {
         const file = join(directory, 'script.sql');
         await writeFile(file, script, { mode: 0o600 });
-        const before = await familyCpuSeconds(postmasterPid);
-        const { stdout } = await runPostgresProgram(
-          program,
-          [
-            '-n',
-            '-Mprepared',
-            `-c${connections}`,
-            `-j${PGBENCH_THREADS}`,
-            `-T${Math.max(1, Math.round(seconds))}`,
-            `-f${file}`,
-            ...Object.entries(variables).map(([variable, value]) => `-D${variable}=${value}`),
-          ],
-          databaseUrl,
-        );
-        const after = await familyCpuSeconds(postmasterPid);
-        return readPgbench(stdout, after - before);
+        const measured = Math.max(1, Math.round(seconds));
+        const [{ stdout, stderr }, before] = await Promise.all([
+          runPostgresProgram(
+            program,
+            [
+              '-n',
+              '-Mprepared',
+              '-P1',
+              `-c${connections}`,
+              `-j${PGBENCH_THREADS}`,
+              `-T${PGBENCH_WARMUP_SECONDS + measured}`,
+              `-f${file}`,
+              ...Object.entries(variables).map(([variable, value]) => `-D${variable}=${value}`),
+            ],
+            databaseUrl,
+          ),
+          pause(PGBENCH_WARMUP_SECONDS * 1000).then(() => familyCpuSeconds(postmasterPid)),
+        ]);
+        const cpu = (await familyCpuSeconds(postmasterPid)) - before;
+        return readPgbench({ stdout, stderr, cpu }, PGBENCH_WARMUP_SECONDS);
       } finally {
         await rm(directory, { recursive: true, force: true });
       }
@@ -171,20 +181,30 @@ export function pgbenchSubject(
   };
 }
 
-/** @param cpu CPU seconds of the database meanwhile */
-export function readPgbench(stdout: string, cpu: number): Sample {
-  const read = (pattern: RegExp): number => Number(pattern.exec(stdout)?.[1] ?? Number.NaN);
-  const failed = read(/^number of failed transactions: (\d+)/m);
-  const processed = read(/^number of transactions actually processed: (\d+)/m);
-  if (failed > 0 || !(processed > 0)) throw new Error(`pgbench failed:\n${stdout}`);
+/**
+ * Reads what pgbench did after its warm-up.
+ *
+ * @param run its output, whose error output reports every second, and the database's CPU seconds after the
+ *   warm-up
+ */
+export function readPgbench(
+  { stdout, stderr, cpu }: { readonly stdout: string; readonly stderr: string; readonly cpu: number },
+  warmupSeconds: number,
+): Sample {
+  const failed = Number(/^number of failed transactions: (\d+)/m.exec(stdout)?.[1] ?? 0);
+  const rates = [...stderr.matchAll(/^progress: ([\d.]+) s, ([\d.]+) tps/gm)]
+    .filter(([, second]) => Math.round(Number(second)) > warmupSeconds)
+    .map(([, , tps]) => Number(tps));
+  const perSecond = rates.length === 0 ? 0 : mean(rates);
+  if (failed > 0 || !(perSecond > 0)) throw new Error(`pgbench failed:\n${stdout}${stderr}`);
   return {
-    perSecond: read(/^tps = ([\d.]+)/m),
+    perSecond,
     // pgbench prints only the mean.
     p50Ms: Number.NaN,
     p99Ms: Number.NaN,
     firstByteMs: Number.NaN,
     cpuSecondsPer1000: Number.NaN,
-    databaseSecondsPer1000: (cpu * 1000) / processed,
+    databaseSecondsPer1000: (cpu * 1000) / (perSecond * rates.length),
     peakMb: Number.NaN,
   };
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createOrdinaryDatabase } from '../baseline/ordinary-database';
 import type { Fixture, FixtureEnvironment } from '../support/fixture';
 import type { Customer } from '../support/order-client';
 import { baselineProlongation, baselinePurchase } from './baseline-transactions';
@@ -13,12 +13,12 @@ import {
   HEALTH,
   httpSubject,
   type Instruments,
+  ORDINARY_TRANSACTIONS,
   pgbenchSubject,
   SAME_STATEMENTS,
   type Server,
   SERVICE,
   type Subject,
-  THREE_TRANSACTIONS,
 } from './subjects';
 
 export const LARGEST_EXPORT = 100_000;
@@ -140,6 +140,7 @@ const purchaseWorkload =
           request: purchase(buyers[0]?.token ?? '', count),
           proxyId: null,
           variables: { first: buyers[0]?.id ?? 0, last: buyers.at(-1)?.id ?? 0 },
+          baseline: { users: buyers.length, proxies: 0, variables: { first: 1, last: buyers.length } },
         })),
       ],
     };
@@ -156,6 +157,7 @@ const prolongWorkload: WorkloadFactory = async (context) => {
     `\\set cycle (:cycle + 1) % ${Math.floor(count / connections)}\n` +
     `\\set proxy :first + :client_id + ${connections} * :cycle\n` +
     'SELECT user_id AS user FROM proxies WHERE id = :proxy\n\\gset';
+  const users = new Set(bought.map(({ customer }) => customer.id)).size;
   const [one] = bought.slice(-1);
   if (!one) throw new Error('No proxy was bought');
   await fixture.query('ANALYZE');
@@ -172,6 +174,7 @@ const prolongWorkload: WorkloadFactory = async (context) => {
         request: prolongation(one.customer.token, one.proxyId),
         proxyId: Number(one.proxyId),
         variables: { first, cycle: 0 },
+        baseline: { users, proxies: count, variables: { first: 1, cycle: 0 } },
       })),
     ],
   };
@@ -185,19 +188,37 @@ interface OrderWorkload {
   readonly buyer: Customer;
   readonly request: BenchRequest;
   readonly proxyId: number | null;
+  /** Of the script, in the service's database. */
   readonly variables: Readonly<Record<string, number>>;
+  /** What the ordinary database holds, and the variables of the script there. */
+  readonly baseline: {
+    readonly users: number;
+    readonly proxies: number;
+    readonly variables: Readonly<Record<string, number>>;
+  };
 }
 
 async function databaseSubjects(context: WorkloadContext, order: OrderWorkload): Promise<Subject[]> {
   const { pgbench, fixture, instruments } = context;
   if (pgbench === null) return [];
-  const databaseUrl = fixture.environment.DATABASE_URL;
-  const tokenHash = createHash('sha256').update(order.buyer.token).digest('hex');
-  const make = (name: string, script: string): Subject =>
-    pgbenchSubject(name, { program: pgbench, databaseUrl, script }, order.variables, instruments);
-  const { count, choose } = order;
-  const baseline = order.toBaselineScript({ count, unitPrice: UNIT_PRICE, tokenHash }, choose);
-  return [make(SAME_STATEMENTS, await recordScript(context, order)), make(THREE_TRANSACTIONS, baseline)];
+  const { count, choose, variables, baseline, toBaselineScript } = order;
+  const make = (
+    name: string,
+    databaseUrl: string,
+    script: string,
+    its: Readonly<Record<string, number>>,
+  ): Subject => pgbenchSubject(name, { program: pgbench, databaseUrl, script }, its, instruments);
+  const recorded = await recordScript(context, order);
+  const ordinaryUrl = await createOrdinaryDatabase(fixture, baseline);
+  return [
+    make(SAME_STATEMENTS, fixture.environment.DATABASE_URL, recorded, variables),
+    make(
+      ORDINARY_TRANSACTIONS,
+      ordinaryUrl,
+      toBaselineScript({ count, unitPrice: UNIT_PRICE }, choose),
+      baseline.variables,
+    ),
+  ];
 }
 
 /** Runs the order once on a service in this process and turns the statements that it sent into a script. */

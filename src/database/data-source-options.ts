@@ -17,6 +17,7 @@ import { WaitingAges1765400000000 } from './migrations/1765400000000-waiting-age
 import { RefusalsAndIssuers1765500000000 } from './migrations/1765500000000-refusals-and-issuers';
 import { TokenIssuers1765500000001 } from './migrations/1765500000001-token-issuers';
 import { RequestCounts1765600000000 } from './migrations/1765600000000-request-counts';
+import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -37,6 +38,7 @@ export const migrations = [
   RefusalsAndIssuers1765500000000,
   TokenIssuers1765500000001,
   RequestCounts1765600000000,
+  ProlongationsOfAUser1765750000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

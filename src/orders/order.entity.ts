@@ -51,6 +51,7 @@ export interface DeliveredProxy {
 @Index('orders_group_id_idx', ['batchId'])
 @Index('orders_served_idx', ['userId', 'submittedAt'], { where: 'submitted_at IS NOT NULL' })
 @Index('orders_user_id_idx', ['userId', 'createdAt', 'id'])
+@Index('orders_prolongations_idx', ['userId', 'createdAt', 'id'], { where: 'proxy_id IS NOT NULL' })
 @Index('orders_created_at_idx', ['createdAt', 'id'])
 @Index('orders_state_idx', ['state', 'createdAt', 'id'], { where: `state <> 'completed'` })
 @Index('orders_user_state_idx', ['userId', 'state', 'createdAt', 'id'], { where: `state <> 'completed'` })

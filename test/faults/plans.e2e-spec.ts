@@ -61,6 +61,8 @@ const HOT: Readonly<Record<string, string>> = {
   'a user for staff': 'spent AS spent_total',
   'orders by their tag': 'SELECT id FROM orders WHERE tag = $1',
   'orders by a host': 'WHERE proxies.host = $1',
+  'whether a host has very many proxies': 'AS is_common',
+  'the prolongations of a user': "orders.user_id = $1 AND orders.kind = 'prolongation'",
   'an order for staff': 'leader.tag AS leader_tag',
   'calls for an order': 'FROM upstream_calls WHERE order_id = ANY',
   'entries of an order': 'WHERE entry.order_id = $1',
@@ -90,7 +92,7 @@ describe('with many users, orders and proxies', () => {
     });
     sent = recordStatements(service.dataSource);
     await useEverything();
-  }, 60_000);
+  }, 180_000);
   afterAll(() => service.close());
 
   const prolong = (user: TestUser, proxyId: string) =>

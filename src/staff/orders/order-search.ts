@@ -28,12 +28,55 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.us
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
   orders.closed_at, orders.group_id`;
 
-/** The statement that finds a page of orders, newest first. @param provider whose ids of proxies are meant */
+/** How many proxies of one host are looked at for a page; with those of the last order, somewhat more. */
+const PROXIES_OF_HOST_AT_ONCE = 5000;
+
+/** Which orders of a host with very many proxies are looked at for a page. */
+export interface HostPart {
+  /** The least order that delivered one of these proxies; null when there are none after them. */
+  readonly lowest: number | null;
+}
+
+interface Statement {
+  readonly statement: string;
+  readonly parameters: readonly unknown[];
+}
+
+/** The order that delivered the proxy that an order prolonged; that of a purchase is itself. */
+const deliveryOf = (proxyId: string, id: string): string =>
+  `coalesce((SELECT order_id FROM proxies WHERE proxies.id = ${proxyId}), ${id})`;
+
+/**
+ * The statement that finds `is_common`, whether so many proxies are on the host that its orders are read in
+ * parts, and `lowest` of the part after the cursor. It reads nothing but an index.
+ */
+export function toHostPartStatement(host: string, cursor: number | null): Statement {
+  const nth = (bound: string): string =>
+    `(SELECT order_id FROM proxies WHERE host = $1 ${bound}
+       ORDER BY order_id DESC OFFSET ${PROXIES_OF_HOST_AT_ONCE - 1} LIMIT 1)`;
+  return {
+    statement: `SELECT ${nth('')} IS NOT NULL AS is_common,
+                       ${nth(`AND ($2::bigint IS NULL OR order_id <= ${firstDelivery('$2')})`)} AS lowest`,
+    parameters: [host, cursor],
+  };
+}
+
+/** The delivery at which a part begins: the one of the prolongation in the cursor, or before a purchase. */
+const firstDelivery = (cursor: string): string =>
+  `(SELECT ${deliveryOf('orders.proxy_id', 'orders.id - 1')} FROM orders WHERE orders.id = ${cursor})`;
+
+/**
+ * The statement that finds a page of orders, newest first. With a part of a host, they are sorted by the
+ * deliveries of the proxies, newest first: the prolongations of what an order delivered, and then that order.
+ *
+ * @param provider whose ids of proxies are meant
+ */
 export function toSearchStatement(
   filter: OrderFilter,
   { cursor, limit }: PageRequest,
   provider: string,
-): { readonly statement: string; readonly parameters: readonly unknown[] } {
+  part: HostPart | null,
+): Statement {
   const { userId, state, kind, from, to, tag, providerOrderId, providerProxyId, host, requestId } = filter;
   const parameters: unknown[] = [];
   const given = (value: unknown): string => `$${parameters.push(value)}`;
@@ -71,16 +114,21 @@ export function toSearchStatement(
       `proxies.provider = ${given(provider)} AND proxies.provider_proxy_id = ${given(providerProxyId)}`,
     );
   }
-  if (host) amongThoseOf(`proxies.host = ${given(host)}`);
-  if (cursor !== null) {
-    const last = given(cursor);
-    conditions.push(
-      `(orders.created_at, orders.id) < ((SELECT created_at FROM orders WHERE id = ${last}), ${last})`,
-    );
+  const last = cursor === null ? null : given(cursor);
+  if (host) {
+    const bounds = [
+      ...(part && last !== null ? [`proxies.order_id <= ${firstDelivery(last)}`] : []),
+      ...(part && part.lowest !== null ? [`proxies.order_id >= ${given(part.lowest)}`] : []),
+    ];
+    amongThoseOf([`proxies.host = ${given(host)}`, ...bounds].join(' AND '));
+  }
+  const place = part ? deliveryOf('orders.proxy_id', 'orders.id') : 'orders.created_at';
+  if (last !== null) {
+    conditions.push(`(${place}, orders.id) < ((SELECT ${place} FROM orders WHERE id = ${last}), ${last})`);
   }
   const statement = `SELECT ${ORDER_COLUMNS} FROM orders
     ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
-    ORDER BY orders.created_at DESC, orders.id DESC
+    ORDER BY ${place} DESC, orders.id DESC
     LIMIT ${given(limit)}`;
   return { statement, parameters };
 }

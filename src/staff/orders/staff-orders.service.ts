@@ -18,7 +18,13 @@ import { StaffBalancesService } from '../balances/staff-balances.service';
 import { StaffPostingsService } from '../balances/staff-postings.service';
 import { orderLinks } from '../links';
 import { assertPeriod, type PageRequest, readPage } from '../paging';
-import { ORDER_COLUMNS, type OrderFilter, toSearchStatement } from './order-search';
+import {
+  type HostPart,
+  ORDER_COLUMNS,
+  type OrderFilter,
+  toHostPartStatement,
+  toSearchStatement,
+} from './order-search';
 import type {
   OrderDecision,
   OrderDetail,
@@ -76,11 +82,24 @@ export class StaffOrdersService {
    */
   async search(filter: OrderFilter, page: PageRequest): Promise<OrdersPage> {
     assertPeriod(filter.from, filter.to);
+    const part = filter.host ? await this.findHostPart(filter.host, page.cursor) : null;
     const find = async (wider: PageRequest) => {
-      const { statement, parameters } = toSearchStatement(filter, wider, this.provider.name);
+      const { statement, parameters } = toSearchStatement(filter, wider, this.provider.name, part);
       return (await queryRows<OrderRecord>(this.dataSource, statement, parameters)).map(withLinks);
     };
-    return readPage(page, find, ({ id }) => id);
+    const found = await readPage(page, find, ({ id }) => id);
+    return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
+  }
+
+  /** Null when the host has so few proxies that all of its orders are read. */
+  private async findHostPart(host: string, cursor: number | null): Promise<HostPart | null> {
+    const { statement, parameters } = toHostPartStatement(host, cursor);
+    const [found] = await queryRows<HostPart & { is_common: boolean }>(
+      this.dataSource,
+      statement,
+      parameters,
+    );
+    return found?.is_common ? { lowest: found.lowest } : null;
   }
 
   /** Everything that is known of an order. @throws OrderNotFound */
