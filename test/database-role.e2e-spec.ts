@@ -29,9 +29,9 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
     `INSERT INTO ledger_entries (id, user_id, kind, available_delta, held_delta) VALUES (1, 1, 'topup', 1, 0)
      ON CONFLICT (id) DO UPDATE SET available_after = 1000`,
   ],
-  'an entry that stays out, and a balance that it raised': [
-    `INSERT INTO ledger_entries (id, user_id, kind, available_delta, held_delta)
-     VALUES (1, 1, 'topup', 1000, 0) ON CONFLICT DO NOTHING`,
+  'an entry with a balance of its own choice': [
+    `INSERT INTO ledger_entries (user_id, seq, kind, available_delta, held_delta, available_after, held_after)
+     VALUES (1, 2, 'topup', 1, 0, 1000, 0)`,
   ],
   'an entry that is merged into another': [
     `MERGE INTO ledger_entries USING users ON users.id = user_id
@@ -60,9 +60,9 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   'a changed function': [
     `CREATE OR REPLACE FUNCTION open_account() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
   ],
-  'a function that is no longer there': ['DROP FUNCTION apply_ledger_entry() CASCADE'],
-  'a function with another path': ['ALTER FUNCTION apply_ledger_entry() SET search_path = pg_temp, public'],
-  'a function called outside its trigger': ['SELECT apply_ledger_entry()'],
+  'a function that is no longer there': ['DROP FUNCTION apply_ledger_entries() CASCADE'],
+  'a function with another path': ['ALTER FUNCTION apply_ledger_entries() SET search_path = pg_temp, public'],
+  'a function called outside its trigger': ['SELECT apply_ledger_entries()'],
   'a code block': [`DO 'BEGIN UPDATE accounts SET available = 1000; END'`],
   'a schema to stand before public': ['CREATE SCHEMA lever'],
   'a table to stand before the accounts': ['CREATE TABLE public.lever (n integer)'],
@@ -140,6 +140,16 @@ describe("The service's role", () => {
     expect(await readBooks()).toEqual(before);
   });
 
+  it('leaves a balance as it is for an entry that stays out', async () => {
+    const before = await readBooks();
+    const outcome = await attack([
+      `INSERT INTO ledger_entries (id, user_id, kind, available_delta, held_delta)
+       VALUES (1, 1, 'topup', 1000, 0) ON CONFLICT DO NOTHING`,
+    ]);
+    expect(outcome).toEqual([]);
+    expect(await readBooks()).toEqual(before);
+  });
+
   it('changes a balance by a ledger entry', async () => {
     const service = await connect(database.url);
     const { rows } = await service.query(
@@ -147,8 +157,8 @@ describe("The service's role", () => {
        RETURNING seq::int, available_after`,
     );
     expect(rows).toEqual([{ seq: 1, available_after: '5.00' }]);
-    expect((await service.query('SELECT * FROM lock_account(2)')).rows).toEqual([
-      { balance: '5.00', held: '0.00' },
+    expect((await service.query('SELECT * FROM lock_accounts(ARRAY[2])')).rows).toMatchObject([
+      { available: '5.00', held: '0.00' },
     ]);
     await service.end();
   });
@@ -182,14 +192,12 @@ describe("The service's role", () => {
         DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO PUBLIC', current_database()); END $$`);
     });
 
-    it.each(['a temporary table with a trigger', 'an entry that stays out, and a balance that it raised'])(
-      'does not get anywhere with %s either, because the commit is refused',
-      async (name) => {
-        const before = (await owner.query('TABLE accounts')).rows;
-        expect((await attack(ATTACKS[name] ?? [])).join()).toContain('changed without a ledger entry');
-        expect((await owner.query('TABLE accounts')).rows).toEqual(before);
-      },
-    );
+    it('does not get anywhere with a trigger of its own either, because the commit is refused', async () => {
+      const before = (await owner.query('TABLE accounts')).rows;
+      const refusals = await attack(ATTACKS['a temporary table with a trigger'] ?? []);
+      expect(refusals.join()).toContain('changed without a ledger entry');
+      expect((await owner.query('TABLE accounts')).rows).toEqual(before);
+    });
 
     it('does not overdraw a balance by a temporary table that stands before the accounts', async () => {
       const statements = [

@@ -61,7 +61,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     ['the table of orders', () => 'LOCK TABLE orders IN SHARE MODE'],
   ])('the reservation waits for %s: who is refused is not charged', async (_, lock) => {
     const api = createApiClient(replica.baseUrl, user.token);
-    const cut = relay.catchNext({ statement: 'INSERT INTO orders', moment: 'waiting', action: 'cut' });
+    const cut = relay.catchNext({ statement: 'place_orders', moment: 'waiting', action: 'cut' });
     const { response, error } = await whileLocked(lock(), async () => {
       const answer = api.POST('/proxies/buy', { body: RU_30 });
       await cut.reached;
@@ -87,7 +87,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
         params: { path: { proxy_id: proxyId } },
         body: { period: 30 },
       });
-    const cut = relay.catchNext({ statement: 'INSERT INTO orders', moment: 'waiting', action: 'cut' });
+    const cut = relay.catchNext({ statement: 'place_orders', moment: 'waiting', action: 'cut' });
     const { error } = await whileLocked('LOCK TABLE orders IN SHARE MODE', async () => {
       const answer = prolong();
       await cut.reached;
@@ -101,7 +101,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
 
   it('the claim waits: it is never committed, and the order is claimed again and bought once', async () => {
     const api = createApiClient(replica.baseUrl, user.token);
-    const placed = relay.catchNext({ statement: 'INSERT INTO orders', moment: 'after', action: 'hold' });
+    const placed = relay.catchNext({ statement: 'place_orders', moment: 'after', action: 'hold' });
     const cut = relay.catchNext({ statement: CLAIM, moment: 'waiting', action: 'cut' });
     const nextClaim = relay.catchNext({ statement: CLAIM, moment: 'before', action: 'hold' });
     const answer = api.POST('/proxies/buy', { body: RU_30 });

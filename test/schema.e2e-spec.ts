@@ -271,19 +271,73 @@ describe('The database', () => {
       expect(await getAccount()).toEqual({ available: '0.00', held: '0.00', seq: 5 });
     });
 
-    it('sets the number and the balances of an entry itself, whatever was inserted', async () => {
-      await dataSource.query(
-        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, seq, available_after,
+    const postNumbered = (...entries: readonly (readonly [seq: number, delta: number, after: number])[]) =>
+      dataSource.query(
+        `INSERT INTO ledger_entries (user_id, kind, seq, available_delta, held_delta, available_after,
                                      held_after)
-         VALUES ($1, 'topup', 5, 0, 77, 1000000, 1000000)`,
+         VALUES ${entries
+           .map(([seq, delta, after]) => `($1, 'topup', ${seq}, ${delta}, 0, ${after}, 0)`)
+           .join(', ')}`,
         [userId],
       );
-      expect(await getAccount()).toEqual({ available: '5.00', held: '0.00', seq: 1 });
-      const entries = await dataSource.query(
-        'SELECT seq, available_after, held_after FROM ledger_entries WHERE user_id = $1',
+
+    it('numbers the entries of a statement that says no number, also several of a user', async () => {
+      await dataSource.query(
+        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta)
+         SELECT $1, 'topup', amount, 0 FROM unnest(ARRAY[1, 2, 3]) AS amount`,
         [userId],
       );
-      expect(entries).toEqual([{ seq: 1, available_after: '5.00', held_after: '0.00' }]);
+      expect(await getAccount()).toEqual({ available: '6.00', held: '0.00', seq: 3 });
+    });
+
+    it('takes the numbers and balances of a statement whose entries follow the account', async () => {
+      await post('topup', 10, 0);
+      await postNumbered([2, 5, 15], [3, 7, 22]);
+      expect(await getAccount()).toEqual({ available: '22.00', held: '0.00', seq: 3 });
+      expect(await post('topup', 1, 0)).toMatchObject([{ seq: 4, available_after: '23.00' }]);
+    });
+
+    it.each([
+      ['a balance after it that is too high', [[2, 5, 1000]]],
+      ['a balance after it that is too low', [[2, 5, 14]]],
+      ['a number that leaves a gap', [[3, 5, 15]]],
+      ['the number of another entry', [[1, 5, 15]]],
+      [
+        'a gap between two',
+        [
+          [2, 5, 15],
+          [4, 5, 20],
+        ],
+      ],
+      [
+        'a wrong balance between two',
+        [
+          [2, 5, 16],
+          [3, 5, 20],
+        ],
+      ],
+    ] as const)('refuses entries with %s', async (_, entries) => {
+      await post('topup', 10, 0);
+      await expect(postNumbered(...entries)).rejects.toThrow(/do not follow|duplicate key/);
+      expect(await getAccount()).toEqual({ available: '10.00', held: '0.00', seq: 1 });
+    });
+
+    it('writes an account once for all entries of a statement', async () => {
+      await dataSource.transaction(async (manager) => {
+        const countWrites = async () => {
+          const [row] = await manager.query<{ writes: string }[]>(
+            `SELECT n_tup_upd AS writes FROM pg_stat_xact_user_tables WHERE relname = 'accounts'`,
+          );
+          return Number(row?.writes);
+        };
+        const before = await countWrites();
+        await manager.query(
+          `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta)
+           SELECT $1, 'topup', 1, 0 FROM generate_series(1, 10)`,
+          [userId],
+        );
+        expect((await countWrites()) - before).toBe(1);
+      });
     });
 
     it('numbers entries without gaps, even when many are concurrent and some are refused', async () => {

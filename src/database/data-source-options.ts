@@ -17,6 +17,7 @@ import { WaitingAges1765400000000 } from './migrations/1765400000000-waiting-age
 import { RefusalsAndIssuers1765500000000 } from './migrations/1765500000000-refusals-and-issuers';
 import { TokenIssuers1765500000001 } from './migrations/1765500000001-token-issuers';
 import { RequestCounts1765600000000 } from './migrations/1765600000000-request-counts';
+import { OrdersTogether1765700000000 } from './migrations/1765700000000-orders-together';
 import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -38,6 +39,7 @@ export const migrations = [
   RefusalsAndIssuers1765500000000,
   TokenIssuers1765500000001,
   RequestCounts1765600000000,
+  OrdersTogether1765700000000,
   ProlongationsOfAUser1765750000000,
 ];
 

@@ -4,6 +4,7 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseModule } from './database.module';
 export { Hints } from './hints';
 export { type DatabaseAddress, migrate } from './migrate';
+export { groupedStatement } from './grouped-statement';
 export { JobLease, REPLICA_ID } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
 export { preparedRows } from './prepared';

@@ -2,5 +2,5 @@ export { Account } from './account.entity';
 export { LedgerEntry, type LedgerEntryKind } from './ledger-entry.entity';
 export { InsufficientBalance } from './ledger.errors';
 export { LedgerModule } from './ledger.module';
-export { LedgerService, POSTED_ENTRY, isInsufficientBalance } from './ledger.service';
+export { LedgerService, POSTED_ENTRY } from './ledger.service';
 export { PostedEntryOut } from './posted-entry.dto';

@@ -22,10 +22,6 @@ export const POSTED_ENTRY = `entry.id, entry.user_id, entry.kind, entry.availabl
 
 const LARGEST_AMOUNT = Money.parse('100000000');
 
-/** Tells whether the violated constraint is the one that keeps an account from being overdrawn. */
-export const isInsufficientBalance = (constraint: string | undefined): boolean =>
-  constraint === 'accounts_available_check';
-
 /** Credits and debits by staff. Orders write their entries themselves, in one statement with their state. */
 @Injectable()
 export class LedgerService {
@@ -73,7 +69,7 @@ export class LedgerService {
       return entry;
     } catch (error) {
       const constraint = violatedConstraint(error);
-      if (isInsufficientBalance(constraint)) throw new InsufficientBalance();
+      if (constraint === 'accounts_available_check') throw new InsufficientBalance();
       if (constraint === 'ledger_entries_user_id_fkey') throw new UserNotFound();
       throw error;
     }

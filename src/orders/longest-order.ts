@@ -1,8 +1,13 @@
+import type { OrderKind } from './order-states';
+
 /** Both as the configuration has them, in milliseconds. */
 interface OrderTimes {
   readonly purchases: { readonly waitMs: number };
   readonly provider: { readonly timeoutMs: number };
 }
+
+/** Time for our own steps between the reservation and the claim. */
+const SLACK_MS = 2000;
 
 /** How much longer than the call a request waits: the check after a lost answer takes a while. */
 export const LONGEST_CHECK_MS = 10_000;
@@ -13,4 +18,13 @@ export const LONGEST_CHECK_MS = 10_000;
  */
 export function longestOrderMs({ purchases, provider }: OrderTimes): number {
   return 2 * (purchases.waitMs + provider.timeoutMs) + LONGEST_CHECK_MS;
+}
+
+/**
+ * How long an order may wait until it is claimed, in seconds: for a rate permit; a prolongation waits for a
+ * permit and a listing before that.
+ */
+export function longestQueueSeconds({ purchases, provider }: OrderTimes, kind: OrderKind): number {
+  const waitMs = kind === 'purchase' ? purchases.waitMs : 2 * purchases.waitMs + provider.timeoutMs;
+  return (waitMs + SLACK_MS) / 1000;
 }

@@ -63,9 +63,16 @@ export class OrderQueries {
     return this.orders.findOneBy({ userId, idempotencyKey, state: Not('refunded') });
   }
 
-  /** The order that was placed with a client-generated id, if its INSERT was committed. */
-  findByAttempt(attempt: string): Promise<Order | null> {
-    return this.orders.findOneBy({ attempt });
+  /** The ids of the orders that were placed with client-generated ids, by these. */
+  async findIdsByAttempt(
+    attempts: readonly { readonly userId: number; readonly attempt: string }[],
+  ): Promise<ReadonlyMap<string, number>> {
+    const rows = await queryRows<{ id: number; attempt: string }>(
+      this.dataSource,
+      'SELECT id, attempt FROM orders WHERE user_id = ANY ($1) AND attempt = ANY ($2)',
+      [attempts.map(({ userId }) => userId), attempts.map(({ attempt }) => attempt)],
+    );
+    return new Map(rows.map(({ id, attempt }) => [attempt, id]));
   }
 
   /** @throws Error when there is no such order */

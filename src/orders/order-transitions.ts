@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { IpVersion, Money, ProxyType } from '../common';
+import type { Money } from '../common';
 import { AppConfig } from '../config';
-import { lookUpLost, mayHaveCommitted, preparedRows, type Queryable, queryRows, sqlList } from '../database';
+import { lookUpLost, preparedRows, type Queryable, queryRows, sqlList } from '../database';
 import { POSTED_ENTRY, type PostedEntryOut } from '../ledger';
-import type { Markup } from '../pricing';
 import type { ProviderCallRecord, ProviderProxy } from '../provider';
+import { longestQueueSeconds } from './longest-order';
 import { memberIds, type OrderBatch } from './order-batch';
 import {
   type BatchRow,
@@ -15,44 +14,9 @@ import {
   SELECT_BATCH_ROWS,
   toBatches,
 } from './order-queries';
-import {
-  type FailureReason,
-  type OpenState,
-  type OrderKind,
-  statesBefore,
-  UNATTENDED_STATES,
-} from './order-states';
-import { orderTagSql } from './order-tag';
+import { type FailureReason, type OpenState, statesBefore, UNATTENDED_STATES } from './order-states';
 import type { DeliveredProxy } from './order.entity';
-import type { Idempotency } from './placing/idempotency';
 import { checkOffsetsSeconds } from './reconciliation/check-schedule';
-
-export interface NewOrder {
-  readonly userId: number;
-  readonly kind: OrderKind;
-  readonly country: string;
-  readonly version: IpVersion;
-  /** Days. */
-  readonly period: number;
-  readonly count: number;
-  readonly proxyType: ProxyType;
-  /** Of a prolongation. */
-  readonly proxyId: number | null;
-  readonly unitPrice: Money;
-  /** The unit price times the count: what is held. */
-  readonly total: Money;
-  readonly markup: Markup;
-  readonly provider: string;
-  /** What the provider quoted for the whole order: roubles, a decimal string of any precision. */
-  readonly providerPrice: string;
-  readonly idempotency: Idempotency | null;
-  readonly requestId: string | null;
-  readonly tokenId: number;
-  /** Roubles that the token's orders may cost in a day; null: no limit. */
-  readonly dailyLimit: string | null;
-  /** The other tokens whose daily limits the order counts against. */
-  readonly limitedBy: readonly number[];
-}
 
 /** What a batch of purchases brought. */
 export interface DeliveredPurchases {
@@ -86,8 +50,6 @@ type ClosedProlongation = Omit<OrderOutcome, 'answer'> & { readonly proxy: Deliv
 
 /** The answer of one order can have a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
-/** Time for our own steps between the reservation and the claim. */
-const SLACK_SECONDS = 2;
 
 /** One page of a listing confirms a purchase, and every server reads a URL that names so many proxies. */
 const PROXIES_PER_PURCHASE = 1000;
@@ -98,21 +60,6 @@ const PROXIES_PER_PROLONGATION = 200;
  * day again.
  */
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
-
-/**
- * Counts an order on the day of its token, and of the tokens by which that one came about. It comes after the
- * hold, as in every statement that changes both: accounts are locked before days of tokens, and those in the
- * order of their ids, so that no two statements wait for each other.
- */
-const COUNT_SPENDING = `,
-       counted AS (
-         INSERT INTO token_spending AS counter (token_id, day, spent, day_limit)
-         SELECT limited.id, day, held, limited.daily_limit
-           FROM placed JOIN hold ON hold.order_id = placed.id
-           JOIN api_tokens limited ON limited.id = ANY ($21::bigint[]) AND limited.daily_limit IS NOT NULL
-          ORDER BY limited.id
-         ON CONFLICT (token_id, day) DO UPDATE SET spent = counter.spent + excluded.spent
-       )`;
 
 /**
  * Takes what was released off the days on which the orders were counted. It comes after the entries, and in
@@ -165,7 +112,7 @@ const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyI
 /**
  * Every statement that changes an order, in the order of its life:
  *
- *   reserve ──→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | refunded
+ *   place ────→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | refunded
  *                 │ ↑                           │ │ │                         ↑
  *                 │ └──── requeueRefused ───────┘ │ └─ releaseHolds ──────────┤
  *                 │                               │                           │
@@ -187,77 +134,6 @@ export class OrderTransitions {
     private readonly queries: OrderQueries,
     private readonly config: AppConfig,
   ) {}
-
-  /**
-   * Places an order and holds its money, and returns its id. The order is refunded at its deadline when
-   * nothing claims it until then. When the reply to the INSERT is lost, the order is found by its
-   * client-generated id.
-   *
-   * @throws StatementOutcomeUnknown when it may have been placed, or still may be
-   * @throws QueryFailedError by the constraints `accounts_available_check`, `orders_idempotency_key`,
-   *   `orders_open_prolongation_key`, `token_spending_limit_check`
-   */
-  async reserve(order: NewOrder): Promise<number> {
-    const attempt = randomUUID();
-    try {
-      return await this.insertReservation(order, attempt);
-    } catch (error) {
-      if (!mayHaveCommitted(error)) throw error;
-      const placed = await lookUpLost(this.dataSource, error, () => this.queries.findByAttempt(attempt));
-      if (!placed) throw error;
-      return placed.id;
-    }
-  }
-
-  private async insertReservation(order: NewOrder, attempt: string): Promise<number> {
-    const [placed] = await preparedRows<{ id: number }>(
-      this.dataSource,
-      `WITH number AS (SELECT nextval(pg_get_serial_sequence('orders', 'id')) AS id),
-       placed AS (
-         INSERT INTO orders (id, user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
-                             unit_price, held, provider, provider_price, idempotency_key, request_hash,
-                             request_id, attempt, markup_percent, price_rule_id, token_id, deadline,
-                             next_look_at)
-         SELECT number.id, $1, $2, ${orderTagSql('$1::bigint', 'number.id')},
-                $3, $4, $5, $6, $7, $8, $9::numeric, $10::numeric, $11, round($12::numeric, 4), $13, $14,
-                $15, $16, $17, $18, $19, given_up, given_up
-           FROM number, LATERAL (SELECT now() + make_interval(secs => $20) AS given_up) AS times
-         RETURNING id, user_id, held, token_id, ${ORDER_DAY} AS day
-       ),
-       hold AS (
-         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-         SELECT user_id, 'hold', id, -held, held FROM placed
-         RETURNING order_id
-       )
-       ${order.dailyLimit === null ? '' : COUNT_SPENDING}
-       SELECT id FROM placed`,
-      [
-        order.userId,
-        order.kind,
-        order.country,
-        order.version,
-        order.period,
-        order.count,
-        order.proxyType,
-        order.proxyId,
-        order.unitPrice.toString(),
-        order.total.toString(),
-        order.provider,
-        order.providerPrice,
-        order.idempotency?.key ?? null,
-        order.idempotency?.requestHash ?? null,
-        order.requestId,
-        attempt,
-        order.markup.percent,
-        order.markup.ruleId,
-        order.tokenId,
-        this.longestWaitSeconds(order.kind),
-        ...(order.dailyLimit === null ? [] : [[order.tokenId, ...order.limitedBy]]),
-      ],
-    );
-    if (!placed) throw new Error('the INSERT of an order returned no row');
-    return placed.id;
-  }
 
   /**
    * Stores when rentals end at the provider, read right before their prolongation. Only from then on does a
@@ -380,7 +256,7 @@ export class OrderTransitions {
               deadline = now() + make_interval(secs => $4), next_look_at = now() + make_interval(secs => $4)
         WHERE group_id = $1 AND id = ANY ($2) AND state IN ${sqlList(statesBefore('reserved'))}
        RETURNING id`,
-      [batchId, [...orderIds], how === 'together', this.longestWaitSeconds('purchase')],
+      [batchId, [...orderIds], how === 'together', longestQueueSeconds(this.config, 'purchase')],
     );
     return queued.map(({ id }) => id);
   }
@@ -745,15 +621,5 @@ export class OrderTransitions {
       [after.ended, after.id, days, FORGOTTEN_AT_ONCE],
     );
     return { forgotten: batch?.forgotten ?? 0, last: batch ?? null };
-  }
-
-  /**
-   * How long an order may wait for a rate permit; a prolongation waits for a permit and a listing before
-   * that.
-   */
-  private longestWaitSeconds(kind: OrderKind): number {
-    const { provider, purchases } = this.config;
-    const waitMs = kind === 'purchase' ? purchases.waitMs : 2 * purchases.waitMs + provider.timeoutMs;
-    return waitMs / 1000 + SLACK_SECONDS;
   }
 }

@@ -8,6 +8,7 @@ import { DispatcherService } from './dispatch/dispatcher.service';
 import { ProlongationDates } from './dispatch/prolongation-dates';
 import { OrderRecordsModule } from './order-records.module';
 import { OrderJobs } from './orders.jobs';
+import { OrderPlacement } from './placing/order-placement';
 import { OrdersController } from './placing/orders.controller';
 import { OrdersService } from './placing/orders.service';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
@@ -21,6 +22,7 @@ import { SweepService } from './sweep/sweep.service';
     ProlongationDates,
     BatchCallService,
     DispatcherService,
+    OrderPlacement,
     OrdersService,
     ReconciliationService,
     OrderJobs,

@@ -178,7 +178,7 @@ describe('Two replicas on one database', () => {
   });
 
   it.each([
-    ['its reservation', 'INSERT INTO orders'],
+    ['its reservation', 'place_orders'],
     ['its settlement', 'INSERT INTO proxies'],
   ])(
     'a connection cut at the COMMIT of %s is not a failure: the order is looked up',

@@ -11,7 +11,7 @@ import {
 
 /** A part of the statement by which the relay recognises each step of an order. */
 const STEPS = {
-  reserve: 'INSERT INTO orders',
+  reserve: 'place_orders',
   claim: `SET state = 'submitting'`,
   settle: 'closed_at = now()',
 };
@@ -26,7 +26,11 @@ const MOMENTS = [
 ] as const;
 
 /** How the statement of each step begins. */
-export const BEGINNINGS = { reserve: 'WITH number', claim: 'WITH queued', settle: 'WITH member' };
+export const BEGINNINGS = {
+  reserve: 'SELECT * FROM place_orders',
+  claim: 'WITH queued',
+  settle: 'WITH member',
+};
 
 /** Stages of a call at the provider at which a gate can hold it. */
 export const STAGES = ['received', 'executed', 'half-answered'] as const;

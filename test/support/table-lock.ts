@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
 import { eventually } from './built-service';
 
 export interface HeldLock {
@@ -30,5 +31,18 @@ export async function lockTable(
       });
     },
     release: () => client.end(),
+  };
+}
+
+/** Holds the lock of a statement in a transaction of its own. */
+export async function lockRow(dataSource: DataSource, statement: string): Promise<Pick<HeldLock, 'release'>> {
+  const runner = dataSource.createQueryRunner();
+  await runner.startTransaction();
+  await runner.query(statement);
+  return {
+    async release() {
+      await runner.rollbackTransaction();
+      await runner.release();
+    },
   };
 }

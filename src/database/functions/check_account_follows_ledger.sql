@@ -1,6 +1,5 @@
 -- Refuses, when the transaction commits, an account that is not what its last ledger entry says. It holds for
--- everybody, the owner included, and for what no right can forbid: INSERT … ON CONFLICT DO NOTHING on
--- `ledger_entries` changes the account before the conflict is found, and leaves no entry.
+-- everybody, the owner included, and for what no right can forbid: a write inside another trigger.
 CREATE OR REPLACE FUNCTION check_account_follows_ledger() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

@@ -8,7 +8,7 @@ END $$;
 CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the ledger is append-only');
 
--- Only apply_ledger_entry() changes a balance. This stops what is written by hand, with the owner's rights: any
+-- Only apply_ledger_entries() changes a balance. This stops what is written by hand, with the owner's rights: any
 -- statement that is not inside a trigger. The service's role has no right to write accounts at all, and what
 -- comes past both is refused by check_account_follows_ledger().
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts

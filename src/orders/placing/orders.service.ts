@@ -2,14 +2,14 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
 import { CatalogService, checkPeriod, type Quote, ServiceUnavailable, toIpVersion } from '../../catalog';
 import { Clock, DomainError, messageOf, PROXY_TYPES, type ProxyType, requestId, stackOf } from '../../common';
-import { StatementOutcomeUnknown, violatedConstraint } from '../../database';
-import { InsufficientBalance, isInsufficientBalance, LedgerService } from '../../ledger';
+import { StatementOutcomeUnknown } from '../../database';
+import { InsufficientBalance, LedgerService } from '../../ledger';
 import { ProviderClosed, ProviderRefused, ProxyProvider } from '../../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { ProlongationDates } from '../dispatch/prolongation-dates';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
-import { type NewOrder, OrderTransitions } from '../order-transitions';
+import { OrderTransitions } from '../order-transitions';
 import type { Order } from '../order.entity';
 import {
   DailyLimitExceeded,
@@ -22,6 +22,7 @@ import {
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
 import { type Idempotency, readIdempotency } from './idempotency';
+import { type NewOrder, OrderPlacement } from './order-placement';
 import { refusalOf } from './refusals';
 
 /** An order that was delivered. */
@@ -56,6 +57,7 @@ export class OrdersService {
   private readonly inProgress = new Set<Promise<Delivery>>();
 
   constructor(
+    private readonly placement: OrderPlacement,
     private readonly transitions: OrderTransitions,
     private readonly queries: OrderQueries,
     private readonly dispatcher: DispatcherService,
@@ -223,22 +225,26 @@ export class OrdersService {
 
   /** The id of the new order, or the earlier order that has its idempotency key. */
   private async placeOnce(order: NewOrder): Promise<number | Order> {
-    try {
-      return await this.transitions.reserve(order);
-    } catch (error) {
-      if (error instanceof StatementOutcomeUnknown) {
-        this.logger.error(messageOf(error));
-        throw new OrderBeingConfirmed({ requestId: order.requestId });
+    const { id, refusal } = await this.placement.place(order).catch((error: unknown) => {
+      if (!(error instanceof StatementOutcomeUnknown)) throw error;
+      this.logger.error(messageOf(error));
+      throw new OrderBeingConfirmed({ requestId: order.requestId });
+    });
+    switch (refusal) {
+      case null:
+        return id;
+      case 'insufficient-balance':
+        throw new InsufficientBalance();
+      case 'daily-limit':
+        throw new DailyLimitExceeded();
+      case 'prolongation-open':
+        throw new ProlongationInProgress();
+      case 'key-in-use': {
+        const earlier = await this.findEarlierOrder(order.userId, order.idempotency);
+        // It was refunded since: the caller's next attempt finds the key free.
+        if (!earlier) throw new KeyInProgress();
+        return earlier;
       }
-      const constraint = violatedConstraint(error);
-      if (isInsufficientBalance(constraint)) throw new InsufficientBalance();
-      if (constraint === 'token_spending_limit_check') throw new DailyLimitExceeded();
-      if (constraint === 'orders_open_prolongation_key') throw new ProlongationInProgress();
-      if (constraint !== 'orders_idempotency_key') throw error;
-      const earlier = await this.findEarlierOrder(order.userId, order.idempotency);
-      // It was refunded since the INSERT failed: the caller's next attempt finds the key free.
-      if (!earlier) throw new KeyInProgress();
-      return earlier;
     }
   }
 

@@ -141,7 +141,7 @@ async function lockAccount(
 ): Promise<{ readonly balance: string; readonly held: string }> {
   const [account] = await queryRows<{ balance: string; held: string }>(
     manager,
-    'SELECT balance, held FROM lock_account($1)',
+    'SELECT available AS balance, held FROM lock_accounts(ARRAY[$1::bigint])',
     [userId],
   );
   if (!account) throw new UserNotFound();

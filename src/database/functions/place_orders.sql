@@ -1,0 +1,114 @@
+-- Places orders and holds their money. Each is placed or refused by itself: for each user in the order in which
+-- they are asked for. An account is written once for all its orders. A refused order leaves nothing behind.
+--
+-- The accounts are locked first, in the order of users. From then on nobody else places an order of these
+-- users, so what is read of their keys and prolongations stays true. The days of tokens with a limit come next,
+-- in the order of tokens, as in every statement that writes both.
+--
+-- `asked`: an array of objects with columns of `orders`, `wait_seconds` until the order is given up, and
+-- `limited_by`, the tokens whose daily limits it counts against.
+-- `of_users` and `limited`: the users and the tokens that are named there.
+-- `patience_ms`: how long the statement waits for each lock; null: as long as the session does.
+-- The tag of an order is at most 50 characters of [A-Za-z0-9._:-], and enough to rebuild a lost row. The letter
+-- at its end keeps it from being a part of another tag, so that a filter by prefix or substring finds this
+-- order alone. Older tags end with the number of the order.
+--
+-- The answer names each order by its position in `asked`, from 1, with its id or why it was refused.
+CREATE OR REPLACE FUNCTION place_orders(
+  asked jsonb, of_users bigint[], limited bigint[], patience_ms integer)
+RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
+DECLARE
+  today CONSTANT date := (now() AT TIME ZONE 'UTC')::date;
+  tag_prefix CONSTANT text := (SELECT format('prs.%s.', environment) FROM installation);
+  wanted record;
+  -- The last entry of the user's account, and then the holds that follow it.
+  entry ledger_entries;
+  holds ledger_entries[] := '{}';
+  -- By position: the ids of the orders that are placed.
+  ids bigint[] := '{}';
+  -- What keeps other orders of the statement from being placed.
+  taken text[] := '{}';
+BEGIN
+  IF patience_ms IS NOT NULL THEN
+    PERFORM set_config('lock_timeout', patience_ms || 'ms', true);
+  END IF;
+  PERFORM lock_accounts(of_users);
+  IF limited <> '{}' THEN
+    INSERT INTO token_spending (token_id, day, spent, day_limit)
+    SELECT token.id, today, 0, daily_limit FROM api_tokens token
+     WHERE token.id = ANY (limited) AND daily_limit IS NOT NULL ORDER BY token.id
+    ON CONFLICT DO NOTHING;
+    PERFORM FROM token_spending WHERE token_id = ANY (limited) AND day = today ORDER BY token_id FOR UPDATE;
+  END IF;
+
+  FOR wanted IN
+    SELECT one.* FROM ROWS FROM (jsonb_to_recordset(asked) AS (
+      user_id bigint, held numeric, idempotency_key text, proxy_id bigint, limited_by bigint[]
+    )) WITH ORDINALITY AS one (user_id, held, idempotency_key, proxy_id, limited_by, place)
+    ORDER BY one.user_id, place
+  LOOP
+    "position" := wanted.place;
+    id := NULL;
+    refusal := NULL;
+    IF wanted.user_id IS DISTINCT FROM entry.user_id THEN
+      SELECT user_id, seq, available, held INTO entry.user_id, entry.seq, entry.available_after, entry.held_after
+        FROM accounts WHERE user_id = wanted.user_id;
+    END IF;
+    IF wanted.idempotency_key IS NOT NULL AND (
+      format('key %s %s', wanted.user_id, wanted.idempotency_key) = ANY (taken)
+      OR EXISTS (SELECT FROM orders WHERE orders.user_id = wanted.user_id
+                    AND orders.idempotency_key = wanted.idempotency_key AND state <> 'refunded')) THEN
+      refusal := 'key-in-use';
+    ELSIF wanted.proxy_id IS NOT NULL AND (
+      format('proxy %s', wanted.proxy_id) = ANY (taken)
+      OR EXISTS (SELECT FROM orders WHERE orders.proxy_id = wanted.proxy_id AND closed_at IS NULL)) THEN
+      refusal := 'prolongation-open';
+    ELSIF wanted.held > entry.available_after THEN
+      refusal := 'insufficient-balance';
+    ELSIF wanted.limited_by IS NOT NULL AND EXISTS (
+      SELECT FROM token_spending WHERE token_id = ANY (wanted.limited_by) AND day = today
+         AND spent + wanted.held > day_limit) THEN
+      refusal := 'daily-limit';
+    ELSE
+      id := nextval('orders_id_seq');
+      ids[wanted.place] := id;
+      taken := taken || format('key %s %s', wanted.user_id, wanted.idempotency_key)
+                     || format('proxy %s', wanted.proxy_id);
+      IF wanted.limited_by IS NOT NULL THEN
+        UPDATE token_spending SET spent = spent + wanted.held
+         WHERE token_id = ANY (wanted.limited_by) AND day = today;
+      END IF;
+      entry.seq := entry.seq + 1;
+      entry.order_id := id;
+      entry.available_delta := -wanted.held;
+      entry.held_delta := wanted.held;
+      entry.available_after := entry.available_after - wanted.held;
+      entry.held_after := entry.held_after + wanted.held;
+      holds := holds || entry;
+    END IF;
+    RETURN NEXT;
+  END LOOP;
+
+  INSERT INTO orders (id, user_id, kind, tag, country, version, period, count, proxy_type, proxy_id, unit_price,
+                      held, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
+                      request_hash, request_id, token_id, attempt, deadline, next_look_at)
+  SELECT ids[place], user_id, kind, format('%su%s.o%sx', tag_prefix, user_id, ids[place]), country, version,
+         period, count, proxy_type, proxy_id, unit_price, held, markup_percent, price_rule_id, provider,
+         round(provider_price, 4), idempotency_key, request_hash, request_id, token_id, attempt, given_up,
+         given_up
+    FROM ROWS FROM (jsonb_to_recordset(asked) AS (
+           user_id bigint, kind text, country text, version text, period integer, count integer,
+           proxy_type text, proxy_id bigint, unit_price numeric, held numeric, markup_percent numeric,
+           price_rule_id bigint, provider text, provider_price numeric, idempotency_key text,
+           request_hash bytea, request_id text, token_id bigint, attempt uuid, wait_seconds double precision
+         )) WITH ORDINALITY AS one (
+           user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
+           markup_percent, price_rule_id, provider, provider_price, idempotency_key, request_hash, request_id,
+           token_id, attempt, wait_seconds, place),
+         LATERAL (SELECT now() + make_interval(secs => wait_seconds) AS given_up) AS times
+   WHERE ids[place] IS NOT NULL ORDER BY ids[place];
+  INSERT INTO ledger_entries (user_id, seq, kind, order_id, available_delta, held_delta, available_after,
+                              held_after)
+  SELECT user_id, seq, 'hold', order_id, available_delta, held_delta, available_after, held_after
+    FROM unnest(holds);
+END $$;

@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { IpVersion, Money, ProxyType } from '../../common';
+import { AppConfig } from '../../config';
+import { groupedStatement, lookUpLost, mayHaveCommitted, preparedRows } from '../../database';
+import type { Markup } from '../../pricing';
+import { longestQueueSeconds } from '../longest-order';
+import { OrderQueries } from '../order-queries';
+import type { OrderKind } from '../order-states';
+import type { Idempotency } from './idempotency';
+
+export interface NewOrder {
+  readonly userId: number;
+  readonly kind: OrderKind;
+  readonly country: string;
+  readonly version: IpVersion;
+  /** Days. */
+  readonly period: number;
+  readonly count: number;
+  readonly proxyType: ProxyType;
+  /** Of a prolongation. */
+  readonly proxyId: number | null;
+  readonly unitPrice: Money;
+  /** The unit price times the count: what is held. */
+  readonly total: Money;
+  readonly markup: Markup;
+  readonly provider: string;
+  /** What the provider quoted for the whole order: roubles, a decimal string of any precision. */
+  readonly providerPrice: string;
+  readonly idempotency: Idempotency | null;
+  readonly requestId: string | null;
+  readonly tokenId: number;
+  /** Roubles that the token's orders may cost in a day; null: no limit. */
+  readonly dailyLimit: string | null;
+  /** The other tokens whose daily limits the order counts against. */
+  readonly limitedBy: readonly number[];
+}
+
+/** Why an order was not placed: `place_orders.sql` decides. */
+export type PlacementRefusal = 'key-in-use' | 'prolongation-open' | 'insufficient-balance' | 'daily-limit';
+
+/** The id of an order, or why it was not placed. */
+export type Placement =
+  { readonly id: number; readonly refusal: null } | { readonly id: null; readonly refusal: PlacementRefusal };
+
+/** An order with the client-generated id by which it is found when the reply to its statement was lost. */
+interface Attempt {
+  readonly order: NewOrder;
+  readonly id: string;
+}
+
+/**
+ * How long a statement waits for an account while others share it. Whoever holds an account for longer than
+ * that keeps nobody waiting but its own user.
+ */
+const SHARED_PATIENCE_MS = 100;
+
+/**
+ * Places orders: the first step of their life, `reserve` in `OrderTransitions`. Orders that come together are
+ * placed by one statement, which answers for each of them by itself.
+ */
+@Injectable()
+export class OrderPlacement {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly queries: OrderQueries,
+    private readonly config: AppConfig,
+  ) {}
+
+  /**
+   * Places an order and holds its money. It is refunded at its deadline when nothing claims it until then.
+   *
+   * @throws StatementOutcomeUnknown when it may have been placed, or still may be
+   */
+  place(order: NewOrder): Promise<Placement> {
+    return this.placeTogether({ order, id: randomUUID() });
+  }
+
+  private readonly placeTogether = groupedStatement<Attempt, Placement>(async (attempts) => {
+    try {
+      return await this.insert(attempts, SHARED_PATIENCE_MS);
+    } catch (error) {
+      if (mayHaveCommitted(error)) return this.findPlaced(attempts, error);
+      // Nothing was placed, because of one of them: now each succeeds or fails by itself.
+      return attempts.map((attempt) => this.placeAlone(attempt));
+    }
+  });
+
+  private async placeAlone(attempt: Attempt): Promise<Placement> {
+    let placements: readonly (Placement | Promise<Placement>)[];
+    try {
+      placements = await this.insert([attempt], null);
+    } catch (error) {
+      if (!mayHaveCommitted(error)) throw error;
+      placements = await this.findPlaced([attempt], error);
+    }
+    const [placement] = placements;
+    if (!placement) throw new Error('place_orders did not answer for an order');
+    return placement;
+  }
+
+  private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
+    const limited = attempts.flatMap(({ order }) => limitingTokens(order) ?? []);
+    const placed = await preparedRows<Placement & { position: number }>(
+      this.dataSource,
+      'SELECT * FROM place_orders($1, $2, $3, $4)',
+      [
+        JSON.stringify(attempts.map((attempt) => this.toRow(attempt))),
+        attempts.map(({ order }) => order.userId),
+        limited,
+        patienceMs,
+      ],
+    );
+    const byPosition = new Map(placed.map(({ position, ...placement }) => [position, placement]));
+    return attempts.map((_, index) => {
+      const placement = byPosition.get(index + 1);
+      if (!placement) throw new Error('place_orders did not answer for an order');
+      return placement;
+    });
+  }
+
+  /** The reply was lost: what was not placed was refused, or failed, with an error that nobody can tell. */
+  private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Promise<Placement>[]> {
+    const ids = await lookUpLost(this.dataSource, error, () =>
+      this.queries.findIdsByAttempt(attempts.map(({ order, id }) => ({ userId: order.userId, attempt: id }))),
+    );
+    return attempts.map(async (attempt) => {
+      const id = ids.get(attempt.id);
+      if (id === undefined) throw error;
+      return { id, refusal: null };
+    });
+  }
+
+  /** As `place_orders.sql` reads it. */
+  private toRow({ order, id }: Attempt): Record<string, unknown> {
+    return {
+      user_id: order.userId,
+      kind: order.kind,
+      country: order.country,
+      version: order.version,
+      period: order.period,
+      count: order.count,
+      proxy_type: order.proxyType,
+      proxy_id: order.proxyId,
+      unit_price: order.unitPrice.toString(),
+      held: order.total.toString(),
+      markup_percent: order.markup.percent,
+      price_rule_id: order.markup.ruleId,
+      provider: order.provider,
+      provider_price: order.providerPrice,
+      idempotency_key: order.idempotency?.key,
+      request_hash: order.idempotency && `\\x${order.idempotency.requestHash.toString('hex')}`,
+      request_id: order.requestId,
+      token_id: order.tokenId,
+      attempt: id,
+      wait_seconds: longestQueueSeconds(this.config, order.kind),
+      limited_by: limitingTokens(order),
+    };
+  }
+}
+
+/** The tokens whose daily limits an order counts against; null: none. */
+const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
+  dailyLimit === null ? null : [tokenId, ...limitedBy];

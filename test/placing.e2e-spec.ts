@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { type Scope, TokensService } from '../src/auth';
+import { Money } from '../src/common';
+import { type NewOrder, OrderPlacement, type Placement } from '../src/orders/placing/order-placement';
+import { lockRow } from './support/table-lock';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const SCOPES: readonly Scope[] = ['proxies:write'];
+
+describe('Orders that are asked for together', () => {
+  let service: TestService;
+  let rich: TestUser;
+  let poor: TestUser;
+  /** Every statement that the service sends. */
+  let statements: jest.Mock<void, [string]>;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  beforeEach(async () => {
+    rich = await service.createUser({ balance: '1000.00' });
+    poor = await service.createUser({ balance: '100.00' });
+    statements = jest.fn();
+    jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation(statements);
+  });
+  afterEach(() => jest.restoreAllMocks());
+  afterAll(() => service.close());
+
+  const tokenOf = async (user: TestUser): Promise<number> => {
+    const caller = await service.app.get(TokensService).findCaller(user.token);
+    return caller?.tokenId ?? 0;
+  };
+
+  async function orderOf(user: TestUser, roubles: string, more: Partial<NewOrder> = {}): Promise<NewOrder> {
+    return {
+      userId: user.id,
+      kind: 'purchase',
+      country: 'ru',
+      version: '6',
+      period: 30,
+      count: 1,
+      proxyType: 'http',
+      proxyId: null,
+      unitPrice: Money.parse(roubles),
+      total: Money.parse(roubles),
+      markup: { percent: '20', ruleId: null },
+      provider: 'px6',
+      providerPrice: roubles,
+      idempotency: null,
+      requestId: null,
+      tokenId: await tokenOf(user),
+      dailyLimit: null,
+      limitedBy: [],
+      ...more,
+    };
+  }
+
+  const keyed = (key: string) => ({ idempotency: { key, requestHash: randomBytes(32) } });
+
+  const place = (orders: readonly NewOrder[]): Promise<PromiseSettledResult<Placement>[]> =>
+    Promise.allSettled(orders.map((order) => service.app.get(OrderPlacement).place(order)));
+
+  /** `placed`, the refusal, or the error of each. */
+  const outcomesOf = async (orders: readonly NewOrder[]): Promise<string[]> =>
+    (await place(orders)).map((result) => {
+      if (result.status === 'rejected') return (result.reason as Error).message;
+      return result.value.refusal ?? 'placed';
+    });
+
+  const countPlacings = (): number =>
+    statements.mock.calls.filter(([statement]) => statement.includes('place_orders')).length;
+
+  it('are placed by one statement, and each is placed or refused by itself', async () => {
+    const { data } = await rich.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const prolongation = { kind: 'prolongation', proxyId: Number(data?.proxies[0]?.id) } as const;
+    statements.mockClear();
+    const outcomes = await outcomesOf([
+      await orderOf(rich, '10.00', keyed('a')),
+      await orderOf(poor, '100.01'),
+      await orderOf(rich, '11.00', keyed('a')),
+      await orderOf(rich, '12.00', prolongation),
+      await orderOf(rich, '12.00', prolongation),
+      await orderOf(poor, '13.00', keyed('a')),
+    ]);
+    expect(outcomes).toEqual([
+      'placed',
+      'insufficient-balance',
+      'key-in-use',
+      'placed',
+      'prolongation-open',
+      'placed',
+    ]);
+    expect(countPlacings()).toBe(1);
+    expect(await outcomesOf([await orderOf(rich, '10.00', keyed('a'))])).toEqual(['key-in-use']);
+    expect(await outcomesOf([await orderOf(rich, '12.00', prolongation)])).toEqual(['prolongation-open']);
+    expect(await service.balanceOf(poor)).toEqual({ available: '87.00', held: '13.00' });
+    await service.audit();
+  });
+
+  it('are paid for in turn: one that is too dear does not keep a cheaper one from being placed', async () => {
+    const outcomes = await outcomesOf([
+      await orderOf(poor, '80.00'),
+      await orderOf(poor, '50.00'),
+      await orderOf(poor, '20.00'),
+      await orderOf(poor, '0.01'),
+    ]);
+    expect(outcomes).toEqual(['placed', 'insufficient-balance', 'placed', 'insufficient-balance']);
+    const entries = await service.dataSource.query(
+      `SELECT seq, kind, available_after, held_after FROM ledger_entries WHERE user_id = $1 ORDER BY seq`,
+      [poor.id],
+    );
+    expect(entries).toEqual([
+      { seq: 1, kind: 'topup', available_after: '100.00', held_after: '0.00' },
+      { seq: 2, kind: 'hold', available_after: '20.00', held_after: '80.00' },
+      { seq: 3, kind: 'hold', available_after: '0.00', held_after: '100.00' },
+    ]);
+    await service.audit();
+  });
+
+  it('count against the daily limits of their tokens one after the other', async () => {
+    const { token } = await service.app
+      .get(TokensService)
+      .issue({ userId: rich.id, scopes: SCOPES, dailyLimit: Money.parse('30.00') });
+    const limited = { tokenId: token.id, dailyLimit: '30.00' };
+    const outcomes = await outcomesOf([
+      await orderOf(rich, '20.00', limited),
+      await orderOf(rich, '10.01', limited),
+      await orderOf(poor, '20.00'),
+      await orderOf(rich, '10.00', limited),
+    ]);
+    expect(outcomes).toEqual(['placed', 'daily-limit', 'placed', 'placed']);
+    expect(await outcomesOf([await orderOf(rich, '0.01', limited)])).toEqual(['daily-limit']);
+    await service.audit();
+  });
+
+  it('are placed one by one when one of them cannot be stored: only that one fails', async () => {
+    const outcomes = await outcomesOf([
+      await orderOf(rich, '10.00'),
+      await orderOf(rich, '10.00', { tokenId: 999_999_999 }),
+      await orderOf(poor, '10.00'),
+    ]);
+    expect(outcomes).toEqual(['placed', expect.stringContaining('orders_token_id_fkey'), 'placed']);
+    expect(await service.balanceOf(rich)).toEqual({ available: '990.00', held: '10.00' });
+    await service.audit();
+  });
+
+  it('wait for nobody but themselves when an account is locked', async () => {
+    const lock = await lockRow(service.owner, `SELECT FROM accounts WHERE user_id = ${poor.id} FOR UPDATE`);
+    const waiting = place([await orderOf(poor, '10.00')]);
+    expect(await outcomesOf([await orderOf(rich, '10.00')])).toEqual(['placed']);
+    await lock.release();
+    expect(await waiting).toMatchObject([{ status: 'fulfilled', value: { refusal: null } }]);
+  });
+
+  it('share a statement with those that come while one is under way; a lone one has its own', async () => {
+    const placement = service.app.get(OrderPlacement);
+    const order = await orderOf(rich, '1.00');
+    const first = placement.place(order);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    expect(countPlacings()).toBe(1);
+    const others = Array.from({ length: 20 }, () => placement.place(order));
+    await Promise.all([first, ...others]);
+    expect(countPlacings()).toBe(2);
+    await service.audit();
+  });
+});
