@@ -95,9 +95,22 @@ export type ProxyFields = Pick<Proxy, (typeof FIELDS)[number]>;
 /** Selects {@link ProxyFields} from the table `proxies`. */
 export const PROXY_COLUMNS = selectList(FIELDS);
 
-/** UTC, to the second: the provider's times are whole seconds. */
-const toIsoSeconds = (date: Date | null): string | null =>
-  date && `${date.toISOString().slice(0, -'.000Z'.length)}Z`;
+/**
+ * Writes times one after the other: UTC, to the second, as the provider's times are whole seconds. The
+ * proxies of a purchase have the same times, so that the last text often serves again.
+ */
+function secondsWriter(): (date: Date | null) => string | null {
+  let last = { ms: NaN, text: '' };
+  return (date) => {
+    if (!date) return null;
+    const ms = date.getTime();
+    if (ms !== last.ms) last = { ms, text: `${date.toISOString().slice(0, -'.000Z'.length)}Z` };
+    return last.text;
+  };
+}
+
+const writeStart = secondsWriter();
+const writeEnd = secondsWriter();
 
 /** What a customer sees of their proxy at a given time. */
 export function toProxyOut(proxy: ProxyFields, now: Date): ProxyOut {
@@ -110,9 +123,9 @@ export function toProxyOut(proxy: ProxyFields, now: Date): ProxyOut {
     proxy_type: proxy.proxyType,
     country: proxy.country,
     version: proxy.version,
-    date_start: toIsoSeconds(proxy.dateStart),
-    date_end: toIsoSeconds(proxy.dateEnd),
-    active: proxy.dateEnd !== null && proxy.dateEnd > now && proxy.withdrawnAt === null,
+    date_start: writeStart(proxy.dateStart),
+    date_end: writeEnd(proxy.dateEnd),
+    active: (proxy.dateEnd?.getTime() ?? 0) > now.getTime() && proxy.withdrawnAt === null,
     descr: proxy.descr,
   };
 }
