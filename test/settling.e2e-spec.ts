@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createApiClient } from './support/api-client';
+import { eventually } from './support/built-service';
 import { captureLog } from './support/log-capture';
 import { startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -98,6 +99,29 @@ describe('What the provider answers to an order', () => {
     expect(readsOfProxies.filter((one) => one.startsWith('SELECT'))).toEqual([]);
     const readsOfOutcomes = await statementsNaming('FROM orders WHERE id = ANY', () => prolong(proxyId));
     expect(readsOfOutcomes).toEqual([]);
+  });
+
+  it('counts off the stock at once here, and with other sales in the database', async () => {
+    const stock = async () =>
+      (await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' } } })).data
+        ?.available;
+    const writes: string[][] = [];
+    const before = Number(await stock());
+    const sold = async () => {
+      writes.push(await statementsNaming('UPDATE catalogue_copies', () => buy()));
+    };
+    await sold();
+    expect(await stock()).toBe(before - 3);
+    await sold();
+    await sold();
+    expect(await stock()).toBe(before - 9);
+    expect(writes.flat().length).toBeLessThan(3);
+    await eventually(async () => {
+      const [row] = await service.owner.query<{ value: number }[]>(
+        `SELECT value FROM catalogue_copies WHERE key = 'stock/6/ru'`,
+      );
+      return row?.value === before - 9;
+    });
   });
 
   it.each([undefined, 'k'])('is answered as the list of proxies then shows it (key: %s)', async (key) => {

@@ -26,7 +26,10 @@ export class CatalogJobs implements OnApplicationBootstrap {
     await this.markups.follow();
     await this.catalog.followStore();
     this.jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => this.markups.follow());
-    this.jobs.every('follow-catalog', FOLLOW_MS, () => this.catalog.followStore());
+    this.jobs.every('follow-catalog', FOLLOW_MS, async () => {
+      await this.catalog.writeSales();
+      await this.catalog.followStore();
+    });
     this.jobs.every('refresh-catalog', REFRESH_MS, async () => this.catalog.refreshDue());
     this.jobs.every('forget-prices', FORGET_MS, () => this.catalog.forgetOldPrices());
   }

@@ -90,7 +90,6 @@ export class CatalogService implements OnModuleDestroy {
   private readonly exactPrices: CatalogCache<string>;
   /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
   private readonly unwrittenSales = new Map<string, number>();
-  private writing = Promise.resolve();
   /** Stocks that are being read because the copy was wrong, by their key. */
   private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
@@ -110,8 +109,9 @@ export class CatalogService implements OnModuleDestroy {
     this.exactPrices = new CatalogCache(clock, store, MAX_EXACT_PRICES);
   }
 
-  onModuleDestroy(): void {
+  async onModuleDestroy(): Promise<void> {
     this.isStopping = true;
+    await this.writeSales();
   }
 
   /** Lists the codes of the countries on sale, in lower case, sorted. @throws ServiceUnavailable */
@@ -184,14 +184,28 @@ export class CatalogService implements OnModuleDestroy {
 
   /**
    * Subtracts from the stock what was just sold. Customers of this process see it at once, those of other
-   * replicas when it is written and they have read it. Never rejects.
+   * replicas when it is written and they have read it.
    */
-  noteSale(country: string, version: IpVersion, count: number): Promise<void> {
+  noteSale(country: string, version: IpVersion, count: number): void {
     const key = stockKey(country, version);
     this.unwrittenSales.set(key, (this.unwrittenSales.get(key) ?? 0) + count);
-    // Sales are written one after the other. Those made during a write are part of the next one.
-    this.writing = this.writing.then(() => this.writeSales());
-    return this.writing;
+  }
+
+  /** Writes to the store what was sold since the last time. Never rejects. */
+  async writeSales(): Promise<void> {
+    // What is sold meanwhile is written the next time.
+    const sales = [...this.unwrittenSales];
+    for (const [key, count] of sales) {
+      try {
+        const entry = await this.store.subtract(key, count);
+        if (entry) this.stocks.apply(entry);
+      } catch (error) {
+        this.logger.error(`${key}: sales could not be written to the catalog store`, stackOf(error));
+      }
+      const soldMeanwhile = (this.unwrittenSales.get(key) ?? 0) - count;
+      if (soldMeanwhile > 0) this.unwrittenSales.set(key, soldMeanwhile);
+      else this.unwrittenSales.delete(key);
+    }
   }
 
   ages(): CatalogAges {
@@ -291,21 +305,6 @@ export class CatalogService implements OnModuleDestroy {
     } catch (error) {
       if (error instanceof ProviderRefused && error.reason === 'period') return UNSUPPORTED;
       throw error;
-    }
-  }
-
-  private async writeSales(): Promise<void> {
-    const sales = [...this.unwrittenSales];
-    for (const [key, count] of sales) {
-      try {
-        const entry = await this.store.subtract(key, count);
-        if (entry) this.stocks.apply(entry);
-      } catch (error) {
-        this.logger.error(`${key}: a sale could not be written to the catalog store`, stackOf(error));
-      }
-      const soldMeanwhile = (this.unwrittenSales.get(key) ?? 0) - count;
-      if (soldMeanwhile > 0) this.unwrittenSales.set(key, soldMeanwhile);
-      else this.unwrittenSales.delete(key);
     }
   }
 

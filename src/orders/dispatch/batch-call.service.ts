@@ -108,7 +108,7 @@ export class BatchCallService {
     const closed = await unstored.storeFirstWith((call) =>
       this.transitions.deliverPurchases(batch.id, delivery, { call }),
     );
-    void this.catalog.noteSale(batch.country, batch.version, delivery.proxies.length);
+    this.catalog.noteSale(batch.country, batch.version, delivery.proxies.length);
     return closed;
   }
 
