@@ -64,7 +64,7 @@ describe('the rules of the benchmarks', () => {
         stall ??= pause(400);
         void stall.then(() => response.end('yes'));
       });
-      const load = { port, requests: REQUESTS, connections: 1, warmupSeconds: 0, seconds: 0.5 };
+      const load = { ports: [port], requests: REQUESTS, connections: 1, warmupSeconds: 0, seconds: 0.5 };
       const { answered, latenciesMs, failures } = await runLoad({ ...load, perSecond: 100 });
       expect(failures).toEqual({});
       expect(answered).toBe(50);
@@ -83,7 +83,14 @@ describe('the rules of the benchmarks', () => {
         }, 5);
       });
       const requests = Array.from({ length: 8 }, () => REQUESTS[0] ?? '');
-      const job = { port, requests, connections: 4, perSecond: null, warmupSeconds: 0, seconds: 0.2 };
+      const job = {
+        ports: [port],
+        requests,
+        connections: 4,
+        perSecond: null,
+        warmupSeconds: 0,
+        seconds: 0.2,
+      };
       const { answered, sent } = await runLoad(job);
       expect(most).toBe(4);
       expect(answered).toBeGreaterThan(0);
@@ -93,7 +100,7 @@ describe('the rules of the benchmarks', () => {
     it('counts a response that takes longer than the measured time', async () => {
       const { port } = await serve((_, response) => setTimeout(() => response.end('yes'), 150));
       const job = {
-        port,
+        ports: [port],
         requests: REQUESTS,
         connections: 1,
         perSecond: null,
@@ -113,7 +120,14 @@ describe('the rules of the benchmarks', () => {
         if (requests > 2) request.socket.destroy();
         else response.writeHead(503).end('no');
       });
-      const job = { port, requests: REQUESTS, connections: 1, perSecond: null, warmupSeconds: 0, seconds: 5 };
+      const job = {
+        ports: [port],
+        requests: REQUESTS,
+        connections: 1,
+        perSecond: null,
+        warmupSeconds: 0,
+        seconds: 5,
+      };
       const { answered, failures } = await runLoad(job);
       expect(answered).toBe(0);
       expect(failures).toEqual({ 0: 1, 503: 2 });

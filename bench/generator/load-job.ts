@@ -1,6 +1,7 @@
 /** A load to generate. */
 export interface LoadJob {
-  readonly port: number;
+  /** The connections are spread over them. */
+  readonly ports: readonly number[];
   /** Complete HTTP requests. In a closed loop each connection sends its own share of them. */
   readonly requests: readonly string[];
   readonly connections: number;

@@ -62,7 +62,7 @@ export async function runLoad(job: LoadJob): Promise<LoadResult> {
  * there are none, the late ones count, over the time that they took.
  */
 async function runClosedLoop(job: LoadJob, requests: readonly Buffer[]): Promise<LoadResult> {
-  const connections = await openConnections(job.port, Math.min(job.connections, requests.length));
+  const connections = await openConnections(job.ports, Math.min(job.connections, requests.length));
   const tally = new Tally();
   const fromMs = performance.now() + job.warmupSeconds * 1000;
   const untilMs = fromMs + job.seconds * 1000;
@@ -107,7 +107,7 @@ async function runAtRate(
   job: LoadJob & { readonly perSecond: number },
   requests: readonly Buffer[],
 ): Promise<LoadResult> {
-  const idle = await openConnections(job.port, job.connections);
+  const idle = await openConnections(job.ports, job.connections);
   const all = [...idle];
   const tally = new Tally();
   const due: { readonly request: Buffer; readonly atMs: number }[] = [];
@@ -137,7 +137,7 @@ async function runAtRate(
   };
   const openOne = async (): Promise<void> => {
     try {
-      const connection = await Connection.open(job.port);
+      const connection = await Connection.open(portOf(job.ports, all.length + opening));
       all.push(connection);
       idle.push(connection);
     } catch {
@@ -173,6 +173,8 @@ async function runAtRate(
   return tally.result(job.seconds);
 }
 
-function openConnections(port: number, count: number): Promise<Connection[]> {
-  return Promise.all(Array.from({ length: count }, () => Connection.open(port)));
+function openConnections(ports: readonly number[], count: number): Promise<Connection[]> {
+  return Promise.all(Array.from({ length: count }, (_, place) => Connection.open(portOf(ports, place))));
 }
+
+const portOf = (ports: readonly number[], place: number): number => ports[place % ports.length] ?? 0;

@@ -31,7 +31,7 @@ export interface Sample {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly firstByteMs: number;
-  /** CPU time of the server process for 1,000 requests. */
+  /** CPU time of the server, of all its replicas together, for 1,000 requests. */
   readonly cpuSecondsPer1000: number;
   /** CPU time of PostgreSQL for 1,000 requests. */
   readonly databaseSecondsPer1000: number;
@@ -91,20 +91,21 @@ export function assertAllSucceeded(name: string, result: LoadResult): LoadResult
 }
 
 /**
- * Measures a server over HTTP.
+ * Measures a server over HTTP, or several replicas of it, which share the connections.
  *
  * @param connections default: those of the instruments
  */
 export function httpSubject(
   name: string,
-  server: Server,
+  server: Server | readonly Server[],
   requests: readonly BenchRequest[],
   { generator, postmasterPid, connections: usual }: Instruments,
   { connections = usual, atRates = connections > 1 }: { connections?: number; atRates?: boolean } = {},
 ): Subject {
+  const servers = [server].flat();
   const texts = requests.map(formatHttpRequest);
   const job = (perSecond: number | null, seconds: number): LoadJob => ({
-    port: Number(new URL(server.baseUrl).port),
+    ports: servers.map(({ baseUrl }) => Number(new URL(baseUrl).port)),
     requests: texts,
     connections,
     perSecond,
@@ -116,10 +117,10 @@ export function httpSubject(
   return {
     name,
     measure: async (seconds) => {
-      await resetPeak(server.pid);
-      const before = [await cpuSeconds(server.pid), await familyCpuSeconds(postmasterPid)] as const;
+      for (const { pid } of servers) await resetPeak(pid);
+      const before = [await cpuOf(servers), await familyCpuSeconds(postmasterPid)] as const;
       const result = await run(null, seconds);
-      const after = [await cpuSeconds(server.pid), await familyCpuSeconds(postmasterPid)] as const;
+      const after = [await cpuOf(servers), await familyCpuSeconds(postmasterPid)] as const;
       const latencies = [...result.latenciesMs];
       return {
         // With one connection few requests fit: the tail of the last one must not count as idle time.
@@ -129,11 +130,16 @@ export function httpSubject(
         firstByteMs: percentile([...result.firstBytesMs], 50),
         cpuSecondsPer1000: ((after[0] - before[0]) * 1000) / result.sent,
         databaseSecondsPer1000: ((after[1] - before[1]) * 1000) / result.sent,
-        peakMb: await peakMb(server.pid),
+        peakMb: Math.max(...(await Promise.all(servers.map(({ pid }) => peakMb(pid))))),
       };
     },
     ...(atRates && { measureAtRate: run }),
   };
+}
+
+async function cpuOf(servers: readonly Server[]): Promise<number> {
+  const seconds = await Promise.all(servers.map(({ pid }) => cpuSeconds(pid)));
+  return seconds.reduce((sum, one) => sum + one, 0);
 }
 
 /**

@@ -56,7 +56,7 @@ const get =
   (customer: Customer): BenchRequest => ({ path, token: customer.token });
 
 /** Repeats the requests until there are at least two for each connection; each user has equally many. */
-function repeatForConnections(
+export function repeatForConnections(
   requests: readonly BenchRequest[],
   { connections }: Instruments,
 ): BenchRequest[] {
