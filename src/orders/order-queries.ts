@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
 import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
-import { type OrderState, POSSIBLY_BOUGHT_STATES } from './order-states';
+import { POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
 import { type DeliveredProxy, Order } from './order.entity';
 
@@ -83,7 +83,10 @@ export class OrderQueries {
   }
 
   /** The callers of a batch ask in the same moment: their questions become one statement. */
-  private readonly outcomeOf = batchedLookup(async (orderIds: readonly number[]) => {
+  private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
+
+  /** Outcomes by order id; ids that do not exist are left out. */
+  async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderOutcome>> {
     const outcomes = await preparedRows<OrderOutcome>(
       this.dataSource,
       `SELECT id, kind, state, failure, captured, answer, proxy_id AS "proxyId", proxy_type AS "proxyType",
@@ -92,16 +95,6 @@ export class OrderQueries {
       [orderIds],
     );
     return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
-  });
-
-  /** States by order id; ids that do not exist are left out. */
-  async statesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
-    const rows = await preparedRows<{ id: number; state: OrderState }>(
-      this.dataSource,
-      'SELECT id, state FROM orders WHERE id = ANY ($1)',
-      [orderIds],
-    );
-    return new Map(rows.map(({ id, state }) => [id, state]));
   }
 
   /** The members of a batch that may have been bought and are open; null when there are none. */

@@ -10,7 +10,6 @@ import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../p
 import { LONGEST_CHECK_MS } from '../longest-order';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
-import type { OrderState } from '../order-states';
 import { OrderTransitions } from '../order-transitions';
 import { BatchCallService, type CallPermission } from './batch-call.service';
 
@@ -22,7 +21,7 @@ interface PendingRequest {
    * replica.
    */
   status: 'queued' | 'sent' | 'sent-elsewhere';
-  /** With the outcome, if this process has settled the order. */
+  /** With the outcome, if it is known. */
   readonly resolve: (outcome?: OrderOutcome) => void;
 }
 
@@ -56,7 +55,7 @@ export class DispatcherService implements OnModuleDestroy {
     private readonly provider: ProxyProvider,
     private readonly config: AppConfig,
   ) {
-    this.hints = new Hints(dataSource, 'settled_orders', (ids) => void this.readStates(ids));
+    this.hints = new Hints(dataSource, 'settled_orders', (ids) => void this.lookForOutcomes(ids));
   }
 
   onModuleDestroy(): void {
@@ -140,7 +139,7 @@ export class DispatcherService implements OnModuleDestroy {
     }
     if (!batch) {
       await permit.giveBack();
-      await this.readStates();
+      await this.lookForOutcomes();
       // What is still queued is being claimed by another replica at this very moment.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
       return;
@@ -199,10 +198,10 @@ export class DispatcherService implements OnModuleDestroy {
 
   /** Members of a refused batch that go once more are queued again; all others have an outcome. */
   private async answerUnlessQueued(orderIds: readonly number[]): Promise<void> {
-    const states = await this.readStatesOf(orderIds.filter((id) => this.pending.has(id)));
+    const outcomes = await this.readOutcomes(orderIds.filter((id) => this.pending.has(id)));
     for (const id of orderIds) {
-      if (states.get(id) === 'reserved') this.queueAgain(id);
-      else this.answer(id);
+      if (outcomes.get(id)?.state === 'reserved') this.queueAgain(id);
+      else this.answer(id, outcomes.get(id));
     }
   }
 
@@ -215,27 +214,27 @@ export class DispatcherService implements OnModuleDestroy {
   /** A hint may be lost. */
   private poll(): void {
     this.hints.listen();
-    void this.readStates();
+    void this.lookForOutcomes();
   }
 
-  /** Reads what other replicas have made of orders that this process awaits and has not sent itself. */
-  private async readStates(orderIds: Iterable<number> = this.pending.keys()): Promise<void> {
+  /** Looks what other replicas have made of orders that this process awaits and has not sent itself. */
+  private async lookForOutcomes(orderIds: Iterable<number> = this.pending.keys()): Promise<void> {
     const mayHaveChanged = (id: number): boolean => (this.pending.get(id)?.status ?? 'sent') !== 'sent';
-    for (const [id, state] of await this.readStatesOf([...orderIds].filter(mayHaveChanged))) {
+    for (const [id, outcome] of await this.readOutcomes([...orderIds].filter(mayHaveChanged))) {
       if (!mayHaveChanged(id)) continue;
       const status = this.pending.get(id)?.status;
-      if (state === 'submitting') this.setStatus(id, 'sent-elsewhere');
-      else if (state !== 'reserved') this.answer(id);
+      if (outcome.state === 'submitting') this.setStatus(id, 'sent-elsewhere');
+      else if (outcome.state !== 'reserved') this.answer(id, outcome);
       else if (status === 'sent-elsewhere') this.queueAgain(id);
     }
   }
 
-  private async readStatesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderState>> {
+  private async readOutcomes(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderOutcome>> {
     if (orderIds.length === 0) return new Map();
     try {
-      return await this.queries.statesOf(orderIds);
+      return await this.queries.outcomesOf(orderIds);
     } catch (error) {
-      this.logger.warn(`the states of orders could not be read: ${messageOf(error)}`);
+      this.logger.warn(`the outcomes of orders could not be read: ${messageOf(error)}`);
       return new Map();
     }
   }
@@ -254,7 +253,7 @@ export class DispatcherService implements OnModuleDestroy {
     try {
       const [refunded] = await this.transitions.releaseHolds([orderId], reason, ['reserved']);
       if (refunded !== undefined) this.answer(orderId);
-      else await this.readStates();
+      else await this.lookForOutcomes();
     } catch (error) {
       // Reconciliation refunds it: it was never sent.
       this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);
