@@ -210,4 +210,15 @@ describe('Authentication', () => {
     await getMe(text);
     expect((await lastUsedAt())?.getTime()).toBeGreaterThanOrEqual((first?.getTime() ?? 0) + 60_000);
   });
+
+  it('waits for nobody who has locked the token, and records its next use', async () => {
+    const { text, token } = await issue();
+    await service.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT FROM api_tokens WHERE id = $1 FOR UPDATE', [token.id]);
+      await getMe(text);
+    });
+    expect((await tokens.get(token.id)).lastUsedAt).toBeNull();
+    await getMe(text);
+    expect((await tokens.get(token.id)).lastUsedAt).toBeInstanceOf(Date);
+  });
 });

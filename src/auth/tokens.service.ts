@@ -9,7 +9,7 @@ import { ApiToken } from './api-token.entity';
 import { InvalidToken, TokenNotFound, TokenOwnerNotFound } from './auth.errors';
 import { restrictedBy } from './issuing';
 import type { Scope } from './scopes';
-import { generateToken, hashToken, isWellFormedToken } from './token-text';
+import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-text';
 
 /** The user who makes a request, and what their token allows. */
 export interface Caller {
@@ -183,15 +183,15 @@ export class TokensService {
    */
   async findCaller(text: string): Promise<Caller | null> {
     if (!isWellFormedToken(text)) return null;
-    const hash = hashToken(text).toString('hex');
+    const hash = hexHashOf(text);
     const token = await this.findToken(hash);
     if (!token) {
       this.known.delete(hash);
       return null;
     }
     this.known.set(hash, true);
-    await this.noteUse(token);
-    return token.caller;
+    if (!token.isUseNoted) await this.noteUse(token.tokenId);
+    return token;
   }
 
   /**
@@ -199,29 +199,38 @@ export class TokensService {
    * a look-up when their address has presented too many others.
    */
   wasValid(text: string): boolean {
-    return isWellFormedToken(text) && this.known.has(hashToken(text).toString('hex'));
-  }
-
-  private async noteUse({ caller, lastUsedAt }: FoundToken): Promise<void> {
-    const now = this.clock.now();
-    if (lastUsedAt !== null && now.getTime() - lastUsedAt.getTime() < LAST_USED_STEP_MS) return;
-    await this.tokens.update({ id: caller.tokenId }, { lastUsedAt: now });
+    return isWellFormedToken(text) && this.known.has(hexHashOf(text));
   }
 
   private readonly findToken = batchedLookup(async (hashes: readonly string[]) => {
-    const rows = await preparedRows<Caller & Pick<FoundToken, 'lastUsedAt'> & { hash: string }>(
+    const now = this.clock.now();
+    const rows = await preparedRows<FoundToken>(
       this.dataSource,
       `SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps",
               daily_limit AS "dailyLimit", limited_by AS "limitedBy", issued_by AS "issuedBy",
               blocked_at IS NOT NULL AS "isBlocked",
               proxies_revision AS "proxiesRevision", encode(token_hash, 'hex') AS hash,
-              last_used_at AS "lastUsedAt"
+              coalesce(last_used_at > $3, false) AS "isUseNoted"
          FROM api_tokens token JOIN users ON users.id = token.user_id
         WHERE token_hash = ANY ($1::bytea[]) AND revoked_at IS NULL
           AND (expires_at IS NULL OR expires_at > $2)`,
-      [hashes.map((hash) => `\\x${hash}`), this.clock.now()],
+      [hashes.map((hash) => `\\x${hash}`), now, new Date(now.getTime() - LAST_USED_STEP_MS)],
     );
-    return new Map(rows.map(({ hash, lastUsedAt, ...caller }) => [hash, { caller, lastUsedAt }]));
+    return new Map(rows.map((token) => [token.hash, token]));
+  });
+
+  /**
+   * Nobody waits for a locked token: either its use is just being noted, or its next use will be. That also
+   * keeps replicas from waiting for each other in a circle.
+   */
+  private readonly noteUse = batchedLookup(async (tokenIds: readonly number[]) => {
+    await preparedRows(
+      this.dataSource,
+      `UPDATE api_tokens SET last_used_at = $2
+        WHERE id IN (SELECT id FROM api_tokens WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED)`,
+      [tokenIds, this.clock.now()],
+    );
+    return new Map<number, never>();
   });
 }
 
@@ -236,9 +245,10 @@ const DESCENDANTS = `
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
 
-interface FoundToken {
-  readonly caller: Caller;
-  readonly lastUsedAt: Date | null;
+interface FoundToken extends Caller {
+  readonly hash: string;
+  /** Whether `last_used_at` is accurate enough as it is. */
+  readonly isUseNoted: boolean;
 }
 
 /** Clears the bits after the prefix: `10.1.2.3/8` becomes `10.0.0.0/8`. */
