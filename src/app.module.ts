@@ -46,8 +46,9 @@ export class AppModule implements OnModuleDestroy {
         IntegrityModule,
         SalesJobsModule,
         StatusJobsModule,
-        StaffModule,
+        // The router tries routes in the order of their modules: those that are asked most come first.
         HealthModule,
+        StaffModule,
       ],
     };
   }

@@ -51,19 +51,16 @@ const STAFF: ApiInterface = {
 
 /** The application, configured but not yet listening. The tests run it, too. */
 export async function createApplication(config: AppConfig, clock?: Clock): Promise<NestExpressApplication> {
-  const app = await NestFactory.create<NestExpressApplication>(
-    AppModule.with(config, clock),
-    new HttpAdapter(longestOrderMs(config)),
-    {
-      bodyParser: false,
-      abortOnError: false,
-      logger: new AppLogger(config.log),
-    },
-  );
+  const adapter = new HttpAdapter(longestOrderMs(config));
+  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, clock), adapter, {
+    bodyParser: false,
+    abortOnError: false,
+    logger: new AppLogger(config.log),
+  });
   // X-Forwarded-For is believed from these addresses only, by default from none.
   app.set('trust proxy', config.server.trustedProxies);
   configureHttp(app, config.server, isDatabaseUnavailable);
-  serveDescription(app, CUSTOMERS, '');
-  serveDescription(app, STAFF, 'staff/');
+  adapter.addPages(() => serveDescription(app, CUSTOMERS, ''));
+  adapter.addPages(() => serveDescription(app, STAFF, 'staff/'));
   return app;
 }

@@ -1,18 +1,18 @@
 import { Logger } from '@nestjs/common';
-import type { NextFunction, Request, Response } from 'express';
+import type { Request, Response } from 'express';
 import { chooseRequestId, type RequestContext, runInRequest } from '../common';
 
 const logger = new Logger('Http');
 
 /** Gives the request an id, for its answer and its log lines, and logs the request once it has ended. */
-export function identifyRequest(request: Request, response: Response, next: NextFunction): void {
+export function beginRequest(request: Request, response: Response): RequestContext {
   const context: RequestContext = { requestId: chooseRequestId(request.get('x-request-id')) };
   const startedMs = performance.now();
   response.setHeader('X-Request-Id', context.requestId);
-  response.once('close', () => {
+  response.on('close', () => {
     runInRequest(context, () => logRequest(request, response, performance.now() - startedMs, context));
   });
-  runInRequest(context, next);
+  return context;
 }
 
 /** Logs the path without the query, because some callers put secrets there. */

@@ -2,29 +2,19 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { Application, Request } from 'express';
-import helmet from 'helmet';
-import { identifyRequest } from './access-log.middleware';
+import type { Application, NextFunction, Request, Response } from 'express';
+import { runInRequest } from '../common';
+import { beginRequest } from './begin-request';
 import { ErrorFilter } from './errors/error.filter';
 import { answerMalformedRequests } from './errors/malformed-requests';
-import { normaliseUrl, parseQuery } from './request-url';
+import { parseQuery, toNormalUrl } from './request-url';
+import { setSecurityHeaders } from './security-headers';
 import { RequestValidationPipe } from './validation/request-validation.pipe';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Longer than the minute for which load balancers usually keep a connection, so that they close it first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
-
-/** Answers are data and load nothing. A page sets a policy of its own. */
-const NOTHING_IS_LOADED = {
-  useDefaults: false,
-  directives: {
-    defaultSrc: ["'none'"],
-    baseUri: ["'none'"],
-    formAction: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-};
 
 /** What clients may occupy. */
 export interface ConnectionLimits {
@@ -56,18 +46,19 @@ export function configureHttp(
   app.set('query parser', parseQuery);
   neverFreshWithoutTag(express);
 
-  app.use(identifyRequest, normaliseUrl);
-  // TLS, if there is any, ends at a proxy in front, which decides about Strict-Transport-Security.
-  app.use(
-    helmet({
-      strictTransportSecurity: false,
-      contentSecurityPolicy: NOTHING_IS_LOADED,
-    }),
-  );
+  app.use(prepareRequest);
   app.useGlobalFilters(new ErrorFilter(isUnavailable));
   app.useGlobalPipes(new RequestValidationPipe());
 
   configureServer(app.getHttpServer(), limits);
+}
+
+/** One middleware does all, because the router takes longer than each part of it. */
+function prepareRequest(request: Request, response: Response, next: NextFunction): void {
+  const context = beginRequest(request, response);
+  setSecurityHeaders(response);
+  request.url = toNormalUrl(request.url);
+  runInRequest(context, next);
 }
 
 /** Express takes `If-None-Match: *` for a match with any answer, and makes a 304 even of one without ETag. */

@@ -1,5 +1,7 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
+import type { Response } from 'express';
 import { oneAtATime } from './pipelining';
 
 /** The prototypes that Express gives to requests and responses. Express publishes no types for them. */
@@ -19,6 +21,7 @@ const CLOSE_IDLE_MS = 50;
  */
 export class HttpAdapter extends ExpressAdapter {
   private closing: Promise<void> | undefined;
+  private readonly pages: (() => void)[] = [];
 
   /** @param graceMs how long requests in progress may take once the server closes: a download may stall */
   constructor(private readonly graceMs: number) {
@@ -35,6 +38,36 @@ export class HttpAdapter extends ExpressAdapter {
       },
       oneAtATime(this.getInstance()),
     );
+  }
+
+  /**
+   * Adds pages behind all routes of the controllers. The router tries one route after the other, and what is
+   * rarely asked for should not cost every request.
+   */
+  addPages(add: () => void): void {
+    this.pages.push(add);
+  }
+
+  /** Nest calls this once it has added the routes of all controllers. */
+  override setNotFoundHandler(...parameters: Parameters<ExpressAdapter['setNotFoundHandler']>): unknown {
+    for (const add of this.pages) add();
+    return super.setNotFoundHandler(...parameters);
+  }
+
+  /** Writes JSON as Express does, without asking for its settings, charsets and a tag that is not there. */
+  override reply(response: Response, body: unknown, statusCode?: number): unknown {
+    const isOrdinary =
+      typeof body === 'object' &&
+      body !== null &&
+      !(body instanceof StreamableFile || body instanceof Error) &&
+      !response.hasHeader('Content-Type') &&
+      !response.hasHeader('ETag');
+    if (!isOrdinary) return super.reply(response, body, statusCode);
+    if (statusCode !== undefined) response.status(statusCode);
+    const text = JSON.stringify(body);
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('Content-Length', Buffer.byteLength(text));
+    return response.end(response.req.method === 'HEAD' ? undefined : text);
   }
 
   /** Takes no more connections, and waits for the requests in progress. May be called more than once. */

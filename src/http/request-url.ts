@@ -1,5 +1,3 @@
-import type { NextFunction, Request, Response } from 'express';
-
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 /** A path in which nothing is escaped or has to be. */
 const NORMAL_PATH = /^(?:\/[\w.~-]*)+(?:\?[^#]*)?$/;
@@ -9,11 +7,6 @@ const ESCAPED_BYTES = /(?:%[0-9a-f]{2})+/gi;
  * Makes Express route by the path as an ASGI server would: decoded, with malformed escapes taken literally
  * and invalid UTF-8 replaced. Express itself would answer 400. The query is left to `parseQuery`.
  */
-export function normaliseUrl(request: Request, _response: Response, next: NextFunction): void {
-  request.url = toNormalUrl(request.url);
-  next();
-}
-
 export function toNormalUrl(url: string): string {
   if (NORMAL_PATH.test(url)) return url;
   const [target = ''] = url.replace(ORIGIN, '').split('#', 1);
