@@ -18,6 +18,7 @@ import { RefusalsAndIssuers1765500000000 } from './migrations/1765500000000-refu
 import { TokenIssuers1765500000001 } from './migrations/1765500000001-token-issuers';
 import { RequestCounts1765600000000 } from './migrations/1765600000000-request-counts';
 import { OrdersTogether1765700000000 } from './migrations/1765700000000-orders-together';
+import { OrdersWithFewerIndexes1765700000001 } from './migrations/1765700000001-orders-with-fewer-indexes';
 import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -40,6 +41,7 @@ export const migrations = [
   TokenIssuers1765500000001,
   RequestCounts1765600000000,
   OrdersTogether1765700000000,
+  OrdersWithFewerIndexes1765700000001,
   ProlongationsOfAUser1765750000000,
 ];
 

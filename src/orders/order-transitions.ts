@@ -62,9 +62,10 @@ const PROXIES_PER_PROLONGATION = 200;
 const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
 
 /**
- * Takes what was released off the days on which the orders were counted. It comes after the entries, and in
- * the same order, for the same reason. An earlier version of the service may not have counted an order on all
- * of them; that must not keep money from being given back.
+ * Takes what was released off the days on which the orders were counted. It comes after the entries, as in
+ * `place_orders.sql`: accounts are locked before days of tokens, and those in the order of their ids, so that
+ * no two statements wait for each other. An earlier version of the service may not have counted an order on
+ * all of them; that must not keep money from being given back.
  */
 const UNCOUNT_SPENDING = `
        taken_off AS (
@@ -166,17 +167,25 @@ export class OrderTransitions {
       this.dataSource,
       `WITH queued AS MATERIALIZED (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
-                claim AS refused_claim,
-                (SELECT max(submitted_at) FROM orders served
-                  WHERE served.user_id = orders.user_id AND submitted_at IS NOT NULL) AS served_at
+                claim AS refused_claim
            FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))} AND next_look_at > now()
             AND (kind = 'purchase' OR date_end_before IS NOT NULL)
        ),
-       head AS (SELECT * FROM queued ORDER BY served_at NULLS FIRST, id LIMIT 1),
+       users_in_queue AS MATERIALIZED (
+         SELECT user_id, (SELECT submitted_at FROM orders
+                           WHERE orders.user_id = named.user_id AND submitted_at IS NOT NULL
+                           ORDER BY created_at DESC, id DESC LIMIT 1) AS served_at
+           FROM (SELECT DISTINCT user_id FROM queued) AS named
+       ),
+       head AS (
+         SELECT * FROM queued JOIN users_in_queue USING (user_id)
+          ORDER BY served_at NULLS FIRST, id LIMIT 1
+       ),
        alike AS (
-         SELECT queued.*, row_number() OVER (PARTITION BY queued.user_id ORDER BY queued.id) AS turn
-           FROM queued, head
+         SELECT queued.*, users_in_queue.served_at,
+                row_number() OVER (PARTITION BY queued.user_id ORDER BY queued.id) AS turn
+           FROM queued JOIN users_in_queue USING (user_id), head
           WHERE queued.refused_claim IS NOT DISTINCT FROM head.refused_claim
             AND (queued.kind, queued.version, queued.period) = (head.kind, head.version, head.period)
             AND (head.kind = 'prolongation'

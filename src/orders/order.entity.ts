@@ -46,10 +46,8 @@ export interface DeliveredProxy {
  */
 @Entity('orders')
 @Unique(['tag'])
-@Unique(['attempt'])
 @Index('orders_proxy_id_idx', ['proxyId'], { where: 'proxy_id IS NOT NULL' })
 @Index('orders_group_id_idx', ['batchId'])
-@Index('orders_served_idx', ['userId', 'submittedAt'], { where: 'submitted_at IS NOT NULL' })
 @Index('orders_user_id_idx', ['userId', 'createdAt', 'id'])
 @Index('orders_prolongations_idx', ['userId', 'createdAt', 'id'], { where: 'proxy_id IS NOT NULL' })
 @Index('orders_created_at_idx', ['createdAt', 'id'])
