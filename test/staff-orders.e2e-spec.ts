@@ -303,6 +303,28 @@ describe('An order', () => {
     expect(calls.at(-1)?.answer).toEqual({ list_count: 1000, list: 'omitted' });
   });
 
+  it('shows also answers that jsonb refuses', async () => {
+    const { orderId } = await buy(await service.createUser());
+    const answers = [
+      { note: 'a\0b' },
+      { note: '\ud800', list: 'x'.repeat(30_000) },
+      { n: 1, list: 'x'.repeat(30_000) },
+    ];
+    for (const answer of answers) {
+      await service.dataSource.query(
+        `INSERT INTO upstream_calls (order_id, method, request, outcome, answer_json, duration_ms)
+         VALUES ($1, 'getproxy', '{}', 'done', $2, 1)`,
+        [orderId, JSON.stringify(answer)],
+      );
+    }
+    const { upstream_calls: calls } = await read(orderId);
+    expect(calls.slice(-3).map(({ answer }) => answer)).toEqual([
+      { note: 'a\0b' },
+      'omitted',
+      { n: 1, list: 'omitted' },
+    ]);
+  });
+
   it('is not found by an unknown id', async () => {
     const { status, body } = await staff.get('/staff/orders/999999');
     expect([status, body]).toEqual([404, { detail: 'Order not found' }]);

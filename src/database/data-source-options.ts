@@ -19,6 +19,7 @@ import { TokenIssuers1765500000001 } from './migrations/1765500000001-token-issu
 import { RequestCounts1765600000000 } from './migrations/1765600000000-request-counts';
 import { OrdersTogether1765700000000 } from './migrations/1765700000000-orders-together';
 import { OrdersWithFewerIndexes1765700000001 } from './migrations/1765700000001-orders-with-fewer-indexes';
+import { AnswersAsText1765710000000 } from './migrations/1765710000000-answers-as-text';
 import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -42,6 +43,7 @@ export const migrations = [
   RequestCounts1765600000000,
   OrdersTogether1765700000000,
   OrdersWithFewerIndexes1765700000001,
+  AnswersAsText1765710000000,
   ProlongationsOfAUser1765750000000,
 ];
 

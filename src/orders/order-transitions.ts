@@ -91,9 +91,10 @@ const recordCall = (first: number): string => {
   );
   return `
        recorded AS (
-         INSERT INTO upstream_calls (order_id, method, request, outcome, http_status, answer, duration_ms)
+         INSERT INTO upstream_calls
+           (order_id, method, request, outcome, http_status, answer_json, duration_ms)
          SELECT ${orderId}::bigint, ${method}, ${request}::jsonb, ${outcome}, ${httpStatus}::integer,
-                ${answer}::jsonb, ${durationMs}::integer
+                ${answer}, ${durationMs}::integer
           WHERE ${orderId} IS NOT NULL
        )`;
 };

@@ -1,18 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { DataSource, QueryFailedError, Repository } from 'typeorm';
+import { DataSource, Repository } from 'typeorm';
 import { messageOf } from '../common';
 import { lookUpLost, mayHaveCommitted, queryRows } from '../database';
 import type { ProviderCallRecord } from '../provider';
 import type { RecordedCall } from './order-transitions';
 import { ProviderCall } from './provider-call.entity';
-
-/** Classes of PostgreSQL's errors: a value is not valid, or a limit of the program was exceeded. */
-const UNFIT = /^(22|54)/;
-
-/** Whether the database refused a value for what it is. */
-const isUnfit = (error: unknown): boolean =>
-  error instanceof QueryFailedError && UNFIT.test(String((error.driverError as { code?: unknown }).code));
 
 /** Stores the calls to the provider that were made for an order, so that staff can see what happened. */
 @Injectable()
@@ -46,7 +39,11 @@ export class ProviderCallLog {
       if (unstored.lost) await this.forgetIfStored(unstored, unstored.lost);
       if (unstored.records.length === 0) return;
       await this.calls.insert(
-        unstored.records.map((record) => ({ orderId, ...record, answer: record.answer as object })),
+        unstored.records.map(({ answer, ...record }) => ({
+          orderId,
+          ...record,
+          answerJson: JSON.stringify(answer),
+        })),
       );
     } catch (error) {
       this.logger.error(`order ${orderId}: a record of a provider call was not kept: ${messageOf(error)}`);
@@ -61,7 +58,7 @@ export class ProviderCallLog {
       const found = await queryRows(
         this.dataSource,
         `SELECT FROM upstream_calls
-          WHERE order_id = $1 AND method = $2 AND duration_ms = $3 AND answer = $4::jsonb`,
+          WHERE order_id = $1 AND method = $2 AND duration_ms = $3 AND answer_json = $4`,
         [orderId, first.method, first.durationMs, JSON.stringify(first.answer)],
       );
       return found.length > 0;
@@ -78,10 +75,7 @@ export class UnstoredCalls {
 
   constructor(readonly orderId: number) {}
 
-  /**
-   * Runs a statement that stores the first record together with what that call brought. PostgreSQL does not
-   * store all JSON that there is, `"\u0000"` for one: what was bought is delivered all the same.
-   */
+  /** Runs a statement that stores the first record together with what that call brought. */
   async storeFirstWith<Result>(
     statement: (call: RecordedCall | undefined) => Promise<Result>,
   ): Promise<Result> {
@@ -92,8 +86,7 @@ export class UnstoredCalls {
       return result;
     } catch (error) {
       if (mayHaveCommitted(error)) this.lost = error;
-      if (!record || !isUnfit(error)) throw error;
-      return statement(undefined);
+      throw error;
     }
   }
 }

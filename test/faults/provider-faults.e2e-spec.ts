@@ -264,7 +264,7 @@ describe('a failing provider', () => {
     const user = await service.createUser();
     const { data } = await buy(user);
     const calls = await service.dataSource.query(
-      'SELECT method, outcome, request::text, answer::text FROM upstream_calls WHERE order_id = $1',
+      'SELECT method, outcome, request::text, answer_json FROM upstream_calls WHERE order_id = $1',
       [data?.order_id],
     );
     expect(calls).toEqual([expect.objectContaining({ method: 'buy', outcome: 'done' })]);

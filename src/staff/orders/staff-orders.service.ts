@@ -53,6 +53,8 @@ type OrderRow = Omit<
 };
 
 // The most that is shown of one order.
+/** A pattern of JSON that JSON.stringify writes and jsonb refuses: a null character or half a character. */
+const NO_JSONB = String.raw`'\\u(0000|d)'`;
 const MAX_CALLS = 200;
 const MAX_PROXIES = 1000;
 const MAX_ENTRIES = 1000;
@@ -200,10 +202,13 @@ export class StaffOrdersService {
     return queryRows(
       this.dataSource,
       `SELECT id, method, request, outcome, http_status, duration_ms, created_at,
-              CASE WHEN length(answer::text) <= ${MAX_ANSWER_LENGTH} THEN answer
-                   WHEN jsonb_typeof(answer) = 'object' THEN answer || '{"list": "omitted"}'
+              CASE WHEN length(answer) <= ${MAX_ANSWER_LENGTH} THEN answer::json
+                   WHEN answer ~ '^{' AND answer !~ ${NO_JSONB}
+                   THEN (answer::jsonb || '{"list": "omitted"}')::json
                    ELSE '"omitted"' END AS answer
-         FROM (SELECT * FROM upstream_calls WHERE order_id = ANY ($1)
+         FROM (SELECT id, method, request, outcome, http_status, duration_ms, created_at,
+                      coalesce(answer_json, answer::text) AS answer
+                 FROM upstream_calls WHERE order_id = ANY ($1)
                 ORDER BY created_at DESC, id DESC LIMIT ${MAX_CALLS}) AS latest
         ORDER BY created_at, id`,
       [orderIds],
