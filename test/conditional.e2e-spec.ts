@@ -1,7 +1,9 @@
 import { recordStatements } from '../bench/support/statement-plans';
 import { ActiveFlagsService } from '../src/proxies';
+import { createApiClient } from './support/api-client';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
+import { startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const PATHS = [
@@ -157,7 +159,7 @@ describe('An earlier answer about proxies', () => {
       expect.objectContaining({ login: '\x1e(7,a\x1e' }),
     ]);
     expect((await ask(user, '/proxies/export?format=txt')).text).toContain(':\x1e(7,a\x1e:');
-    // Longer than a list that is cached.
+    // Longer than a list that is kept.
     await insert(user, 8000, { password: 'p'.repeat(200) });
     const long = await ask(user, '/proxies');
     expect(long.json()).toHaveLength(8008);
@@ -165,9 +167,8 @@ describe('An earlier answer about proxies', () => {
     expect((await ask(user, '/proxies/export')).text).toBe(long.text);
   });
 
-  it('is written once for concurrent requests', async () => {
-    const user = await service.createUser();
-    await insert(user, 50);
+  /** The statements that read proxies for an answer while the work runs. */
+  async function readsDuring(work: () => Promise<unknown>): Promise<number> {
     const { logger } = service.dataSource;
     let reads = 0;
     recordStatements(service.dataSource);
@@ -175,9 +176,87 @@ describe('An earlier answer about proxies', () => {
     service.dataSource.logger = Object.assign(Object.create(recorder) as typeof recorder, {
       logQuery: (text: string) => void (reads += Number(text.includes('string_agg'))),
     });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(user, '/proxies')));
+    await work();
     service.dataSource.logger = logger;
+    return reads;
+  }
+
+  it.each(PATHS)('is written by one statement, once for concurrent and later requests: %s', async (path) => {
+    const user = await service.createUser();
+    await insert(user, 50);
+    const answers: RawAnswer[] = [];
+    const reads = await readsDuring(async () => {
+      answers.push(...(await Promise.all(Array.from({ length: 20 }, () => ask(user, path)))));
+      answers.push(await ask(user, path));
+    });
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect(reads).toBe(1);
+    const [answer] = answers;
+    expect(answer?.headers['content-length']).toBe(String(Buffer.byteLength(answer?.text ?? '')));
+    const head = await ask(user, path, undefined, 'HEAD');
+    expect(head).toMatchObject({ status: 200, text: '' });
+    expect(head.headers['content-length']).toBe(answer?.headers['content-length']);
+  });
+
+  it('escapes what JSON demands, and keeps nulls, whether it is kept or comes in pieces', async () => {
+    const user = await service.createUser();
+    const strange = 'quote " slash \\ / \b\f\n\r\t\x01\x1f\x7f ü пароль 😀 \u2028 </script>';
+    await insert(user, 2, {
+      host: strange,
+      port: strange,
+      login: strange,
+      password: strange,
+      descr: strange,
+    });
+    await service.dataSource.query(
+      `UPDATE proxies SET date_start = NULL, date_end = NULL, descr = NULL
+        WHERE id = (SELECT max(id) FROM proxies WHERE user_id = $1)`,
+      [user.id],
+    );
+    const fields = { host: strange, port: strange, login: strange, password: strange };
+    const shown = [
+      { ...fields, active: true, descr: strange },
+      { ...fields, active: false, descr: null, date_start: null, date_end: null },
+    ];
+    const kept = await ask(user, '/proxies');
+    expect(kept.text).toBe(JSON.stringify(kept.json()));
+    expect(kept.json()).toMatchObject(shown);
+    const lines = (await ask(user, '/proxies/export?format=txt')).text;
+    expect(lines).toBe(`${strange}:${strange}:${strange}:${strange}\n`.repeat(2));
+    // More than are kept.
+    await insert(user, 8000);
+    const inPieces = await ask(user, '/proxies/export');
+    expect(inPieces.headers).not.toHaveProperty('content-length');
+    expect(inPieces.text.slice(0, kept.text.length - 1)).toBe(kept.text.slice(0, -1));
+    expect(inPieces.text).toBe(JSON.stringify(inPieces.json()));
+    expect((await ask(user, '/proxies')).text).toBe(inPieces.text);
+    expect((await ask(user, '/proxies/export?format=txt')).text.slice(0, lines.length)).toBe(lines);
+    expect((await ask(user, '/proxies/export?proxy_type=socks')).text).toBe('[]');
+    expect((await ask(user, '/proxies/export?proxy_type=socks&format=txt')).text).toBe('');
+    expect((await ask(user, '/proxies/export?active_only=true')).json()).toHaveLength(8001);
+  });
+
+  it('has what was bought on another replica', async () => {
+    const replica = await startReplica(service);
+    try {
+      const user = await service.createUser();
+      const exported = (baseUrl: string): Promise<RawAnswer> =>
+        sendRaw(baseUrl, { path: '/proxies/export?format=txt', token: user.token });
+      for (const [here, there] of [
+        [service.baseUrl, replica.baseUrl],
+        [replica.baseUrl, service.baseUrl],
+      ] as const) {
+        const { text: before } = await exported(there);
+        const { data } = await createApiClient(here, user.token).POST('/proxies/buy', {
+          body: { country: 'ru', period: 30 } as never,
+        });
+        const [proxy] = data?.proxies ?? [];
+        const after = `${before}${proxy?.host}:${proxy?.port}:${proxy?.login}:${proxy?.password}\n`;
+        expect((await exported(there)).text).toBe(after);
+        expect((await exported(here)).text).toBe(after);
+      }
+    } finally {
+      await replica.close();
+    }
   });
 });

@@ -1,19 +1,23 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { Pool } from 'pg';
 import { multiplyDecimal, unitPriceWithMarkup } from '../../src/common/money';
 import { readEnvironment } from '../../src/config/environment';
 
 /**
  * The baseline "bare node": the service's reads on plain `node:http` and `pg`, with the same responses. It
- * looks the token up for each request, reads rows, maps them and writes JSON. It validates, logs and limits
- * nothing.
+ * looks the token up for each request, reads rows, maps them and writes JSON; an export in pieces. It
+ * validates, logs and limits nothing.
  */
 
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const LAST_USED_STEP_MS = 60_000;
 const CATALOG_AGE_MS = 60_000;
+/** Proxies in a piece of an export. */
+const PIECE_SIZE = 1000;
 
 const FIND_CALLER = `
   SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps",
@@ -31,7 +35,7 @@ const READ_PROFILE = `
 const LIST_PROXIES = `
   SELECT id, host, port, login, password, proxy_type, country, version, date_start, date_end, withdrawn_at,
          descr
-    FROM proxies WHERE user_id = $1 ORDER BY id`;
+    FROM proxies WHERE user_id = $1 AND id > $2 ORDER BY id`;
 
 interface Caller {
   readonly tokenId: string;
@@ -92,18 +96,46 @@ async function findCaller(request: IncomingMessage): Promise<Caller | undefined>
 
 const isoSeconds = (date: Date | null): string | null => date && date.toISOString().replace(/\.\d{3}Z$/, 'Z');
 
+function toProxyOut(row: ProxyRow, now: Date): object {
+  return {
+    id: row.id,
+    host: row.host,
+    port: row.port,
+    login: row.login,
+    password: row.password,
+    proxy_type: row.proxy_type,
+    country: row.country,
+    version: row.version,
+    date_start: isoSeconds(row.date_start),
+    date_end: isoSeconds(row.date_end),
+    active: row.date_end !== null && row.date_end > now && row.withdrawn_at === null,
+    descr: row.descr,
+  };
+}
+
 async function listProxies({ userId }: Caller): Promise<object[]> {
-  const rows = await query<ProxyRow>('proxies', LIST_PROXIES, [userId]);
+  const rows = await query<ProxyRow>('proxies', LIST_PROXIES, [userId, 0]);
   const now = new Date();
-  return rows.map(
-    ({ withdrawn_at: withdrawnAt, date_end: dateEnd, date_start: dateStart, descr, ...row }) => ({
-      ...row,
-      date_start: isoSeconds(dateStart),
-      date_end: isoSeconds(dateEnd),
-      active: dateEnd !== null && dateEnd > now && withdrawnAt === null,
-      descr,
-    }),
-  );
+  return rows.map((row) => toProxyOut(row, now));
+}
+
+/** Reads the next piece while the one before is sent. */
+async function* exportProxies({ userId }: Caller, format: string | null): AsyncGenerator<string> {
+  const read = (after: string): Promise<ProxyRow[]> =>
+    query('piece', `${LIST_PROXIES} LIMIT ${PIECE_SIZE}`, [userId, after]);
+  const now = new Date();
+  let separator = '[';
+  for (let next: Promise<ProxyRow[]> | undefined = read('0'); next;) {
+    const rows: ProxyRow[] = await next;
+    next = rows.length === PIECE_SIZE ? read(rows.at(-1)?.id ?? '') : undefined;
+    if (format === 'txt') {
+      yield rows.map(({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`).join('');
+    } else if (rows.length > 0) {
+      yield separator + rows.map((row) => JSON.stringify(toProxyOut(row, now))).join(',');
+      separator = ',';
+    }
+  }
+  if (format !== 'txt') yield separator === '[' ? '[]' : ']';
 }
 
 /** The service's stored catalog, cached in memory for as long as the service does. */
@@ -162,14 +194,7 @@ const HANDLERS: Readonly<Record<string, readonly [scope: string, handler: Handle
   '/proxies': ['proxies:read', (_, caller) => listProxies(caller)],
   '/proxies/export': [
     'proxies:export',
-    async ({ searchParams }, caller) => {
-      const proxies = await listProxies(caller);
-      if (searchParams.get('format') !== 'txt') return proxies;
-      return proxies
-        .map((proxy) => proxy as ProxyRow)
-        .map(({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`)
-        .join('');
-    },
+    async ({ searchParams }, caller) => Readable.from(exportProxies(caller, searchParams.get('format'))),
   ],
 };
 
@@ -185,16 +210,20 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     return;
   }
   const caller = await findCaller(request);
-  if (!caller?.scopes.includes(scope)) send(response, 401, { detail: 'Invalid token' });
-  else send(response, 200, await handler(url, caller));
+  if (!caller?.scopes.includes(scope)) {
+    send(response, 401, { detail: 'Invalid token' });
+    return;
+  }
+  const body = await handler(url, caller);
+  if (body instanceof Readable) await pipeline(body, response);
+  else send(response, 200, body);
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {
-  const isText = typeof body === 'string';
-  const bytes = Buffer.from(isText ? body : JSON.stringify(body));
+  const bytes = Buffer.from(JSON.stringify(body));
   response
     .writeHead(status, {
-      'Content-Type': isText ? 'text/plain; charset=utf-8' : 'application/json; charset=utf-8',
+      'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': bytes.length,
     })
     .end(bytes);

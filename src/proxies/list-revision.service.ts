@@ -14,6 +14,8 @@ export interface ListRevision {
   /** Milliseconds since 1970. No rental ends from `fromMs` until just before `untilMs`. */
   readonly fromMs: number;
   readonly untilMs: number;
+  /** How many proxies the user had when this was looked up. */
+  readonly proxyCount: number;
 }
 
 /**
@@ -59,16 +61,22 @@ export class ListRevisionService {
     return known?.revision === revision && known.fromMs <= nowMs && nowMs < known.untilMs ? known : undefined;
   }
 
-  /** The time from now until the next rental of a user ends. */
+  /** The time from now until the next rental of a user ends, and how many proxies the user has. */
   private readonly lookUpSpan = batchedLookup(async (userIds: readonly number[]) => {
     const fromMs = this.clock.now().getTime();
-    const ends = await preparedRows<{ userId: number; end: Date }>(
+    const spans = await preparedRows<{ userId: number; proxyCount: number; end: Date | null }>(
       this.dataSource,
-      `SELECT user_id AS "userId", min(date_end) AS end FROM proxies
-        WHERE user_id = ANY ($1) AND date_end > $2 AND withdrawn_at IS NULL GROUP BY user_id`,
+      `SELECT user_id AS "userId", count(*) AS "proxyCount",
+              min(date_end) FILTER (WHERE date_end > $2 AND withdrawn_at IS NULL) AS end
+         FROM proxies WHERE user_id = ANY ($1) GROUP BY user_id`,
       [userIds, new Date(fromMs)],
     );
-    const untilMs = new Map(ends.map(({ userId, end }) => [userId, end.getTime()]));
-    return new Map(userIds.map((id) => [id, { fromMs, untilMs: untilMs.get(id) ?? Infinity }]));
+    const byUser = new Map(spans.map((span) => [span.userId, span]));
+    return new Map(
+      userIds.map((id) => {
+        const { proxyCount, end } = byUser.get(id) ?? { proxyCount: 0, end: null };
+        return [id, { fromMs, untilMs: end?.getTime() ?? Infinity, proxyCount }];
+      }),
+    );
   });
 }

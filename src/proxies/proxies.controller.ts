@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises';
-import { Controller, Get, Logger, Param, Query, Req, Res, StreamableFile } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller, CurrentUserId, Scopes } from '../auth';
@@ -9,13 +9,13 @@ import { PingResponse } from './dto/ping-response.dto';
 import { entityTag, ListRevisionService } from './list-revision.service';
 import { ExportDocs, ListDocs, PingDocs } from './proxies.docs';
 import { ProxiesService } from './proxies.service';
-import { ProxyExportService } from './proxy-export.service';
+import { type ExportOptions, ProxyExportService } from './proxy-export.service';
+
+const LIST: ExportOptions = { format: 'json', proxyType: undefined, activeOnly: false };
 
 @ApiTags('Proxies')
 @Controller('proxies')
 export class ProxiesController {
-  private readonly logger = new Logger('Proxies');
-
   constructor(
     private readonly proxies: ProxiesService,
     private readonly revisions: ListRevisionService,
@@ -31,14 +31,9 @@ export class ProxiesController {
     @Res() response: Response,
   ): Promise<void> {
     const revision = await this.revisions.get(caller);
-    if (isKnown(request, response, entityTag(revision, 'list'))) {
-      response.status(304).end();
-      return;
-    }
-    const list = await this.exporter.getList(revision);
-    response.type('json');
-    if (Buffer.isBuffer(list)) response.send(list);
-    else await pipeline(await toStream(list), response);
+    if (isKnown(request, response, entityTag(revision, 'list'))) return;
+    const list = await this.exporter.get(revision, LIST);
+    await send(response, list, { 'Content-Type': 'application/json; charset=utf-8' });
   }
 
   @Get('export')
@@ -48,19 +43,16 @@ export class ProxiesController {
     @CurrentCaller() caller: Caller,
     @Query() { format, proxy_type: type, active_only: activeOnly }: ExportProxiesQuery,
     @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<StreamableFile | undefined> {
+    @Res() response: Response,
+  ): Promise<void> {
     const proxyType = type === 'all' || type === null ? undefined : type;
     const revision = await this.revisions.get(caller);
-    // Express answers an empty body with a known tag as 304.
-    if (isKnown(request, response, entityTag(revision, `${format} ${proxyType} ${activeOnly}`))) {
-      return undefined;
-    }
-    const pieces = this.exporter.write(revision, { format, proxyType, activeOnly });
-    return new StreamableFile(await toStream(pieces), {
-      type: format === 'txt' ? 'text/plain; charset=utf-8' : 'application/json',
-      disposition: `attachment; filename="proxies.${format}"`,
-    }).setErrorLogger(({ stack }) => this.logger.error('an export was cut off', stack));
+    if (isKnown(request, response, entityTag(revision, `${format} ${proxyType} ${activeOnly}`))) return;
+    const file = await this.exporter.get(revision, { format, proxyType, activeOnly });
+    await send(response, file, {
+      'Content-Type': format === 'txt' ? 'text/plain; charset=utf-8' : 'application/json',
+      'Content-Disposition': `attachment; filename="proxies.${format}"`,
+    });
   }
 
   @Get(':proxy_id/ping')
@@ -72,10 +64,24 @@ export class ProxiesController {
 }
 
 /**
- * Sets the headers of a conditional answer and tells whether the caller has it already. Only the caller may
- * store the answer, and asks again before each use.
+ * Sets the headers of a conditional answer and answers a caller who has it already, with 304. Only the caller
+ * may store the answer, and asks again before each use.
  */
 function isKnown(request: Request, response: Response, tag: string): boolean {
   response.set({ ETag: tag, 'Cache-Control': 'private, no-cache', Vary: 'Authorization' });
-  return request.fresh;
+  if (!request.fresh) return false;
+  response.status(304).end();
+  return true;
+}
+
+async function send(
+  response: Response,
+  body: Buffer | AsyncGenerator<Buffer>,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const stream = Buffer.isBuffer(body) ? undefined : await toStream(body);
+  // Not Express's method, which would add a charset to any type.
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  if (stream) await pipeline(stream, response);
+  else response.send(body);
 }

@@ -3,9 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
 import type { ProxyType } from '../common';
 import { preparedRows } from '../database';
-import { PROXY_COLUMNS, type ProxyFields, toProxyOut } from './dto/proxy-out.dto';
 import type { ListRevision } from './list-revision.service';
-import { ROW_SEPARATOR, ROW_TEXT, rowsToJson } from './rows-to-json';
 
 export interface ExportOptions {
   readonly format: 'json' | 'txt';
@@ -14,156 +12,135 @@ export interface ExportOptions {
   readonly activeOnly: boolean;
 }
 
-/** Proxies of a user with ids above `after`, up to and including `upTo`. */
-interface IdRange {
-  readonly after: number;
-  readonly upTo: number;
+interface Wanted {
+  readonly revision: ListRevision;
+  readonly options: ExportOptions;
 }
 
-/** Enough for lists of about 60,000 proxies. */
-const CACHE_BYTES = 16 * 1024 * 1024;
-/** A longer list would drive out all others. */
-const MAX_CACHED_BYTES = CACHE_BYTES / 8;
+/** Enough for the lists of 60,000 proxies. */
+const KEPT_BYTES = 16 * 1024 * 1024;
+/** What an export of no proxies takes. */
+const ENTRY_BYTES = 512;
+/** About 2 MB as JSON. An export of more proxies would drive out many others. */
+const MAX_KEPT_PROXIES = 8000;
 
-/** How an export is read: proxies in a statement, and statements that run while an earlier batch is sent. */
-interface Pace {
-  readonly batchSize: number;
-  readonly batchesAhead: number;
-}
-
-/** Fast: the database works on other processors than this process. */
-const FEW_EXPORTS: Pace = { batchSize: 2000, batchesAhead: 2 };
-/** Little memory: whoever stops reading keeps about 100 kB of the service's, instead of 2 MB. */
-const MANY_EXPORTS: Pace = { batchSize: 100, batchesAhead: 0 };
-/** More exports than this at the same time are many. */
-const FEW = 4;
-
-/** Kept in the place of a list that is not. */
-const TOO_LONG = 'too long';
-
-const LIST: ExportOptions = { format: 'json', proxyType: undefined, activeOnly: false };
+/** Fewer would cost more statements, more would delay the first byte. */
+const MAX_BATCH = 2000;
+const MIN_BATCH = 100;
+/** How many proxies are read at a time, for all readers together: those who stop reading keep memory. */
+const BATCHES_TOGETHER = 5000;
 
 const SELECTED = `
-    FROM proxies
-   WHERE user_id = $2 AND id > $3 AND id <= $4 AND proxy_type = coalesce($5, proxy_type)
-     AND (NOT $6 OR (date_end > $1 AND withdrawn_at IS NULL))
-   ORDER BY id`;
+  FROM proxies
+ WHERE user_id = $2 AND id > $3 AND ($4::text IS NULL OR proxy_type = $4)
+   AND (NOT $5 OR (date_end > $1 AND withdrawn_at IS NULL))
+ ORDER BY id LIMIT $6`;
 
-const READ_ROWS = `
-  SELECT string_agg(line, '${ROW_SEPARATOR}') AS text
-    FROM (SELECT ${ROW_TEXT} AS line ${SELECTED}) AS rows`;
+/** UTC, to the second: the provider's times are whole seconds. */
+const isoSeconds = (column: string): string =>
+  `replace(left(${column}::text, 19), ' ', 'T') || 'Z' AS ${column}`;
+
+/** The fields of `ProxyOut`, in order. */
+const SHOWN = `
+  SELECT id::text, host, port, login, password, proxy_type, country, version,
+         ${isoSeconds('date_start')}, ${isoSeconds('date_end')},
+         (date_end > $1) IS TRUE AND withdrawn_at IS NULL AS active, descr`;
+
+const READ_JSON = `
+  SELECT string_agg(part, ',') AS text, max(id) AS last
+    FROM (SELECT id, (SELECT row_to_json(proxy)::text FROM (${SHOWN}) AS proxy) AS part
+          ${SELECTED}) AS parts`;
 
 const READ_LINES = `
-  SELECT string_agg(line, '') AS text
-    FROM (SELECT format(E'%s:%s:%s:%s\\n', host, port, login, password) AS line ${SELECTED}) AS lines`;
+  SELECT string_agg(part, '') AS text, max(id) AS last
+    FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${SELECTED}) AS parts`;
+
+interface Batch {
+  /** Null: there are no more proxies. */
+  readonly text: string | null;
+  readonly last: number;
+}
+
+const encoder = new TextEncoder();
 
 /** Writes a user's proxies, ordered by id, as the text that lists and exports send. */
 @Injectable()
 export class ProxyExportService {
-  /** Concurrent requests for a list that is being written share it. */
-  private readonly lists = new LRUCache<ListRevision, Buffer | typeof TOO_LONG>({
-    maxSize: CACHE_BYTES,
-    maxEntrySize: MAX_CACHED_BYTES,
-    sizeCalculation: ({ length }) => Math.max(length, 1),
-    fetchMethod: (revision) => collect(this.write(revision, LIST)),
+  /** Concurrent requests for an export that is being written share it. */
+  private readonly kept = new LRUCache<string, Buffer, Wanted>({
+    maxSize: KEPT_BYTES,
+    maxEntrySize: KEPT_BYTES / 4,
+    sizeCalculation: ({ length }) => ENTRY_BYTES + length,
+    fetchMethod: (_key, _old, { context }) => this.writeWhole(context),
     ignoreFetchAbort: true,
   });
-  /** How many exports are being written. */
+  /** How many exports are being sent in pieces. */
   private open = 0;
 
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * The JSON of all proxies, in UTF-8. A list is written once for a revision and kept while it is asked for,
-   * unless it is so long that every reader who stops would keep too much memory: that one is in pieces.
+   * The text in UTF-8. It is written once for a revision and kept while it is asked for. That of very many
+   * proxies comes in pieces, so that a reader who stops keeps little memory.
    */
-  async getList(revision: ListRevision): Promise<Buffer | AsyncGenerator<Buffer>> {
-    const list = await this.lists.forceFetch(revision);
-    return list === TOO_LONG ? this.write(revision, LIST) : list;
+  async get(revision: ListRevision, options: ExportOptions): Promise<Buffer | AsyncGenerator<Buffer>> {
+    if (revision.proxyCount > MAX_KEPT_PROXIES) return this.writePieces({ revision, options });
+    const { userId, revision: number, untilMs } = revision;
+    const { format, proxyType, activeOnly } = options;
+    const key = `${userId} ${number} ${untilMs} ${format} ${proxyType} ${activeOnly}`;
+    return this.kept.forceFetch(key, { context: { revision, options } });
+  }
+
+  private async writeWhole(wanted: Wanted): Promise<Buffer> {
+    const { text } = await this.read(wanted, 0, null);
+    const whole = wanted.options.format === 'json' ? `[${text ?? ''}]` : (text ?? '');
+    // A small buffer of Node's own would keep the memory that it shares with others.
+    return Buffer.from(encoder.encode(whole).buffer);
   }
 
   /**
-   * Writes an export piece by piece, in UTF-8. No connection is held between the pieces, so that a slow
-   * reader does not occupy one.
+   * Reads one piece ahead of the reader. No connection is held between the pieces, so that a slow reader does
+   * not occupy one.
    */
-  async *write({ userId, fromMs }: ListRevision, options: ExportOptions): AsyncGenerator<Buffer> {
-    const isJson = options.format === 'json';
-    let isFirst = true;
+  private async *writePieces(wanted: Wanted): AsyncGenerator<Buffer> {
+    const isJson = wanted.options.format === 'json';
+    const readAfter = (last: number): Promise<Batch> => {
+      const batch = this.read(wanted, last, this.batchSize);
+      // The reader may leave before this is awaited: a failure is then nobody's.
+      batch.catch(() => undefined);
+      return batch;
+    };
     this.open += 1;
     try {
-      for await (const text of this.readBatches(userId, new Date(fromMs), options)) {
-        if (text === '') continue;
-        yield Buffer.from(isJson && isFirst ? `[${text.slice(1)}` : text);
-        isFirst = false;
+      let start = isJson ? '[' : '';
+      let next = readAfter(0);
+      for (let batch = await next; batch.text !== null; batch = await next) {
+        next = readAfter(batch.last);
+        yield Buffer.from(start + batch.text);
+        start = isJson ? ',' : '';
       }
-      if (isJson) yield Buffer.from(isFirst ? '[]' : ']');
+      if (isJson) yield Buffer.from(start === '[' ? '[]' : ']');
     } finally {
       this.open -= 1;
     }
   }
 
-  private get pace(): Pace {
-    return this.open > FEW ? MANY_EXPORTS : FEW_EXPORTS;
+  private get batchSize(): number {
+    return Math.min(MAX_BATCH, Math.max(MIN_BATCH, Math.floor(BATCHES_TOGETHER / this.open)));
   }
 
-  private async *readBatches(userId: number, now: Date, options: ExportOptions): AsyncGenerator<string> {
-    const ahead: Promise<string>[] = [];
-    const ranges = this.findRanges(userId);
-    let next = ranges.next();
-    for (let range = await next; !range.done; range = await next) {
-      next = ranges.next();
-      const batch = this.readBatch(userId, range.value, now, options);
-      // The reader may leave before these are awaited: a failure is then nobody's.
-      for (const promise of [batch, next]) promise.catch(() => undefined);
-      ahead.push(batch);
-      while (ahead.length > this.pace.batchesAhead) yield (await ahead.shift()) ?? '';
-    }
-    for (const batch of ahead) yield await batch;
+  /** @param limit null: all proxies */
+  private async read({ revision, options }: Wanted, after: number, limit: number | null): Promise<Batch> {
+    const { format, proxyType, activeOnly } = options;
+    const [batch] = await preparedRows<Batch>(this.dataSource, format === 'json' ? READ_JSON : READ_LINES, [
+      new Date(revision.fromMs),
+      revision.userId,
+      after,
+      proxyType ?? null,
+      activeOnly,
+      limit,
+    ]);
+    if (!batch) throw new Error('the database did not aggregate');
+    return batch;
   }
-
-  private async *findRanges(userId: number): AsyncGenerator<IdRange> {
-    for (let after = 0; ;) {
-      const [last] = await preparedRows<{ id: number }>(
-        this.dataSource,
-        `SELECT id FROM proxies WHERE user_id = $1 AND id > $2
-          ORDER BY id OFFSET ${this.pace.batchSize - 1} LIMIT 1`,
-        [userId, after],
-      );
-      yield { after, upTo: last?.id ?? Number.MAX_SAFE_INTEGER };
-      if (!last) return;
-      after = last.id;
-    }
-  }
-
-  private async readBatch(
-    userId: number,
-    { after, upTo }: IdRange,
-    now: Date,
-    { format, proxyType, activeOnly }: ExportOptions,
-  ): Promise<string> {
-    const parameters = [now, userId, after, upTo, proxyType ?? null, activeOnly];
-    const read = <Row>(statement: string) => preparedRows<Row>(this.dataSource, statement, parameters);
-    if (format === 'txt') {
-      const [lines] = await read<{ text: string | null }>(READ_LINES);
-      return lines?.text ?? '';
-    }
-    const [batch] = await read<{ text: string | null }>(READ_ROWS);
-    if (!batch?.text) return '';
-    const json = rowsToJson(batch.text);
-    if (json !== undefined) return json;
-    const proxies = await read<ProxyFields>(`SELECT ${PROXY_COLUMNS} ${SELECTED}`);
-    return proxies.map((proxy) => `,${JSON.stringify(toProxyOut(proxy, now))}`).join('');
-  }
-}
-
-/** Puts the pieces together, unless they are more than is kept. */
-async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer | typeof TOO_LONG> {
-  const collected: Buffer[] = [];
-  let byteCount = 0;
-  for await (const piece of pieces) {
-    byteCount += piece.length;
-    if (byteCount > MAX_CACHED_BYTES) return TOO_LONG;
-    collected.push(piece);
-  }
-  return Buffer.concat(collected);
 }

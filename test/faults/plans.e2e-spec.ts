@@ -31,9 +31,8 @@ const OF_MANY = /^\s*SELECT orders\.id.* WHERE (orders\.state = '(completed|refu
 const HOT: Readonly<Record<string, string>> = {
   'the caller behind a token': 'WHERE token_hash = ANY ($1',
   'the profile': 'FROM users u JOIN accounts a',
-  'when the next rental ends': 'min(date_end) AS end',
-  'where a part of a list ends': 'ORDER BY id OFFSET',
-  'a part of a list or an export': 'SELECT string_agg(line',
+  'when the next rental ends': 'min(date_end) FILTER',
+  'a part of a list or an export': 'SELECT string_agg(part',
   'one proxy': '(("Proxy"."id" = $1) AND ("Proxy"."user_id" = $2))',
   'what orders delivered': 'FROM proxies WHERE order_id = ANY',
   'an earlier order by its key': '"Order"."idempotency_key" = $2',
