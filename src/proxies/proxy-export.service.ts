@@ -25,7 +25,7 @@ const ENTRY_BYTES = 512;
 const MAX_KEPT_PROXIES = 8000;
 
 /** Fewer would cost more statements, more would delay the first byte. */
-const MAX_BATCH = 2000;
+const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
 /** How many proxies are read at a time, for all readers together: those who stop reading keep memory. */
 const BATCHES_TOGETHER = 5000;
