@@ -287,19 +287,22 @@ export class OrdersService {
     const now = this.clock.now();
     if (!order.answer) return this.proxies.ofOrder(order);
     const withdrawals = replayed ? await this.proxies.withdrawals(order.answer.map(({ id }) => id)) : null;
-    return order.answer.map((proxy) =>
+    // A thousand times over: fields that are added to a spread object take ten times as long.
+    return order.answer.map(({ id, host, port, login, password, descr, date_start: start, date_end: end }) =>
       toProxyOut(
         {
-          ...proxy,
-          login: proxy.login ?? '',
-          password: proxy.password ?? '',
+          id,
+          host,
+          port,
+          login: login ?? '',
+          password: password ?? '',
           proxyType: order.proxyType,
           country: order.country,
           version: order.version,
-          dateStart: proxy.date_start === null ? null : new Date(proxy.date_start),
-          dateEnd: proxy.date_end === null ? null : new Date(proxy.date_end),
-          withdrawnAt: withdrawals?.get(proxy.id) ?? null,
-          descr: proxy.password === undefined ? CREDENTIALS_GONE : (proxy.descr ?? null),
+          dateStart: start === null ? null : new Date(start),
+          dateEnd: end === null ? null : new Date(end),
+          withdrawnAt: withdrawals?.get(id) ?? null,
+          descr: password === undefined ? CREDENTIALS_GONE : (descr ?? null),
         },
         now,
       ),
