@@ -78,6 +78,15 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     await service.audit({ withProvider: true });
   });
 
+  it('the reservation was committed: its order is found, delivered and answered', async () => {
+    const api = createApiClient(replica.baseUrl, user.token);
+    const cut = relay.catchNext({ statement: 'place_orders', moment: 'after', action: 'cut' });
+    const answer = api.POST('/proxies/buy', { body: RU_30 });
+    await cut.reached;
+    expect((await answer).response.status).toBe(200);
+    expect(await orders()).toEqual([{ state: 'completed' }]);
+  });
+
   it('the reservation of a prolongation waits: who is refused is not charged, and may repeat', async () => {
     const bought = await user.api.POST('/proxies/buy', { body: RU_30 });
     const proxyId = bought.data?.proxies[0]?.id ?? '';

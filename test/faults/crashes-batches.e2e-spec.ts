@@ -98,6 +98,35 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     },
   );
 
+  it.each(['before', 'after'] as const)(
+    'when they are placed together, %s the commit: each order is carried out and paid once',
+    async (moment) => {
+      const opener = await replicas.createCustomer();
+      const first = replicas.relay.catchNext({ statement: 'place_orders', moment: 'before', action: 'hold' });
+      const lostFirst = send(victim.baseUrl, purchase(opener, 'k')).catch(() => 'lost');
+      await first.reached;
+      // While the statement of the first is under way, the others gather for the next.
+      const lost = customers.map((customer) =>
+        send(victim.baseUrl, purchase(customer, 'k')).catch(() => 'lost'),
+      );
+      const countOf = async (table: 'orders' | 'api_tokens', condition = 'true') =>
+        (
+          await replicas.query(`SELECT FROM ${table} WHERE user_id = ANY ($1) AND ${condition}`, [
+            customers.map(({ id }) => id),
+          ])
+        ).length;
+      await eventually(async () => (await countOf('api_tokens', 'last_used_at IS NOT NULL')) === BATCH_SIZE);
+      const caught = replicas.relay.catchNext({ statement: 'place_orders', moment, action: 'hold' });
+      first.letGo();
+      await caught.reached;
+      expect(await countOf('orders')).toBe(moment === 'after' ? BATCH_SIZE : 0);
+      victim.kill('SIGKILL');
+      await Promise.all([lostFirst, ...lost]);
+      caught.letGo();
+      await expectOneOrderEach(lost);
+    },
+  );
+
   it.each(STAGES)('when the provider has %s it: each order is carried out and paid once', async (stage) => {
     const gate = await replicas.control.addGate({ method: 'buy', stage });
     const lost = await orderTogether();
