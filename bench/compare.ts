@@ -1,9 +1,9 @@
 import 'reflect-metadata';
-import { parseArgs } from 'node:util';
 import { comparePlot } from './reports/compare-plot';
 import { compareMarkdown } from './reports/compare-report';
 import { reachedText, type SingleMetrics, verdicts } from './reports/targets';
 import {
+  parseOptions,
   progress,
   readNames,
   readPositive,
@@ -55,14 +55,12 @@ const isSingleMetricName = (name: string): name is SingleMetricName =>
   SINGLE_METRICS.some((one) => one === name);
 
 function readOptions(): Options {
-  const { values } = parseArgs({
-    options: {
-      seconds: { type: 'string', default: '5' },
-      rounds: { type: 'string', default: '5' },
-      minutes: { type: 'string', default: '10' },
-      only: { type: 'string' },
-      results: { type: 'string', default: RESULTS },
-    },
+  const values = parseOptions({
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '5' },
+    minutes: { type: 'string', default: '10' },
+    only: { type: 'string' },
+    results: { type: 'string', default: RESULTS },
   });
   const names = readNames(values.only, [...WORKLOAD_NAMES, ...SINGLE_METRICS]);
   return {

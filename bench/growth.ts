@@ -1,10 +1,17 @@
 import 'reflect-metadata';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { growthMarkdown, type GrowthSize } from './reports/growth-report';
 import { showProgress } from './seeding/progress';
 import { seedDatabase } from './seeding/seed-database';
-import { progress, readNames, readPositive, RESULTS, run, writeResult } from './support/command';
+import {
+  parseOptions,
+  progress,
+  readNames,
+  readPositive,
+  RESULTS,
+  run,
+  writeResult,
+} from './support/command';
 import type { Fixture } from './support/fixture';
 import { measureInRounds, type WorkloadResult } from './workloads/rounds';
 import { ComparisonSetup } from './workloads/setup';
@@ -37,15 +44,13 @@ interface Options {
 }
 
 function readOptions(): Options {
-  const { values } = parseArgs({
-    options: {
-      sizes: { type: 'string', default: SIZES },
-      seconds: { type: 'string', default: '5' },
-      rounds: { type: 'string', default: '5' },
-      only: { type: 'string' },
-      results: { type: 'string', default: RESULTS },
-      'database-urls': { type: 'string' },
-    },
+  const values = parseOptions({
+    sizes: { type: 'string', default: SIZES },
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '5' },
+    only: { type: 'string' },
+    results: { type: 'string', default: RESULTS },
+    'database-urls': { type: 'string' },
   });
   const sizes = values.sizes.split(',').map((size) => {
     const [users = Number.NaN, proxies = Number.NaN] = size.split(':').map(Number);

@@ -1,9 +1,8 @@
 import 'reflect-metadata';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { startSandbox } from '../src/sandbox';
-import { progress, reportProblems, run } from './support/command';
+import { parseOptions, progress, reportProblems, run } from './support/command';
 import { Fixture } from './support/fixture';
 import { markdownTable } from './support/markdown';
 import { sendOrder } from './support/order-client';
@@ -133,7 +132,7 @@ async function measureIdle(fixture: Fixture): Promise<string[]> {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { proxies: { type: 'string', default: '1000000' } } });
+  const values = parseOptions({ proxies: { type: 'string', default: '1000000' } });
   const proxies = Number(values.proxies);
   const fixture = await Fixture.open(0);
   try {

@@ -2,10 +2,17 @@ import 'reflect-metadata';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type CpuProfile, fold, type Frame, selfTimes } from './profiling/cpu-profile';
 import { flameGraph } from './profiling/flame-graph';
-import { progress, readNames, readPositive, RESULTS, run, writeResult } from './support/command';
+import {
+  parseOptions,
+  progress,
+  readNames,
+  readPositive,
+  RESULTS,
+  run,
+  writeResult,
+} from './support/command';
 import { markdownTable } from './support/markdown';
 import { ComparisonSetup } from './workloads/setup';
 import { WORKLOAD_NAMES, type WorkloadContext, type WorkloadName, WORKLOADS } from './workloads/workloads';
@@ -62,12 +69,10 @@ function selfTable(root: Frame, title: string, by: (frame: Frame) => string, mos
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      only: { type: 'string' },
-      seconds: { type: 'string', default: '10' },
-      results: { type: 'string', default: RESULTS },
-    },
+  const values = parseOptions({
+    only: { type: 'string' },
+    seconds: { type: 'string', default: '10' },
+    results: { type: 'string', default: RESULTS },
   });
   const seconds = readPositive('seconds', values.seconds);
   const workloads = readNames(values.only, WORKLOAD_NAMES);

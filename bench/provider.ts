@@ -1,7 +1,6 @@
 import 'reflect-metadata';
-import { parseArgs } from 'node:util';
 import { CALLS_PER_SECOND, ProviderScenarios, type ScenarioOptions } from './provider/scenarios';
-import { RESULTS, run, writeResult } from './support/command';
+import { parseOptions, RESULTS, run, writeResult } from './support/command';
 import { Fixture } from './support/fixture';
 
 /**
@@ -9,14 +8,12 @@ import { Fixture } from './support/fixture';
  */
 
 function readOptions(): ScenarioOptions {
-  const { values } = parseArgs({
-    options: {
-      users: { type: 'string', default: '200' },
-      seconds: { type: 'string', default: '60' },
-      replicas: { type: 'string', default: '3' },
-      'latency-ms': { type: 'string', default: '5000' },
-      'warmup-seconds': { type: 'string', default: '30' },
-    },
+  const values = parseOptions({
+    users: { type: 'string', default: '200' },
+    seconds: { type: 'string', default: '60' },
+    replicas: { type: 'string', default: '3' },
+    'latency-ms': { type: 'string', default: '5000' },
+    'warmup-seconds': { type: 'string', default: '30' },
   });
   const whole = (name: keyof typeof values, min = 1): number => {
     const number = Number(values[name]);

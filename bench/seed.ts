@@ -1,11 +1,10 @@
 import 'reflect-metadata';
-import { parseArgs } from 'node:util';
 import { readEnvironment } from '../src/config';
 import { migrate } from '../src/database';
 import { acquireResources } from '../src/local';
 import { showProgress } from './seeding/progress';
 import { seedDatabase, type SeedOptions } from './seeding/seed-database';
-import { progress, run } from './support/command';
+import { parseOptions, progress, run } from './support/command';
 
 /**
  * `npm run bench:seed -- --users 1000000 --proxies 10000000`: fills the service's database, or that of
@@ -18,16 +17,14 @@ const MEGABYTE = 1024 * 1024;
 const NO_PROVIDER = { provider: false };
 
 function readOptions(): { databaseUrl: string | undefined; seeding: Omit<SeedOptions, 'databaseUrl'> } {
-  const { values } = parseArgs({
-    options: {
-      users: { type: 'string', default: '1000' },
-      'entries-per-user': { type: 'string', default: '10' },
-      'proxies-per-user': { type: 'string' },
-      proxies: { type: 'string' },
-      seed: { type: 'string', default: '1' },
-      append: { type: 'boolean', default: false },
-      'database-url': { type: 'string' },
-    },
+  const values = parseOptions({
+    users: { type: 'string', default: '1000' },
+    'entries-per-user': { type: 'string', default: '10' },
+    'proxies-per-user': { type: 'string' },
+    proxies: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    append: { type: 'boolean', default: false },
+    'database-url': { type: 'string' },
   });
   const number = (
     name: 'users' | 'entries-per-user' | 'proxies-per-user' | 'proxies' | 'seed',

@@ -1,6 +1,5 @@
 import 'reflect-metadata';
 import type { AddressInfo } from 'node:net';
-import { parseArgs } from 'node:util';
 import { DataSource } from 'typeorm';
 import { createApplication } from '../src/application';
 import { ALL_STAFF_SCOPES, TokensService } from '../src/auth';
@@ -8,7 +7,7 @@ import { readEnvironment, resolveConfig } from '../src/config';
 import { migrate, queryRows } from '../src/database';
 import { UsersService } from '../src/users';
 import { addStaffData } from './seeding/staff-data';
-import { progress, run } from './support/command';
+import { parseOptions, progress, run } from './support/command';
 import { markdownTable, milliseconds } from './support/markdown';
 import { explain, recordStatements } from './support/statement-plans';
 import { median } from './support/statistics';
@@ -28,6 +27,8 @@ const SERVICE_SETTINGS = {
   PX6_API_KEY: 'none',
   PX6_BASE_URL: 'http://127.0.0.1:1',
   LOG_LEVEL: 'error',
+  TOKEN_REQUESTS_PER_MINUTE: '0',
+  USER_REQUESTS_PER_MINUTE: '0',
   SWEEP_INTERVAL_SECONDS: '86400',
   ACTIVE_FLAGS_INTERVAL_SECONDS: '86400',
 };
@@ -129,12 +130,10 @@ const ROUTES: readonly string[] = [
 ];
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      'database-url': { type: 'string' },
-      fill: { type: 'boolean', default: false },
-      only: { type: 'string' },
-    },
+  const values = parseOptions({
+    'database-url': { type: 'string' },
+    fill: { type: 'boolean', default: false },
+    only: { type: 'string' },
   });
   const databaseUrl = values['database-url'];
   if (databaseUrl === undefined) throw new Error('--database-url is missing');

@@ -306,7 +306,15 @@ describe('the rules of the benchmarks', () => {
     const order = { orderId: 2_000_001, userId: 1_000_001, proxyId: null, providerProxyIds: ['501', '502'] };
     const script = toPgbenchScript(
       [
-        { text: 'INSERT INTO orders SELECT $1, $2, $3 -- why', parameters: [1_000_001, 1, "it's"] },
+        { text: 'LISTEN settled_orders', parameters: [] },
+        {
+          text: 'SELECT * FROM place_orders($1, $2, $3) -- why',
+          parameters: [
+            '[{"user_id":1000001,"proxy_id":null,"attempt":"14e5159a-1c7c-4ff0-bcba-7cef05151886"}]',
+            [1_000_001],
+            "it's",
+          ],
+        },
         { text: 'SELECT id FROM orders FOR UPDATE SKIP LOCKED LIMIT $1', parameters: [1] },
         {
           text: 'INSERT INTO ledger_entries SELECT $1, $2::jsonb',
@@ -319,17 +327,19 @@ describe('the rules of the benchmarks', () => {
     );
     expect(script.split('\n')).toEqual([
       '\\set user 1',
-      "INSERT INTO orders SELECT :user, '1', 'it''s'",
+      `SELECT * FROM place_orders((replace(replace('[{"user_id":"USER","proxy_id": null,` +
+        `"attempt":"UNIQUE"}]', 'USER', :user::text), 'UNIQUE', gen_random_uuid()::text))::jsonb, ` +
+        `ARRAY[:user]::bigint[], 'it''s')`,
       '\\gset placed_',
       'SELECT pg_advisory_lock(63100);',
       "SELECT id FROM orders FOR UPDATE SKIP LOCKED LIMIT '1'",
       '\\gset claimed_',
       'SELECT pg_advisory_unlock(63100);',
-      `INSERT INTO ledger_entries SELECT :claimed_groupId, ` +
+      `INSERT INTO ledger_entries SELECT :claimed_groupId::bigint, ` +
         `replace('[{"provider_proxy_id":"BENCH-0"},{"provider_proxy_id":"BENCH-1"}]', 'BENCH', ` +
         `nextval('bench_numbers')::text)::jsonb;`,
       // pgbench would take a name directly after a colon for a variable.
-      `SELECT ARRAY[:claimed_groupId]::bigint[], '{"ok": true}';`,
+      `SELECT ARRAY[:claimed_groupId::bigint]::bigint[], '{"ok": true}';`,
       '',
     ]);
   });

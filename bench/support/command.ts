@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { PROJECT } from './processes';
 
 /** What the entries of the bench share: options, progress, results and exit codes. */
@@ -8,6 +9,20 @@ export const RESULTS = join(PROJECT, 'bench', 'results');
 
 /** Progress goes to standard error, results to standard output. */
 export const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** The values of the command line's options. With `--help` the options are shown, and the program ends. */
+export function parseOptions<const Options extends NonNullable<ParseArgsConfig['options']>>(
+  options: Options,
+): ReturnType<typeof parseArgs<{ options: Options }>>['values'] {
+  if (process.argv.includes('--help')) {
+    for (const [name, { type, default: usual }] of Object.entries(options)) {
+      process.stdout.write(`--${name}${type === 'boolean' ? '' : ` ${String(usual ?? '…')}`}\n`);
+    }
+    process.stdout.write('bench/README.md and the head of each entry in bench describe them.\n');
+    process.exit(0);
+  }
+  return parseArgs({ options }).values;
+}
 
 /** @throws Error that names the option when it is not a number above 0 */
 export function readPositive(option: string, text: string, { whole = false } = {}): number {

@@ -13,7 +13,8 @@ export interface RecordedOrder {
 interface Substitution extends RecordedOrder {
   /** The pgbench variable that stands for the order's id. */
   readonly order: string;
-  /** Whether the statement settles the order; only then ids inside texts are substituted. */
+  /** Only where the statement places or settles the order, ids inside texts are substituted. */
+  readonly places: boolean;
   readonly settles: boolean;
 }
 
@@ -23,12 +24,19 @@ interface Substitution extends RecordedOrder {
 const CLAIM_LOCK = 63_100;
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-const PLACES = /INSERT INTO orders\b/;
+const QUOTED_UUID = /"[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}"/g;
+const LISTENS = /^\s*LISTEN\b/;
+const PLACES = /\bplace_orders\(/;
+/** Whose accounts another statement locks are asked again later by the service; pgbench waits. */
+const PATIENCE_PLACE = '4';
 const CLAIMS = /SKIP LOCKED/;
 const SETTLES = /INSERT INTO ledger_entries\b/;
 /** Placeholders inside literals, replaced by SQL functions. */
 const NUMBERS = 'BENCH';
 const ORDER = 'ORDER';
+const USER = 'USER';
+const PROXY = 'PROXY';
+const UNIQUE = 'UNIQUE';
 
 /**
  * Turns the recorded statements of one order into a pgbench script: values specific to the order become
@@ -41,15 +49,17 @@ export function toPgbenchScript(
   recorded: RecordedOrder,
   choose: string,
 ): string {
-  let order = ':placed_id';
-  const lines = statements.map(({ text, parameters }) => {
+  let order = ':placed_id::bigint';
+  const sent = statements.filter(({ text }) => !LISTENS.test(text));
+  const lines = sent.map(({ text, parameters }) => {
+    const its = { ...recorded, order, places: PLACES.test(text), settles: SETTLES.test(text) };
     const inlined = withoutComments(text).replaceAll(/\$(\d+)/g, (_, place: string) =>
-      toExpression(parameters[Number(place) - 1], { ...recorded, order, settles: SETTLES.test(text) }),
+      its.places && place === PATIENCE_PLACE ? 'NULL' : toExpression(parameters[Number(place) - 1], its),
     );
-    if (PLACES.test(text)) return `${inlined}\n\\gset placed_`;
+    if (its.places) return `${inlined}\n\\gset placed_`;
     if (CLAIMS.test(text)) {
       // It may be another client's order: one is claimed for each that is placed.
-      order = ':claimed_groupId';
+      order = ':claimed_groupId::bigint';
       return [
         `SELECT pg_advisory_lock(${CLAIM_LOCK});`,
         `${inlined}\n\\gset claimed_`,
@@ -84,8 +94,10 @@ function textOf(value: unknown): string {
 }
 
 function arrayExpression(values: readonly unknown[], recorded: Substitution): string {
-  const isOrders = values.length > 0 && values.every((value) => textOf(value) === String(recorded.orderId));
-  if (isOrders) return `ARRAY[${recorded.order}]::bigint[]`;
+  const areAll = (id: number): boolean =>
+    values.length > 0 && values.every((value) => textOf(value) === String(id));
+  if (areAll(recorded.orderId)) return `ARRAY[${recorded.order}]::bigint[]`;
+  if (areAll(recorded.userId)) return 'ARRAY[:user]::bigint[]';
   const items = values.map((value) => {
     if (value === null) return 'NULL';
     return `"${textOf(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
@@ -94,21 +106,44 @@ function arrayExpression(values: readonly unknown[], recorded: Substitution): st
   return expression.startsWith("'") ? expression : `(${expression})::text[]`;
 }
 
+function textExpression(text: string, recorded: Substitution): string {
+  if (recorded.places) return placedExpression(text, recorded);
+  if (recorded.settles) return settledExpression(text, recorded);
+  return literal(text);
+}
+
 /** In a settling statement, the provider's ids and the order's id inside JSON are substituted in the text. */
-function textExpression(text: string, { providerProxyIds, orderId, order, settles }: Substitution): string {
-  if (!settles) return literal(text);
+function settledExpression(text: string, { providerProxyIds, orderId, order }: Substitution): string {
   let made = text;
   for (const [place, id] of [...providerProxyIds.entries()].toReversed()) {
     made = made.replaceAll(`"${id}"`, `"${NUMBERS}-${place}"`);
   }
   made = made.replaceAll(new RegExp(`"order_?id": ?"?${orderId}\\b"?`, 'gi'), `"order_id": "${ORDER}"`);
-  let expression = literal(made);
-  if (made.includes(`"${NUMBERS}-`)) {
-    expression = `replace(${expression}, '${NUMBERS}', nextval('bench_numbers')::text)`;
-  }
-  if (made.includes(`"${ORDER}"`)) expression = `replace(${expression}, '${ORDER}', ${order}::text)`;
-  return expression;
+  return replaced(made, [
+    [NUMBERS, `"${NUMBERS}-`, "nextval('bench_numbers')"],
+    [ORDER, `"${ORDER}"`, order],
+  ]);
 }
+
+/** What is placed is JSON: its user, its proxy, and what no other order may have. */
+function placedExpression(text: string, { userId, proxyId }: Substitution): string {
+  const made = text
+    .replaceAll(`"user_id":${userId},`, `"user_id":"${USER}",`)
+    .replaceAll(`"proxy_id":${proxyId ?? 'none'},`, `"proxy_id":"${PROXY}",`)
+    .replaceAll(QUOTED_UUID, `"${UNIQUE}"`);
+  const expression = replaced(made, [
+    [USER, `"${USER}"`, ':user'],
+    [PROXY, `"${PROXY}"`, ':proxy'],
+    [UNIQUE, `"${UNIQUE}"`, 'gen_random_uuid()'],
+  ]);
+  return expression.startsWith("'") ? expression : `(${expression})::jsonb`;
+}
+
+/** @param marks what is replaced, how it is recognized, and the SQL expression that it becomes */
+const replaced = (text: string, marks: readonly (readonly [string, string, string])[]): string =>
+  marks
+    .filter(([, sign]) => text.includes(sign))
+    .reduce((made, [mark, , value]) => `replace(${made}, '${mark}', ${value}::text)`, literal(text));
 
 /** pgbench substitutes `:name` even inside quotes, so a space separates them. */
 const literal = (text: string): string =>

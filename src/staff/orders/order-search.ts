@@ -29,7 +29,7 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.us
   orders.closed_at, orders.group_id`;
 
 /** How many proxies of one host are looked at for a page; with those of the last order, somewhat more. */
-const PROXIES_OF_HOST_AT_ONCE = 5000;
+const PROXIES_OF_HOST_AT_ONCE = 2000;
 
 /** Which orders of a host with very many proxies are looked at for a page. */
 export interface HostPart {

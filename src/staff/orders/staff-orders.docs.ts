@@ -20,9 +20,9 @@ export const SearchOrdersDocs = () =>
       'parameters, newest first. `from` is included and `to` is not. `tag` is the tag of an order, or the ' +
       'one under which it went to the provider in a batch. `provider_proxy_id` and `host` are those of a ' +
       'proxy that the order delivered or prolonged. `request_id` is the `X-Request-Id` of the answer that ' +
-      'the customer got. Of a host with more than 5,000 proxies, the orders are sorted by the delivery of ' +
+      'the customer got. Of a host with more than 2,000 proxies, the orders are sorted by the delivery of ' +
       'the proxy, newest first: the prolongations of what an order delivered, and then that order. A page ' +
-      'shows what matches among some 5,000 of its proxies, so it may be short, or empty, and still have a ' +
+      'shows what matches among some 2,000 of its proxies, so it may be short, or empty, and still have a ' +
       'next one.',
     answer: { description: 'A page of orders, newest first', type: OrdersPage },
     errors: { 400: INVALID_PERIOD },
