@@ -1,3 +1,4 @@
+import { OrderTransitions } from '../src/orders/order-transitions';
 import { eventually } from './support/built-service';
 import { holdPermits } from './support/hold-permits';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -135,6 +136,25 @@ describe('Orders that are in the queue at the same moment', () => {
     ]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await service.control.getCalls('buy')).toHaveLength(4);
+  });
+
+  it('stay there while another replica claims, which would take the same ones', async () => {
+    const [user] = await users(1);
+    if (!user) throw new Error('no user');
+    await knowCatalog();
+    const claims = jest.spyOn(service.app.get(OrderTransitions), 'claimNextBatch');
+    const bought = await service.owner.transaction(async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock(7283002)');
+      const answer = buy(user);
+      await eventually(() => claims.mock.calls.length > 2);
+      expect(await service.dataSource.query('SELECT state FROM orders ORDER BY id DESC LIMIT 1')).toEqual([
+        { state: 'reserved' },
+      ]);
+      // Not awaited here: it is answered once the lock is released.
+      return { answer };
+    });
+    expect((await bought.answer).status).toBe(200);
+    claims.mockRestore();
   });
 
   it('are delivered once after a lost answer, by one check for all of them', async () => {

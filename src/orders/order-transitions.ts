@@ -51,6 +51,9 @@ type ClosedProlongation = Omit<OrderOutcome, 'answer'> & { readonly proxy: Deliv
 /** The answer of one order can have a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
 
+/** The key of the advisory lock of a claim. Any constant does. */
+const CLAIM_LOCK = 7_283_002;
+
 /** One page of a listing confirms a purchase, and every server reads a URL that names so many proxies. */
 const PROXIES_PER_PURCHASE = 1000;
 const PROXIES_PER_PROLONGATION = 200;
@@ -159,7 +162,8 @@ export class OrderTransitions {
    * Claims the next orders of the queue, which all replicas share, as one batch: from this commit on they
    * count as possibly bought. First comes the user who was served longest ago, with the order that came
    * first. The other orders of the same kind join, one of each user before the second of any. What a batch
-   * that was refused left to be sent again joins nothing else. Null when the queue is empty.
+   * that was refused left to be sent again joins nothing else. Null when the queue is empty, or when another
+   * replica is claiming from it.
    *
    * @param claim client-generated id: finds the batch when the reply is lost
    * @param affordable roubles that the batch may cost together with the calls under way, except that its
@@ -174,6 +178,8 @@ export class OrderTransitions {
            FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))} AND next_look_at > now()
             AND (kind = 'purchase' OR date_end_before IS NOT NULL)
+            -- Two claims at once would choose the same orders, and one of them in vain.
+            AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
        users_in_queue AS MATERIALIZED (
          SELECT user_id, (SELECT submitted_at FROM orders

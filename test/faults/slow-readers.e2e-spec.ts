@@ -20,7 +20,7 @@ const ATTEMPTS = 3;
 const ESTABLISHED = '01';
 
 /** What `npm start` gives to node. */
-const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=16';
+const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=8';
 
 jest.setTimeout(300_000);
 
