@@ -48,11 +48,11 @@ const RATIOS: readonly {
 const EXPORT_FIRST_BYTE_MS = 50;
 const EXPORT_GROWTH_MB = 30;
 const STORING_MS = 25;
-const RESIDENT_MB = 180;
+const RESIDENT_MB = 170;
 /** Slopes up to this count as flat. */
 const GROWTH_MB_PER_MINUTE = 1;
 const MEMORY_MINUTES = 10;
-const START_MS = 2000;
+const START_MS = 1500;
 
 export function verdicts(workloads: readonly WorkloadResult[], singleMetrics: SingleMetrics): Verdict[] {
   const find = (name: WorkloadName): WorkloadResult | undefined =>
