@@ -1,5 +1,17 @@
 import { batchedLookup } from './batched-lookup';
 
+/** A look-up whose statements are answered when the test says so. */
+function withOpenStatements() {
+  const statements: { readonly keys: readonly number[]; answer: () => void }[] = [];
+  const lookUp = batchedLookup(
+    (keys: readonly number[]) =>
+      new Promise<ReadonlyMap<number, number>>((resolve) => {
+        statements.push({ keys, answer: () => resolve(new Map(keys.map((key) => [key, key]))) });
+      }),
+  );
+  return { lookUp, statements };
+}
+
 describe('batchedLookup', () => {
   const asked: (readonly number[])[] = [];
   const lookUp = batchedLookup(async (keys: readonly number[]) => {
@@ -25,6 +37,34 @@ describe('batchedLookup', () => {
     await Promise.all([first, lookUp(1)]);
     await lookUp(1);
     expect(asked).toEqual([[1], [1], [1]]);
+  });
+
+  it('sends one statement for all that was asked for while the one before ran', async () => {
+    const { lookUp: slowLookUp, statements } = withOpenStatements();
+    const first = slowLookUp(1);
+    await new Promise(setImmediate);
+    const second = slowLookUp(2);
+    await new Promise(setImmediate);
+    const third = slowLookUp(3);
+    await new Promise(setImmediate);
+    expect(statements.map(({ keys }) => keys)).toEqual([[1]]);
+    statements[0]?.answer();
+    expect(await first).toBe(1);
+    expect(statements.map(({ keys }) => keys)).toEqual([[1], [2, 3]]);
+    statements[1]?.answer();
+    expect(await Promise.all([second, third])).toEqual([2, 3]);
+  });
+
+  it('does not wait for a statement that hangs', async () => {
+    const { lookUp: slowLookUp, statements } = withOpenStatements();
+    const hanging = slowLookUp(1);
+    await new Promise(setImmediate);
+    const second = slowLookUp(2);
+    while (statements.length < 2) await new Promise(setImmediate);
+    statements[1]?.answer();
+    expect(await second).toBe(2);
+    statements[0]?.answer();
+    expect(await hanging).toBe(1);
   });
 
   it('rejects all look-ups of a failed statement and no others', async () => {
