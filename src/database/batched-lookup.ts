@@ -8,9 +8,9 @@ const MAX_WAIT_MS = 5;
 
 /**
  * Looks up many keys with one statement. What is asked for in one turn of the event loop shares it, and so
- * does what is asked for while the statement before is under way: a few large statements cost the service and
- * the database a fraction of many small ones. A lone look-up waits for nobody. The statement is sent after the
- * last of its keys was requested and nothing is cached, so no result is older than its request.
+ * does what is asked for while the statement before is under way: a few large statements cost the service
+ * and the database less than many small ones. A lone look-up waits for nobody. The statement is sent after
+ * the last of its keys was requested and nothing is cached, so no result is older than its request.
  *
  * @param lookUp gives the rows found, by key; the keys may repeat. An error rejects every look-up of the
  * batch
