@@ -13,6 +13,7 @@ import {
   writeResult,
 } from './support/command';
 import type { Fixture } from './support/fixture';
+import { readPostmasterPid } from './support/process-usage';
 import { measureInRounds, type WorkloadResult } from './workloads/rounds';
 import { ComparisonSetup } from './workloads/setup';
 import { WORKLOAD_NAMES, type WorkloadContext, type WorkloadName, WORKLOADS } from './workloads/workloads';
@@ -130,7 +131,14 @@ async function compareSizes(setup: ComparisonSetup, options: Options): Promise<W
       const context = await setup.createContext({ fixture, withBaselines: false });
       contexts.push({
         name: `${size.users}:${size.proxies}`,
-        context: { ...context, instruments: { ...context.instruments, connections: CONNECTIONS } },
+        context: {
+          ...context,
+          instruments: {
+            ...context.instruments,
+            postmasterPid: await readPostmasterPid(await fixture.dataDirectory()),
+            connections: CONNECTIONS,
+          },
+        },
       });
     }
     await Promise.all(fixtures.map(untilSalesAreSummedUp));
