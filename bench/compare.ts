@@ -205,8 +205,8 @@ function describeMethod({ seconds, rounds }: Options): string {
     'token look-up for each request; its responses were compared with the service’s byte by byte.',
     '`pgbench -M prepared -c 32 -j 2` runs the statements that the service sends for one order,',
     'recorded and each committed by itself; and what one would write instead, on plain tables in a',
-    'database of their own, after three seconds that do not count. Purchases and prolongations of the service are',
-    'whole requests, including the call to the sandbox, without Idempotency-Key.',
+    'database of their own. Its first three seconds do not count. Purchases and prolongations of the',
+    'service are whole requests, including the call to the sandbox, without Idempotency-Key.',
   ].join('\n');
 }
 
