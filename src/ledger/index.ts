@@ -3,4 +3,5 @@ export { LedgerEntry, type LedgerEntryKind } from './ledger-entry.entity';
 export { InsufficientBalance } from './ledger.errors';
 export { LedgerModule } from './ledger.module';
 export { LedgerService, POSTED_ENTRY } from './ledger.service';
+export { postEntriesSql } from './post-entries';
 export { PostedEntryOut } from './posted-entry.dto';

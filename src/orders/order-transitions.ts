@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../common';
 import { AppConfig } from '../config';
 import { lookUpLost, preparedRows, type Queryable, queryRows, sqlList } from '../database';
-import { POSTED_ENTRY, type PostedEntryOut } from '../ledger';
+import { POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../ledger';
 import type { ProviderCallRecord, ProviderProxy } from '../provider';
 import { longestQueueSeconds } from './longest-order';
 import { memberIds, type OrderBatch } from './order-batch';
@@ -445,13 +445,13 @@ export class OrderTransitions {
            FROM delivered JOIN closed ON closed.id = delivered.order_id
        ),
        entries AS (
-         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-         SELECT user_id, kind, id, available_delta, held_delta
-           FROM (SELECT user_id, 'capture' AS kind, id, 0 AS available_delta, -captured AS held_delta
-                   FROM closed WHERE captured > 0
-                 UNION ALL
-                 SELECT user_id, 'release', id, released, -released FROM closed WHERE released > 0) AS entry
-          ORDER BY user_id, id, kind
+         ${postEntriesSql(
+           `SELECT user_id, 'capture' AS kind, id AS order_id, 0 AS available_delta, -captured AS held_delta
+              FROM closed WHERE captured > 0
+            UNION ALL
+            SELECT user_id, 'release', id, released, -released FROM closed WHERE released > 0`,
+           'SELECT user_id FROM closed',
+         )}
          RETURNING order_id, kind
        ),${recordCall(12)},${UNCOUNT_SPENDING}
        SELECT ${OUTCOME_COLUMNS}, proxy_ids AS "proxyIds", places FROM closed ORDER BY id`,
@@ -531,8 +531,11 @@ export class OrderTransitions {
          RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, descr
        ),
        entries AS (
-         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-         SELECT user_id, 'capture', id, 0, -captured FROM closed ORDER BY user_id, id
+         ${postEntriesSql(
+           `SELECT user_id, 'capture' AS kind, id AS order_id, 0 AS available_delta, -captured AS held_delta
+              FROM closed`,
+           'SELECT user_id FROM closed',
+         )}
        ),${recordCall(4)}
        SELECT ${OUTCOME_COLUMNS}, (SELECT to_jsonb(prolonged) FROM prolonged WHERE id = proxy_id) AS proxy
          FROM closed ORDER BY id`,
@@ -567,8 +570,11 @@ export class OrderTransitions {
          RETURNING id, user_id, held, released, token_id, created_at
        ),
        entries AS (
-         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
-         SELECT user_id, 'release', id, held, -held FROM closed ORDER BY user_id, id
+         ${postEntriesSql(
+           `SELECT user_id, 'release' AS kind, id AS order_id, held AS available_delta, -held AS held_delta
+              FROM closed`,
+           'SELECT user_id FROM closed',
+         )}
          RETURNING order_id, kind
        ),${UNCOUNT_SPENDING}
        SELECT order_id AS id FROM entries`,

@@ -1,0 +1,15 @@
+/**
+ * SQL that posts the entries of a statement and writes each account once for all of them. It locks the
+ * accounts in the order of users, and numbers the entries itself. Left to the database, each entry would be
+ * numbered by queries of its own.
+ *
+ * @param entries a query for `user_id`, `kind`, `order_id`, `available_delta` and `held_delta`
+ * @param users a query for the users' ids
+ */
+export const postEntriesSql = (entries: string, users: string): string => `
+  INSERT INTO ledger_entries (user_id, seq, kind, order_id, available_delta, held_delta, available_after,
+                              held_after)
+  SELECT entry.user_id, account.seq + row_number() OVER earlier, kind, order_id, available_delta, held_delta,
+         available + sum(available_delta) OVER earlier, held + sum(held_delta) OVER earlier
+    FROM (${entries}) AS entry JOIN lock_accounts(ARRAY(${users})) AS account USING (user_id)
+  WINDOW earlier AS (PARTITION BY entry.user_id ORDER BY order_id, kind)`;
