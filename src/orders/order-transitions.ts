@@ -382,9 +382,9 @@ export class OrderTransitions {
     const closed = await preparedRows<ClosedPurchase>(
       queryable,
       `WITH member AS MATERIALIZED (
-         SELECT id, count, sum(count) OVER (ORDER BY turn, id) AS last
-           FROM (SELECT id, count, row_number() OVER (PARTITION BY user_id ORDER BY id) AS turn
-                   FROM (SELECT id, user_id, count FROM orders
+         SELECT id, count, has_key, sum(count) OVER (ORDER BY turn, id) AS last
+           FROM (SELECT id, count, has_key, row_number() OVER (PARTITION BY user_id ORDER BY id) AS turn
+                   FROM (SELECT id, user_id, count, idempotency_key IS NOT NULL AS has_key FROM orders
                           WHERE group_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
                             AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
                           ORDER BY id FOR UPDATE) AS open) AS in_turn
@@ -411,6 +411,11 @@ export class OrderTransitions {
          SELECT member.id AS order_id, count(delivered.id) AS size,
                 array_agg(delivered.id ORDER BY position) FILTER (WHERE position IS NOT NULL) AS proxy_ids,
                 array_agg(place ORDER BY position) FILTER (WHERE position IS NOT NULL) AS places,
+                -- Kept for idempotent replays.
+                jsonb_agg(jsonb_build_object(
+                  'id', delivered.id, 'host', host, 'port', port, 'login', login, 'password', password,
+                  'date_start', date_start, 'date_end', date_end) ORDER BY position)
+                  FILTER (WHERE has_key AND position IS NOT NULL) AS kept_answer,
                 -- Rounded on the running total, so that the shares add up to the whole.
                 round($3::numeric * least(last, total.size) / nullif(total.size, 0), 4)
                   - round($3::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4)
@@ -426,13 +431,7 @@ export class OrderTransitions {
                 failure = CASE size WHEN 0 THEN 'out-of-stock' ELSE failure END,
                 provider_order_id = $2,
                 provider_charge = coalesce(share.charge, round(provider_price * size / count, 4)),
-                -- Kept for idempotent replays.
-                answer = CASE WHEN idempotency_key IS NOT NULL THEN
-                  (SELECT jsonb_agg(jsonb_build_object(
-                            'id', id, 'host', host, 'port', port, 'login', login, 'password', password,
-                            'date_start', date_start, 'date_end', date_end) ORDER BY position)
-                     FROM delivered WHERE order_id = orders.id)
-                END
+                answer = kept_answer
            FROM share
           WHERE orders.id = share.order_id
          RETURNING orders.*, proxy_ids, places
