@@ -40,7 +40,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
   const waitingClaims = (): Promise<unknown[]> =>
     holder.query(
       `SELECT FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH queued%'`,
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH waiting%'`,
     );
 
   /** Runs the work while a transaction holds a lock, and then ends the transaction. */

@@ -172,29 +172,28 @@ export class OrderTransitions {
   async claimNextBatch(claim: string, affordable: string | null): Promise<OrderBatch | null> {
     const rows = await preparedRows<BatchRow>(
       this.dataSource,
-      `WITH queued AS MATERIALIZED (
+      `WITH waiting AS (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
-                claim AS refused_claim
+                claim AS refused_claim, row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
            FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))} AND next_look_at > now()
             AND (kind = 'purchase' OR date_end_before IS NOT NULL)
             -- Two claims at once would choose the same orders, and one of them in vain.
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
        ),
-       users_in_queue AS MATERIALIZED (
-         SELECT user_id, (SELECT submitted_at FROM orders
-                           WHERE orders.user_id = named.user_id AND submitted_at IS NOT NULL
-                           ORDER BY created_at DESC, id DESC LIMIT 1) AS served_at
-           FROM (SELECT DISTINCT user_id FROM queued) AS named
+       queued AS MATERIALIZED (
+         -- Looked up once for each user.
+         SELECT *, max(CASE place WHEN 1 THEN
+                         (SELECT submitted_at FROM orders
+                           WHERE orders.user_id = waiting.user_id AND submitted_at IS NOT NULL
+                           ORDER BY created_at DESC, id DESC LIMIT 1) END)
+                     OVER (PARTITION BY user_id) AS served_at
+           FROM waiting
        ),
-       head AS (
-         SELECT * FROM queued JOIN users_in_queue USING (user_id)
-          ORDER BY served_at NULLS FIRST, id LIMIT 1
-       ),
+       head AS MATERIALIZED (SELECT * FROM queued ORDER BY served_at NULLS FIRST, id LIMIT 1),
        alike AS (
-         SELECT queued.*, users_in_queue.served_at,
-                row_number() OVER (PARTITION BY queued.user_id ORDER BY queued.id) AS turn
-           FROM queued JOIN users_in_queue USING (user_id), head
+         SELECT queued.*, row_number() OVER (PARTITION BY queued.user_id ORDER BY queued.id) AS turn
+           FROM queued, head
           WHERE queued.refused_claim IS NOT DISTINCT FROM head.refused_claim
             AND (queued.kind, queued.version, queued.period) = (head.kind, head.version, head.period)
             AND (head.kind = 'prolongation'
@@ -214,10 +213,12 @@ export class OrderTransitions {
        members AS (
          SELECT id FROM orders
           WHERE state IN ${sqlList(statesBefore('submitting'))}
-            AND id IN (SELECT id FROM candidates, under_way
-                        WHERE position = 1
-                           OR (position <= $3 AND size <= room
-                               AND coalesce(candidates.cost + under_way.cost <= $4, true)))
+            -- An array is chosen once, and not again for each order.
+            AND id = ANY (ARRAY(
+                  SELECT id FROM candidates
+                   WHERE position = 1
+                      OR (position <= $3 AND size <= room
+                          AND coalesce(cost + (SELECT cost FROM under_way) <= $4, true))))
           ORDER BY id FOR UPDATE SKIP LOCKED
        ),
        leader AS (SELECT min(id) AS id, clock_timestamp() AS sent_at FROM members),
@@ -227,7 +228,7 @@ export class OrderTransitions {
                 deadline = sent_at + make_interval(secs => $1),
                 next_look_at = sent_at + make_interval(secs => $1), claim = $2
            FROM leader
-          WHERE orders.id IN (SELECT id FROM members)
+          WHERE orders.id = ANY (ARRAY(SELECT id FROM members))
          RETURNING orders.*
        )
        ${SELECT_BATCH_ROWS}`,
@@ -389,7 +390,7 @@ export class OrderTransitions {
                             AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
                           ORDER BY id FOR UPDATE) AS open) AS in_turn
        ),
-       bought AS (
+       bought AS MATERIALIZED (
          SELECT row_number() OVER (ORDER BY place) AS position, place, provider_proxy_id, host, port, login,
                 password, to_timestamp(start_s) AS date_start, to_timestamp(end_s) AS date_end
            FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[],

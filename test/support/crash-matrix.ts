@@ -28,7 +28,7 @@ const MOMENTS = [
 /** How the statement of each step begins. */
 export const BEGINNINGS = {
   reserve: 'SELECT * FROM place_orders',
-  claim: 'WITH queued',
+  claim: 'WITH waiting',
   settle: 'WITH member',
 };
 
