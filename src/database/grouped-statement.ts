@@ -1,29 +1,46 @@
 import DataLoader from 'dataloader';
 
-/** Few enough that nobody waits long for the others of their statement. */
-const MAX_ITEMS = 100;
-
 /**
  * Runs one statement for all that is asked for at the same time: in one turn of the event loop, and while the
- * statement before it runs. What is asked for alone does not wait for company.
+ * statement before it is under way. A few large statements cost the service and the database less than many
+ * small ones. What is asked for alone waits for nobody.
  *
  * @param run gives the results in the order of the items. A promise among them is waited for by its own item
  * alone, and not by the next statement
+ * @param limits.maxItems of one statement
+ * @param limits.maxWaitMs for the statement before: one that hangs delays the next, and stops none
  */
 export function groupedStatement<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
+  { maxItems, maxWaitMs }: { readonly maxItems: number; readonly maxWaitMs: number },
 ): (item: Item) => Promise<Result> {
-  let underWay: Promise<unknown> = Promise.resolve();
+  let underWay = 0;
+  const waiting = new Set<() => void>();
+
+  function wait(send: () => void): void {
+    const go = (): void => {
+      clearTimeout(timer);
+      waiting.delete(go);
+      send();
+    };
+    const timer = setTimeout(go, maxWaitMs);
+    waiting.add(go);
+  }
+
   const loader = new DataLoader<Item, Result | Promise<Result>>(
-    (items) => {
-      const results = run(items);
-      underWay = results.catch(() => undefined);
-      return results;
+    async (items) => {
+      underWay += 1;
+      try {
+        return await run(items);
+      } finally {
+        underWay -= 1;
+        for (const go of waiting) go();
+      }
     },
     {
       cache: false,
-      maxBatchSize: MAX_ITEMS,
-      batchScheduleFn: (start) => void underWay.then(() => setImmediate(start)),
+      maxBatchSize: maxItems,
+      batchScheduleFn: (send) => setImmediate(() => (underWay === 0 ? send() : wait(send))),
     },
   );
   return (item) => loader.load(item).then((result) => result);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { DataSource, QueryFailedError } from 'typeorm';
 import type { IpVersion, Money, ProxyType } from '../../common';
 import { AppConfig } from '../../config';
 import { groupedStatement, lookUpLost, mayHaveCommitted, preparedRows } from '../../database';
@@ -56,6 +56,9 @@ interface Attempt {
  */
 const SHARED_PATIENCE_MS = 100;
 
+/** Few enough that nobody waits long for the others of their statement. */
+const GROUP = { maxItems: 100, maxWaitMs: 500 };
+
 /**
  * Places orders: the first step of their life, `reserve` in `OrderTransitions`. Orders that come together are
  * placed by one statement, which answers for each of them by itself.
@@ -81,11 +84,13 @@ export class OrderPlacement {
     try {
       return await this.insert(attempts, SHARED_PATIENCE_MS);
     } catch (error) {
+      // There was no connection for the statement, and there would be none for others.
+      if (!(error instanceof QueryFailedError)) throw error;
       if (mayHaveCommitted(error)) return this.findPlaced(attempts, error);
       // Nothing was placed, because of one of them: now each succeeds or fails by itself.
       return attempts.map((attempt) => this.placeAlone(attempt));
     }
-  });
+  }, GROUP);
 
   private async placeAlone(attempt: Attempt): Promise<Placement> {
     let placements: readonly (Placement | Promise<Placement>)[];
