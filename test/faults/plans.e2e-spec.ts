@@ -36,11 +36,11 @@ const HOT: Readonly<Record<string, string>> = {
   'one proxy': '(("Proxy"."id" = $1) AND ("Proxy"."user_id" = $2))',
   'what orders delivered': 'FROM proxies WHERE order_id = ANY',
   'an earlier order by its key': '"Order"."idempotency_key" = $2',
-  'placing an order': `'hold', id, -held`,
+  'placing an order': 'FROM place_orders',
   'what became of orders': 'FROM orders WHERE id = ANY ($1)',
   'the next orders of the queue': 'candidates AS',
   'delivering a purchase': 'delivered AS MATERIALIZED',
-  'releasing a hold': `'release', id, held, -held`,
+  'releasing a hold': `'release' AS kind`,
   'what is due for a check': 'due AS MATERIALIZED',
   'what is open of batches': 'SELECT * FROM orders WHERE group_id = ANY',
   'how the provider knows a proxy': 'AS tag, provider_proxy_id',
@@ -120,6 +120,8 @@ describe('with many users, orders and proxies', () => {
     await buy('once');
     const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
     await prolong(user, data?.proxies[0]?.id ?? '');
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
     await buy('refused');
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
