@@ -17,8 +17,8 @@ interface Wanted {
   readonly options: ExportOptions;
 }
 
-/** Enough for the lists of 120,000 proxies. */
-const KEPT_BYTES = 32 * 1024 * 1024;
+/** Enough for the lists of 100,000 proxies. */
+const KEPT_BYTES = 26 * 1024 * 1024;
 /** What an export of no proxies takes. */
 const ENTRY_BYTES = 512;
 /** About 2 MB as JSON. An export of more proxies would drive out many others. */
