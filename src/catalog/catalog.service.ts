@@ -90,6 +90,7 @@ export class CatalogService implements OnModuleDestroy {
   private readonly exactPrices: CatalogCache<string>;
   /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
   private readonly unwrittenSales = new Map<string, number>();
+  private writing: Promise<void> = Promise.resolve();
   /** Stocks that are being read because the copy was wrong, by their key. */
   private readonly corrections = new Map<string, Promise<number>>();
   private followedUntil = 0;
@@ -192,7 +193,13 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /** Writes to the store what was sold since the last time. Never rejects. */
-  async writeSales(): Promise<void> {
+  writeSales(): Promise<void> {
+    // One after the other, also at the end of the process: two at once would subtract the same sales.
+    this.writing = this.writing.then(() => this.writeUnwrittenSales());
+    return this.writing;
+  }
+
+  private async writeUnwrittenSales(): Promise<void> {
     // What is sold meanwhile is written the next time.
     const sales = [...this.unwrittenSales];
     for (const [key, count] of sales) {

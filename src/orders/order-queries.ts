@@ -69,7 +69,9 @@ export class OrderQueries {
   ): Promise<ReadonlyMap<string, number>> {
     const rows = await queryRows<{ id: number; attempt: string }>(
       this.dataSource,
-      'SELECT id, attempt FROM orders WHERE user_id = ANY ($1) AND attempt = ANY ($2)',
+      // A busy user has many older ones. The statements of these attempts were sent minutes ago.
+      `SELECT id, attempt FROM orders
+        WHERE user_id = ANY ($1) AND created_at > now() - interval '1 day' AND attempt = ANY ($2)`,
       [attempts.map(({ userId }) => userId), attempts.map(({ attempt }) => attempt)],
     );
     return new Map(rows.map(({ id, attempt }) => [attempt, id]));

@@ -28,7 +28,7 @@ const MAX_KEPT_PROXIES = 8000;
 const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
 /** How many proxies are read at a time, for all readers together: those who stop reading keep memory. */
-const BATCHES_TOGETHER = 5000;
+const PROXIES_TOGETHER = 5000;
 
 const SELECTED = `
   FROM proxies
@@ -69,7 +69,6 @@ export class ProxyExportService {
   /** Concurrent requests for an export that is being written share it. */
   private readonly kept = new LRUCache<string, Buffer, Wanted>({
     maxSize: KEPT_BYTES,
-    maxEntrySize: KEPT_BYTES / 4,
     sizeCalculation: ({ length }) => ENTRY_BYTES + length,
     fetchMethod: (_key, _old, { context }) => this.writeWhole(context),
     ignoreFetchAbort: true,
@@ -126,7 +125,7 @@ export class ProxyExportService {
   }
 
   private get batchSize(): number {
-    return Math.min(MAX_BATCH, Math.max(MIN_BATCH, Math.floor(BATCHES_TOGETHER / this.open)));
+    return Math.min(MAX_BATCH, Math.max(MIN_BATCH, Math.floor(PROXIES_TOGETHER / this.open)));
   }
 
   /** @param limit null: all proxies */

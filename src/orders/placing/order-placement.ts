@@ -60,7 +60,7 @@ const SHARED_PATIENCE_MS = 100;
 const GROUP = { maxItems: 100, maxWaitMs: 500 };
 
 /**
- * Places orders: the first step of their life, `reserve` in `OrderTransitions`. Orders that come together are
+ * Places orders: the first step of their life, `place` in `OrderTransitions`. Orders that come together are
  * placed by one statement, which answers for each of them by itself.
  */
 @Injectable()
