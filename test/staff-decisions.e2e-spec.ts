@@ -1,9 +1,9 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
+import type { Page } from '../src/http';
 import { type OrphanOut, SweepService } from '../src/orders';
 import type { FaultSpec } from '../src/sandbox';
 import { WireClient } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
-import type { Page } from '../src/staff/paging';
 import { eventually } from './support/built-service';
 import { createStaff, type Json, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';

@@ -3,11 +3,30 @@ export {
   ApiTooManyRequests,
   ApiValidationErrorResponse,
   ErrorResponse,
+  type ErrorTexts,
+  INVALID_PERIOD,
+  type InvalidRequest,
+  missing,
+  notAnInteger,
+  notOneOf,
 } from './description/api-error-response';
 export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './description/api-properties';
 export { configureHttp, type ConnectionLimits } from './configure-http';
 export { HttpAdapter } from './http-adapter';
 export { ApiIdempotencyKey, isReplay, markReplay, REPLAYED_HEADER } from './description/idempotency-key';
+export {
+  assertPeriod,
+  CURSOR,
+  LIMIT_TOO_LARGE,
+  LimitField,
+  NEXT_CURSOR,
+  type Page,
+  PageOf,
+  PageQuery,
+  type PageRequest,
+  readPage,
+  toPage,
+} from './paging';
 export { RequestBodyGuard } from './request-body.guard';
 export { toStream } from './to-stream';
 export {
@@ -23,6 +42,7 @@ export {
 } from './validation/fields';
 export { HTTPValidationError, ValidationError } from './description/http-validation-error';
 export { IdParam, readId } from './validation/id-param';
+export { ChoiceField, IdField, oneOf, PRINTABLE, SearchField, TextField } from './validation/common-fields';
 export { RequestInvalid } from './validation/request-invalid';
 export { StrictRequest } from './validation/strict-request';
 export { StrayQueryInterceptor } from './validation/stray-query.interceptor';

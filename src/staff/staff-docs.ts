@@ -1,9 +1,13 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiBody, ApiOperation, ApiResponse, type ApiResponseNoStatusOptions } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiIdempotencyKey, ApiValidationErrorResponse, REPLAYED_HEADER } from '../http';
-
-type InvalidRequest = Parameters<typeof ApiValidationErrorResponse>[0];
-type ErrorTexts = readonly [description: string, ...details: readonly string[]];
+import {
+  ApiErrorResponse,
+  ApiIdempotencyKey,
+  ApiValidationErrorResponse,
+  type ErrorTexts,
+  type InvalidRequest,
+  REPLAYED_HEADER,
+} from '../http';
 
 interface StaffRouteDocs {
   readonly summary: string;
@@ -63,12 +67,6 @@ const ApiStaffIdempotencyKey = () =>
       '`"replayed": true` and `Idempotency-Replayed: true`. Repeat on 5xx and lost connections.',
   });
 
-/** The texts of a 400 answer to a search of a period. */
-export const INVALID_PERIOD: ErrorTexts = [
-  'The period is not possible',
-  'The period must end after it begins',
-];
-
 /** The texts of a 403 answer: those that every route has, and its own. */
 export const forbidden = (description: string, ...details: readonly string[]): ErrorTexts => [
   `The token lacks the scope, or ${description}`,
@@ -89,28 +87,3 @@ export function notFound(...entities: readonly string[]): ErrorTexts {
   const details = entities.map((entity) => `${entity.charAt(0).toUpperCase()}${entity.slice(1)} not found`);
   return [`There is no such ${entities.join(', or no such ')}`, ...details];
 }
-
-/** The 422 example of a field that is missing. */
-export const missing = (place: 'body' | 'query' | 'header', ...names: readonly string[]): InvalidRequest => ({
-  type: 'missing',
-  loc: [place, ...names],
-  msg: 'Field required',
-  input: place === 'body' ? {} : null,
-});
-
-/** The 422 example of an id that is not a number. */
-export const notAnInteger = (name: string, input: string): InvalidRequest => ({
-  type: 'int_parsing',
-  loc: ['path', name],
-  msg: 'Input should be a valid integer, unable to parse string as an integer',
-  input,
-});
-
-/** The 422 example of a query parameter that is none of a few words. */
-export const notOneOf = (name: string, pattern: string, input: string): InvalidRequest => ({
-  type: 'string_pattern_mismatch',
-  loc: ['query', name],
-  msg: `String should match pattern '${pattern}'`,
-  input,
-  ctx: { pattern },
-});

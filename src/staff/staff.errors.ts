@@ -5,5 +5,3 @@ export class OwnAccount extends domainError(
   'forbidden',
   'Staff cannot do this for themselves: ask a colleague',
 ) {}
-
-export class InvalidPeriod extends domainError('bad-request', 'The period must end after it begins') {}

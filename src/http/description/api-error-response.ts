@@ -8,8 +8,11 @@ export class ErrorResponse {
   detail!: string;
 }
 
+/** What the description says of an error of a route: when it is answered, and its texts. */
+export type ErrorTexts = readonly [description: string, ...details: readonly string[]];
+
 /** Describes an error of a route, with an example for each of its texts. */
-export function ApiErrorResponse(status: number, description: string, ...details: readonly string[]) {
+export function ApiErrorResponse(status: number, ...[description, ...details]: ErrorTexts) {
   return applyDecorators(
     ApiExtraModels(ErrorResponse),
     ApiResponse({
@@ -58,14 +61,17 @@ export function ApiTooManyRequests() {
   );
 }
 
+/** An example of what a route refuses with 422. */
+export interface InvalidRequest {
+  readonly loc: readonly string[];
+  readonly msg: string;
+  readonly type: string;
+  readonly input: unknown;
+  readonly ctx?: object;
+}
+
 /** Describes the 422 answer of a route by an example. */
-export function ApiValidationErrorResponse(example: {
-  loc: readonly string[];
-  msg: string;
-  type: string;
-  input: unknown;
-  ctx?: object;
-}) {
+export function ApiValidationErrorResponse(example: InvalidRequest) {
   return applyDecorators(
     ApiExtraModels(HTTPValidationError),
     ApiResponse({
@@ -80,3 +86,34 @@ export function ApiValidationErrorResponse(example: {
     }),
   );
 }
+
+/** The texts of a 400 answer to a search of a period. */
+export const INVALID_PERIOD: ErrorTexts = [
+  'The period is not possible',
+  'The period must end after it begins',
+];
+
+/** The 422 example of a field that is missing. */
+export const missing = (place: 'body' | 'query' | 'header', ...names: readonly string[]): InvalidRequest => ({
+  type: 'missing',
+  loc: [place, ...names],
+  msg: 'Field required',
+  input: place === 'body' ? {} : null,
+});
+
+/** The 422 example of an id that is not a number. */
+export const notAnInteger = (name: string, input: string): InvalidRequest => ({
+  type: 'int_parsing',
+  loc: ['path', name],
+  msg: 'Input should be a valid integer, unable to parse string as an integer',
+  input,
+});
+
+/** The 422 example of a query parameter that is none of a few words. */
+export const notOneOf = (name: string, pattern: string, input: string): InvalidRequest => ({
+  type: 'string_pattern_mismatch',
+  loc: ['query', name],
+  msg: `String should match pattern '${pattern}'`,
+  input,
+  ctx: { pattern },
+});

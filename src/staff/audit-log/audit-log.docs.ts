@@ -1,5 +1,5 @@
-import { LIMIT_TOO_LARGE } from '../paging';
-import { INVALID_PERIOD, StaffDocs } from '../staff-docs';
+import { INVALID_PERIOD, LIMIT_TOO_LARGE } from '../../http';
+import { StaffDocs } from '../staff-docs';
 import { ActionsPage } from './audit-log.dto';
 
 export const SearchAuditLogDocs = () =>

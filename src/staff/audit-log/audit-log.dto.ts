@@ -1,7 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, DateTimeField } from '../../http';
-import { IdField, SearchField } from '../fields';
-import { PageOf, PageQuery } from '../paging';
+import { ApiMoment, ApiNullable, DateTimeField, IdField, PageOf, PageQuery, SearchField } from '../../http';
 import { TARGET_PATTERN } from './audit-context';
 
 export class ActionsQuery extends PageQuery {

@@ -2,10 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError } from '../../common';
 import { inTransaction, type Queryable, queryRows } from '../../database';
-import { RequestInvalid } from '../../http';
+import { assertPeriod, type PageRequest, readPage, RequestInvalid } from '../../http';
 import type { Idempotency } from '../../orders';
 import { usernameOf } from '../links';
-import { assertPeriod, type PageRequest, readPage } from '../paging';
 import type { AuditContext, AuditTarget } from './audit-context';
 import type { ActionOut, ActionsPage } from './audit-log.dto';
 

@@ -12,9 +12,8 @@ import {
 } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { IdParam, markReplay, toStream } from '../../http';
+import { IdParam, markReplay, PageQuery, toStream } from '../../http';
 import type { AuditContext } from '../audit-log/audit-context';
-import { PageQuery } from '../paging';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { CreditDocs, DebitDocs, ReadLedgerDocs, ReadStatementDocs } from './staff-balances.docs';
 import {

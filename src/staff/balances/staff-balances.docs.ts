@@ -1,5 +1,5 @@
-import { LIMIT_TOO_LARGE } from '../paging';
-import { INVALID_PERIOD, NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
+import { INVALID_PERIOD, LIMIT_TOO_LARGE } from '../../http';
+import { NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
 import { type LedgerEntryOut, LedgerPage, PostingOut, PostingRequest } from './staff-balances.dto';
 
 const PostingDocs = (docs: { summary: string; description: string }) =>

@@ -1,10 +1,17 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { type Money } from '../../common';
-import { AmountField, ApiMoment, ApiNullable, ApiRoubles, DateTimeField, StrictRequest } from '../../http';
+import {
+  AmountField,
+  ApiMoment,
+  ApiNullable,
+  ApiRoubles,
+  DateTimeField,
+  PageOf,
+  StrictRequest,
+  TextField,
+} from '../../http';
 import { type LedgerEntryKind, PostedEntryOut } from '../../ledger';
 import { ORDER_KINDS, type OrderKind, type OrderState } from '../../orders';
-import { TextField } from '../fields';
-import { PageOf } from '../paging';
 
 @StrictRequest()
 export class PostingRequest {

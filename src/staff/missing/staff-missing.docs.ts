@@ -1,4 +1,5 @@
-import { missing, StaffDocs } from '../staff-docs';
+import { missing } from '../../http';
+import { StaffDocs } from '../staff-docs';
 import { MissingProxiesOut, WithdrawalRequest } from './staff-missing.dto';
 
 export const ReadMissingDocs = () =>

@@ -1,7 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IntegerField, StrictRequest } from '../../http';
+import { IntegerField, StrictRequest, TextField } from '../../http';
 import type { MissingProxies } from '../../orders';
-import { TextField } from '../fields';
 
 export class MissingProxiesOut implements MissingProxies {
   @ApiProperty({ type: 'integer', description: 'How many rented proxies are missing', example: 0 })

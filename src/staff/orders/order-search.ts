@@ -1,6 +1,6 @@
+import { type PageRequest } from '../../http';
 import type { OrderKind, OrderState } from '../../orders';
 import { usernameOf } from '../links';
-import type { PageRequest } from '../paging';
 
 /** What is null or left out counts as any. */
 export interface OrderFilter {

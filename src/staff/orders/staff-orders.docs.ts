@@ -1,15 +1,7 @@
+import { INVALID_PERIOD, missing, notAnInteger, notOneOf, oneOf } from '../../http';
 import { ORDER_KINDS } from '../../orders';
 import { PostingOut } from '../balances/staff-balances.dto';
-import { oneOf } from '../fields';
-import {
-  INVALID_PERIOD,
-  missing,
-  NOT_FOR_ONESELF,
-  notAnInteger,
-  notFound,
-  notOneOf,
-  StaffDocs,
-} from '../staff-docs';
+import { NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
 import { DecisionRequest, OrderDetail, OrderOut, OrdersPage, RefundRequest } from './staff-orders.dto';
 
 export const SearchOrdersDocs = () =>

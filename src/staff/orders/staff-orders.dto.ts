@@ -6,15 +6,19 @@ import {
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
+  ChoiceField,
   DateTimeField,
+  IdField,
+  PageOf,
+  PageQuery,
+  SearchField,
   StrictRequest,
+  TextField,
 } from '../../http';
 import { ORDER_KINDS, ORDER_STATES, type OrderKind, type OrderState } from '../../orders';
 import { ActionOut } from '../audit-log/audit-log.dto';
 import { LedgerEntryOut } from '../balances/staff-balances.dto';
-import { ChoiceField, IdField, SearchField, TextField } from '../fields';
 import { OrderLinks } from '../links';
-import { PageOf, PageQuery } from '../paging';
 
 export const ORDER_DECISIONS = ['deliver', 'refund'] as const;
 export type OrderDecision = (typeof ORDER_DECISIONS)[number];

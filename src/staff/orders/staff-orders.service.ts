@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
+import { assertPeriod, type PageRequest, readPage } from '../../http';
 import {
   IdempotencyKeyMissing,
   OrderNotFound,
@@ -17,7 +18,6 @@ import type { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
 import { StaffPostingsService } from '../balances/staff-postings.service';
 import { orderLinks } from '../links';
-import { assertPeriod, type PageRequest, readPage } from '../paging';
 import {
   type HostPart,
   ORDER_COLUMNS,

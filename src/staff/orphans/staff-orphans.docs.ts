@@ -1,6 +1,6 @@
+import { missing, notOneOf, oneOf } from '../../http';
 import { ORPHAN_STATES, OrphanOut } from '../../orders';
-import { oneOf } from '../fields';
-import { missing, NOT_FOR_ONESELF, notFound, notOneOf, StaffDocs } from '../staff-docs';
+import { NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
 import { AssignmentRequest, MarkRequest, OrphansPage } from './staff-orphans.dto';
 
 export const ListOrphansDocs = () =>

@@ -1,8 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { StrictRequest } from '../../http';
+import { ChoiceField, IdField, PageOf, PageQuery, SearchField, StrictRequest, TextField } from '../../http';
 import { ORPHAN_STATES, OrphanOut, type OrphanState } from '../../orders';
-import { ChoiceField, IdField, SearchField, TextField } from '../fields';
-import { PageOf, PageQuery } from '../paging';
 
 export const ORPHAN_MARKS = ['open', 'written-off'] as const;
 export type OrphanMark = (typeof ORPHAN_MARKS)[number];

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { type PageRequest, readPage } from '../../http';
 import { type OrphanOut, OrphansService, type OrphanState } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { type PageRequest, readPage } from '../paging';
 import type { OrphanMark, OrphansPage } from './staff-orphans.dto';
 
 /** What is null or left out counts as any. */

@@ -1,8 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
 import { PricePreviewOut } from '../../catalog';
-import { LIMIT_TOO_LARGE } from '../paging';
-import { missing, NOT_FOR_ONESELF, notAnInteger, notFound, StaffDocs } from '../staff-docs';
+import { LIMIT_TOO_LARGE, missing, notAnInteger } from '../../http';
+import { NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
 import {
   EndPriceRuleRequest,
   HeldMarkupOut,

@@ -6,14 +6,16 @@ import {
   ApiNullableMoment,
   BooleanField,
   DateTimeField,
+  IdField,
   IntegerField,
   ObjectField,
+  PageOf,
+  PageQuery,
   StrictRequest,
   StringField,
+  TextField,
 } from '../../http';
 import type { NewPriceRule } from '../../pricing';
-import { IdField, TextField } from '../fields';
-import { PageOf, PageQuery } from '../paging';
 
 const CountryField = () => StringField({ optional: true, pattern: '^[A-Za-z]{2,4}$' });
 const PeriodField = () => IntegerField({ optional: true, greaterThan: 0, atMost: 3650 });

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type PricePreviewOut, PricePreviewService } from '../../catalog';
+import { type PageRequest, readPage } from '../../http';
 import {
   MarkupHistoryService,
   type NewPriceRule,
@@ -11,7 +12,6 @@ import {
 import { type User, UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { type PageRequest, readPage } from '../paging';
 import type { HeldMarkupOut, PriceRuleOut, PriceRulesPage } from './staff-prices.dto';
 
 interface Signature {

@@ -1,8 +1,8 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { toPage } from '../../http';
 import { SALES_DIMENSIONS, type SalesRowOut, SalesService } from '../../sales';
 import { ProviderBalanceOut, type StatusOut, StatusService } from '../../status';
-import { toPage } from '../paging';
 import { StaffRoute } from '../staff-route';
 import { ReadSalesDocs, ReadStatusDocs } from './staff-system.docs';
 import { type SalesPage, SalesQuery } from './staff-system.dto';

@@ -1,7 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
+import { missing } from '../../http';
 import { StatusOut } from '../../status';
-import { missing, StaffDocs } from '../staff-docs';
+import { StaffDocs } from '../staff-docs';
 import { SalesPage } from './staff-system.dto';
 
 export const ReadStatusDocs = () =>

@@ -1,7 +1,15 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiNullable, DateField, StrictRequest, StringField } from '../../http';
+import {
+  ApiNullable,
+  CURSOR,
+  DateField,
+  LimitField,
+  NEXT_CURSOR,
+  type PageRequest,
+  StrictRequest,
+  StringField,
+} from '../../http';
 import { SalesFiguresOut, SalesRowOut } from '../../sales';
-import { CURSOR, LimitField, NEXT_CURSOR, type PageRequest } from '../paging';
 
 /** The dimensions of a row, separated by slashes. */
 const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2f\x7f-\x9f]+){0,2}$`;

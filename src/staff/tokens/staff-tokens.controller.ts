@@ -1,8 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
+import { IdParam, PageQuery } from '../../http';
 import type { AuditContext } from '../audit-log/audit-context';
-import { PageQuery } from '../paging';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { IssueTokenDocs, ListDescendantsDocs, ListTokensDocs, RevokeTokenDocs } from './staff-tokens.docs';
 import {

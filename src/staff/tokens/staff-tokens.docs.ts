@@ -1,6 +1,6 @@
 import { ScopeOut } from '../../auth';
-import { LIMIT_TOO_LARGE } from '../paging';
-import { forbidden, missing, notFound, StaffDocs } from '../staff-docs';
+import { LIMIT_TOO_LARGE, missing } from '../../http';
+import { forbidden, notFound, StaffDocs } from '../staff-docs';
 import { IssuedToken, NewTokenRequest, RevokedToken, RevokeRequest, TokensPage } from './staff-tokens.dto';
 
 export const IssueTokenDocs = () =>

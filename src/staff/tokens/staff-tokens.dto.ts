@@ -8,11 +8,12 @@ import {
   ApiNullableMoment,
   BooleanField,
   DateTimeField,
+  PageOf,
   StrictRequest,
   StringListField,
+  TextField,
 } from '../../http';
-import { ReasonRequest, TextField } from '../fields';
-import { PageOf } from '../paging';
+import { ReasonRequest } from '../fields';
 
 const EVERY_SCOPE = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];
 const MOST_NETWORKS = 50;

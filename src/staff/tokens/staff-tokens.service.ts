@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { type ApiToken, type NewToken, TokensService } from '../../auth';
+import { type PageRequest, readPage } from '../../http';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { type PageRequest, readPage } from '../paging';
 import type { IssuedToken, RevokedToken, TokenOut, TokensPage } from './staff-tokens.dto';
 
 const toTokenOut = (token: ApiToken) =>

@@ -1,6 +1,6 @@
+import { LIMIT_TOO_LARGE, missing, notAnInteger } from '../../http';
 import { ReasonRequest } from '../fields';
-import { LIMIT_TOO_LARGE } from '../paging';
-import { missing, notAnInteger, notFound, StaffDocs } from '../staff-docs';
+import { notFound, StaffDocs } from '../staff-docs';
 import { NewUserRequest, UserOut, UserProfile, UsersPage } from './staff-users.dto';
 
 export const CreateUserDocs = () =>

@@ -5,11 +5,14 @@ import {
   ApiNullableMoment,
   ApiRoubles,
   BooleanField,
+  IdField,
+  PageOf,
+  PageQuery,
+  SearchField,
   StrictRequest,
+  TextField,
 } from '../../http';
-import { IdField, SearchField, TextField } from '../fields';
 import { UserLinks } from '../links';
-import { PageOf, PageQuery } from '../paging';
 
 @StrictRequest()
 export class NewUserRequest {

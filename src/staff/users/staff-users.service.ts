@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows, sqlList } from '../../database';
+import { type PageRequest, readPage } from '../../http';
 import { OPEN_STATES } from '../../orders';
 import { type NewUser, type User, UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { userLinks } from '../links';
-import { type PageRequest, readPage } from '../paging';
 import type { UserOut, UserProfile, UsersPage } from './staff-users.dto';
 
 /** The columns of a UserOut. */

@@ -1,8 +1,10 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiNullable, IntegerField, StrictRequest } from '../http';
-import { IdField } from './fields';
-import { InvalidPeriod } from './staff.errors';
+import { domainError } from '../common';
+import { ApiNullable } from './description/api-properties';
+import { IdField } from './validation/common-fields';
+import { IntegerField } from './validation/fields';
+import { StrictRequest } from './validation/strict-request';
 
 const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
@@ -79,6 +81,8 @@ export async function readPage<Item, Cursor>(
 ): Promise<Page<Item, Cursor>> {
   return toPage(await read({ cursor, limit: limit + 1 }), limit, cursorOf);
 }
+
+class InvalidPeriod extends domainError('bad-request', 'The period must end after it begins') {}
 
 /** What is null or left out does not bound the period. @throws InvalidPeriod */
 export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {
