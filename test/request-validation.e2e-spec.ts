@@ -101,11 +101,11 @@ describe('A valid request', () => {
     ],
     [
       { method: 'GET', path: '/proxies/export' },
-      { format: 'json', proxy_type: null, active_only: false },
+      { format: 'json', proxy_type: null, active_only: false, template: null },
     ],
     [
       { method: 'GET', path: '/proxies/export?active_only=On&proxy_type=all&format=txt' },
-      { format: 'txt', proxy_type: 'all', active_only: true },
+      { format: 'txt', proxy_type: 'all', active_only: true, template: null },
     ],
     [
       { ...purchase, body: '{"country": "RU", "period": true, "extra": {"constructor": 1}}' },

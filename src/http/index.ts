@@ -43,6 +43,7 @@ export {
 export { HTTPValidationError, ValidationError } from './description/http-validation-error';
 export { IdParam, readId } from './validation/id-param';
 export { ChoiceField, IdField, oneOf, PRINTABLE, SearchField, TextField } from './validation/common-fields';
+export { Refusal } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';
 export { StrictRequest } from './validation/strict-request';
 export { StrayQueryInterceptor } from './validation/stray-query.interceptor';

@@ -42,7 +42,10 @@ export class ListRevisionService {
   ) {}
 
   /** Gives the same object as long as the revision stays the same. */
-  async get({ userId, proxiesRevision: revision }: Caller): Promise<ListRevision> {
+  async get({
+    userId,
+    proxiesRevision: revision,
+  }: Pick<Caller, 'userId' | 'proxiesRevision'>): Promise<ListRevision> {
     const known = this.find(userId, revision);
     if (known) return known;
     const span = await this.lookUpSpan(userId);

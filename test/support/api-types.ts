@@ -113,7 +113,24 @@ export interface paths {
     };
     /**
      * Export
-     * @description The user's proxies as a file. `json` has the same fields as `GET /proxies`; `txt` has one line `host:port:login:password` for each proxy.
+     * @description The user's proxies as a file, in one of these formats. `socks` is SOCKS5.
+     *
+     *     - `json`: the same fields as `GET /proxies`
+     *     - `txt`: a line `host:port:login:password` for each proxy
+     *     - `url`: a line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5; login and
+     *       password are percent-encoded
+     *     - `csv`: the fields of `json`, with their names in the first line. A cell that a spreadsheet would take for
+     *       a formula begins with an apostrophe. It is not combined with `active_only`
+     *     - `curl`: a file for `curl --config`. The first proxy is used; the others are comments
+     *     - `proxychains`: a configuration file of proxychains4, which uses one of the proxies for each connection.
+     *       Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot
+     *       read them. It reads the first 512 proxies
+     *     - `playwright`: an array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy:
+     *       use HTTP proxies there
+     *     - `clash`: YAML with a list `proxies`, for Clash and mihomo
+     *     - `sing-box`: JSON with a list `outbounds`
+     *
+     *     With `template` instead of `format`, there is a line for each proxy, written as the template says.
      */
     get: operations['export_proxies_export_get'];
     put?: never;
@@ -1013,12 +1030,18 @@ export interface operations {
   export_proxies_export_get: {
     parameters: {
       query?: {
-        /** @description JSON, or one line of text for each proxy */
-        format?: 'json' | 'txt';
+        /** @description The format, by its name */
+        format?:
+          'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
         /** @description Proxies of one type only: `http` or `socks`. All of them by default */
         proxy_type?: ('http' | 'socks' | 'all') | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
+        /**
+         * @description Instead of `format`: how one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+         * @example {host}:{port}:{login}:{password}
+         */
+        template?: string;
       };
       header?: {
         /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
@@ -1039,9 +1062,19 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['ProxyOut'][];
-          /** @example 185.22.134.250:7330:5svBNZ:iagn2d */
+          'application/json':
+            | components['schemas']['ProxyOut'][]
+            | {
+                server: string;
+                username: string;
+                password: string;
+              }[]
+            | {
+                outbounds: Record<string, never>[];
+              };
           'text/plain': string;
+          'text/csv': string;
+          'application/yaml': string;
         };
       };
       /** @description The list has not changed since the answer with this `ETag` */
@@ -1082,15 +1115,15 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "string_pattern_mismatch",
+           *           "type": "value_error",
            *           "loc": [
            *             "query",
-           *             "format"
+           *             "template"
            *           ],
-           *           "msg": "String should match pattern '^(json|txt)$'",
-           *           "input": "csv",
+           *           "msg": "Value error, unbalanced brace; a brace that is no placeholder is doubled",
+           *           "input": "{host:{port}",
            *           "ctx": {
-           *             "pattern": "^(json|txt)$"
+           *             "error": "unbalanced brace; a brace that is no placeholder is doubled"
            *           }
            *         }
            *       ]

@@ -31,9 +31,19 @@ export interface StringFieldOptions extends Optional {
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly default?: string;
+  /** The words of a choice, for the description, where `refuse` does the checking. */
+  readonly choices?: readonly string[];
+  /** Refuses text within the bounds for what a pattern cannot tell. */
+  readonly refuse?: (text: string, others: OtherFields) => Refusal | undefined;
 }
 
-export interface BooleanFieldOptions extends Optional {
+/** The fields of the same request, as it has them. */
+export interface OtherFields {
+  /** Tells whether the request has a field, other than as null. */
+  has(name: string): boolean;
+}
+
+export interface BooleanFieldOptions {
   readonly default?: boolean;
 }
 
@@ -59,7 +69,7 @@ interface Field {
   /** The value of a field that the request leaves out. A field without a fallback is required. */
   readonly fallback: FieldValue | undefined;
   /** @param strict where the field stands when it is read strictly */
-  readonly read: (input: JsonValue, strict: StrictPlace | undefined) => Outcome;
+  readonly read: (input: JsonValue, strict: StrictPlace | undefined, others: OtherFields) => Outcome;
 }
 
 interface FieldSource {
@@ -91,16 +101,21 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
       minLength,
       maxLength,
       pattern,
-      enum: wordsOf(pattern),
+      enum: options.choices ?? wordsOf(pattern),
       default: options.default,
     }),
     fallback,
-    read: (input) => readString(input, options),
+    read: (input, _, others) => {
+      const text = readString(input, options);
+      return text instanceof Refusal ? text : (options.refuse?.(text, others) ?? text);
+    },
   });
 }
 
 /** Text of a query that may be left out. It is null then. */
-export function OptionalStringField(options: Omit<StringFieldOptions, 'default'> = {}): PropertyDecorator {
+export function OptionalStringField(
+  options: Omit<StringFieldOptions, 'default' | 'choices' | 'refuse'> = {},
+): PropertyDecorator {
   return requestField({
     schema: {
       anyOf: [defined({ type: 'string', ...options, enum: wordsOf(options.pattern) }), { type: 'null' }],
@@ -115,10 +130,10 @@ const wordsOf = (pattern = ''): readonly string[] | undefined =>
   /^\^\(([\w|-]+)\)\$$/.exec(pattern)?.[1]?.split('|');
 
 /** A boolean. Required unless it has a default. */
-export function BooleanField(options: BooleanFieldOptions = {}): PropertyDecorator {
+export function BooleanField({ default: fallback }: BooleanFieldOptions = {}): PropertyDecorator {
   return requestField({
-    schema: defined({ type: 'boolean', default: options.default }),
-    fallback: options.default ?? absent(options.optional),
+    schema: defined({ type: 'boolean', default: fallback }),
+    fallback,
     read: readBoolean,
   });
 }
@@ -207,8 +222,8 @@ function readStringList(
  * class-validator collects the refusals in the order of declaration, and Swagger describes it.
  */
 function requestField({ schema, fallback, read }: Field): PropertyDecorator {
-  const readExactly: Field['read'] = (input, strict) => {
-    const value = read(input, strict);
+  const readExactly: Field['read'] = (input, strict, others) => {
+    const value = read(input, strict, others);
     if (!strict || value instanceof Refusal || value instanceof RefusedItems) return value;
     return refuseLoose(input, schema['type'], strict) ?? value;
   };
@@ -240,7 +255,8 @@ function readField(
   read: Field['read'],
 ): Outcome {
   const input = fields.find(name);
-  if (input !== undefined && !(input === null && fallback === null)) return read(input, fields.strict);
+  const isGiven = input !== undefined && !(input === null && fallback === null);
+  if (isGiven) return read(input, fields.strict, fields);
   return fallback === undefined ? missing(fields.inputWhenMissing) : fallback;
 }
 

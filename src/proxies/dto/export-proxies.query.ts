@@ -1,11 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PROXY_TYPES, type ProxyType } from '../../common';
-import { BooleanField, OptionalStringField, StringField } from '../../http';
+import { BooleanField, OptionalStringField } from '../../http';
+import type { FormatName } from '../export/formats';
+import { ExportFormatField, ExportTemplateField } from '../export/layout-fields';
 
 export class ExportProxiesQuery {
-  @ApiProperty({ description: 'JSON, or one line of text for each proxy' })
-  @StringField({ pattern: '^(json|txt)$', default: 'json' })
-  readonly format!: 'json' | 'txt';
+  @ExportFormatField()
+  readonly format!: FormatName;
 
   /** Null, as `all`, means proxies of either type. */
   @ApiProperty({ description: 'Proxies of one type only: `http` or `socks`. All of them by default' })
@@ -15,4 +16,7 @@ export class ExportProxiesQuery {
   @ApiProperty({ description: 'Only the proxies whose rental has not expired' })
   @BooleanField({ default: false })
   readonly active_only!: boolean;
+
+  @ExportTemplateField()
+  readonly template!: string | null;
 }

@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
-import type { ProxyType } from '../common';
-import { preparedRows } from '../database';
-import type { ListRevision } from './list-revision.service';
+import type { ProxyType } from '../../common';
+import { preparedRows } from '../../database';
+import type { ProxyOut } from '../dto/proxy-out.dto';
+import type { ListRevision } from '../list-revision.service';
+import { type ExportFormat, type ExportLayout, formatOf } from './formats';
 
-export interface ExportOptions {
-  readonly format: 'json' | 'txt';
+export interface ExportOptions extends ExportLayout {
   /** Undefined: both. */
   readonly proxyType: ProxyType | undefined;
   readonly activeOnly: boolean;
@@ -15,7 +16,12 @@ export interface ExportOptions {
 interface Wanted {
   readonly revision: ListRevision;
   readonly options: ExportOptions;
+  readonly format: ExportFormat;
 }
+
+/** Names everything that the text of an export depends on, except for the list revision. */
+export const variantOf = ({ format, template, proxyType, activeOnly }: ExportOptions): string =>
+  `${format} ${proxyType} ${activeOnly}${template === null ? '' : ` ${template}`}`;
 
 /** Enough for the lists of 100,000 proxies. */
 const KEPT_BYTES = 26 * 1024 * 1024;
@@ -23,6 +29,8 @@ const KEPT_BYTES = 26 * 1024 * 1024;
 const ENTRY_BYTES = 512;
 /** About 2 MB as JSON. An export of more proxies would drive out many others. */
 const MAX_KEPT_PROXIES = 8000;
+/** A template may write some kilobytes for each. */
+const MAX_KEPT_BY_TEMPLATE = 1000;
 
 /** Fewer would cost more statements, more would delay the first byte. */
 const MAX_BATCH = 1000;
@@ -34,7 +42,7 @@ const SELECTED = `
   FROM proxies
  WHERE user_id = $2 AND id > $3 AND ($4::text IS NULL OR proxy_type = $4)
    AND (NOT $5 OR (date_end > $1 AND withdrawn_at IS NULL))
- ORDER BY id LIMIT $6`;
+ ORDER BY proxies.id LIMIT $6`;
 
 /** UTC, to the second: the provider's times are whole seconds. */
 const isoSeconds = (column: string): string =>
@@ -55,6 +63,8 @@ const READ_LINES = `
   SELECT string_agg(part, '') AS text, max(id) AS last
     FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${SELECTED}) AS parts`;
 
+const READ_ROWS = `${SHOWN} ${SELECTED}`;
+
 interface Batch {
   /** Null: there are no more proxies. */
   readonly text: string | null;
@@ -69,7 +79,7 @@ export class ProxyExportService {
   /** Concurrent requests for an export that is being written share it. */
   private readonly kept = new LRUCache<string, Buffer, Wanted>({
     maxSize: KEPT_BYTES,
-    sizeCalculation: ({ length }) => ENTRY_BYTES + length,
+    sizeCalculation: ({ length }, key) => ENTRY_BYTES + key.length + length,
     fetchMethod: (_key, _old, { context }) => this.writeWhole(context),
     ignoreFetchAbort: true,
   });
@@ -83,16 +93,18 @@ export class ProxyExportService {
    * proxies comes in pieces, so that a reader who stops keeps little memory.
    */
   async get(revision: ListRevision, options: ExportOptions): Promise<Buffer | AsyncGenerator<Buffer>> {
-    if (revision.proxyCount > MAX_KEPT_PROXIES) return this.writePieces({ revision, options });
+    const wanted = { revision, options, format: formatOf(options) };
+    const mostKept = options.template === null ? MAX_KEPT_PROXIES : MAX_KEPT_BY_TEMPLATE;
+    if (revision.proxyCount > mostKept) return this.writePieces(wanted);
     const { userId, revision: number, untilMs } = revision;
-    const { format, proxyType, activeOnly } = options;
-    const key = `${userId} ${number} ${untilMs} ${format} ${proxyType} ${activeOnly}`;
-    return this.kept.forceFetch(key, { context: { revision, options } });
+    const key = `${userId} ${number} ${untilMs} ${variantOf(options)}`;
+    return this.kept.forceFetch(key, { context: wanted });
   }
 
   private async writeWhole(wanted: Wanted): Promise<Buffer> {
     const { text } = await this.read(wanted, 0, null);
-    const whole = wanted.options.format === 'json' ? `[${text ?? ''}]` : (text ?? '');
+    const { start, end, empty = start + end } = wanted.format;
+    const whole = text === null ? empty : start + text + end;
     // A small buffer of Node's own would keep the memory that it shares with others.
     return Buffer.from(encoder.encode(whole).buffer);
   }
@@ -102,7 +114,7 @@ export class ProxyExportService {
    * not occupy one.
    */
   private async *writePieces(wanted: Wanted): AsyncGenerator<Buffer> {
-    const isJson = wanted.options.format === 'json';
+    const { start, separator, end, empty = start + end } = wanted.format;
     const readAfter = (last: number): Promise<Batch> => {
       const batch = this.read(wanted, last, this.batchSize);
       // The reader may leave before this is awaited: a failure is then nobody's.
@@ -111,14 +123,15 @@ export class ProxyExportService {
     };
     this.open += 1;
     try {
-      let start = isJson ? '[' : '';
+      let before: string | undefined;
       let next = readAfter(0);
       for (let batch = await next; batch.text !== null; batch = await next) {
         next = readAfter(batch.last);
-        yield Buffer.from(start + batch.text);
-        start = isJson ? ',' : '';
+        yield Buffer.from((before ?? start) + batch.text);
+        before = separator;
       }
-      if (isJson) yield Buffer.from(start === '[' ? '[]' : ']');
+      const rest = before === undefined ? empty : end;
+      if (rest !== '') yield Buffer.from(rest);
     } finally {
       this.open -= 1;
     }
@@ -129,17 +142,30 @@ export class ProxyExportService {
   }
 
   /** @param limit null: all proxies */
-  private async read({ revision, options }: Wanted, after: number, limit: number | null): Promise<Batch> {
-    const { format, proxyType, activeOnly } = options;
-    const [batch] = await preparedRows<Batch>(this.dataSource, format === 'json' ? READ_JSON : READ_LINES, [
+  private async read(
+    { revision, options, format }: Wanted,
+    after: number,
+    limit: number | null,
+  ): Promise<Batch> {
+    const values = [
       new Date(revision.fromMs),
       revision.userId,
       after,
-      proxyType ?? null,
-      activeOnly,
+      options.proxyType ?? null,
+      options.activeOnly,
       limit,
-    ]);
-    if (!batch) throw new Error('the database did not aggregate');
-    return batch;
+    ];
+    const { write, separator } = format;
+    if (typeof write === 'string') {
+      const statement = write === 'json' ? READ_JSON : READ_LINES;
+      const [batch] = await preparedRows<Batch>(this.dataSource, statement, values);
+      if (!batch) throw new Error('the database did not aggregate');
+      return batch;
+    }
+    const proxies = await preparedRows<ProxyOut>(this.dataSource, READ_ROWS, values);
+    const last = proxies.at(-1);
+    return last
+      ? { text: proxies.map(write).join(separator), last: Number(last.id) }
+      : { text: null, last: after };
   }
 }

@@ -1,0 +1,96 @@
+import type { ProxyOut } from '../dto/proxy-out.dto';
+import { CSV_START, csvLine } from './csv-line';
+import { urlOf } from './proxy-url';
+import { PROXYCHAINS_START, proxychainsLine } from './proxychains';
+import { compileTemplate } from './template';
+import { clashObject, playwrightObject, singBoxObject } from './tool-objects';
+
+export interface ExportFormat {
+  readonly contentType: string;
+  readonly fileName: string;
+  /** The text before the first proxy, between two of them, and after the last. */
+  readonly start: string;
+  readonly separator: string;
+  readonly end: string;
+  /** The whole text of an export without proxies, where it is not `start` and `end`. */
+  readonly empty?: string;
+  /** Writes one proxy. `json` and `lines`: PostgreSQL writes them, which is several times as fast. */
+  readonly write: 'json' | 'lines' | ((proxy: ProxyOut) => string);
+}
+
+const TEXT = 'text/plain; charset=utf-8';
+const JSON_TYPE = 'application/json';
+const lines = (write: ExportFormat['write'], start = ''): Omit<ExportFormat, 'fileName' | 'contentType'> => ({
+  start,
+  separator: '',
+  end: '',
+  write,
+});
+
+const FORMATS = {
+  json: {
+    contentType: JSON_TYPE,
+    fileName: 'proxies.json',
+    start: '[',
+    separator: ',',
+    end: ']',
+    write: 'json',
+  },
+  txt: { contentType: TEXT, fileName: 'proxies.txt', ...lines('lines') },
+  url: { contentType: TEXT, fileName: 'proxies.txt', ...lines((proxy) => `${urlOf(proxy)}\n`) },
+  csv: { contentType: 'text/csv; charset=utf-8', fileName: 'proxies.csv', ...lines(csvLine, CSV_START) },
+  curl: {
+    contentType: TEXT,
+    fileName: 'curl.conf',
+    start:
+      '# curl --config curl.conf https://example.com/\n# The first proxy is used; the others are comments.\n',
+    separator: '# ',
+    end: '',
+    write: (proxy) => `proxy = "${urlOf(proxy)}"\n`,
+  },
+  proxychains: {
+    contentType: TEXT,
+    fileName: 'proxychains.conf',
+    ...lines(proxychainsLine, PROXYCHAINS_START),
+  },
+  playwright: {
+    contentType: JSON_TYPE,
+    fileName: 'playwright.json',
+    start: '[\n',
+    separator: ',\n',
+    end: '\n]\n',
+    write: playwrightObject,
+  },
+  clash: {
+    contentType: 'application/yaml',
+    fileName: 'clash.yaml',
+    ...lines((proxy) => `  - ${clashObject(proxy)}\n`, 'proxies:\n'),
+    empty: 'proxies: []\n',
+  },
+  'sing-box': {
+    contentType: JSON_TYPE,
+    fileName: 'sing-box.json',
+    start: '{"outbounds":[\n',
+    separator: ',\n',
+    end: '\n]}\n',
+    write: singBoxObject,
+  },
+} as const satisfies Record<string, ExportFormat>;
+
+export type FormatName = keyof typeof FORMATS;
+
+export const FORMAT_NAMES = Object.keys(FORMATS) as readonly FormatName[];
+
+export const isFormatName = (text: string): text is FormatName => Object.hasOwn(FORMATS, text);
+
+export interface ExportLayout {
+  readonly format: FormatName;
+  /** One that was checked. It takes the place of the format. */
+  readonly template: string | null;
+}
+
+/** @throws TemplateMistake */
+export const formatOf = ({ format, template }: ExportLayout): ExportFormat =>
+  template === null
+    ? FORMATS[format]
+    : { contentType: TEXT, fileName: 'proxies.txt', ...lines(compileTemplate(template)) };

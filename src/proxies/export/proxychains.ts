@@ -1,0 +1,37 @@
+import { isIP } from 'node:net';
+import type { ProxyOut } from '../dto/proxy-out.dto';
+
+/** What sets proxychains to one proxy for each connection, the next one when that fails. */
+export const PROXYCHAINS_START = `\
+# proxychains4 -f proxychains.conf curl https://example.com/
+# Each connection goes through one of these proxies. proxychains reads the first 512 of them.
+random_chain
+chain_len = 1
+proxy_dns
+tcp_connect_time_out 10000
+tcp_read_time_out 15000
+[ProxyList]
+`;
+
+/** proxychains copies each of them into 256 bytes, with the byte that ends it. */
+const MAX_BYTES = 255;
+/** Whatever `isspace` takes for the end of a word, and NUL. */
+const SPACE = /[\0\t-\r ]/;
+
+const isWord = (text: string): boolean =>
+  text !== '' && !SPACE.test(text) && Buffer.byteLength(text) <= MAX_BYTES;
+
+/** proxychains ends at a line that it cannot read, so such a proxy becomes a comment. */
+function findObstacle({ host, port, login, password }: ProxyOut): string | undefined {
+  if (isIP(host) === 0) return 'its host is not numeric';
+  if (!/^[1-9]\d{0,4}$/.test(port)) return 'its port is not a number';
+  if (!isWord(login) || !isWord(password)) return 'its login or password is empty, too long or has a space';
+  return undefined;
+}
+
+export function proxychainsLine(proxy: ProxyOut): string {
+  const obstacle = findObstacle(proxy);
+  if (obstacle !== undefined) return `# proxy ${proxy.id} is left out: ${obstacle}\n`;
+  const type = proxy.proxy_type === 'socks' ? 'socks5' : 'http';
+  return `${type} ${proxy.host} ${proxy.port} ${proxy.login} ${proxy.password}\n`;
+}

@@ -1,0 +1,92 @@
+import type { ProxyOut } from '../dto/proxy-out.dto';
+import { schemeOf, urlOf } from './proxy-url';
+
+/** In code points. */
+export const MAX_TEMPLATE_LENGTH = 500;
+/** Bounds the length of a line together with the length of the template. */
+const MAX_PLACEHOLDERS = 20;
+
+const VALUES = {
+  id: ({ id }) => id,
+  type: ({ proxy_type: type }) => type,
+  scheme: schemeOf,
+  host: ({ host }) => host,
+  port: ({ port }) => port,
+  login: ({ login }) => login,
+  password: ({ password }) => password,
+  url: urlOf,
+  country: ({ country }) => country,
+  version: ({ version }) => version,
+  date_start: ({ date_start: start }) => start ?? '',
+  date_end: ({ date_end: end }) => end ?? '',
+  active: ({ active }) => String(active),
+  descr: ({ descr }) => descr ?? '',
+} as const satisfies Record<string, (proxy: ProxyOut) => string>;
+
+export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES)[];
+
+/** Literal characters, an escape, a doubled brace, a placeholder, or else one character. */
+const PARTS = /[^\\{}]+|\\[nt\\]|\{\{|\}\}|\{(?<name>[^{}]*)\}|[^]/g;
+const LITERALS: Readonly<Record<string, string>> = {
+  '\\n': '\n',
+  '\\t': '\t',
+  '\\\\': '\\',
+  '{{': '{',
+  '}}': '}',
+};
+/** Tabs and line breaks are written as escapes. */
+const CONTROL = /\p{Cc}/u;
+
+type Part = string | ((proxy: ProxyOut) => string);
+
+/** Why a text is no template. */
+export class TemplateMistake extends Error {}
+
+const isPlaceholder = (name: string): name is keyof typeof VALUES => Object.hasOwn(VALUES, name);
+
+function readPart([text, name]: RegExpExecArray): Part {
+  if (name !== undefined) {
+    if (isPlaceholder(name)) return VALUES[name];
+    throw new TemplateMistake(`unknown placeholder {${name}}; there are ${PLACEHOLDERS.join(', ')}`);
+  }
+  if (text === '\\') throw new TemplateMistake('a backslash stands before n, t or another backslash');
+  if (text === '{' || text === '}') {
+    throw new TemplateMistake('unbalanced brace; a brace that is no placeholder is doubled');
+  }
+  return LITERALS[text] ?? text;
+}
+
+/** @throws TemplateMistake */
+function readTemplate(template: string): readonly Part[] {
+  if (CONTROL.test(template)) throw new TemplateMistake('control characters are not allowed');
+  const parts = [...template.matchAll(PARTS)].map(readPart);
+  if (parts.filter((part) => typeof part !== 'string').length > MAX_PLACEHOLDERS) {
+    throw new TemplateMistake(`at most ${MAX_PLACEHOLDERS} placeholders are allowed`);
+  }
+  return parts;
+}
+
+/** Why a text is no template, or undefined when it is one. */
+export function findTemplateMistake(template: string): string | undefined {
+  try {
+    readTemplate(template);
+    return undefined;
+  } catch (error) {
+    if (error instanceof TemplateMistake) return error.message;
+    throw error;
+  }
+}
+
+/** A value keeps to its line, so that there is one line for each proxy. */
+const onOneLine = (text: string): string => text.replaceAll(/\r\n|[\r\n]/g, ' ');
+
+/**
+ * Gives what writes a proxy as a line by a template.
+ *
+ * @throws TemplateMistake
+ */
+export function compileTemplate(template: string): (proxy: ProxyOut) => string {
+  const parts = readTemplate(template);
+  return (proxy) =>
+    `${parts.map((part) => (typeof part === 'string' ? part : onOneLine(part(proxy)))).join('')}\n`;
+}

@@ -1,0 +1,41 @@
+import type { ProxyOut } from '../dto/proxy-out.dto';
+import { authorityOf } from './proxy-url';
+
+/** Unique within a list. */
+const nameOf = ({ country, id }: ProxyOut): string => `${country}-${id}`;
+
+export const playwrightObject = (proxy: ProxyOut): string =>
+  JSON.stringify({
+    // Playwright calls it socks5, and Chromium has the proxy look host names up.
+    server: `${proxy.proxy_type === 'socks' ? 'socks5' : 'http'}://${authorityOf(proxy)}`,
+    username: proxy.login,
+    password: proxy.password,
+  });
+
+export const singBoxObject = (proxy: ProxyOut): string =>
+  JSON.stringify({
+    type: proxy.proxy_type === 'socks' ? 'socks' : 'http',
+    tag: nameOf(proxy),
+    server: proxy.host,
+    server_port: Number(proxy.port),
+    ...(proxy.proxy_type === 'socks' && { version: '5' }),
+    username: proxy.login,
+    password: proxy.password,
+  });
+
+/** Characters that JSON may have as they are and YAML may not, or takes for line breaks. */
+const NOT_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
+
+const escape = (character: string): string =>
+  String.raw`\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** JSON is YAML, so that nothing but JSON's own quoting is needed. */
+export const clashObject = (proxy: ProxyOut): string =>
+  JSON.stringify({
+    name: nameOf(proxy),
+    type: proxy.proxy_type === 'socks' ? 'socks5' : 'http',
+    server: proxy.host,
+    port: Number(proxy.port),
+    username: proxy.login,
+    password: proxy.password,
+  }).replaceAll(NOT_YAML, escape);
