@@ -21,6 +21,7 @@ import { OrdersTogether1765700000000 } from './migrations/1765700000000-orders-t
 import { OrdersWithFewerIndexes1765700000001 } from './migrations/1765700000001-orders-with-fewer-indexes';
 import { AnswersAsText1765710000000 } from './migrations/1765710000000-answers-as-text';
 import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
+import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -45,6 +46,7 @@ export const migrations = [
   OrdersWithFewerIndexes1765700000001,
   AnswersAsText1765710000000,
   ProlongationsOfAUser1765750000000,
+  TagsOfCustomers1765804000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -13,6 +13,12 @@ export type OrderOutcome = Pick<
   'id' | 'kind' | 'state' | 'failure' | 'captured' | 'proxyId' | 'proxyType' | 'country' | 'version'
 > & { readonly answer: readonly DeliveredProxy[] | null };
 
+/** How the provider knows a proxy. */
+interface ProviderIdentity {
+  readonly tag: string;
+  readonly providerProxyId: string;
+}
+
 /** An order of a batch together with what the batch has in common. */
 export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly batchId: number };
 
@@ -123,16 +129,27 @@ export class OrderQueries {
     return order?.batchId ? this.findBatch(order.batchId) : null;
   }
 
-  /** How the provider knows a proxy: its own id of it, and the tag under which it lists it. */
-  async getProviderIdentity(proxyId: number): Promise<{ tag: string; providerProxyId: string }> {
-    const [identity] = await preparedRows<{ tag: string; providerProxyId: string }>(
-      this.dataSource,
-      `SELECT ${PURCHASE_TAG_SQL} AS tag, provider_proxy_id AS "providerProxyId" FROM proxies WHERE id = $1`,
-      [proxyId],
-    );
+  /**
+   * How the provider knows a proxy: its own id of it, and the tag under which it lists it.
+   *
+   * @throws Error when there is no such proxy
+   */
+  async getProviderIdentity(proxyId: number): Promise<ProviderIdentity> {
+    const identity = await this.identityOf(proxyId);
     if (!identity) throw new Error(`proxy ${proxyId} does not exist`);
     return identity;
   }
+
+  /** The prolongations of a bulk ask in the same moment. */
+  private readonly identityOf = batchedLookup(async (proxyIds: readonly number[]) => {
+    const rows = await preparedRows<ProviderIdentity & { id: number }>(
+      this.dataSource,
+      `SELECT id, ${PURCHASE_TAG_SQL} AS tag, provider_proxy_id AS "providerProxyId"
+         FROM proxies WHERE id = ANY ($1)`,
+      [proxyIds],
+    );
+    return new Map(rows.map((row) => [row.id, row]));
+  });
 
   /** Of the provider's ids, those of proxies that belong to an order already. */
   async findOwnedProxyIds(

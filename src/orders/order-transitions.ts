@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../common';
 import { AppConfig } from '../config';
-import { lookUpLost, preparedRows, type Queryable, queryRows, sqlList } from '../database';
+import { groupedStatement, lookUpLost, preparedRows, type Queryable, queryRows, sqlList } from '../database';
 import { POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../ledger';
 import type { ProviderCallRecord, ProviderProxy } from '../provider';
 import { longestQueueSeconds } from './longest-order';
@@ -47,6 +47,15 @@ type ClosedPurchase = Omit<OrderOutcome, 'answer'> & {
 
 /** A closed prolongation, with the proxy as it is then. */
 type ClosedProlongation = Omit<OrderOutcome, 'answer'> & { readonly proxy: DeliveredProxy };
+
+/** An order that leaves the queue without having been sent. */
+interface LeavingOrder {
+  readonly orderId: number;
+  readonly reason: FailureReason;
+}
+
+/** A statement for so many takes some tens of milliseconds. */
+const LEAVING_TOGETHER = 200;
 
 /** The answer of one order can have a thousand proxies. */
 const FORGOTTEN_AT_ONCE = 200;
@@ -582,6 +591,23 @@ export class OrderTransitions {
     );
     return released.map(({ id }) => id);
   }
+
+  /**
+   * Refunds an order that was never sent, with all others that leave the queue in the same moment.
+   *
+   * @returns false when it no longer waits there
+   */
+  readonly leaveQueue = groupedStatement<LeavingOrder, boolean>(
+    async (leaving) => {
+      const refunded = new Set<number>();
+      for (const reason of new Set(leaving.map((order) => order.reason))) {
+        const ids = leaving.filter((order) => order.reason === reason).map(({ orderId }) => orderId);
+        for (const id of await this.releaseHolds(ids, reason, ['reserved'])) refunded.add(id);
+      }
+      return leaving.map(({ orderId }) => refunded.has(orderId));
+    },
+    { maxItems: LEAVING_TOGETHER, maxWaitMs: 500 },
+  );
 
   /**
    * Gives back some of what a closed order has paid.

@@ -4,6 +4,8 @@ export { sendConditionally, sendExport } from './export/conditional-answer';
 export { FORMAT_NAMES, type FormatName, isFormatName } from './export/formats';
 export { ExportTemplateField } from './export/layout-fields';
 export { type ExportOptions, ProxyExportService } from './export/proxy-export.service';
+export { ALL_PROXIES, isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-filter';
+export { ProxyFilterBody, ProxyFilterQuery, toProxyFilter } from './filter/proxy-filter.query';
 export { entityTag, type ListRevision, ListRevisionService } from './list-revision.service';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';

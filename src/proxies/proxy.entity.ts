@@ -82,8 +82,13 @@ export class Proxy {
   @Column({ type: 'timestamptz', nullable: true })
   withdrawnAt!: Date | null;
 
+  /** The customer's own label. It is never sent to the provider, whose `descr` is the {@link tag}. */
   @Column({ type: 'text', nullable: true })
   descr!: string | null;
+
+  /** The customer's own tags: see `normalTags()`. They have nothing to do with the provider's {@link tag}. */
+  @Column({ type: 'text', array: true, default: [] })
+  tags!: string[];
 
   @CreateDateColumn({ type: 'timestamptz' })
   createdAt!: Date;

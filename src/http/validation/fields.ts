@@ -43,7 +43,7 @@ export interface OtherFields {
   has(name: string): boolean;
 }
 
-export interface BooleanFieldOptions {
+export interface BooleanFieldOptions extends Optional {
   readonly default?: boolean;
 }
 
@@ -130,10 +130,10 @@ const wordsOf = (pattern = ''): readonly string[] | undefined =>
   /^\^\(([\w|-]+)\)\$$/.exec(pattern)?.[1]?.split('|');
 
 /** A boolean. Required unless it has a default. */
-export function BooleanField({ default: fallback }: BooleanFieldOptions = {}): PropertyDecorator {
+export function BooleanField(options: BooleanFieldOptions = {}): PropertyDecorator {
   return requestField({
-    schema: defined({ type: 'boolean', default: fallback }),
-    fallback,
+    schema: defined({ type: 'boolean', default: options.default }),
+    fallback: options.default ?? absent(options.optional),
     read: readBoolean,
   });
 }

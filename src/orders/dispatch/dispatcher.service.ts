@@ -251,9 +251,8 @@ export class DispatcherService implements OnModuleDestroy {
   private async leaveQueue(orderId: number, reason: 'busy' | 'unavailable'): Promise<void> {
     if (this.pending.get(orderId)?.status !== 'queued') return;
     try {
-      const [refunded] = await this.transitions.releaseHolds([orderId], reason, ['reserved']);
-      if (refunded !== undefined) this.answer(orderId);
-      else await this.lookForOutcomes();
+      if (await this.transitions.leaveQueue({ orderId, reason })) this.answer(orderId);
+      else await this.lookForOutcomes([orderId]);
     } catch (error) {
       // Reconciliation refunds it: it was never sent.
       this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);

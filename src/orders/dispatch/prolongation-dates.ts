@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../config';
-import { type ListedProxy, ProxyProvider, type RatePermit } from '../../provider';
+import { Deadline, type ListedProxy, ProxyProvider, type RatePermit } from '../../provider';
 import { hasAll } from '../order-batch';
 import { OrderTransitions } from '../order-transitions';
 import { ProviderCallLog } from '../provider-call-log';
@@ -16,9 +16,16 @@ interface WantedDate {
   readonly userId: number;
   readonly tag: string;
   readonly providerProxyId: string;
-  readonly resolve: (isListed: boolean) => void;
+  readonly waitUntil: Deadline;
+  readonly resolve: (answer: DateAnswer) => void;
   readonly reject: (error: unknown) => void;
 }
+
+/**
+ * What became of the question: the end is stored with the order; the provider does not list the proxy; or too
+ * many others were to be read first.
+ */
+export type DateAnswer = 'stored' | 'not-listed' | 'busy';
 
 /**
  * Reads when rentals end at the provider, right before they are prolonged. Proxies that were bought together
@@ -28,7 +35,7 @@ interface WantedDate {
  */
 @Injectable()
 export class ProlongationDates {
-  private wanted: WantedDate[] = [];
+  private readonly wanted = new Set<WantedDate>();
   private isReading = false;
   /** The users that listings have been made for since somebody began to wait, in order of their last one. */
   private readonly served = new Set<number>();
@@ -42,21 +49,22 @@ export class ProlongationDates {
   ) {}
 
   /**
-   * Stores the end with the order, which queues it.
+   * Stores the end with the order, which queues it. Whoever has waited for longer than PURCHASE_WAIT_MS while
+   * others were listed waits no more.
    *
-   * @returns false when the provider does not list the proxy
    * @throws ProviderError
    */
-  read(of: Omit<WantedDate, 'resolve' | 'reject'>): Promise<boolean> {
+  read(of: Pick<WantedDate, 'orderId' | 'userId' | 'tag' | 'providerProxyId'>): Promise<DateAnswer> {
     return new Promise((resolve, reject) => {
-      this.wanted.push({ ...of, resolve, reject });
+      const waitUntil = Deadline.after(this.config.purchases.waitMs);
+      this.wanted.add({ ...of, waitUntil, resolve, reject });
       if (!this.isReading) void this.readWanted();
     });
   }
 
   private async readWanted(): Promise<void> {
     this.isReading = true;
-    while (this.wanted.length > 0) {
+    while (this.wanted.size > 0) {
       try {
         const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
         const isAll = await this.isFullListingShorter().catch(async (error: unknown) => {
@@ -69,6 +77,7 @@ export class ProlongationDates {
         void this.answerFrom(asked, () =>
           isAll ? this.listEverything(asked, permit) : this.listPurchase(asked, permit),
         );
+        for (const late of this.take(({ waitUntil }) => waitUntil.hasPassed())) late.resolve('busy');
       } catch (error) {
         for (const one of this.take(() => true)) one.reject(error);
       }
@@ -80,7 +89,7 @@ export class ProlongationDates {
   /** The user who was served longest ago comes first, so that nobody waits for all that another one wants. */
   private chooseNext(): WantedDate | undefined {
     const order = [...this.served];
-    const [next] = this.wanted.toSorted(
+    const [next] = [...this.wanted].toSorted(
       (one, other) => order.indexOf(one.userId) - order.indexOf(other.userId),
     );
     if (next) {
@@ -91,7 +100,7 @@ export class ProlongationDates {
   }
 
   private async isFullListingShorter(): Promise<boolean> {
-    const tags = new Set(this.wanted.map(({ tag }) => tag)).size;
+    const tags = new Set([...this.wanted].map(({ tag }) => tag)).size;
     if (tags < TAGS_WORTH_A_FULL_LISTING) return false;
     const listed = await this.sweep.lastListedCount();
     // One more, because only an empty page is the end.
@@ -99,8 +108,8 @@ export class ProlongationDates {
   }
 
   private take(isTaken: (one: WantedDate) => boolean): WantedDate[] {
-    const taken = this.wanted.filter(isTaken);
-    this.wanted = this.wanted.filter((one) => !isTaken(one));
+    const taken = [...this.wanted].filter(isTaken);
+    for (const one of taken) this.wanted.delete(one);
     return taken;
   }
 
@@ -117,7 +126,7 @@ export class ProlongationDates {
       }
       // In one statement, so that they are queued together and can become one batch.
       await this.transitions.storeDateEnds(ends);
-      for (const one of asked) one.resolve(ends.has(one.orderId));
+      for (const one of asked) one.resolve(ends.has(one.orderId) ? 'stored' : 'not-listed');
     } catch (error) {
       for (const one of asked) one.reject(error);
     }

@@ -198,12 +198,14 @@ export class OrdersService {
     return this.namingTheOrder(orderId, async () => {
       try {
         const identity = await this.queries.getProviderIdentity(proxyId);
-        if (await this.dates.read({ orderId, userId, ...identity })) return true;
-        await this.transitions.releaseHolds([orderId], 'not-found', ['reserved']);
+        const answer = await this.dates.read({ orderId, userId, ...identity });
+        if (answer === 'stored') return true;
+        const reason = answer === 'busy' ? 'busy' : 'not-found';
+        await this.transitions.leaveQueue({ orderId, reason });
       } catch (error) {
         this.logger.warn(`order ${orderId}: the end of its proxy could not be read: ${messageOf(error)}`);
         const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
-        await this.transitions.releaseHolds([orderId], reason, ['reserved']);
+        await this.transitions.leaveQueue({ orderId, reason });
       }
       return false;
     });

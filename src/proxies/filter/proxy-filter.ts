@@ -1,0 +1,55 @@
+import type { IpVersion, ProxyType } from '../../common';
+
+/** Which proxies of a user are meant. What is null narrows nothing down. */
+export interface ProxyFilter {
+  /** In lower case, as it is stored. */
+  readonly country: string | null;
+  readonly version: IpVersion | null;
+  readonly proxyType: ProxyType | null;
+  /** Whether the rental lasts and the provider has not withdrawn the proxy. */
+  readonly active: boolean | null;
+  /** The customer's own label, whole: `descr` in JSON. */
+  readonly label: string | null;
+  /** One of the customer's own tags, as `normalTag()` writes it. */
+  readonly tag: string | null;
+  /** The rental ends before this moment. What has no end does not. */
+  readonly endsBefore: Date | null;
+  /** The purchase that delivered it. */
+  readonly orderId: number | null;
+}
+
+export const ALL_PROXIES: ProxyFilter = {
+  country: null,
+  version: null,
+  proxyType: null,
+  active: null,
+  label: null,
+  tag: null,
+  endsBefore: null,
+  orderId: null,
+};
+
+export const isUnfiltered = (filter: ProxyFilter): boolean =>
+  Object.values(filter).every((value) => value === null);
+
+/**
+ * The condition of a filter on the table `proxies`, in parentheses, for a WHERE that names the user as well.
+ *
+ * @param given takes a value as a parameter of the statement and tells its place, e.g. `$3`
+ * @param now an expression of the present moment, e.g. `$1` or `now()`
+ */
+export function proxyFilterSql(filter: ProxyFilter, given: (value: unknown) => string, now: string): string {
+  const { country, version, proxyType, active, label, tag, endsBefore, orderId } = filter;
+  const conditions: string[] = [];
+  if (country !== null) conditions.push(`proxies.country = ${given(country)}`);
+  if (version !== null) conditions.push(`proxies.version = ${given(version)}`);
+  if (proxyType !== null) conditions.push(`proxies.proxy_type = ${given(proxyType)}`);
+  if (active !== null) {
+    conditions.push(`((proxies.date_end > ${now}) IS TRUE AND proxies.withdrawn_at IS NULL) = ${active}`);
+  }
+  if (label !== null) conditions.push(`proxies.descr = ${given(label)}`);
+  if (tag !== null) conditions.push(`${given(tag)} = ANY (proxies.tags)`);
+  if (endsBefore !== null) conditions.push(`proxies.date_end < ${given(endsBefore)}`);
+  if (orderId !== null) conditions.push(`proxies.order_id = ${given(orderId)}`);
+  return conditions.length > 0 ? `(${conditions.join(' AND ')})` : '(true)';
+}
