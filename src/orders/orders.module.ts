@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog';
-import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
 import { BatchCallService } from './dispatch/batch-call.service';
@@ -16,7 +15,7 @@ import { ReplayWindowService } from './replay-window.service';
 import { SweepService } from './sweep/sweep.service';
 
 @Module({
-  imports: [OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
+  imports: [OrderRecordsModule, ProviderModule, CatalogModule, ProxiesModule],
   controllers: [OrdersController],
   providers: [
     ProlongationDates,

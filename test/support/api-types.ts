@@ -119,8 +119,8 @@ export interface paths {
      *     - `txt`: a line `host:port:login:password` for each proxy
      *     - `url`: a line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5; login and
      *       password are percent-encoded
-     *     - `csv`: the fields of `json`, with their names in the first line. A cell that a spreadsheet would take for
-     *       a formula begins with an apostrophe. It is not combined with `active_only`
+     *     - `csv`: the fields of `json`, with their names in the first line. A cell that a spreadsheet would take
+     *       for a formula begins with an apostrophe. It is not combined with `active_only`
      *     - `curl`: a file for `curl --config`. The first proxy is used; the others are comments
      *     - `proxychains`: a configuration file of proxychains4, which uses one of the proxies for each connection.
      *       Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot
@@ -461,6 +461,12 @@ export interface components {
        * @example http
        */
       proxy_type?: string;
+      /**
+       * Max Price
+       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
+       * @example 25.08
+       */
+      max_price?: string;
     };
     /** PurchaseResponse */
     PurchaseResponse: {
@@ -491,6 +497,12 @@ export interface components {
        * @example 30
        */
       period: number;
+      /**
+       * Max Price
+       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
+       * @example 25.08
+       */
+      max_price?: string;
     };
     /** ProlongResponse */
     ProlongResponse: {
@@ -1304,7 +1316,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The first request with this key is still in progress */
+      /** @description The order costs more than `max_price`, and nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -1438,7 +1450,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description Another prolongation of the proxy, or the first request with this key, is still in progress */
+      /** @description The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
