@@ -115,7 +115,7 @@ describe('The description', () => {
     });
   });
 
-  it('adds nothing to the reference but the headers Idempotency-Key and If-None-Match', () => {
+  it('adds to the reference only what goes beyond the specification', () => {
     const named = ({ paths }: Description) =>
       Object.entries(paths).flatMap(([path, methods]) =>
         Object.entries(methods).flatMap(([method, { parameters = [] }]) =>
@@ -131,6 +131,8 @@ describe('The description', () => {
       'get /proxies/export header If-None-Match',
       'post /proxies/buy header Idempotency-Key',
       'post /proxies/{proxy_id}/prolong header Idempotency-Key',
+      'put /proxies/{proxy_id}/type',
+      'put /proxies/{proxy_id}/type path proxy_id',
     ]);
   });
 
@@ -151,6 +153,7 @@ describe('The description', () => {
       'GET /proxies/{proxy_id}/ping': [{ bearer: ['proxies:read'] }],
       'POST /proxies/buy': [{ bearer: ['proxies:write'] }],
       'POST /proxies/{proxy_id}/prolong': [{ bearer: ['proxies:write'] }],
+      'PUT /proxies/{proxy_id}/type': [{ bearer: ['proxies:write'] }],
     });
   });
 
@@ -173,6 +176,7 @@ describe('The description', () => {
       'GET /proxies/{proxy_id}/ping': [...WITH_TOKEN, '404', '422'],
       'POST /proxies/buy': [...WITH_TOKEN, '409', '413', '422'],
       'POST /proxies/{proxy_id}/prolong': [...WITH_TOKEN, '404', '409', '413', '422'],
+      'PUT /proxies/{proxy_id}/type': [...WITH_TOKEN, '404', '409', '413', '422'],
     };
     for (const [name, statuses] of Object.entries(expected)) {
       expect([name, listed[name]]).toEqual([name, [...statuses].sort()]);

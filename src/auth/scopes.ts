@@ -5,7 +5,7 @@ export const SCOPES = {
   'price:read': 'Price quotes',
   'proxies:read': 'Proxy list and TCP ping',
   'proxies:export': 'Proxies as a file',
-  'proxies:write': 'Buying and prolonging proxies, which spends the balance',
+  'proxies:write': 'Buying and prolonging proxies, which spends the balance, and changing their type',
 } as const;
 
 /**

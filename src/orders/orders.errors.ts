@@ -12,16 +12,6 @@ export class DailyLimitExceeded extends domainError(
 /** The provider no longer has the proxy. */
 export class CannotBeProlonged extends domainError('bad-request', 'Proxy can no longer be prolonged') {}
 
-/** The order costs more by now than its caller allowed. */
-export class PriceAboveMax extends DomainError {
-  readonly kind = 'conflict';
-
-  /** @param price what the whole order costs */
-  constructor(price: Money, maxPrice: Money) {
-    super(`The price is ${price.toString()}, above the max_price of ${maxPrice.toString()}`);
-  }
-}
-
 export class ProlongationInProgress extends domainError(
   'conflict',
   'A prolongation of this proxy is in progress',
@@ -89,6 +79,43 @@ export class OrphanAssigned extends domainError('conflict', 'The orphan is assig
 export class OrphansGoToPurchases extends domainError(
   'conflict',
   'Orphans are assigned to purchases that are closed',
+) {}
+
+export class ProxyEnded extends domainError('conflict', 'The rental of this proxy has ended') {}
+
+export class ProxyWithdrawn extends domainError('conflict', 'The provider has withdrawn this proxy') {}
+
+export class ProxyGone extends domainError('conflict', 'The provider no longer has this proxy') {}
+
+export class TypeCannotBeChanged extends domainError(
+  'conflict',
+  'The provider does not change the type of this proxy',
+) {}
+
+/** Changes of one proxy come one after the other. */
+export class TypeChangeInProgress extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('The type of this proxy is being changed', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+  }
+}
+
+/** The provider may have changed the type, or may do so yet. Asking once more finds out. */
+export class TypeChangeUncertain extends DomainError {
+  readonly kind = 'unavailable';
+
+  constructor() {
+    super('Service temporarily unavailable: whether the type has changed is not known yet', {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
+  }
+}
+
+/** It is certain that nothing was changed. Staff are told in the log. */
+export class TypesCannotBeChanged extends domainError(
+  'unavailable',
+  'Service temporarily unavailable: types cannot be changed at present',
 ) {}
 
 const KEY_LOCATION = ['header', 'Idempotency-Key'];

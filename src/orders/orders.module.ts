@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog';
+import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
 import { BatchCallService } from './dispatch/batch-call.service';
@@ -13,10 +14,12 @@ import { OrdersService } from './placing/orders.service';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
 import { ReplayWindowService } from './replay-window.service';
 import { SweepService } from './sweep/sweep.service';
+import { TypeChangeController } from './type-change/type-change.controller';
+import { TypeChangeService } from './type-change/type-change.service';
 
 @Module({
-  imports: [OrderRecordsModule, ProviderModule, CatalogModule, ProxiesModule],
-  controllers: [OrdersController],
+  imports: [OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
+  controllers: [OrdersController, TypeChangeController],
   providers: [
     ProlongationDates,
     BatchCallService,
@@ -27,6 +30,7 @@ import { SweepService } from './sweep/sweep.service';
     OrderJobs,
     SweepService,
     ReplayWindowService,
+    TypeChangeService,
   ],
   exports: [DispatcherService, OrdersService, ReconciliationService, ReplayWindowService, SweepService],
 })

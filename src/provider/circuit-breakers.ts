@@ -150,8 +150,13 @@ export class CircuitBreakers {
   }
 
   /** @throws ProviderClosed */
-  async read<Result>(call: () => Promise<Result>): Promise<Result> {
+  assertTakesReads(): void {
     this.assertClosed(this.reads);
+  }
+
+  /** @throws ProviderClosed */
+  async read<Result>(call: () => Promise<Result>): Promise<Result> {
+    this.assertTakesReads();
     return this.count(this.reads, call);
   }
 

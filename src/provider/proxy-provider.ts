@@ -83,6 +83,17 @@ export abstract class ProxyProvider {
     options: MoneyCallOptions,
   ): Promise<ProviderProlongation>;
 
+  // Proxies
+
+  /**
+   * Changes the protocol of a proxy. It costs nothing and may be repeated: setting what is set already
+   * changes nothing, though the outcome can then be called unknown.
+   */
+  abstract setType(
+    change: { proxyId: string; proxyType: ProxyType },
+    options?: Pick<ReadOptions, 'priority' | 'deadline'>,
+  ): Promise<void>;
+
   // State
 
   /** The balance of our account in the latest answer that this process knows of; null before the first. */
@@ -102,8 +113,8 @@ export abstract class ProxyProvider {
 
 /**
  * Which calls go first when several wait: orders, then what decides about orders (their outcome, a stock or
- * balance that was too small), then the table of prices, then the rest, then the exact prices that customers
- * can ask for without end. What has waited while many others went goes before all of them.
+ * balance that was too small), then the table of prices, then the rest, then what customers can ask for
+ * without end: exact prices and changes of type. What has waited while many others went goes before all.
  */
 export const CALL_PRIORITIES = ['order', 'confirmation', 'price', 'rest', 'exact'] as const;
 export type CallPriority = (typeof CALL_PRIORITIES)[number];

@@ -201,6 +201,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/proxies/{proxy_id}/type': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Change the type
+     * @description Changes a running proxy between HTTP and SOCKS5, free of charge. The answer is the proxy as it is then: its port, and even its host, may be others. Repeating the request is safe; after 409 with `Retry-After`, 503 and lost connections, repeat it until the answer is 200 or another 4xx.
+     */
+    put: operations['change_type_proxies__proxy_id__type_put'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/health': {
     parameters: {
       query?: never;
@@ -461,12 +481,6 @@ export interface components {
        * @example http
        */
       proxy_type?: string;
-      /**
-       * Max Price
-       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
-       * @example 25.08
-       */
-      max_price?: string;
     };
     /** PurchaseResponse */
     PurchaseResponse: {
@@ -497,12 +511,6 @@ export interface components {
        * @example 30
        */
       period: number;
-      /**
-       * Max Price
-       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
-       * @example 25.08
-       */
-      max_price?: string;
     };
     /** ProlongResponse */
     ProlongResponse: {
@@ -523,6 +531,16 @@ export interface components {
        */
       currency?: string;
       proxy: components['schemas']['ProxyOut'];
+    };
+    /** TypeChangeRequest */
+    TypeChangeRequest: {
+      /**
+       * Proxy Type
+       * @description `http` or `socks` (SOCKS5)
+       * @example socks
+       * @enum {string}
+       */
+      proxy_type: 'http' | 'socks';
     };
     /** Health */
     Health: {
@@ -584,6 +602,15 @@ export interface components {
     };
     /** @description The body is larger than 100 kB */
     BodyTooLarge: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['ErrorResponse'];
+      };
+    };
+    /** @description The request is not valid HTTP, or its body is not UTF-8 or nests too deep */
+    UnreadableRequest: {
       headers: {
         [name: string]: unknown;
       };
@@ -1316,7 +1343,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The order costs more than `max_price`, and nothing was charged; or the first request with this key is still in progress */
+      /** @description The first request with this key is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -1450,7 +1477,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
+      /** @description Another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -1504,6 +1531,128 @@ export interface operations {
       };
       431: components['responses']['HeadersTooLarge'];
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+    };
+  };
+  change_type_proxies__proxy_id__type_put: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @example 1
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['TypeChangeRequest'];
+      };
+    };
+    responses: {
+      /** @description The proxy has this type */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ProxyOut'];
+        };
+      };
+      400: components['responses']['UnreadableRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The type cannot be changed, or, with `Retry-After`, another change of it is under way */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "body",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks)$'",
+           *           "input": "ftp",
+           *           "ctx": {
+           *             "pattern": "^(http|socks)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      /** @description The provider cannot be asked and nothing was changed, or the outcome is not known yet */
       503: {
         headers: {
           [name: string]: unknown;

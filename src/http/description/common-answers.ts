@@ -3,7 +3,7 @@ import { statusText } from '../errors/status-text';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
-const METHODS = ['get', 'post'] as const;
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
 const answer = (description: string, ...details: readonly string[]) => ({
   description,

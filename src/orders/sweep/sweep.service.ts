@@ -9,7 +9,7 @@ import { WithdrawalsService } from './withdrawals.service';
 export interface SweepReport {
   /** How many proxies the provider listed, ours and others'. */
   readonly listed: number;
-  /** Proxies whose host, port, login, password or end was taken over, or that are listed again. */
+  /** Proxies whose host, port, login, password, type or end was taken over, or that are listed again. */
   readonly changed: number;
   /** New proxies under our tags that belong to no order. */
   readonly orphans: number;
@@ -139,18 +139,21 @@ export class SweepService {
   /**
    * A proxy that is listed again is no longer withdrawn. While a prolongation of it is open, or was settled
    * after the page was requested, its end is left to that; and for a day after one, an earlier end than we
-   * know counts as a listing that lags behind.
+   * know counts as a listing that lags behind. A change of its type is given way likewise. A proxy that
+   * speaks both protocols keeps the type that it was rented as.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
     const changed = await queryRows(
       this.dataSource,
       `UPDATE proxies
           SET host = listed.host, port = listed.port, login = listed.login, password = listed.password,
+              proxy_type = CASE listed.type WHEN 'auto' THEN proxies.proxy_type ELSE listed.type END,
               date_start = listed.date_start, date_end = listed.date_end, active = listed.date_end > now(),
               absences = 0, withdrawn_at = NULL
          FROM ${PAGE}
         WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
           AND (absences > 0
+               OR listed.type NOT IN ('auto', proxies.proxy_type)
                OR (proxies.host, proxies.port, proxies.login, proxies.password, proxies.date_start,
                    proxies.date_end)
                   IS DISTINCT FROM
@@ -161,6 +164,9 @@ export class SweepService {
                              AND (closed_at IS NULL OR closed_at >= $3
                                   OR (listed.date_end < proxies.date_end
                                       AND closed_at > now() - interval '1 day')))
+          AND NOT EXISTS (SELECT FROM proxy_type_changes change
+                           WHERE change.proxy_id = proxies.id
+                             AND (settled_at >= $3 OR (settled_at IS NULL AND attempt_until >= $3)))
        RETURNING proxies.id`,
       [this.provider.name, this.json(page), requestedAt],
     );

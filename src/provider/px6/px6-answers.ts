@@ -116,6 +116,7 @@ export const answers = {
     price: decimal,
     list: listOf(z.object({ id: identifier, unixtime_end: unixSeconds })),
   }),
+  settype: z.object({}),
 } as const;
 
 export type Px6ListedProxy = z.output<typeof answers.getproxy>['list'][number];

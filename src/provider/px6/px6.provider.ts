@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { Clock, IP_VERSIONS, type IpVersion } from '../../common';
+import { Clock, IP_VERSIONS, type IpVersion, type ProxyType } from '../../common';
 import { AppConfig } from '../../config';
 import { CircuitBreakers } from '../circuit-breakers';
 import { ProviderAccount } from '../provider-account';
@@ -393,5 +393,17 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
         dateEnds: new Map(answer.list.map((proxy) => [proxy.id, proxy.unixtime_end])),
       };
     });
+  }
+
+  /**
+   * A failure is not counted by the circuit breaker, because it may say nothing about the provider: the
+   * method may be gone, and a change that changes nothing is answered with error 30.
+   */
+  async setType(
+    { proxyId, proxyType }: { proxyId: string; proxyType: ProxyType },
+    options: Pick<ReadOptions, 'priority' | 'deadline'> = {},
+  ): Promise<void> {
+    this.breakers.assertTakesReads();
+    await this.callWithPermit('settype', { ids: proxyId, type: proxyType }, options, this.readWaitMs);
   }
 }

@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { ServiceUnavailable } from '../../catalog';
+import { Clock, messageOf, type ProxyType } from '../../common';
+import { AppConfig } from '../../config';
+import { queryRows } from '../../database';
+import {
+  Deadline,
+  type ListedProxy,
+  ProviderClosed,
+  ProviderOutcomeUnknown,
+  ProviderRefused,
+  ProviderUnavailable,
+  ProxyProvider,
+} from '../../provider';
+import { ProxiesService, type Proxy, type ProxyOut, toProxyOut } from '../../proxies';
+import { OrderQueries } from '../order-queries';
+import {
+  ProxyEnded,
+  ProxyGone,
+  ProxyWithdrawn,
+  TypeCannotBeChanged,
+  TypeChangeInProgress,
+  TypeChangeUncertain,
+  TypesCannotBeChanged,
+} from '../orders.errors';
+
+/** Customers can ask for changes without end, so that everything else goes first. */
+const PRIORITY = 'exact';
+
+/** How long a change waits for its rate permits, beside the time limits of its calls. */
+const PERMITS_MS = 20_000;
+
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Changes the type of a proxy at the provider, and then takes over how the provider lists it: a proxy of
+ * another type may have another port. The listing decides, whatever the answer to the change was, because an
+ * answer may be lost, and "error 30" says nothing.
+ *
+ * A row of `proxy_type_changes` keeps changes of one proxy apart. It is not settled until the listing showed
+ * the type that was asked for, and until then no request trusts the stored type.
+ */
+@Injectable()
+export class TypeChangeService {
+  private readonly logger = new Logger(TypeChangeService.name);
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly provider: ProxyProvider,
+    private readonly proxies: ProxiesService,
+    private readonly orders: OrderQueries,
+    private readonly config: AppConfig,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * @returns the proxy as it is then
+   * @throws ProxyNotFound, ProxyWithdrawn, ProxyEnded, ProxyGone, TypeCannotBeChanged, TypesCannotBeChanged,
+   * TypeChangeInProgress, TypeChangeUncertain, ServiceUnavailable
+   */
+  async change(userId: number, proxyId: string, wanted: ProxyType): Promise<ProxyOut> {
+    const proxy = await this.proxies.get(userId, proxyId);
+    this.assertRented(proxy);
+    if (proxy.proxyType === wanted && (await this.isSettled(proxy.id))) {
+      return toProxyOut(proxy, this.clock.now());
+    }
+    const attempt = await this.begin(proxy.id);
+    try {
+      const { tag, providerProxyId } = await this.orders.getProviderIdentity(proxy.id);
+      await this.send(providerProxyId, wanted);
+      const listed = await this.find(tag, providerProxyId);
+      if (listed.type !== wanted && listed.type !== 'auto') throw new TypeChangeUncertain();
+      await this.settle(proxy.id, attempt, { ...listed, type: wanted });
+    } finally {
+      await this.endAttempt(proxy.id, attempt);
+    }
+    return toProxyOut(await this.proxies.get(userId, proxyId), this.clock.now());
+  }
+
+  private assertRented({ withdrawnAt, dateEnd }: Proxy): void {
+    if (withdrawnAt) throw new ProxyWithdrawn();
+    if ((dateEnd?.getTime() ?? 0) <= this.clock.now().getTime()) throw new ProxyEnded();
+  }
+
+  /** Whether the stored type is known to be that at the provider. */
+  private async isSettled(proxyId: number): Promise<boolean> {
+    const open = await queryRows(
+      this.dataSource,
+      'SELECT FROM proxy_type_changes WHERE proxy_id = $1 AND settled_at IS NULL',
+      [proxyId],
+    );
+    return open.length === 0;
+  }
+
+  /** Begins a change. One that does not end in time counts as dead, and another may begin. */
+  private async begin(proxyId: number): Promise<string> {
+    const attempt = randomUUID();
+    const begun = await queryRows(
+      this.dataSource,
+      `INSERT INTO proxy_type_changes AS change (proxy_id, attempt, attempt_until)
+       VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
+       ON CONFLICT (proxy_id) DO UPDATE
+          SET attempt = excluded.attempt, attempt_until = excluded.attempt_until, settled_at = NULL
+        WHERE change.settled_at IS NOT NULL OR change.attempt_until <= clock_timestamp()
+       RETURNING attempt`,
+      [proxyId, attempt, (PERMITS_MS + 2 * this.config.provider.timeoutMs) / 1000],
+    );
+    if (begun.length === 0) throw new TypeChangeInProgress();
+    return attempt;
+  }
+
+  /** Returns also when the outcome is unknown: the listing tells. Nothing is sent after the deadline. */
+  private async send(proxyId: string, proxyType: ProxyType): Promise<void> {
+    try {
+      const deadline = Deadline.after(this.config.provider.timeoutMs);
+      await this.provider.setType({ proxyId, proxyType }, { priority: PRIORITY, deadline });
+    } catch (error) {
+      if (error instanceof ProviderOutcomeUnknown) {
+        this.logger.warn(`a change of type: ${error.message}; the listing decides`);
+        return;
+      }
+      throw this.toRefusal(error);
+    }
+  }
+
+  private toRefusal(error: unknown): unknown {
+    if (error instanceof ProviderRefused) {
+      if (error.reason === 'misconfigured') {
+        this.logger.error(
+          'the provider takes no changes of type: its key, our address or the method is refused',
+        );
+        return new TypesCannotBeChanged();
+      }
+      return error.reason === 'not-found' ? new ProxyGone() : new TypeCannotBeChanged();
+    }
+    return error instanceof ProviderUnavailable ? unavailable(error) : error;
+  }
+
+  /** @throws TypeChangeUncertain when the provider does not tell */
+  private async find(tag: string, providerProxyId: string): Promise<ListedProxy> {
+    const isIt = ({ id }: ListedProxy) => id === providerProxyId;
+    try {
+      const listed = await this.provider.proxiesByTag(tag, {
+        priority: PRIORITY,
+        isEnough: (found) => found.some(isIt),
+      });
+      const proxy = listed.find(isIt);
+      if (proxy) return proxy;
+    } catch (error) {
+      this.logger.warn(`the outcome of a change of type is not known: ${messageOf(error)}`);
+      throw new TypeChangeUncertain();
+    }
+    throw new ProxyGone();
+  }
+
+  /** @throws TypeChangeUncertain when the attempt took so long that another one has begun */
+  private async settle(
+    proxyId: number,
+    attempt: string,
+    { host, port, login, password, type }: ListedProxy,
+  ): Promise<void> {
+    const settled = await queryRows(
+      this.dataSource,
+      `WITH settled AS (
+         UPDATE proxy_type_changes SET settled_at = clock_timestamp()
+          WHERE proxy_id = $1 AND attempt = $2 AND settled_at IS NULL
+         RETURNING proxy_id
+       )
+       UPDATE proxies SET host = $3, port = $4, login = $5, password = $6, proxy_type = $7
+         FROM settled WHERE proxies.id = settled.proxy_id
+       RETURNING proxies.id`,
+      [proxyId, attempt, host, port, login, password, type],
+    );
+    if (settled.length === 0) throw new TypeChangeUncertain();
+  }
+
+  /** Lets another change begin at once. If this fails, it can begin once the attempt counts as dead. */
+  private async endAttempt(proxyId: number, attempt: string): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE proxy_type_changes SET attempt_until = clock_timestamp()
+        WHERE proxy_id = $1 AND attempt = $2 AND settled_at IS NULL`,
+      [proxyId, attempt],
+    ).catch((error: unknown) => this.logger.warn(`a change of type could not be ended: ${messageOf(error)}`));
+  }
+}
+
+const unavailable = (error: ProviderUnavailable): ServiceUnavailable =>
+  new ServiceUnavailable({
+    retryAfterSeconds: error instanceof ProviderClosed ? error.retryAfterSeconds : RETRY_AFTER_SECONDS,
+  });

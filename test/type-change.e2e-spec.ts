@@ -1,0 +1,328 @@
+import { SweepService } from '../src/orders';
+import type { FaultSpec } from '../src/sandbox';
+import { captureLog } from './support/log-capture';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+type ProxyType = 'http' | 'socks';
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  // The tests alone sweep.
+  service = await startTestService({
+    environment: { SWEEP_INTERVAL_SECONDS: '86400', PROVIDER_TIMEOUT_MS: '700' },
+  });
+});
+afterAll(async () => {
+  await service.audit({ withProvider: true });
+  await service.close();
+});
+beforeEach(async () => {
+  user = await service.createUser();
+  await service.control.clearCalls();
+});
+afterEach(() => service.control.resetFaults());
+
+async function buy(count = 1, proxyType: ProxyType = 'http') {
+  const { data } = await user.api.POST('/proxies/buy', {
+    body: { country: 'ru', period: 30, count, proxy_type: proxyType, version: '6' },
+  });
+  const [proxy] = data?.proxies ?? [];
+  if (!proxy) throw new Error('nothing was bought');
+  return proxy;
+}
+
+async function change(id: string, proxyType: string, from = user) {
+  const { data, error, response } = await from.api.PUT('/proxies/{proxy_id}/type', {
+    params: { path: { proxy_id: id } },
+    body: { proxy_type: proxyType as ProxyType },
+  });
+  return { status: response.status, data, error, retryAfter: response.headers.get('Retry-After') };
+}
+
+const list = async () => (await user.api.GET('/proxies')).data ?? [];
+const callsOf = async (method: string) => (await service.control.getCalls(method)).length;
+const sweep = () => service.app.get(SweepService).sweepWhenDue(0);
+const fault = (spec: Omit<FaultSpec, 'method'>, method: FaultSpec['method'] = 'settype') =>
+  service.control.addFault({ method, ...spec });
+
+async function providerIdOf(id: string): Promise<number> {
+  const [row] = await service.dataSource.query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [
+    id,
+  ]);
+  return Number(row.id);
+}
+
+/** The type at the provider, as its listing shows it. */
+async function typeAtProvider(id: string): Promise<string | undefined> {
+  const providerId = String(await providerIdOf(id));
+  const answer = await fetch(`${service.sandbox.baseUrl}/api/${service.sandbox.apiKey}/getproxy/?nokey`);
+  const { list: listed } = (await answer.json()) as { list: { id: string; type: string }[] };
+  return listed.find((proxy) => proxy.id === providerId)?.type;
+}
+
+describe('PUT /proxies/{id}/type', () => {
+  it('changes the type at the provider, and answers and lists the proxy as it is then', async () => {
+    const proxy = await buy();
+    const { status, data } = await change(proxy.id, 'socks');
+    expect(status).toBe(200);
+    // The sandbox serves each type on a port of its own, and a list that is stale would show the other.
+    expect(data).toEqual({
+      ...proxy,
+      proxy_type: 'socks',
+      port: expect.not.stringMatching(`^${proxy.port}$`),
+    });
+    expect(await list()).toEqual([data]);
+    expect(await typeAtProvider(proxy.id)).toBe('socks');
+    expect((await change(proxy.id, 'http')).data).toEqual(proxy);
+  });
+
+  it('costs nothing', async () => {
+    const proxy = await buy();
+    const before = await service.balanceOf(user);
+    await change(proxy.id, 'socks');
+    expect(await service.balanceOf(user)).toEqual(before);
+  });
+
+  it('gives lists that were made before another entity tag', async () => {
+    const proxy = await buy();
+    const tag = async () => (await user.api.GET('/proxies')).response.headers.get('ETag');
+    const before = await tag();
+    await change(proxy.id, 'socks');
+    expect(await tag()).not.toBe(before);
+  });
+
+  it('asks the provider nothing when the proxy has the type already', async () => {
+    const proxy = await buy();
+    await service.control.clearCalls();
+    expect(await change(proxy.id, 'http')).toMatchObject({ status: 200, data: proxy });
+    expect(await service.control.getCalls()).toEqual([]);
+  });
+
+  it('changes one proxy of a purchase and leaves the others', async () => {
+    const first = await buy(3);
+    await change(first.id, 'socks');
+    expect((await list()).map(({ proxy_type: type }) => type)).toEqual(['socks', 'http', 'http']);
+  });
+
+  it('finds no proxy of another user, and nothing that is no id', async () => {
+    const proxy = await buy();
+    const other = await service.createUser();
+    for (const [id, from] of [
+      [proxy.id, other],
+      ['0', user],
+      ['x', user],
+    ] as const) {
+      expect(await change(id, 'socks', from)).toMatchObject({
+        status: 404,
+        error: { detail: 'Proxy not found' },
+      });
+    }
+    expect(await typeAtProvider(proxy.id)).toBe('http');
+  });
+
+  it('refuses other types and other fields, with all mistakes at once', async () => {
+    const proxy = await buy();
+    expect(await change(proxy.id, 'https')).toMatchObject({
+      status: 422,
+      error: { detail: [{ type: 'string_pattern_mismatch', loc: ['body', 'proxy_type'] }] },
+    });
+  });
+
+  it('needs a token that may write', async () => {
+    const reader = await service.createUser({ scopes: ['proxies:read'] });
+    expect(await change('1', 'socks', reader)).toMatchObject({ status: 403 });
+  });
+
+  it('refuses an expired and a withdrawn proxy, without a call', async () => {
+    const [expired, withdrawn] = [await buy(), await buy()];
+    await service.dataSource.query(`UPDATE proxies SET date_end = now() - interval '1 s' WHERE id = $1`, [
+      expired.id,
+    ]);
+    await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn.id]);
+    expect(await change(expired.id, 'socks')).toMatchObject({
+      status: 409,
+      error: { detail: 'The rental of this proxy has ended' },
+    });
+    expect(await change(withdrawn.id, 'socks')).toMatchObject({
+      status: 409,
+      error: { detail: 'The provider has withdrawn this proxy' },
+    });
+    expect(await callsOf('settype')).toBe(0);
+    await sweep();
+  });
+
+  it('tells when the provider no longer has the proxy', async () => {
+    const proxy = await buy();
+    await service.control.withdrawProxy(await providerIdOf(proxy.id));
+    expect(await change(proxy.id, 'socks')).toMatchObject({
+      status: 409,
+      error: { detail: 'The provider no longer has this proxy' },
+    });
+    await sweep();
+    await sweep();
+  });
+});
+
+describe('A change of type whose answer says nothing', () => {
+  it.each<[string, Omit<FaultSpec, 'method'>]>([
+    ['lost', { kind: 'answer-lost' }],
+    ['error 30', { kind: 'error', errorId: 30, effect: true }],
+    ['a web page', { kind: 'html', effect: true }],
+    ['502', { kind: 'http-status', status: 502, effect: true }],
+    ['late', { kind: 'late', afterMs: 5000 }],
+  ])('is answered from the listing: %s', async (_name, spec) => {
+    const proxy = await buy();
+    await fault(spec);
+    expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
+    expect(await list()).toMatchObject([{ proxy_type: 'socks' }]);
+    expect(await callsOf('settype')).toBe(1);
+  });
+
+  it('is answered 503 with Retry-After when it did nothing, and done by the next request', async () => {
+    const proxy = await buy();
+    await fault({ kind: 'error', errorId: 30 });
+    expect(await change(proxy.id, 'socks')).toMatchObject({
+      status: 503,
+      error: { detail: 'Service temporarily unavailable: whether the type has changed is not known yet' },
+      retryAfter: '5',
+    });
+    expect(await list()).toEqual([proxy]);
+    expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
+  });
+
+  it('is answered 503 while the listing is silent too, and repeating it finds out', async () => {
+    const proxy = await buy();
+    await fault({ kind: 'answer-lost' });
+    await fault({ kind: 'http-status', status: 500 }, 'getproxy');
+    expect(await change(proxy.id, 'socks')).toMatchObject({ status: 503, retryAfter: '5' });
+    // The repetition is refused with error 30, as nothing changes any more.
+    expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
+  });
+
+  it('does not let the stored type answer for the provider afterwards', async () => {
+    const proxy = await buy();
+    await fault({ kind: 'answer-lost' });
+    await fault({ kind: 'http-status', status: 500 }, 'getproxy');
+    await change(proxy.id, 'socks');
+    expect(await list()).toMatchObject([{ proxy_type: 'http' }]);
+    // The row says `http` already, and the provider does not.
+    expect(await change(proxy.id, 'http')).toMatchObject({ status: 200, data: proxy });
+    expect(await typeAtProvider(proxy.id)).toBe('http');
+    await service.control.clearCalls();
+    expect(await change(proxy.id, 'http')).toMatchObject({ status: 200 });
+    expect(await callsOf('settype')).toBe(0);
+  });
+
+  it('is put right by the sweep when nobody repeats it', async () => {
+    const proxy = await buy();
+    await fault({ kind: 'answer-lost' });
+    await fault({ kind: 'http-status', status: 500 }, 'getproxy');
+    await change(proxy.id, 'socks');
+    expect(await sweep()).toMatchObject({ changed: 1 });
+    expect(await list()).toMatchObject([{ proxy_type: 'socks' }]);
+    expect(await sweep()).toMatchObject({ changed: 0 });
+  });
+});
+
+describe('A change of type that the provider refuses', () => {
+  it('is answered 503 when the method is gone, and staff are told in the log', async () => {
+    const log = captureLog();
+    const proxy = await buy();
+    await fault({ kind: 'error', errorId: 110 });
+    const answer = await change(proxy.id, 'socks');
+    log.stop();
+    expect(answer).toMatchObject({
+      status: 503,
+      error: { detail: 'Service temporarily unavailable: types cannot be changed at present' },
+    });
+    expect(log.lines.join('')).toContain('the provider takes no changes of type');
+    expect(await list()).toEqual([proxy]);
+  });
+
+  it('is answered 409 when it concerns the proxy', async () => {
+    const proxy = await buy();
+    await fault({ kind: 'error', errorId: 260 });
+    expect(await change(proxy.id, 'socks')).toMatchObject({
+      status: 409,
+      error: { detail: 'The provider does not change the type of this proxy' },
+    });
+  });
+});
+
+describe('Changes of one proxy at the same time', () => {
+  it('come one after the other, and leave our row and the provider with the same type', async () => {
+    const proxy = await buy();
+    const gate = await service.control.addGate({ method: 'settype', stage: 'executed' });
+    const first = change(proxy.id, 'socks');
+    await service.control.untilGateReached(gate);
+    for (const type of ['http', 'socks'] as const) {
+      expect(await change(proxy.id, type)).toMatchObject({
+        status: 409,
+        error: { detail: 'The type of this proxy is being changed' },
+        retryAfter: '5',
+      });
+    }
+    await service.control.openGate(gate);
+    expect(await first).toMatchObject({ status: 200, data: { proxy_type: 'socks' } });
+    expect(await change(proxy.id, 'http')).toMatchObject({ status: 200, data: proxy });
+  });
+
+  it('agree with the provider after a crowd of opposite changes', async () => {
+    const proxy = await buy();
+    const types = Array.from({ length: 24 }, (_, at): ProxyType => (at % 2 === 0 ? 'socks' : 'http'));
+    const answers = await Promise.all(types.map((type) => change(proxy.id, type)));
+    expect(answers.filter(({ status }) => status !== 200 && status !== 409)).toEqual([]);
+    const [stored] = await list();
+    expect(await typeAtProvider(proxy.id)).toBe(stored?.proxy_type);
+  });
+
+  it('do not wait for one that died', async () => {
+    const proxy = await buy();
+    await service.dataSource.query(
+      `INSERT INTO proxy_type_changes (proxy_id, attempt, attempt_until)
+       VALUES ($1, gen_random_uuid(), now() - interval '1 second')`,
+      [proxy.id],
+    );
+    expect(await change(proxy.id, 'socks')).toMatchObject({ status: 200 });
+  });
+
+  it('do not let one that was frozen for too long write what it saw', async () => {
+    const proxy = await buy();
+    const gate = await service.control.addGate({ method: 'getproxy', stage: 'executed' });
+    const frozen = change(proxy.id, 'socks');
+    await service.control.untilGateReached(gate);
+    await service.dataSource.query('UPDATE proxy_type_changes SET attempt_until = now()');
+    expect(await change(proxy.id, 'http')).toMatchObject({ status: 200, data: proxy });
+    await service.control.openGate(gate);
+    expect(await frozen).toMatchObject({ status: 503 });
+    expect(await list()).toEqual([proxy]);
+    expect(await typeAtProvider(proxy.id)).toBe('http');
+  });
+});
+
+describe('The sweep', () => {
+  it('takes over a type that was changed at the provider', async () => {
+    const proxy = await buy();
+    const { baseUrl, apiKey } = service.sandbox;
+    await fetch(`${baseUrl}/api/${apiKey}/settype/?ids=${await providerIdOf(proxy.id)}&type=socks`);
+    expect(await sweep()).toMatchObject({ changed: 1 });
+    expect(await list()).toMatchObject([{ id: proxy.id, proxy_type: 'socks' }]);
+  });
+
+  it('gives way to a change that was settled after its page was requested', async () => {
+    const proxy = await buy();
+    const gate = await service.control.addGate({
+      method: 'getproxy',
+      stage: 'executed',
+      match: { page: '1' },
+    });
+    const sweeping = sweep();
+    await service.control.untilGateReached(gate);
+    await change(proxy.id, 'socks');
+    await service.control.openGate(gate);
+    await sweeping;
+    expect(await list()).toMatchObject([{ proxy_type: 'socks' }]);
+  });
+});
