@@ -241,6 +241,14 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     return [{ order_id: orderId, state: 'reserved', history: [] }];
   },
 
+  'no-order-above-its-max-price': async (books) => {
+    const userId = await books.user();
+    const orderId = await books.order(userId, { state: 'reserved' });
+    await books.query('ALTER TABLE orders DROP CONSTRAINT orders_max_price_check');
+    await books.query('UPDATE orders SET max_price = 9.99 WHERE id = $1', orderId);
+    return [{ order_id: orderId, held: 10, captured: 0, max_price: 9.99 }];
+  },
+
   'no-more-refunded-than-captured': async (books) => {
     const userId = await books.user();
     const orderId = await books.order(userId, { state: 'refunded' });

@@ -43,6 +43,7 @@ describe('Orders that are asked for together', () => {
       proxyId: null,
       unitPrice: Money.parse(roubles),
       total: Money.parse(roubles),
+      maxPrice: null,
       markup: { percent: '20', ruleId: null },
       provider: 'px6',
       providerPrice: roubles,
@@ -114,6 +115,36 @@ describe('Orders that are asked for together', () => {
       { seq: 2, kind: 'hold', available_after: '20.00', held_after: '80.00' },
       { seq: 3, kind: 'hold', available_after: '0.00', held_after: '100.00' },
     ]);
+    await service.audit();
+  });
+
+  it('are refused above the price that they allow, before the balance and the limit count', async () => {
+    const { token } = await service.app
+      .get(TokensService)
+      .issue({ userId: poor.id, scopes: SCOPES, dailyLimit: Money.parse('5.00') });
+    const limited = { tokenId: token.id, dailyLimit: '5.00' };
+    const at = (maxPrice: string) => ({ maxPrice: Money.parse(maxPrice) });
+    const outcomes = await outcomesOf([
+      await orderOf(poor, '10.00', at('9.99')),
+      await orderOf(poor, '10.00', at('10.00')),
+      await orderOf(poor, '1000.00', at('999.99')),
+      await orderOf(poor, '1000.00', at('1000.00')),
+      await orderOf(poor, '6.00', { ...limited, ...at('5.99') }),
+      await orderOf(poor, '6.00', { ...limited, ...at('6.00') }),
+      await orderOf(poor, '11.00', { ...keyed('a'), ...at('11.00') }),
+      await orderOf(poor, '11.00', { ...keyed('a'), ...at('10.99') }),
+    ]);
+    expect(outcomes).toEqual([
+      'above-max-price',
+      'placed',
+      'above-max-price',
+      'insufficient-balance',
+      'above-max-price',
+      'daily-limit',
+      'placed',
+      'key-in-use',
+    ]);
+    expect(await service.balanceOf(poor)).toEqual({ available: '79.00', held: '21.00' });
     await service.audit();
   });
 

@@ -124,6 +124,7 @@ describe('An order', () => {
       submitted_at: MOMENT,
       closed_at: MOMENT,
       group_id: orderId,
+      max_price: null,
       markup_percent: '20.0000',
       price_rule_id: null,
       provider: 'px6',

@@ -131,6 +131,13 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE history->-1->>'state' IS DISTINCT FROM state`,
   },
   {
+    // No order holds more than its caller allowed, nor is it charged more.
+    name: 'no-order-above-its-max-price',
+    violations: `
+      SELECT id AS order_id, held, captured, max_price FROM orders
+       WHERE held > max_price OR captured > max_price`,
+  },
+  {
     name: 'no-more-refunded-than-captured',
     violations: `
       SELECT id AS order_id, captured, refunded FROM orders WHERE refunded < 0 OR refunded > captured`,

@@ -37,16 +37,6 @@ export class LedgerService {
     return this.post(userId, 'adjustment', amount, reason, origin);
   }
 
-  /** Tells whether a user has this much to spend right now. */
-  async covers(userId: number, amount: Money): Promise<boolean> {
-    const [account] = await queryRows<{ covers: boolean }>(
-      this.dataSource,
-      'SELECT available >= $2::numeric AS covers FROM accounts WHERE user_id = $1',
-      [userId, amount.toString()],
-    );
-    return account?.covers ?? false;
-  }
-
   private async post(
     userId: number,
     kind: 'topup' | 'adjustment',

@@ -71,6 +71,7 @@ export interface DeliveredProxy {
 @Check('orders_state_check', `state IN ${sqlList(ORDER_STATES)}`)
 @Check('orders_prolongation_check', `(kind = 'prolongation') = (proxy_id IS NOT NULL)`)
 @Check('orders_price_check', 'unit_price > 0 AND count > 0 AND held = unit_price * count')
+@Check('orders_max_price_check', 'held <= max_price')
 @Check(
   'orders_closed_check',
   `CASE state
@@ -149,6 +150,10 @@ export class Order {
 
   @Column({ type: 'numeric', precision: 14, scale: 2 })
   held!: string;
+
+  /** The caller's guard: the order is not placed for more. Null: none. */
+  @Column({ type: 'numeric', precision: 14, scale: 2, nullable: true })
+  maxPrice!: string | null;
 
   @Column({ type: 'numeric', precision: 14, scale: 2, default: 0 })
   captured!: string;

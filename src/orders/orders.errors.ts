@@ -12,6 +12,16 @@ export class DailyLimitExceeded extends domainError(
 /** The provider no longer has the proxy. */
 export class CannotBeProlonged extends domainError('bad-request', 'Proxy can no longer be prolonged') {}
 
+/** The order costs more by now than its caller allowed. */
+export class PriceAboveMax extends DomainError {
+  readonly kind = 'conflict';
+
+  /** @param price what the whole order costs */
+  constructor(price: Money, maxPrice: Money) {
+    super(`The price is ${price.toString()}, above the max_price of ${maxPrice.toString()}`);
+  }
+}
+
 export class ProlongationInProgress extends domainError(
   'conflict',
   'A prolongation of this proxy is in progress',

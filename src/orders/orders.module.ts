@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog';
-import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
 import { BatchCallService } from './dispatch/batch-call.service';
@@ -18,7 +17,7 @@ import { TypeChangeController } from './type-change/type-change.controller';
 import { TypeChangeService } from './type-change/type-change.service';
 
 @Module({
-  imports: [OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
+  imports: [OrderRecordsModule, ProviderModule, CatalogModule, ProxiesModule],
   controllers: [OrdersController, TypeChangeController],
   providers: [
     ProlongationDates,

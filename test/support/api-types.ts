@@ -481,6 +481,12 @@ export interface components {
        * @example http
        */
       proxy_type?: string;
+      /**
+       * Max Price
+       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
+       * @example 25.08
+       */
+      max_price?: string;
     };
     /** PurchaseResponse */
     PurchaseResponse: {
@@ -511,6 +517,12 @@ export interface components {
        * @example 30
        */
       period: number;
+      /**
+       * Max Price
+       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
+       * @example 25.08
+       */
+      max_price?: string;
     };
     /** ProlongResponse */
     ProlongResponse: {
@@ -1343,7 +1355,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The first request with this key is still in progress */
+      /** @description The order costs more than `max_price`, and nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
           [name: string]: unknown;
@@ -1477,7 +1489,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description Another prolongation of the proxy, or the first request with this key, is still in progress */
+      /** @description The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
           [name: string]: unknown;

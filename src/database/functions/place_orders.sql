@@ -13,7 +13,8 @@
 -- at its end keeps it from being a part of another tag, so that a filter by prefix or substring finds this
 -- order alone. Older tags end with the number of the order.
 --
--- The answer names each order by its position in `asked`, from 1, with its id or why it was refused.
+-- The answer names each order by its position in `asked`, from 1, with its id or why it was refused: the
+-- first of its `order_refusals`.
 CREATE OR REPLACE FUNCTION place_orders(
   asked jsonb, of_users bigint[], limited bigint[], patience_ms integer)
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
@@ -43,33 +44,20 @@ BEGIN
 
   FOR wanted IN
     SELECT one.* FROM ROWS FROM (jsonb_to_recordset(asked) AS (
-      user_id bigint, held numeric, idempotency_key text, proxy_id bigint, limited_by bigint[]
-    )) WITH ORDINALITY AS one (user_id, held, idempotency_key, proxy_id, limited_by, place)
+      user_id bigint, held numeric, max_price numeric, idempotency_key text, proxy_id bigint,
+      limited_by bigint[]
+    )) WITH ORDINALITY AS one (user_id, held, max_price, idempotency_key, proxy_id, limited_by, place)
     ORDER BY one.user_id, place
   LOOP
     "position" := wanted.place;
     id := NULL;
-    refusal := NULL;
     IF wanted.user_id IS DISTINCT FROM entry.user_id THEN
       SELECT user_id, seq, available, held INTO entry.user_id, entry.seq, entry.available_after, entry.held_after
         FROM accounts WHERE user_id = wanted.user_id;
     END IF;
-    IF wanted.idempotency_key IS NOT NULL AND (
-      format('key %s %s', wanted.user_id, wanted.idempotency_key) = ANY (taken)
-      OR EXISTS (SELECT FROM orders WHERE orders.user_id = wanted.user_id
-                    AND orders.idempotency_key = wanted.idempotency_key AND state <> 'refunded')) THEN
-      refusal := 'key-in-use';
-    ELSIF wanted.proxy_id IS NOT NULL AND (
-      format('proxy %s', wanted.proxy_id) = ANY (taken)
-      OR EXISTS (SELECT FROM orders WHERE orders.proxy_id = wanted.proxy_id AND closed_at IS NULL)) THEN
-      refusal := 'prolongation-open';
-    ELSIF wanted.held > entry.available_after THEN
-      refusal := 'insufficient-balance';
-    ELSIF wanted.limited_by IS NOT NULL AND EXISTS (
-      SELECT FROM token_spending WHERE token_id = ANY (wanted.limited_by) AND day = today
-         AND spent + wanted.held > day_limit) THEN
-      refusal := 'daily-limit';
-    ELSE
+    refusal := (order_refusals(wanted.user_id, wanted.held, wanted.max_price, entry.available_after,
+                               wanted.idempotency_key, wanted.proxy_id, wanted.limited_by, taken))[1];
+    IF refusal IS NULL THEN
       id := nextval('orders_id_seq');
       ids[wanted.place] := id;
       taken := taken || format('key %s %s', wanted.user_id, wanted.idempotency_key)
@@ -90,19 +78,20 @@ BEGIN
   END LOOP;
 
   INSERT INTO orders (id, user_id, kind, tag, country, version, period, count, proxy_type, proxy_id, unit_price,
-                      held, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
+                      held, max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
                       request_hash, request_id, token_id, attempt, deadline, next_look_at)
   SELECT ids[place], user_id, kind, format('%su%s.o%sx', tag_prefix, user_id, ids[place]), country, version,
-         period, count, proxy_type, proxy_id, unit_price, held, markup_percent, price_rule_id, provider,
-         round(provider_price, 4), idempotency_key, request_hash, request_id, token_id, attempt, given_up,
-         given_up
+         period, count, proxy_type, proxy_id, unit_price, held, max_price, markup_percent, price_rule_id,
+         provider, round(provider_price, 4), idempotency_key, request_hash, request_id, token_id, attempt,
+         given_up, given_up
     FROM ROWS FROM (jsonb_to_recordset(asked) AS (
            user_id bigint, kind text, country text, version text, period integer, count integer,
-           proxy_type text, proxy_id bigint, unit_price numeric, held numeric, markup_percent numeric,
-           price_rule_id bigint, provider text, provider_price numeric, idempotency_key text,
-           request_hash bytea, request_id text, token_id bigint, attempt uuid, wait_seconds double precision
+           proxy_type text, proxy_id bigint, unit_price numeric, held numeric, max_price numeric,
+           markup_percent numeric, price_rule_id bigint, provider text, provider_price numeric,
+           idempotency_key text, request_hash bytea, request_id text, token_id bigint, attempt uuid,
+           wait_seconds double precision
          )) WITH ORDINALITY AS one (
-           user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
+           user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held, max_price,
            markup_percent, price_rule_id, provider, provider_price, idempotency_key, request_hash, request_id,
            token_id, attempt, wait_seconds, place),
          LATERAL (SELECT now() + make_interval(secs => wait_seconds) AS given_up) AS times

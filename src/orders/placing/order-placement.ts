@@ -24,6 +24,8 @@ export interface NewOrder {
   readonly unitPrice: Money;
   /** The unit price times the count: what is held. */
   readonly total: Money;
+  /** The order is refused when the total is above it; null: it is placed at any price. */
+  readonly maxPrice: Money | null;
   readonly markup: Markup;
   readonly provider: string;
   /** What the provider quoted for the whole order: roubles, a decimal string of any precision. */
@@ -37,8 +39,9 @@ export interface NewOrder {
   readonly limitedBy: readonly number[];
 }
 
-/** Why an order was not placed: `place_orders.sql` decides. */
-export type PlacementRefusal = 'key-in-use' | 'prolongation-open' | 'insufficient-balance' | 'daily-limit';
+/** Why an order was not placed: `order_refusals.sql` decides. */
+export type PlacementRefusal =
+  'key-in-use' | 'prolongation-open' | 'above-max-price' | 'insufficient-balance' | 'daily-limit';
 
 /** The id of an order, or why it was not placed. */
 export type Placement =
@@ -78,6 +81,28 @@ export class OrderPlacement {
    */
   place(order: NewOrder): Promise<Placement> {
     return this.placeTogether({ order, id: randomUUID() });
+  }
+
+  /**
+   * Every reason for which an order would not be placed now, the one that its caller would be told first. It
+   * places and locks nothing.
+   */
+  async findRefusals(order: NewOrder): Promise<readonly PlacementRefusal[]> {
+    const [found] = await preparedRows<{ refusals: PlacementRefusal[] }>(
+      this.dataSource,
+      `SELECT order_refusals(user_id, $2, $3, available, $4, $5, $6, '{}') AS refusals
+         FROM accounts WHERE user_id = $1`,
+      [
+        order.userId,
+        order.total.toString(),
+        order.maxPrice?.toString() ?? null,
+        order.idempotency?.key ?? null,
+        order.proxyId,
+        limitingTokens(order),
+      ],
+    );
+    if (!found) throw new Error(`user ${order.userId} has no account`);
+    return found.refusals;
   }
 
   private readonly placeTogether = groupedStatement<Attempt, Placement>(async (attempts) => {
@@ -150,6 +175,7 @@ export class OrderPlacement {
       proxy_id: order.proxyId,
       unit_price: order.unitPrice.toString(),
       held: order.total.toString(),
+      max_price: order.maxPrice?.toString(),
       markup_percent: order.markup.percent,
       price_rule_id: order.markup.ruleId,
       provider: order.provider,

@@ -41,7 +41,13 @@ export const BuyDocs = () =>
     ApiBody({
       type: PurchaseRequest,
       required: true,
-      examples: { one: { summary: 'One proxy', value: { country: 'ru', period: 30, version: '6' } } },
+      examples: {
+        one: { summary: 'One proxy', value: { country: 'ru', period: 30, version: '6' } },
+        guarded: {
+          summary: 'Ten proxies for at most 250.80 roubles together',
+          value: { country: 'ru', period: 30, count: 10, version: '6', max_price: '250.80' },
+        },
+      },
     }),
     ApiOkResponse({ description: 'Successful Response', type: PurchaseResponse, headers: REPLAYED_HEADER }),
     ApiErrorResponse(
@@ -57,8 +63,10 @@ export const BuyDocs = () =>
     ),
     ApiErrorResponse(
       409,
-      'The first request with this key is still in progress',
+      'The order costs more than `max_price`, and nothing was charged; or the first request with this key ' +
+        'is still in progress',
       'A request with this Idempotency-Key is in progress',
+      'The price is 27.50, above the max_price of 25.08',
     ),
     ApiValidationErrorResponse({
       type: 'missing',
@@ -87,7 +95,10 @@ export const ProlongDocs = () =>
     ApiBody({
       type: ProlongRequest,
       required: true,
-      examples: { month: { summary: 'A month', value: { period: 30 } } },
+      examples: {
+        month: { summary: 'A month', value: { period: 30 } },
+        guarded: { summary: 'For at most 25.08 roubles', value: { period: 30, max_price: '25.08' } },
+      },
     }),
     ApiOkResponse({ description: 'Successful Response', type: ProlongResponse, headers: REPLAYED_HEADER }),
     ApiErrorResponse(
@@ -102,9 +113,11 @@ export const ProlongDocs = () =>
     ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found'),
     ApiErrorResponse(
       409,
-      'Another prolongation of the proxy, or the first request with this key, is still in progress',
+      'The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of ' +
+        'the proxy, or the first request with this key, is still in progress',
       'A prolongation of this proxy is in progress',
       'A request with this Idempotency-Key is in progress',
+      'The price is 27.50, above the max_price of 25.08',
     ),
     ApiValidationErrorResponse({
       type: 'greater_than',

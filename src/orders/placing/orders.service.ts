@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
-import { CatalogService, checkPeriod, type Quote, ServiceUnavailable, toIpVersion } from '../../catalog';
+import { CatalogService, checkPeriod, ServiceUnavailable, toIpVersion } from '../../catalog';
 import { Clock, DomainError, messageOf, PROXY_TYPES, type ProxyType, requestId, stackOf } from '../../common';
 import { StatementOutcomeUnknown } from '../../database';
-import { InsufficientBalance, LedgerService } from '../../ledger';
+import { InsufficientBalance } from '../../ledger';
 import { ProviderClosed, ProviderRefused, ProxyProvider } from '../../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
@@ -16,13 +16,14 @@ import {
   IdempotencyKeyReused,
   KeyInProgress,
   OrderBeingConfirmed,
+  PriceAboveMax,
   ProlongationInProgress,
   UnsupportedProxyType,
 } from '../orders.errors';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
 import { type Idempotency, readIdempotency } from './idempotency';
-import { type NewOrder, OrderPlacement } from './order-placement';
+import { type NewOrder, OrderPlacement, type PlacementRefusal } from './order-placement';
 import { refusalOf } from './refusals';
 
 /** An order that was delivered. */
@@ -38,8 +39,17 @@ export interface Delivery {
 /** What a request orders, before it has a price. */
 type OrderedItem = Pick<
   NewOrder,
-  'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
+  'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId' | 'maxPrice'
 >;
+
+/** What a caller is told for each reason for which an order was not placed. */
+const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
+  'key-in-use': () => new KeyInProgress(),
+  'prolongation-open': () => new ProlongationInProgress(),
+  'above-max-price': ({ total, maxPrice }) => new PriceAboveMax(total, maxPrice ?? total),
+  'insufficient-balance': () => new InsufficientBalance(),
+  'daily-limit': () => new DailyLimitExceeded(),
+};
 
 /** The description of a proxy in a replay after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
@@ -63,7 +73,6 @@ export class OrdersService {
     private readonly dispatcher: DispatcherService,
     private readonly dates: ProlongationDates,
     private readonly catalog: CatalogService,
-    private readonly ledger: LedgerService,
     private readonly proxies: ProxiesService,
     private readonly provider: ProxyProvider,
     private readonly clock: Clock,
@@ -102,9 +111,10 @@ export class OrdersService {
     request: PurchaseRequest,
     idempotencyKey: string | undefined,
   ): Promise<Delivery> {
-    const { count, period, proxy_type: proxyType } = request;
+    const { count, period, proxy_type: proxyType, max_price: maxPrice } = request;
     const version = toIpVersion(request.version);
     const country = request.country.toLowerCase();
+    // A guard is no part of what the key stands for: with another one it is still the same order.
     const asked = { kind: 'purchase', country, version, period, count, proxyType } as const;
     const idempotency = readIdempotency(idempotencyKey, asked);
     const earlier = await this.findEarlierOrder(caller.userId, idempotency);
@@ -115,13 +125,13 @@ export class OrdersService {
     this.catalog.checkRentalPeriod(version, period);
     this.assertProviderTakesOrders();
     await this.catalog.checkStock(country, version, count);
-    return this.carryOut(caller, { ...asked, proxyType, proxyId: null }, idempotency);
+    return this.carryOut(caller, { ...asked, proxyType, proxyId: null, maxPrice }, idempotency);
   }
 
   private async prolongation(
     caller: Caller,
     proxyId: string,
-    { period }: ProlongRequest,
+    { period, max_price: maxPrice }: ProlongRequest,
     idempotencyKey: string | undefined,
   ): Promise<Delivery> {
     const idempotency = readIdempotency(idempotencyKey, { kind: 'prolongation', proxyId, period });
@@ -133,7 +143,7 @@ export class OrdersService {
     const version = toIpVersion(proxy.version);
     checkPeriod(version, period, 'renewal');
     this.assertProviderTakesOrders();
-    const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;
+    const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id, maxPrice } as const;
     return this.carryOut(caller, { ...item, proxyType: proxyType as ProxyType }, idempotency);
   }
 
@@ -144,8 +154,7 @@ export class OrdersService {
     idempotency: Idempotency | null,
   ): Promise<Delivery> {
     const quote = await this.catalog.chargedPrice(item, { userId, country: item.country });
-    await this.assertAffordable(userId, quote);
-    const placed = await this.placeOnce({
+    const order: NewOrder = {
       ...item,
       ...quote,
       userId,
@@ -155,7 +164,9 @@ export class OrdersService {
       tokenId,
       dailyLimit,
       limitedBy,
-    });
+    };
+    await this.assertProviderAffords(order);
+    const placed = await this.placeOnce(order);
     if (typeof placed !== 'number') return this.replay(placed);
 
     const isQueued = item.proxyId === null || (await this.readDateEnd(placed, userId, item.proxyId));
@@ -177,16 +188,16 @@ export class OrdersService {
   }
 
   /**
-   * A caller who cannot pay is told that, whatever the state of our own balance at the provider.
+   * A caller whose order would be refused is told why, whatever the state of our own balance at the provider.
    *
-   * @throws InsufficientBalance, ServiceUnavailable
+   * @throws DomainError
    */
-  private async assertAffordable(userId: number, { total, providerPrice }: Quote): Promise<void> {
+  private async assertProviderAffords(order: NewOrder): Promise<void> {
     try {
-      this.assertProviderTakesOrders(providerPrice);
+      this.assertProviderTakesOrders(order.providerPrice);
     } catch (error) {
-      if (!(await this.ledger.covers(userId, total))) throw new InsufficientBalance();
-      throw error;
+      const [refusal] = await this.placement.findRefusals(order);
+      throw refusal === undefined ? error : PLACEMENT_REFUSALS[refusal](order);
     }
   }
 
@@ -232,22 +243,13 @@ export class OrdersService {
       this.logger.error(messageOf(error));
       throw new OrderBeingConfirmed({ requestId: order.requestId });
     });
-    switch (refusal) {
-      case null:
-        return id;
-      case 'insufficient-balance':
-        throw new InsufficientBalance();
-      case 'daily-limit':
-        throw new DailyLimitExceeded();
-      case 'prolongation-open':
-        throw new ProlongationInProgress();
-      case 'key-in-use': {
-        const earlier = await this.findEarlierOrder(order.userId, order.idempotency);
-        // It was refunded since: the caller's next attempt finds the key free.
-        if (!earlier) throw new KeyInProgress();
-        return earlier;
-      }
-    }
+    if (refusal === null) return id;
+    // Another request with the key was faster. It may have been refunded since: then the caller's next
+    // attempt finds the key free.
+    const earlier =
+      refusal === 'key-in-use' && (await this.findEarlierOrder(order.userId, order.idempotency));
+    if (earlier) return earlier;
+    throw PLACEMENT_REFUSALS[refusal](order);
   }
 
   /** @throws IdempotencyKeyReused */

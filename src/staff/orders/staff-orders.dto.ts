@@ -280,6 +280,12 @@ export class OrderedProxyOut {
 /** Everything that is known of an order. */
 export class OrderDetail extends OrderOut {
   @ApiNullable('string', {
+    description: 'Roubles above which the customer did not want the order. Null: any price',
+    example: null,
+  })
+  max_price!: string | null;
+
+  @ApiNullable('string', {
     description:
       'Percent added to the price of the provider. Null for orders from before there were price rules',
     example: '20.0000',

@@ -108,9 +108,9 @@ export class StaffOrdersService {
   async getDetail(id: number): Promise<OrderDetail> {
     const [found] = await queryRows<OrderRow>(
       this.dataSource,
-      `SELECT ${ORDER_COLUMNS}, orders.markup_percent, orders.price_rule_id, orders.provider,
-              orders.provider_price, orders.provider_charge, orders.date_end_before, orders.deadline,
-              orders.next_look_at, orders.looks, orders.nothing_seen_since, orders.token_id,
+      `SELECT ${ORDER_COLUMNS}, orders.max_price, orders.markup_percent, orders.price_rule_id,
+              orders.provider, orders.provider_price, orders.provider_charge, orders.date_end_before,
+              orders.deadline, orders.next_look_at, orders.looks, orders.nothing_seen_since, orders.token_id,
               orders.idempotency_key, orders.history, leader.tag AS leader_tag
          FROM orders LEFT JOIN orders leader ON leader.id = orders.group_id
         WHERE orders.id = $1`,

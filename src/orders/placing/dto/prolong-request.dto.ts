@@ -1,9 +1,15 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PERIODS_TEXT } from '../../../catalog';
-import { IntegerField } from '../../../http';
+import type { Money } from '../../../common';
+import { AmountField, IntegerField } from '../../../http';
+import { MAX_PRICE_TEXT } from './guards';
 
 export class ProlongRequest {
   @ApiProperty({ description: PERIODS_TEXT, example: 30 })
   @IntegerField({ greaterThan: 0 })
   readonly period!: number;
+
+  @ApiProperty({ description: MAX_PRICE_TEXT, example: '25.08' })
+  @AmountField({ optional: true })
+  readonly max_price!: Money | null;
 }

@@ -1,7 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PERIODS_TEXT } from '../../../catalog';
-import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from '../../../common';
-import { IntegerField, StringField } from '../../../http';
+import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, type Money } from '../../../common';
+import { AmountField, IntegerField, StringField } from '../../../http';
+import { MAX_PRICE_TEXT } from './guards';
 
 export class PurchaseRequest {
   @ApiProperty({
@@ -32,4 +33,8 @@ export class PurchaseRequest {
   @ApiProperty({ description: '`http` or `socks`', example: 'http' })
   @StringField({ default: 'http' })
   readonly proxy_type!: string;
+
+  @ApiProperty({ description: MAX_PRICE_TEXT, example: '25.08' })
+  @AmountField({ optional: true })
+  readonly max_price!: Money | null;
 }

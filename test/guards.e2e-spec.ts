@@ -1,0 +1,150 @@
+import { PriceRulesService } from '../src/pricing';
+import type { components } from './support/api-types';
+import { holdPermits } from './support/hold-permits';
+import { PriceLead } from './support/price-lead';
+import { racePrices } from './support/price-race';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+type PurchaseRequest = components['schemas']['PurchaseRequest'];
+
+const BY = { by: 'anna', reason: 'test' };
+
+let service: TestService;
+let priceLead: PriceLead;
+
+beforeAll(async () => {
+  service = await startTestService();
+  priceLead = new PriceLead(service);
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  await service.control.setPrice('6', 30, '20.90');
+});
+afterEach(() => service.audit({ withProvider: true }));
+
+const buy = (user: TestUser, body: Partial<PurchaseRequest> = {}, key?: string) =>
+  user.api.POST('/proxies/buy', {
+    body: { country: 'ru', period: 30, ...body },
+    params: { header: key === undefined ? {} : { 'Idempotency-Key': key } },
+  });
+
+const prolong = (user: TestUser, proxyId: string, maxPrice: string) =>
+  user.api.POST('/proxies/{proxy_id}/prolong', {
+    params: { path: { proxy_id: proxyId } },
+    body: { period: 30, max_price: maxPrice },
+  });
+
+const ordersOf = (user: TestUser): Promise<object[]> =>
+  service.dataSource.query('SELECT held, captured, max_price FROM orders WHERE user_id = $1 ORDER BY id', [
+    user.id,
+  ]);
+
+describe('max_price', () => {
+  it('lets through what costs as much, and refuses with the present price what costs more', async () => {
+    const user = await service.createUser({ balance: '1000.00' });
+    const bought = await buy(user, { count: 3, max_price: '75.24' });
+    expect(bought.data).toMatchObject({ price_charged: '75.24' });
+    const refused = await buy(user, { count: 3, max_price: '75.23' });
+    expect(refused.response.status).toBe(409);
+    expect(refused.error).toEqual({ detail: 'The price is 75.24, above the max_price of 75.23' });
+    expect(await ordersOf(user)).toEqual([{ held: '75.24', captured: '75.24', max_price: '75.24' }]);
+    expect(await service.balanceOf(user)).toEqual({ available: '924.76', held: '0.00' });
+  });
+
+  it('guards a prolongation', async () => {
+    const user = await service.createUser();
+    const { data } = await buy(user);
+    const proxyId = data?.proxies[0]?.id ?? '';
+    const refused = await prolong(user, proxyId, '25.07');
+    expect(refused.response.status).toBe(409);
+    expect(refused.error).toEqual({ detail: 'The price is 25.08, above the max_price of 25.07' });
+    expect((await prolong(user, proxyId, '25.08')).data).toMatchObject({ price_charged: '25.08' });
+  });
+
+  it('is told before a balance that is too small', async () => {
+    const user = await service.createUser({ balance: '10.00' });
+    const { response } = await buy(user, { max_price: '20' });
+    expect(response.status).toBe(409);
+    expect((await buy(user, { max_price: '26' })).error).toEqual({ detail: 'Insufficient balance' });
+  });
+
+  it.each([
+    ['0', 'greater_than'],
+    ['-1', 'greater_than'],
+    ['1.001', 'decimal_max_places'],
+    ['1e3', 'decimal_parsing'],
+    ['', 'decimal_parsing'],
+    [true, 'decimal_type'],
+  ])('refuses %j with 422', async (maxPrice, type) => {
+    const user = await service.createUser();
+    const { error, response } = await buy(user, { max_price: maxPrice as string });
+    expect(response.status).toBe(422);
+    expect(error).toMatchObject({ detail: [{ type, loc: ['body', 'max_price'], input: maxPrice }] });
+  });
+
+  it.each([25.08, '25.080', null])('reads %j', async (maxPrice) => {
+    const user = await service.createUser();
+    const { response } = await buy(user, { max_price: maxPrice as string });
+    expect(response.status).toBe(200);
+  });
+
+  it('is no part of what a key stands for: with another one nothing is bought again', async () => {
+    const user = await service.createUser();
+    const first = await buy(user, {}, 'k');
+    for (const maxPrice of ['0.01', '100', '25.08']) {
+      const repeated = await buy(user, { max_price: maxPrice }, 'k');
+      expect(repeated.response.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(repeated.data).toEqual(first.data);
+    }
+    expect(await ordersOf(user)).toEqual([{ held: '25.08', captured: '25.08', max_price: null }]);
+  });
+
+  it('leaves the key free when it refuses, so that a higher one can be tried with it', async () => {
+    const user = await service.createUser();
+    expect((await buy(user, { max_price: '25.07' }, 'k')).response.status).toBe(409);
+    const bought = await buy(user, { max_price: '25.08' }, 'k');
+    expect(bought.response.status).toBe(200);
+    expect(bought.response.headers.get('Idempotency-Replayed')).toBeNull();
+    expect((await buy(user, { max_price: '25.07' }, 'k')).data).toEqual(bought.data);
+    expect(await ordersOf(user)).toHaveLength(1);
+  });
+
+  it('is told rather than that the provider cannot take the order now', async () => {
+    const user = await service.createUser();
+    await buy(user);
+    await service.control.setBalance('10.00');
+    try {
+      // The first refusal for lack of funds is the provider's own.
+      await buy(user);
+      expect((await buy(user)).response.status).toBe(503);
+      expect((await buy(user, { max_price: '25.07' })).response.status).toBe(409);
+      expect((await buy(user, { max_price: '25.08' })).response.status).toBe(503);
+    } finally {
+      await service.control.setBalance('100000.00');
+    }
+  });
+
+  it('holds the price of an order that waits in the queue while prices rise', async () => {
+    const user = await service.createUser();
+    const { order, raised } = await holdPermits(service.dataSource, async () => {
+      const waiting = buy(user, { max_price: '25.08' });
+      while ((await ordersOf(user)).length === 0) await new Promise(setImmediate);
+      const rule = await service.app.get(PriceRulesService).add({ userId: user.id, markupPercent: '50' }, BY);
+      await priceLead.applyChanges();
+      return { order: waiting, raised: rule };
+    });
+    expect(raised.markupPercent).toBe('50.0000');
+    expect((await order).data).toMatchObject({ price_charged: '25.08' });
+    expect((await buy(user, { max_price: '25.08' })).error).toEqual({
+      detail: 'The price is 31.35, above the max_price of 25.08',
+    });
+  });
+
+  it('lets no order be charged more while prices rise between the quote and the order', async () => {
+    const user = await service.createUser({ balance: '1000000.00' });
+    const report = await racePrices(service, priceLead, user, { rises: 60, buyers: 4 });
+    expect(report.chargedAboveGuard).toEqual([]);
+    expect(report.placed).toBeGreaterThan(0);
+    expect(report.refused).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,73 @@
+import { PriceRulesService } from '../../src/pricing';
+import type { PriceLead } from './price-lead';
+import type { TestService, TestUser } from './test-service';
+
+export interface PriceRace {
+  readonly placed: number;
+  /** Orders that were refused because the price had risen above their guard. */
+  readonly refused: number;
+  /** What went wrong: a charge above the guard, or a refusal that names a price within it. */
+  readonly chargedAboveGuard: readonly string[];
+}
+
+const ABOVE = /^"The price is (\d+\.\d\d), above the max_price of (\d+\.\d\d)"$/;
+
+/**
+ * Raises the price of a user's orders as often as said, one rise after the other, while buyers ask for the
+ * price and order with what they were told as their guard.
+ */
+export async function racePrices(
+  service: TestService,
+  priceLead: PriceLead,
+  user: TestUser,
+  { rises, buyers }: { readonly rises: number; readonly buyers: number },
+): Promise<PriceRace> {
+  const rules = service.app.get(PriceRulesService);
+  const chargedAboveGuard: string[] = [];
+  let placed = 0;
+  let refused = 0;
+  const rising = new AbortController();
+
+  async function raise(): Promise<void> {
+    let last: number | undefined;
+    for (let rise = 1; rise <= rises; rise += 1) {
+      const rule = { userId: user.id, markupPercent: String(20 + rise) };
+      last = (await rules.add(rule, { by: 'anna', reason: `rise ${rise}` }, last)).id;
+      await priceLead.applyChanges();
+    }
+    rising.abort();
+  }
+
+  async function order(): Promise<void> {
+    const { data: quote } = await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    const guard = quote?.price_final ?? '';
+    const { data, error, response } = await user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30, max_price: guard },
+    });
+    if (data) {
+      placed += 1;
+      if (Number(data.price_charged) > Number(guard)) {
+        chargedAboveGuard.push(`${data.price_charged} charged, ${guard} allowed`);
+      }
+      return;
+    }
+    const detail = JSON.stringify(error.detail);
+    const [, price, named] = ABOVE.exec(detail) ?? [];
+    if (response.status === 409 && Number(price) > Number(guard) && named === guard) refused += 1;
+    else chargedAboveGuard.push(`${response.status} ${detail}`);
+  }
+
+  async function buyOn(): Promise<void> {
+    while (!rising.signal.aborted) await order();
+  }
+
+  await Promise.all([raise(), ...Array.from({ length: buyers }, buyOn)]);
+  const found = await service.dataSource.query<{ id: number }[]>(
+    'SELECT id FROM orders WHERE captured > max_price OR held > max_price',
+  );
+  return {
+    placed,
+    refused,
+    chargedAboveGuard: [...chargedAboveGuard, ...found.map(({ id }) => `order ${id}`)],
+  };
+}
