@@ -10,3 +10,11 @@ export { entityTag, type ListRevision, ListRevisionService } from './list-revisi
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
 export { Proxy } from './proxy.entity';
+export { ProxySelection } from './selection/proxy-selection.dto';
+export {
+  readSelection,
+  type Selected,
+  type SelectedProxy,
+  type Selection,
+  SelectionsService,
+} from './selection/selections.service';

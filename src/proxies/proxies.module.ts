@@ -3,15 +3,26 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ActiveFlagsService } from './active-flags.service';
 import { ProxyExportService } from './export/proxy-export.service';
 import { ListRevisionService } from './list-revision.service';
+import { ProxyPingsController } from './pings/proxy-pings.controller';
+import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxyJobs } from './proxies.jobs';
 import { ProxiesService } from './proxies.service';
 import { Proxy } from './proxy.entity';
+import { SelectionsService } from './selection/selections.service';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Proxy])],
-  controllers: [ProxiesController],
-  providers: [ProxiesService, ProxyExportService, ListRevisionService, ActiveFlagsService, ProxyJobs],
-  exports: [ProxiesService, ProxyExportService, ListRevisionService, ActiveFlagsService],
+  controllers: [ProxiesController, ProxyPingsController],
+  providers: [
+    ProxiesService,
+    ProxyExportService,
+    ProxyPings,
+    ListRevisionService,
+    SelectionsService,
+    ActiveFlagsService,
+    ProxyJobs,
+  ],
+  exports: [ProxiesService, ProxyExportService, ListRevisionService, SelectionsService, ActiveFlagsService],
 })
 export class ProxiesModule {}

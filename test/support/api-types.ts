@@ -161,6 +161,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/proxies/ping': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Ping many
+     * @description Does for up to 1000 proxies what `GET /proxies/{proxy_id}/ping` does for one. It answers within 10 seconds, whatever has been reached by then, and stops when the caller disconnects. It counts as one request.
+     */
+    post: operations['ping_many_proxies_ping_post'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/proxies/buy': {
     parameters: {
       query?: never;
@@ -444,6 +464,101 @@ export interface components {
        * @example 12
        */
       latency_ms?: number | null;
+    };
+    /** ProxyFilterBody */
+    ProxyFilterBody: {
+      /**
+       * Country
+       * @description Proxies of this country only, e.g. `ru`, in any case
+       * @example ru
+       */
+      country?: string;
+      /**
+       * Version
+       * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+       * @example 6
+       * @enum {string}
+       */
+      version?: '6' | '4' | '4s';
+      /**
+       * Active
+       * @description Only the proxies whose `active` is this at the moment of the answer
+       * @example true
+       */
+      active?: boolean;
+      /**
+       * Label
+       * @description Only the proxies with exactly this label, `descr`
+       * @example scraper 1
+       */
+      label?: string;
+      /**
+       * Tag
+       * @description Only the proxies that have this tag among theirs
+       * @example team-a
+       */
+      tag?: string;
+      /**
+       * Ends Before
+       * Format: date-time
+       * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+       * @example 2026-12-01T00:00:00Z
+       */
+      ends_before?: string;
+      /**
+       * Order Id
+       * @description Only the proxies that this purchase delivered
+       * @example 42
+       */
+      order_id?: number;
+      /**
+       * Proxy Type
+       * @description Only the proxies of this type
+       * @example http
+       * @enum {string}
+       */
+      proxy_type?: 'http' | 'socks';
+    };
+    /** PingProxiesRequest */
+    PingProxiesRequest: {
+      /**
+       * Proxy Ids
+       * @description The `id`s of at most 1000 proxies; an id that stands twice counts once
+       * @example [
+       *       "17",
+       *       "18"
+       *     ]
+       */
+      proxy_ids?: string[];
+      /**
+       * Filter
+       * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
+       * @example {
+       *       "tag": "team-a",
+       *       "active": true
+       *     }
+       */
+      filter?: components['schemas']['ProxyFilterBody'];
+    };
+    /** PingedProxy */
+    PingedProxy: {
+      /** @example 17 */
+      proxy_id: string;
+      /**
+       * @description Milliseconds until the TCP connection was open; null when it could not be opened, or was not tried: `detail` says why
+       * @example 12
+       */
+      latency_ms: number | null;
+      /**
+       * @description `Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds of the answer were over before this proxy had its turn. Otherwise null
+       * @example null
+       */
+      detail: string | null;
+    };
+    /** PingProxiesResponse */
+    PingProxiesResponse: {
+      /** @description In the order of `proxy_ids`, or in that of ids for a filter */
+      proxies: components['schemas']['PingedProxy'][];
     };
     /** PurchaseRequest */
     PurchaseRequest: {
@@ -1273,6 +1388,101 @@ export interface operations {
            *           ],
            *           "msg": "Input should be a valid string",
            *           "input": null
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  ping_many_proxies_ping_post: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PingProxiesRequest'];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['PingProxiesResponse'];
+        };
+      };
+      /** @description The filter matches too many */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "missing",
+           *           "loc": [
+           *             "body",
+           *             "proxy_ids"
+           *           ],
+           *           "msg": "Field required",
+           *           "input": {}
            *         }
            *       ]
            *     }

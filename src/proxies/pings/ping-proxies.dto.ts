@@ -1,0 +1,35 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiNullable, StrictRequest } from '../../http';
+import { ProxySelection } from '../selection/proxy-selection.dto';
+
+@StrictRequest()
+export class PingProxiesRequest extends ProxySelection {}
+
+export class PingedProxy {
+  @ApiProperty({ type: 'string', example: '17' })
+  proxy_id!: string;
+
+  @ApiNullable('integer', {
+    description:
+      'Milliseconds until the TCP connection was open; null when it could not be opened, or was not tried: ' +
+      '`detail` says why',
+    example: 12,
+  })
+  latency_ms!: number | null;
+
+  @ApiNullable('string', {
+    description:
+      '`Proxy not found`: no proxy of the user has this id. `Not tried in time`: the 10 seconds of the ' +
+      'answer were over before this proxy had its turn. Otherwise null',
+    example: null,
+  })
+  detail!: string | null;
+}
+
+export class PingProxiesResponse {
+  @ApiProperty({
+    type: [PingedProxy],
+    description: 'In the order of `proxy_ids`, or in that of ids for a filter',
+  })
+  proxies!: readonly PingedProxy[];
+}

@@ -1,0 +1,31 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiBody, ApiExtraModels, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { ApiErrorResponse, ApiValidationErrorResponse, missing } from '../../http';
+import { ProxyFilterBody } from '../filter/proxy-filter.query';
+import { PingProxiesRequest, PingProxiesResponse } from './ping-proxies.dto';
+
+const EXAMPLES = {
+  ids: { summary: 'Two proxies', value: { proxy_ids: ['17', '18'] } },
+  filter: { summary: 'All that work now and have a tag', value: { filter: { tag: 'team-a', active: true } } },
+};
+
+export const PingManyDocs = () =>
+  applyDecorators(
+    ApiExtraModels(ProxyFilterBody),
+    ApiOperation({
+      operationId: 'ping_many_proxies_ping_post',
+      summary: 'Ping many',
+      description:
+        'Does for up to 1000 proxies what `GET /proxies/{proxy_id}/ping` does for one. It answers within ' +
+        '10 seconds, whatever has been reached by then, and stops when the caller disconnects. It counts ' +
+        'as one request.',
+    }),
+    ApiBody({ type: PingProxiesRequest, required: true, examples: EXAMPLES }),
+    ApiOkResponse({ description: 'Successful Response', type: PingProxiesResponse }),
+    ApiErrorResponse(
+      400,
+      'The filter matches too many',
+      'The filter matches 1234 proxies, and a request takes at most 1000',
+    ),
+    ApiValidationErrorResponse(missing('body', 'proxy_ids')),
+  );

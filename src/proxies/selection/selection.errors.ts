@@ -1,0 +1,25 @@
+import { DomainError } from '../../common';
+import { RequestInvalid } from '../../http';
+import { MAX_SELECTED } from './proxy-selection.dto';
+
+export class TooManySelected extends DomainError {
+  readonly kind = 'bad-request';
+
+  /** @param matching how many proxies the filter matches */
+  constructor(matching: number) {
+    super(`The filter matches ${matching} proxies, and a request takes at most ${MAX_SELECTED}`);
+  }
+}
+
+export class NothingSelected extends RequestInvalid {
+  constructor() {
+    super([{ type: 'missing', loc: ['body', 'proxy_ids'], msg: 'Field required', input: null }]);
+  }
+}
+
+export class SelectedTwice extends RequestInvalid {
+  constructor() {
+    const msg = 'Value error, proxy_ids and filter exclude each other';
+    super([{ type: 'value_error', loc: ['body', 'filter'], msg, input: null }]);
+  }
+}
