@@ -10,7 +10,7 @@ const allowed = {
   limits: ['common', 'config', 'database'],
   auth: ['http', 'common', 'database', 'limits'],
   users: ['http', 'common', 'database', 'auth'],
-  ledger: ['http', 'common', 'database', 'users'],
+  ledger: ['http', 'common', 'database', 'auth', 'users'],
   provider: ['common', 'config', 'database'],
   pricing: ['common', 'config', 'database', 'users'],
   catalog: ['http', 'common', 'config', 'database', 'provider', 'auth', 'pricing'],

@@ -8,6 +8,7 @@ import type { AppConfig } from './config';
 import { isDatabaseUnavailable } from './database';
 import { HealthModule } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
+import { LedgerModule } from './ledger';
 import { longestOrderMs, OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
 import { StaffModule } from './staff';
@@ -26,7 +27,7 @@ const CUSTOMERS: ApiInterface = {
     Profile: 'The user and the balance',
     Health: 'Whether the service can be reached',
   },
-  modules: [HealthModule, UsersModule, CatalogModule, ProxiesModule, OrdersModule],
+  modules: [HealthModule, UsersModule, LedgerModule, CatalogModule, ProxiesModule, OrdersModule],
 };
 
 const STAFF: ApiInterface = {

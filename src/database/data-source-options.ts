@@ -21,6 +21,7 @@ import { OrdersTogether1765700000000 } from './migrations/1765700000000-orders-t
 import { OrdersWithFewerIndexes1765700000001 } from './migrations/1765700000001-orders-with-fewer-indexes';
 import { AnswersAsText1765710000000 } from './migrations/1765710000000-answers-as-text';
 import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
+import { ACustomersOwnBooks1765801000000 } from './migrations/1765801000000-a-customers-own-books';
 import { MaxPrices1765802000000 } from './migrations/1765802000000-max-prices';
 import { MaxPricesHold1765802000001 } from './migrations/1765802000001-max-prices-hold';
 import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
@@ -49,6 +50,7 @@ export const migrations = [
   OrdersWithFewerIndexes1765700000001,
   AnswersAsText1765710000000,
   ProlongationsOfAUser1765750000000,
+  ACustomersOwnBooks1765801000000,
   MaxPrices1765802000000,
   MaxPricesHold1765802000001,
   TagsOfCustomers1765804000000,

@@ -21,6 +21,8 @@ export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'rel
 // NULLS NOT DISTINCT, which TypeORM cannot describe.
 @Index('ledger_entries_order_id_kind_key', { synchronize: false })
 @Index('ledger_entries_created_at_idx', ['userId', 'createdAt', 'seq'])
+// By an expression, which decorators cannot say.
+@Index('ledger_entries_shown_kind_idx', { synchronize: false })
 @Index('ledger_entries_refunds_idx', ['createdAt'], { where: `kind = 'refund'` })
 @Index('ledger_entries_action_id_key', ['actionId'], { unique: true, where: 'action_id IS NOT NULL' })
 @Check(

@@ -56,6 +56,8 @@ export interface DeliveredProxy {
 @Index('orders_provider_order_id_idx', ['providerOrderId'], { where: 'provider_order_id IS NOT NULL' })
 @Index('orders_request_id_idx', ['requestId'], { where: 'request_id IS NOT NULL' })
 @Index('orders_closed_at_idx', ['closedAt'], { where: 'captured > 0' })
+// With columns beside its key, which decorators cannot say.
+@Index('orders_spent_idx', { synchronize: false })
 @Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {
   unique: true,
   where: `idempotency_key IS NOT NULL AND state <> 'refunded'`,

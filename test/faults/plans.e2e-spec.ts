@@ -66,6 +66,8 @@ const HOT: Readonly<Record<string, string>> = {
   'calls for an order': 'FROM upstream_calls WHERE order_id = ANY',
   'entries of an order': 'WHERE entry.order_id = $1',
   'the log of one who did one thing': 'WHERE user_id = $1 AND action = $2',
+  'a page of the ledger': 'ORDER BY seq DESC LIMIT $3',
+  'a part of the ledger as a file': 'AS text, max(seq) AS last',
   'a statement': '(ledger_entries.created_at, seq) >',
 };
 
@@ -116,6 +118,7 @@ describe('with many users, orders and proxies', () => {
     for (const query of [{}, { proxy_type: 'socks', active_only: true }] as const) {
       await user.api.GET('/proxies/export', { params: { query: { format: 'json', ...query } } });
     }
+    await readBooks(user);
     await buy('once');
     await buy('once');
     const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
@@ -138,6 +141,23 @@ describe('with many users, orders and proxies', () => {
       .read({ from: '2026-01-01', to: '2026-02-01', by: ['day', 'country', 'version'] });
     await new StatusService(service.dataSource, service.app.get(ProxyProvider)).read();
     await useStaffRoutes();
+  }
+
+  /** A customer's own lists, by each filter. */
+  async function readBooks({ token }: TestUser): Promise<void> {
+    const period = 'from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z';
+    for (const path of [
+      '',
+      '&cursor=3',
+      '&kind=debit',
+      '&order_id=1',
+      `&${period}`,
+      `&${period}&kind=hold`,
+    ].flatMap((filter) => [`/ledger?format=json${filter}`, `/ledger?format=csv${filter}`])) {
+      const answer = await fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } });
+      await answer.text();
+      expect([path, answer.status]).toEqual([path, 200]);
+    }
   }
 
   /** All that show lists or look for something, by each filter and the usual pairs. */

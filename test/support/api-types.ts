@@ -24,6 +24,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/ledger': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Ledger
+     * @description Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change begins with the balance that the one before it left, so that the pages add up to `GET /me`, also while orders are placed. With `Accept: text/csv` or `format=csv` it is a file of everything until now, oldest first.
+     */
+    get: operations['LedgerController_ledger'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/countries': {
     parameters: {
       query?: never;
@@ -302,6 +322,69 @@ export interface components {
        * @example false
        */
       has_app?: boolean;
+    };
+    /** BalanceChangeOut */
+    BalanceChangeOut: {
+      /**
+       * @description Counts the changes of the balance, from 1 without gaps
+       * @example 3
+       */
+      seq: number;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description `hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. `release`: given back of what was held. `refund`: given back of what was captured. `credit` and `debit`: put on the balance and taken from it by staff
+       * @example capture
+       * @enum {string}
+       */
+      kind: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
+      /**
+       * @description The order that it belongs to
+       * @example 815
+       */
+      order_id: number | null;
+      /**
+       * @description Roubles that could be spent before the change
+       * @example 974.92
+       */
+      available_before: string;
+      /**
+       * @description By how much that changed
+       * @example 0.00
+       */
+      available_delta: string;
+      /**
+       * @description Roubles that could be spent after it: the sum of the two
+       * @example 974.92
+       */
+      available_after: string;
+      /**
+       * @description Roubles held for orders before the change
+       * @example 25.08
+       */
+      held_before: string;
+      /**
+       * @description By how much that changed
+       * @example -25.08
+       */
+      held_delta: string;
+      /**
+       * @description Roubles held after it: the sum of the two
+       * @example 0.00
+       */
+      held_after: string;
+    };
+    /** BalanceChangesPage */
+    BalanceChangesPage: {
+      items: components['schemas']['BalanceChangeOut'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
     };
     /** ValidationError */
     ValidationError: {
@@ -792,6 +875,164 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  LedgerController_ledger: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+        /** @description The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z */
+        from?: string;
+        /** @description The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z */
+        to?: string;
+        /** @description Only changes of this kind */
+        kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
+        /** @description Only what belongs to this order */
+        order_id?: number;
+        /** @description Goes before what `Accept` says. A file has everything, whatever page is named */
+        format?: 'json' | 'csv';
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of changes, or a CSV file (RFC 4180) whose first line has the names of the columns */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "items": [
+           *         {
+           *           "seq": 3,
+           *           "created_at": "2026-11-21T12:00:01.000Z",
+           *           "kind": "capture",
+           *           "order_id": 815,
+           *           "available_before": "974.92",
+           *           "available_delta": "0.00",
+           *           "available_after": "974.92",
+           *           "held_before": "25.08",
+           *           "held_delta": "-25.08",
+           *           "held_after": "0.00"
+           *         },
+           *         {
+           *           "seq": 2,
+           *           "created_at": "2026-11-21T12:00:00.000Z",
+           *           "kind": "hold",
+           *           "order_id": 815,
+           *           "available_before": "1000.00",
+           *           "available_delta": "-25.08",
+           *           "available_after": "974.92",
+           *           "held_before": "0.00",
+           *           "held_delta": "25.08",
+           *           "held_after": "25.08"
+           *         },
+           *         {
+           *           "seq": 1,
+           *           "created_at": "2026-11-21T11:00:00.000Z",
+           *           "kind": "credit",
+           *           "order_id": null,
+           *           "available_before": "0.00",
+           *           "available_delta": "1000.00",
+           *           "available_after": "1000.00",
+           *           "held_before": "0.00",
+           *           "held_delta": "0.00",
+           *           "held_after": "0.00"
+           *         }
+           *       ],
+           *       "next_cursor": null
+           *     }
+           */
+          'application/json': components['schemas']['BalanceChangesPage'];
+          /**
+           * @example seq,created_at,kind,order_id,available_before,available_delta,available_after,held_before,held_delta,held_after
+           *     1,2026-11-21T11:00:00.000Z,credit,,0.00,1000.00,1000.00,0.00,0.00,0.00
+           *     2,2026-11-21T12:00:00.000Z,hold,815,1000.00,-25.08,974.92,0.00,25.08,25.08
+           *     3,2026-11-21T12:00:01.000Z,capture,815,974.92,0.00,974.92,25.08,-25.08,0.00
+           */
+          'text/csv': string;
+        };
+      };
+      /** @description The period is not possible */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `profile:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
       /** @description The token or the user has made too many requests in this minute */
       429: {
         headers: {

@@ -1,0 +1,50 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, ApiRoubles, PageOf } from '../http';
+import { SHOWN_KINDS, type ShownKind } from './shown-kind';
+
+/** A ledger entry as its customer sees it. */
+export class BalanceChangeOut {
+  @ApiProperty({
+    type: 'integer',
+    description: 'Counts the changes of the balance, from 1 without gaps',
+    example: 3,
+  })
+  seq!: number;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiProperty({
+    type: 'string',
+    enum: SHOWN_KINDS,
+    description:
+      '`hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. ' +
+      '`release`: given back of what was held. `refund`: given back of what was captured. `credit` and ' +
+      '`debit`: put on the balance and taken from it by staff',
+    example: 'capture',
+  })
+  kind!: ShownKind;
+
+  @ApiNullable('integer', { description: 'The order that it belongs to', example: 815 })
+  order_id!: number | null;
+
+  @ApiRoubles('Roubles that could be spent before the change', '974.92')
+  available_before!: string;
+
+  @ApiRoubles('By how much that changed', '0.00')
+  available_delta!: string;
+
+  @ApiRoubles('Roubles that could be spent after it: the sum of the two', '974.92')
+  available_after!: string;
+
+  @ApiRoubles('Roubles held for orders before the change', '25.08')
+  held_before!: string;
+
+  @ApiRoubles('By how much that changed', '-25.08')
+  held_delta!: string;
+
+  @ApiRoubles('Roubles held after it: the sum of the two', '0.00')
+  held_after!: string;
+}
+
+export class BalanceChangesPage extends PageOf(BalanceChangeOut) {}

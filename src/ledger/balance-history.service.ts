@@ -1,0 +1,164 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryRows } from '../database';
+import { assertPeriod, type Page, type PageRequest, readPage } from '../http';
+import type { BalanceChangeOut } from './balance-change.dto';
+import { SHOWN_KIND, type ShownKind } from './shown-kind';
+
+/** Which entries of a user are wanted. What is null does not narrow them down. */
+export interface BalanceHistoryFilter {
+  readonly from: Date | null;
+  /** Not included. */
+  readonly to: Date | null;
+  readonly kind: ShownKind | null;
+  readonly orderId: number | null;
+}
+
+/** The columns of a file, in order. */
+const COLUMNS = [
+  'seq',
+  'created_at',
+  'kind',
+  'order_id',
+  'available_before',
+  'available_delta',
+  'available_after',
+  'held_before',
+  'held_delta',
+  'held_after',
+] as const satisfies readonly (keyof BalanceChangeOut)[];
+
+/**
+ * The columns of a {@link BalanceChangeOut}. Not the reason and the reference of staff: they were written for
+ * colleagues.
+ */
+const SHOWN = `
+  seq, created_at, ${SHOWN_KIND} AS kind, order_id,
+  available_after - available_delta AS available_before, available_delta, available_after,
+  held_after - held_delta AS held_before, held_delta, held_after`;
+
+/** RFC 4180. Nothing needs quotes or is a formula: there are only numbers, times and words of our own. */
+const LINE = `format(E'${COLUMNS.map(() => '%s').join(',')}\\r\\n', ${COLUMNS.map((column) =>
+  column === 'created_at' ? `to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')` : column,
+).join(', ')})`;
+
+/** How many entries may have been written between an entry and one that has an earlier time. */
+const MOST_OVERTAKEN = 1000;
+/** Lines of a file that are read, and kept for its reader, at a time. */
+const BATCH_SIZE = 1000;
+
+interface Batch {
+  /** Null: there are no more entries. */
+  readonly text: string | null;
+  readonly last: number;
+}
+
+/** Shows customers what changed their balance. */
+@Injectable()
+export class BalanceHistoryService {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * A page of a user's entries, newest first. The cursor is the `seq` of the last entry of the previous page.
+   * A user's entries are numbered without gaps under the lock of the account, so the next page begins where
+   * this one ends, whatever is written meanwhile.
+   *
+   * @throws InvalidPeriod
+   */
+  listEntries(
+    userId: number,
+    filter: BalanceHistoryFilter,
+    page: PageRequest,
+  ): Promise<Page<BalanceChangeOut>> {
+    assertPeriod(filter.from, filter.to);
+    const find = ({ cursor, limit }: PageRequest) => {
+      const { conditions, parameters } = select(userId, filter);
+      const [before, count] = [parameters.push(cursor ?? Number.MAX_SAFE_INTEGER), parameters.push(limit)];
+      return queryRows<BalanceChangeOut>(
+        this.dataSource,
+        `SELECT ${SHOWN} FROM ledger_entries
+          WHERE ${conditions} AND seq < $${before} ORDER BY seq DESC LIMIT $${count}`,
+        parameters,
+      );
+    };
+    return readPage(page, find, ({ seq }) => seq);
+  }
+
+  /**
+   * The entries of a user as CSV, oldest first: those that exist when it begins. No transaction is open and
+   * no connection is held between the pieces: entries never change, and later ones have later numbers.
+   *
+   * @throws InvalidPeriod
+   */
+  async *writeCsv(userId: number, filter: BalanceHistoryFilter): AsyncGenerator<string> {
+    assertPeriod(filter.from, filter.to);
+    const end = await this.lastOf(userId);
+    let head = `${COLUMNS.join(',')}\r\n`;
+    for (let after = 0; ;) {
+      const { text, last } = await this.readLines(userId, filter, after, end);
+      if (text === null) break;
+      yield head + text;
+      head = '';
+      after = last;
+    }
+    if (head !== '') yield head;
+  }
+
+  private async lastOf(userId: number): Promise<number> {
+    const [account] = await queryRows<{ seq: number }>(
+      this.dataSource,
+      'SELECT seq FROM accounts WHERE user_id = $1',
+      [userId],
+    );
+    if (!account) throw new Error(`user ${userId} of a valid token has no account`);
+    return account.seq;
+  }
+
+  private async readLines(
+    userId: number,
+    filter: BalanceHistoryFilter,
+    after: number,
+    end: number,
+  ): Promise<Batch> {
+    const { conditions, parameters } = select(userId, filter);
+    const [first, last] = [parameters.push(after), parameters.push(end)];
+    const [batch] = await queryRows<Batch>(
+      this.dataSource,
+      `SELECT string_agg(${LINE}, '') AS text, max(seq) AS last
+         FROM (SELECT ${SHOWN} FROM ledger_entries
+                WHERE ${conditions} AND seq > $${first} AND seq <= $${last}
+                ORDER BY seq LIMIT ${BATCH_SIZE}) AS entry`,
+      parameters,
+    );
+    if (!batch) throw new Error('the database did not aggregate');
+    return batch;
+  }
+}
+
+/**
+ * The conditions of a filter, with their parameters. A time is turned into a bound for `seq`, too, because
+ * pages are in that order: otherwise all entries of the period, or all after it, would be read for each page.
+ * The time of an entry is when its transaction began, which then may have waited for the account: entries
+ * that overtook it have a later time and an earlier number.
+ */
+function select(
+  userId: number,
+  { from, to, kind, orderId }: BalanceHistoryFilter,
+): { conditions: string; parameters: unknown[] } {
+  const parameters: unknown[] = [userId];
+  const conditions = ['user_id = $1'];
+  const boundBy = (time: Date, isWithin: string, nearest: 'ASC' | 'DESC', bound: string): void => {
+    const inPeriod = `created_at ${isWithin} $${parameters.push(time)}`;
+    conditions.push(
+      inPeriod,
+      `seq ${bound} FROM (
+         SELECT seq FROM ledger_entries WHERE user_id = $1 AND ${inPeriod}
+          ORDER BY created_at ${nearest}, seq ${nearest} LIMIT ${MOST_OVERTAKEN}) AS nearest)`,
+    );
+  };
+  if (from) boundBy(from, '>=', 'ASC', '>= (SELECT min(seq)');
+  if (to) boundBy(to, '<', 'DESC', '<= (SELECT max(seq)');
+  if (kind !== null) conditions.push(`${SHOWN_KIND} = $${parameters.push(kind)}`);
+  if (orderId !== null) conditions.push(`order_id = $${parameters.push(orderId)}`);
+  return { conditions: conditions.join(' AND '), parameters };
+}
