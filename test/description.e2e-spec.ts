@@ -116,6 +116,7 @@ describe('The description', () => {
   });
 
   it('adds to the routes of the reference only what goes beyond the specification', () => {
+    const FILTERS = ['country', 'version', 'active', 'label', 'tag', 'ends_before', 'order_id'];
     const named = ({ paths }: Description) =>
       Object.entries(paths).flatMap(([path, methods]) =>
         Object.entries(methods).flatMap(([method, { parameters = [] }]) =>
@@ -127,10 +128,11 @@ describe('The description', () => {
     const known = new Set(named(reference));
     const isOfReference = (name: string) => known.has(name.split(' ', 2).join(' '));
     expect(named(description).filter((name) => isOfReference(name) && !known.has(name))).toEqual([
+      ...[...FILTERS, 'proxy_type', 'limit', 'cursor'].map((name) => `get /proxies query ${name}`),
       'get /proxies header If-None-Match',
+      ...FILTERS.map((name) => `get /proxies/export query ${name}`),
       'get /proxies/export query template',
       'get /proxies/export header If-None-Match',
-      'post /proxies/ping',
       'post /proxies/buy header Idempotency-Key',
       'post /proxies/{proxy_id}/prolong header Idempotency-Key',
     ]);
@@ -174,7 +176,7 @@ describe('The description', () => {
       'GET /countries': [...WITH_TOKEN, '422'],
       'GET /countries/{country}/count': [...WITH_TOKEN, '422'],
       'GET /price': [...WITH_TOKEN, '422'],
-      'GET /proxies': WITH_TOKEN,
+      'GET /proxies': [...WITH_TOKEN, '422'],
       'GET /proxies/export': [...WITH_TOKEN, '422'],
       'GET /proxies/{proxy_id}/ping': [...WITH_TOKEN, '404', '422'],
       'POST /proxies/ping': [...WITH_TOKEN, '413', '422'],

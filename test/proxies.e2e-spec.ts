@@ -246,7 +246,9 @@ describe('GET /proxies/export', () => {
       ['proxy_type=http&proxy_type=socks', SOCKS],
       ['proxy_type=nonsense&proxy_type=all', ALL],
       ['active_only=true&active_only=false', ALL],
-      ['country=nl&version=4&nonsense', ALL],
+      ['unknown=nl&nonsense', ALL],
+      ['country=nl&version=4', []],
+      ['active=false&active_only=true', ACTIVE],
     ])('in %p select %j', async (query, logins) => {
       const json = await download(user, `?${query}`);
       expect((json.json() as { login: string }[]).map(({ login }) => login)).toEqual(logins);

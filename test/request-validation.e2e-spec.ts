@@ -87,6 +87,15 @@ function send({ method, path, body, content_type: contentType }: RecordedRequest
 }
 
 describe('A valid request', () => {
+  const FILTER = {
+    country: null,
+    version: null,
+    active: null,
+    label: null,
+    tag: null,
+    ends_before: null,
+    order_id: null,
+  };
   const purchase = { method: 'POST', path: '/proxies/buy' };
 
   it.each<[RecordedRequest, object]>([
@@ -101,11 +110,11 @@ describe('A valid request', () => {
     ],
     [
       { method: 'GET', path: '/proxies/export' },
-      { format: 'json', proxy_type: null, active_only: false, template: null },
+      { ...FILTER, format: 'json', proxy_type: null, active_only: false, template: null },
     ],
     [
       { method: 'GET', path: '/proxies/export?active_only=On&proxy_type=all&format=txt' },
-      { format: 'txt', proxy_type: 'all', active_only: true, template: null },
+      { ...FILTER, format: 'txt', proxy_type: 'all', active_only: true, template: null },
     ],
     [
       { ...purchase, body: '{"country": "RU", "period": true, "extra": {"constructor": 1}}' },

@@ -13,6 +13,7 @@ import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
 import type { FormatName } from './export/formats';
 import { PROXYCHAINS_START } from './export/proxychains';
+import { LOOKED_AT, MAX_PAGE } from './proxy-pages.service';
 
 const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOut) } };
 
@@ -40,14 +41,32 @@ export const ListDocs = () =>
     ApiOperation({
       operationId: 'proxies_proxies_get',
       summary: 'Proxies',
-      description: 'All proxies of the user, ordered by id.',
+      description: `All proxies of the user, ordered by id, or those that the parameters select.
+
+With \`limit\` or \`cursor\` the answer is a page, and its \`Link\` header has the address of the next
+one; the last page has none. In a list of more than ${LOOKED_AT} proxies a page with a filter can have less
+than \`limit\`, or none, and there is a next page all the same. A proxy that is delivered while the pages are
+read is in them or not.`,
     }),
     ApiExtraModels(ProxyOut),
     ApiConditional(),
     ApiOkResponse({
       description: 'Successful Response',
-      headers: ETAG_HEADER,
+      headers: {
+        ...ETAG_HEADER,
+        Link: {
+          description: 'Only on pages: the address of the next page (RFC 8288)',
+          schema: { type: 'string', example: '</proxies?country=ru&limit=100&cursor=117>; rel="next"' },
+        },
+      },
       schema: { ...LIST_SCHEMA, title: 'Response Proxies Proxies Get' },
+    }),
+    ApiValidationErrorResponse({
+      type: 'less_than_equal',
+      loc: ['query', 'limit'],
+      msg: `Input should be less than or equal to ${MAX_PAGE}`,
+      input: '5000',
+      ctx: { le: MAX_PAGE },
     }),
   );
 

@@ -8,6 +8,7 @@ import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxyJobs } from './proxies.jobs';
 import { ProxiesService } from './proxies.service';
+import { ProxyPagesService } from './proxy-pages.service';
 import { Proxy } from './proxy.entity';
 import { SelectionsService } from './selection/selections.service';
 
@@ -17,6 +18,7 @@ import { SelectionsService } from './selection/selections.service';
   providers: [
     ProxiesService,
     ProxyExportService,
+    ProxyPagesService,
     ProxyPings,
     ListRevisionService,
     SelectionsService,

@@ -113,7 +113,12 @@ export interface paths {
     };
     /**
      * Proxies
-     * @description All proxies of the user, ordered by id.
+     * @description All proxies of the user, ordered by id, or those that the parameters select.
+     *
+     *     With `limit` or `cursor` the answer is a page, and its `Link` header has the address of the next
+     *     one; the last page has none. In a list of more than 10000 proxies a page with a filter can have less
+     *     than `limit`, or none, and there is a next page all the same. A proxy that is delivered while the pages are
+     *     read is in them or not.
      */
     get: operations['proxies_proxies_get'];
     put?: never;
@@ -1366,7 +1371,55 @@ export interface operations {
   };
   proxies_proxies_get: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /**
+         * @description Only the proxies of this type
+         * @example http
+         */
+        proxy_type?: 'http' | 'socks';
+        /**
+         * @description Answers a page of at most so many proxies, and its `Link` header leads to the next page. Without `limit` and `cursor` the answer has all proxies
+         * @example 100
+         */
+        limit?: number;
+        /** @description The page after the proxy with this id: the `Link` of the previous page has it */
+        cursor?: number;
+      };
       header?: {
         /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
         'If-None-Match'?: string;
@@ -1381,6 +1434,8 @@ export interface operations {
         headers: {
           /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
           ETag?: string;
+          /** @description Only on pages: the address of the next page (RFC 8288) */
+          Link?: string;
           [name: string]: unknown;
         };
         content: {
@@ -1415,6 +1470,33 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 1000",
+           *           "input": "5000",
+           *           "ctx": {
+           *             "le": 1000
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
       /** @description The token or the user has made too many requests in this minute */
       429: {
         headers: {
@@ -1437,6 +1519,41 @@ export interface operations {
   export_proxies_export_get: {
     parameters: {
       query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
         /** @description The format, by its name */
         format?:
           'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';

@@ -3,8 +3,10 @@ import { PROXY_TYPES, type ProxyType } from '../../common';
 import { BooleanField, OptionalStringField } from '../../http';
 import type { FormatName } from '../export/formats';
 import { ExportFormatField, ExportTemplateField } from '../export/layout-fields';
+import type { ProxyFilter } from '../filter/proxy-filter';
+import { ProxyFilterFields, toProxyFilter } from '../filter/proxy-filter.query';
 
-export class ExportProxiesQuery {
+export class ExportProxiesQuery extends ProxyFilterFields {
   @ExportFormatField()
   readonly format!: FormatName;
 
@@ -19,4 +21,9 @@ export class ExportProxiesQuery {
 
   @ExportTemplateField()
   readonly template!: string | null;
+}
+
+export function toExportFilter(query: ExportProxiesQuery): ProxyFilter {
+  const filter = toProxyFilter(query);
+  return query.active_only ? { ...filter, active: true } : filter;
 }

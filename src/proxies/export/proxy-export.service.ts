@@ -1,16 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
-import type { ProxyType } from '../../common';
-import { preparedRows } from '../../database';
+import { preparedRows, queryRows } from '../../database';
 import type { ProxyOut } from '../dto/proxy-out.dto';
+import { isUnfiltered, type ProxyFilter, proxyFilterSql } from '../filter/proxy-filter';
 import type { ListRevision } from '../list-revision.service';
 import { type ExportFormat, type ExportLayout, formatOf } from './formats';
 
 export interface ExportOptions extends ExportLayout {
-  /** Undefined: both. */
-  readonly proxyType: ProxyType | undefined;
-  readonly activeOnly: boolean;
+  readonly filter: ProxyFilter;
 }
 
 interface Wanted {
@@ -20,8 +18,12 @@ interface Wanted {
 }
 
 /** Names everything that the text of an export depends on, except for the list revision. */
-export const variantOf = ({ format, template, proxyType, activeOnly }: ExportOptions): string =>
-  `${format} ${proxyType} ${activeOnly}${template === null ? '' : ` ${template}`}`;
+export const variantOf = ({ format, template, filter }: ExportOptions): string =>
+  `${format} ${JSON.stringify(filter)}${template === null ? '' : ` ${template}`}`;
+
+/** Few enough to be kept, and to have prepared statements: the others narrow down by what customers name. */
+const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
+  isUnfiltered(others);
 
 /** Enough for the lists of 100,000 proxies. */
 const KEPT_BYTES = 26 * 1024 * 1024;
@@ -38,32 +40,24 @@ const MIN_BATCH = 100;
 /** How many proxies are read at a time, for all readers together: those who stop reading keep memory. */
 const PROXIES_TOGETHER = 5000;
 
-const SELECTED = `
-  FROM proxies
- WHERE user_id = $2 AND id > $3 AND ($4::text IS NULL OR proxy_type = $4)
-   AND (NOT $5 OR (date_end > $1 AND withdrawn_at IS NULL))
- ORDER BY proxies.id LIMIT $6`;
-
 /** UTC, to the second: the provider's times are whole seconds. */
 const isoSeconds = (column: string): string =>
   `replace(left(${column}::text, 19), ' ', 'T') || 'Z' AS ${column}`;
 
-/** The fields of `ProxyOut`, in order. */
-const SHOWN = `
+/** Selects the fields of `ProxyOut`, in order, from a row of `proxies`. `$1` is the time. */
+export const SHOWN = `
   SELECT id::text, host, port, login, password, proxy_type, country, version,
          ${isoSeconds('date_start')}, ${isoSeconds('date_end')},
          (date_end > $1) IS TRUE AND withdrawn_at IS NULL AS active, descr`;
 
-const READ_JSON = `
+const readJson = (selected: string): string => `
   SELECT string_agg(part, ',') AS text, max(id) AS last
     FROM (SELECT id, (SELECT row_to_json(proxy)::text FROM (${SHOWN}) AS proxy) AS part
-          ${SELECTED}) AS parts`;
+          ${selected}) AS parts`;
 
-const READ_LINES = `
+const readLines = (selected: string): string => `
   SELECT string_agg(part, '') AS text, max(id) AS last
-    FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${SELECTED}) AS parts`;
-
-const READ_ROWS = `${SHOWN} ${SELECTED}`;
+    FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${selected}) AS parts`;
 
 interface Batch {
   /** Null: there are no more proxies. */
@@ -89,13 +83,14 @@ export class ProxyExportService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * The text in UTF-8. It is written once for a revision and kept while it is asked for. That of very many
-   * proxies comes in pieces, so that a reader who stops keeps little memory.
+   * The text in UTF-8. With the usual filters it is written once for a revision and kept while it is asked
+   * for. That of very many proxies comes in pieces, so that a reader who stops keeps little memory.
    */
   async get(revision: ListRevision, options: ExportOptions): Promise<Buffer | AsyncGenerator<Buffer>> {
     const wanted = { revision, options, format: formatOf(options) };
     const mostKept = options.template === null ? MAX_KEPT_PROXIES : MAX_KEPT_BY_TEMPLATE;
     if (revision.proxyCount > mostKept) return this.writePieces(wanted);
+    if (!isUsual(options.filter)) return this.writeWhole(wanted);
     const { userId, revision: number, untilMs } = revision;
     const key = `${userId} ${number} ${untilMs} ${variantOf(options)}`;
     return this.kept.forceFetch(key, { context: wanted });
@@ -147,22 +142,23 @@ export class ProxyExportService {
     after: number,
     limit: number | null,
   ): Promise<Batch> {
-    const values = [
-      new Date(revision.fromMs),
-      revision.userId,
-      after,
-      options.proxyType ?? null,
-      options.activeOnly,
-      limit,
-    ];
+    const { filter } = options;
+    const values: unknown[] = [new Date(revision.fromMs), revision.userId, after, limit];
+    const condition = proxyFilterSql(filter, (value) => `$${values.push(value)}`, '$1');
+    // Each statement names the time, whether it needs it or not: PostgreSQL has to know the type of `$1`.
+    const selected = `
+      FROM proxies
+     WHERE user_id = $2 AND id > $3 AND $1::timestamptz IS NOT NULL AND ${condition}
+     ORDER BY proxies.id LIMIT $4`;
+    const read = isUsual(filter) ? preparedRows : queryRows;
     const { write, separator } = format;
     if (typeof write === 'string') {
-      const statement = write === 'json' ? READ_JSON : READ_LINES;
-      const [batch] = await preparedRows<Batch>(this.dataSource, statement, values);
+      const statement = write === 'json' ? readJson(selected) : readLines(selected);
+      const [batch] = await read<Batch>(this.dataSource, statement, values);
       if (!batch) throw new Error('the database did not aggregate');
       return batch;
     }
-    const proxies = await preparedRows<ProxyOut>(this.dataSource, READ_ROWS, values);
+    const proxies = await read<ProxyOut>(this.dataSource, `${SHOWN} ${selected}`, values);
     const last = proxies.at(-1);
     return last
       ? { text: proxies.map(write).join(separator), last: Number(last.id) }

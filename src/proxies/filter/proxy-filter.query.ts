@@ -58,12 +58,14 @@ export class ProxyFilterQuery extends ProxyFilterFields {
 @StrictRequest()
 export class ProxyFilterBody extends ProxyFilterQuery {}
 
-export function toProxyFilter(fields: ProxyFilterQuery): ProxyFilter {
+export function toProxyFilter(
+  fields: ProxyFilterFields & { readonly proxy_type: ProxyType | 'all' | null },
+): ProxyFilter {
   const { country, version, proxy_type: proxyType, active, label, tag } = fields;
   return {
     country: country && country.toLowerCase(),
     version,
-    proxyType,
+    proxyType: proxyType === 'all' ? null : proxyType,
     active,
     label: label && normalLabel(label),
     tag: tag && normalTag(tag),

@@ -29,7 +29,7 @@ export const ALL_PROXIES: ProxyFilter = {
   orderId: null,
 };
 
-export const isUnfiltered = (filter: ProxyFilter): boolean =>
+export const isUnfiltered = (filter: Partial<ProxyFilter>): boolean =>
   Object.values(filter).every((value) => value === null);
 
 /**
