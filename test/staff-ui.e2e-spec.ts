@@ -1,5 +1,6 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
-import { DocsBrowser, findChromium } from './support/browser';
+import { DocsBrowser } from './support/browser';
+import { findChromium } from './support/programs';
 import { createStaff } from './support/staff';
 import { startTestService, type TestService } from './support/test-service';
 

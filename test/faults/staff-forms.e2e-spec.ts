@@ -1,6 +1,7 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
-import { DocsBrowser, findChromium } from '../support/browser';
+import { DocsBrowser } from '../support/browser';
 import { isObject, operationsOf, type Parameter, readDescription } from '../support/description';
+import { findChromium } from '../support/programs';
 import { createStaff } from '../support/staff';
 import { startTestService, type TestService } from '../support/test-service';
 

@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import {
   type Browser,
@@ -10,7 +10,6 @@ import {
   type Request,
 } from 'playwright-core';
 
-const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 /** A host name as staff use, since Swagger UI treats localhost differently. */
 const HOST = 'proxies.example';
 
@@ -19,21 +18,6 @@ const VIEWPORT = { width: 1400, height: 1000 };
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (violation) => {
   console.error('violates', violation.effectiveDirective, violation.blockedURI, violation.sourceFile);
 });`;
-
-/** The first Chromium on the PATH, or undefined. */
-export function findChromium(): string | undefined {
-  const directories = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== '');
-  return PROGRAMS.flatMap((program) => directories.map((directory) => join(directory, program))).find(
-    (path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    },
-  );
-}
 
 interface Form {
   readonly parameters?: Readonly<Record<string, string | number>>;

@@ -22,10 +22,14 @@ const isWord = (text: string): boolean =>
   text !== '' && !SPACE.test(text) && Buffer.byteLength(text) <= MAX_BYTES;
 
 /** proxychains ends at a line that it cannot read, so such a proxy becomes a comment. */
-function findObstacle({ host, port, login, password }: ProxyOut): string | undefined {
+function findObstacle({ host, port, login, password, proxy_type: type }: ProxyOut): string | undefined {
   if (isIP(host) === 0) return 'its host is not numeric';
   if (!/^[1-9]\d{0,4}$/.test(port)) return 'its port is not a number';
   if (!isWord(login) || !isWord(password)) return 'its login or password is empty, too long or has a space';
+  // proxychains gets the Base64 of other characters wrong.
+  if (type === 'http' && /[^\x21-\x7e]/.test(login + password)) {
+    return 'proxychains logs in at HTTP proxies with ASCII only';
+  }
   return undefined;
 }
 

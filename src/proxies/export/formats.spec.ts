@@ -1,0 +1,281 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Ajv from 'ajv';
+import Ajv2020 from 'ajv/dist/2020';
+import { parse as parseCsv } from 'csv-parse/sync';
+import { parse as parseYaml } from 'yaml';
+import { SeededRandom } from '../../../test/support/seeded-random';
+import type { ProxyOut } from '../dto/proxy-out.dto';
+import { type FormatName, formatOf } from './formats';
+import { compileTemplate } from './template';
+
+const SCHEMAS = join(__dirname, '../../../test/fixtures/tool-schemas');
+const readSchema = (tool: string): object =>
+  JSON.parse(readFileSync(join(SCHEMAS, `${tool}.schema.json`), 'utf8')) as object;
+
+/** Not an instance of the class, so that it can be copied. */
+type PlainProxy = Pick<ProxyOut, keyof ProxyOut>;
+
+const PROXY: PlainProxy = {
+  id: '17',
+  host: '185.22.134.250',
+  port: '7330',
+  login: '5svBNZ',
+  password: 'iagn2d',
+  proxy_type: 'http',
+  country: 'ru',
+  version: '6',
+  date_start: '2026-11-01T12:00:00Z',
+  date_end: '2026-12-01T12:00:00Z',
+  active: true,
+  descr: null,
+};
+
+const STRANGE: [string, ...string[]] = [
+  ' ',
+  ...Array.from(':@#%/?&=+-\'"`\\ ,;|<>{}[]()*!$^~'),
+  ...Array.from('\t\r\n\0\x1b\x7f\x85\u00a0\u2028\u2029\ufeff\uffff'),
+  ...Array.from('aZ09_.üяش漢😀'),
+  '\\n',
+  '%41',
+  '# ',
+  '- ',
+  ': ',
+  '=cmd|',
+  '@SUM(1)',
+  '${x}',
+  '{{login}}',
+  'null',
+  'true',
+  '0x1F',
+  '1e3',
+];
+
+const random = new SeededRandom(20_261_122);
+const strange = (atLeast = 0): string =>
+  Array.from({ length: random.integer(atLeast, 8) }, () => random.pick(STRANGE)).join('');
+
+/** Proxies of either type, with every kind of host, and logins and passwords that need quoting somewhere. */
+const proxies: readonly PlainProxy[] = Array.from({ length: 500 }, (_, n) => ({
+  ...PROXY,
+  id: String(n + 1),
+  host: random.pick(['185.22.134.250', '2001:db8::7', '::1', 'proxy-7.example.net']),
+  port: String(random.integer(1, 65_535)),
+  login: strange(1),
+  password: strange(1),
+  proxy_type: random.pick(['http', 'socks']),
+  country: random.pick(['ru', 'nl']),
+  descr: random.chance(0.3) ? null : strange(),
+}));
+
+function write(name: FormatName, list: readonly ProxyOut[]): string {
+  const {
+    start,
+    separator,
+    end,
+    empty = start + end,
+    write: one,
+  } = formatOf({ format: name, template: null });
+  if (typeof one === 'string') throw new Error(`PostgreSQL writes ${name}`);
+  return list.length === 0 ? empty : start + list.map(one).join(separator) + end;
+}
+
+/** What a program takes from the URL of a proxy. */
+function readUrl(text: string): Pick<ProxyOut, 'host' | 'port' | 'login' | 'password' | 'proxy_type'> {
+  const { protocol, hostname, username, password, port, pathname, search, hash } = new URL(text);
+  expect([pathname, search, hash]).toEqual([protocol === 'http:' ? '/' : '', '', '']);
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    // The URL leaves the usual port out.
+    port: port || '80',
+    login: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    proxy_type: { 'http:': 'http', 'socks5h:': 'socks', 'socks5:': 'socks' }[protocol] ?? protocol,
+  };
+}
+
+const addressed = ({ host, port, login, password, proxy_type }: ProxyOut) => ({
+  host,
+  port,
+  login,
+  password,
+  proxy_type,
+});
+
+describe('What was exported is read back as it was, whatever login and password have in them', () => {
+  it('url: one a line, percent-encoded, IPv6 in brackets', () => {
+    const lines = write('url', proxies).split('\n');
+    expect(lines.pop()).toBe('');
+    expect(lines.map(readUrl)).toEqual(proxies.map(addressed));
+    expect(lines.every((line) => /^[\w.~%:/@[\]-]+$/.test(line))).toBe(true);
+    expect(write('url', [{ ...PROXY, host: '2001:db8::7', proxy_type: 'socks', login: "o'b:@" }])).toBe(
+      'socks5h://o%27b%3A%40:iagn2d@[2001:db8::7]:7330\n',
+    );
+  });
+
+  it('csv: every field, formulas disarmed by an apostrophe', () => {
+    const [head, ...rows] = parseCsv(write('csv', proxies));
+    expect(head).toEqual(Object.keys(PROXY));
+    const disarmed = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
+    expect(rows).toEqual(
+      proxies.map((proxy) => Object.values(proxy).map((value) => disarmed(`${value ?? ''}`))),
+    );
+    expect(write('csv', [{ ...PROXY, descr: '=1+1' }])).toMatch(/,true,'=1\+1\r\n$/);
+  });
+
+  it('curl: the first one in use, the others as comments', () => {
+    const [first, ...others] = write('curl', proxies)
+      .split('\n')
+      .filter((line) => /^(# )?proxy = /.test(line));
+    const urlIn = (line = ''): string => /^(?:# )?proxy = "([^"\\]+)"$/.exec(line)?.[1] ?? '';
+    expect([first, ...others].map(urlIn).map(readUrl)).toEqual(proxies.map(addressed));
+    expect(first).toMatch(/^proxy/);
+    expect(others.every((line) => line.startsWith('# '))).toBe(true);
+  });
+
+  it('proxychains: what its words can hold, and a comment for each other proxy', () => {
+    const text = write('proxychains', proxies);
+    const lines = text.slice(text.indexOf('[ProxyList]\n') + '[ProxyList]\n'.length).split('\n');
+    expect(lines.pop()).toBe('');
+    expect(lines).toHaveLength(proxies.length);
+    const canHold = (type: string, word: string): boolean =>
+      (type === 'http' ? /^[\x21-\x7e]+$/ : /^[^\0\t\n\v\f\r ]+$/).test(word);
+    const leftOut = (id: string): string => `proxy ${id} is left out`;
+    const read = lines.map((line) => /^# (.*): /.exec(line)?.[1] ?? line.split(/[\0\t-\r ]/));
+    expect(read).toEqual(
+      proxies.map(({ id, host, port, login, password, proxy_type: type }) =>
+        !host.endsWith('net') && canHold(type, login) && canHold(type, password)
+          ? [type === 'socks' ? 'socks5' : 'http', host, port, login, password]
+          : leftOut(id),
+      ),
+    );
+    expect(read.filter((line) => typeof line !== 'string').length).toBeGreaterThan(50);
+    for (const password of ['', 'x'.repeat(256), 'ü'.repeat(128)]) {
+      expect(write('proxychains', [{ ...PROXY, proxy_type: 'socks', password }])).toMatch(
+        /\n# proxy 17 is left out/,
+      );
+    }
+    expect(write('proxychains', [{ ...PROXY, password: 'x'.repeat(255) }])).toContain('x'.repeat(255));
+  });
+
+  it('playwright: what its option proxy takes', () => {
+    const list = JSON.parse(write('playwright', proxies)) as Record<string, string>[];
+    const read = list.map(({ server = '', username, password }) => ({
+      ...readUrl(server),
+      login: username,
+      password,
+    }));
+    expect(read).toEqual(proxies.map(addressed));
+  });
+
+  it.each(['1.1', '1.2'] as const)('clash: YAML %s that the schema for mihomo allows', (version) => {
+    const validate = new Ajv({ strict: false }).compile(readSchema('clash'));
+    const text = write('clash', proxies);
+    const file = parseYaml(text, { version }) as { proxies: Record<string, unknown>[] };
+    expect([validate(file), validate.errors]).toEqual([true, null]);
+    const read = file.proxies.map(({ server, port, username, password, type }) => ({
+      host: server,
+      port: String(port),
+      login: username,
+      password,
+      proxy_type: type === 'socks5' ? 'socks' : type,
+    }));
+    expect(read).toEqual(proxies.map(addressed));
+    expect(new Set(file.proxies.map(({ name }) => name)).size).toBe(proxies.length);
+    // Each line is a proxy, and none has a character that YAML does not know as printable.
+    expect(text.match(/^ {2}- \{.*\}$/gm)).toHaveLength(proxies.length);
+    expect(text).not.toMatch(
+      /[^\n\x20-\x7e\u00a0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]|[\u2028\u2029\ufeff]/u,
+    );
+    // The schema does not name every field that a tool may know: a misspelt one would pass.
+    expect(Object.keys(file.proxies[0] ?? {})).toEqual([
+      'name',
+      'type',
+      'server',
+      'port',
+      'username',
+      'password',
+    ]);
+  });
+
+  it('sing-box: JSON that its schema allows', () => {
+    const validate = new Ajv2020({ strict: false }).compile(readSchema('sing-box'));
+    const file = JSON.parse(write('sing-box', proxies)) as { outbounds: Record<string, unknown>[] };
+    expect([validate(file), validate.errors]).toEqual([true, null]);
+    const read = file.outbounds.map(({ server, server_port, username, password, type }) => ({
+      host: server,
+      port: String(server_port),
+      login: username,
+      password,
+      proxy_type: type,
+    }));
+    expect(read).toEqual(proxies.map(addressed));
+    expect(new Set(file.outbounds.map(({ tag }) => tag)).size).toBe(proxies.length);
+    expect(validate({ outbounds: [{ type: 'socks', server: 'a', server_port: '1' }] })).toBe(false);
+  });
+
+  it('a template: values as they are, on one line', () => {
+    const line = compileTemplate('{id}\\t{{{login}}}\\\\{password}|{type} {scheme} {descr}.');
+    for (const proxy of proxies) {
+      const [login, password, descr] = [proxy.login, proxy.password, proxy.descr ?? ''].map((text) =>
+        text.replaceAll(/\r\n|[\r\n]/g, ' '),
+      );
+      const scheme = proxy.proxy_type === 'socks' ? 'socks5h' : 'http';
+      expect(line(proxy)).toBe(
+        `${proxy.id}\t{${login}}\\${password}|${proxy.proxy_type} ${scheme} ${descr}.\n`,
+      );
+    }
+  });
+});
+
+describe('An export without proxies', () => {
+  it('is something that each tool can read', () => {
+    expect(write('url', [])).toBe('');
+    expect(parseCsv(write('csv', []))).toEqual([Object.keys(PROXY)]);
+    expect(write('curl', [])).not.toMatch(/^[^#]/m);
+    expect(write('proxychains', [])).toMatch(/\[ProxyList\]\n$/);
+    expect(JSON.parse(write('playwright', []))).toEqual([]);
+    expect(parseYaml(write('clash', []))).toEqual({ proxies: [] });
+    expect(JSON.parse(write('sing-box', []))).toEqual({ outbounds: [] });
+  });
+});
+
+describe('A template', () => {
+  it.each([
+    ['{host}:{port}:{login}:{password}', '185.22.134.250:7330:5svBNZ:iagn2d\n'],
+    ['{url} {country}-{version} {date_start}/{date_end} {active}', expect.stringMatching(/^http:.* true\n$/)],
+    ['{descr}', '\n'],
+    ['no placeholder', 'no placeholder\n'],
+    ['{{}}', '{}\n'],
+    ['a\\nb\\t\\\\n', 'a\nb\t\\n\n'],
+  ])('is written for each proxy: %s', (template, line) => {
+    expect(compileTemplate(template)(PROXY)).toEqual(line);
+  });
+
+  it.each([
+    ['{hots}', /^unknown placeholder \{hots\}; there are id, type, /],
+    ['{}', /^unknown placeholder \{\}/],
+    ['{ host }', /^unknown placeholder/],
+    ['{constructor}', /^unknown placeholder/],
+    ['{__proto__}', /^unknown placeholder/],
+    ['{Host}', /^unknown placeholder/],
+    ['{host', /^unbalanced brace/],
+    ['host}', /^unbalanced brace/],
+    ['{host:{port}', /^unbalanced brace/],
+    ['{{host}', /^unbalanced brace/],
+    ['{host}}', /^unbalanced brace/],
+    ['\\x41', /^a backslash/],
+    ['{host}\\', /^a backslash/],
+    ['a\nb', /^control characters/],
+    ['a\0', /^control characters/],
+    ['{id}'.repeat(21), /^at most 20 placeholders/],
+  ])('is refused when it is none: %j', (template, mistake) => {
+    expect(() => compileTemplate(template)).toThrow(mistake);
+  });
+
+  it('evaluates nothing', () => {
+    const line = compileTemplate('$1 %s {{{{login}}}} <%= 1 %> $$`id`');
+    expect(line({ ...PROXY, login: '{password}' })).toBe('$1 %s {{login}} <%= 1 %> $$`id`\n');
+    expect(compileTemplate('{login}')({ ...PROXY, login: '{password}' })).toBe('{password}\n');
+  });
+});

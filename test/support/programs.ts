@@ -1,0 +1,20 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** The path of the first of these programs that is on the PATH, or undefined. */
+export function findProgram(...names: readonly string[]): string | undefined {
+  const directories = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== '');
+  return names
+    .flatMap((name) => directories.map((directory) => join(directory, name)))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+export const findChromium = (): string | undefined =>
+  findProgram('chromium', 'chromium-browser', 'google-chrome');
