@@ -10,7 +10,7 @@ import { HealthModule } from './health';
 import { IntegrityModule } from './integrity';
 import { LedgerModule } from './ledger';
 import { LimitsJobsModule } from './limits';
-import { longestOrderMs, OrdersModule, OrdersService } from './orders';
+import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
 import { ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
 import { SalesJobsModule } from './sales';
@@ -24,6 +24,7 @@ export class AppModule implements OnModuleDestroy {
   constructor(
     private readonly http: HttpAdapterHost,
     private readonly orders: OrdersService,
+    private readonly waits: OrderWaits,
     private readonly provider: ProxyProvider,
     private readonly jobs: Jobs,
     private readonly config: AppConfig,
@@ -59,6 +60,7 @@ export class AppModule implements OnModuleDestroy {
    * end after it.
    */
   async onModuleDestroy(): Promise<void> {
+    this.waits.end();
     await this.http.httpAdapter.close();
     const waiting = new AbortController();
     const { signal } = waiting;

@@ -22,7 +22,7 @@ const CUSTOMERS: ApiInterface = {
   scheme: CUSTOMERS_SCHEME,
   tags: {
     Catalog: 'Countries, stock and prices',
-    Orders: 'Buying and prolonging, which charge the balance',
+    Orders: 'Buying and prolonging, which charge the balance, and what became of orders',
     Proxies: 'The proxies of the user',
     Profile: 'The user and the balance',
     Health: 'Whether the service can be reached',

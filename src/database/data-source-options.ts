@@ -21,6 +21,7 @@ import { OrdersTogether1765700000000 } from './migrations/1765700000000-orders-t
 import { OrdersWithFewerIndexes1765700000001 } from './migrations/1765700000001-orders-with-fewer-indexes';
 import { AnswersAsText1765710000000 } from './migrations/1765710000000-answers-as-text';
 import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
+import { OrdersOfACustomer1765800000000 } from './migrations/1765800000000-orders-of-a-customer';
 import { ACustomersOwnBooks1765801000000 } from './migrations/1765801000000-a-customers-own-books';
 import { MaxPrices1765802000000 } from './migrations/1765802000000-max-prices';
 import { MaxPricesHold1765802000001 } from './migrations/1765802000001-max-prices-hold';
@@ -50,6 +51,7 @@ export const migrations = [
   OrdersWithFewerIndexes1765700000001,
   AnswersAsText1765710000000,
   ProlongationsOfAUser1765750000000,
+  OrdersOfACustomer1765800000000,
   ACustomersOwnBooks1765801000000,
   MaxPrices1765802000000,
   MaxPricesHold1765802000001,

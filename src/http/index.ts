@@ -1,5 +1,6 @@
 export {
   ApiErrorResponse,
+  ApiErrorWithHeaders,
   ApiTooManyRequests,
   ApiValidationErrorResponse,
   ErrorResponse,

@@ -18,6 +18,7 @@ export { OrdersModule } from './orders.module';
 export { type Idempotency, readIdempotency } from './placing/idempotency';
 export { OrdersService } from './placing/orders.service';
 export { ProviderCall } from './provider-call.entity';
+export { OrderWaits } from './reading/order-waits';
 export { ReplayWindowService } from './replay-window.service';
 export { ReviewService } from './reconciliation/review.service';
 export { Orphan } from './sweep/orphan.entity';

@@ -45,8 +45,8 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
 }
 
 /**
- * Every statement that reads orders for their own life. Staff, sales and the invariants have their own
- * reports over the table.
+ * Every statement that reads orders for their own life. Lists of customers, staff, sales and the invariants
+ * have their own reports over the table.
  */
 @Injectable()
 export class OrderQueries {
@@ -103,6 +103,16 @@ export class OrderQueries {
       [orderIds],
     );
     return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
+  }
+
+  /** Which of these orders are closed. */
+  async closedAmong(orderIds: readonly number[]): Promise<number[]> {
+    const closed = await preparedRows<{ id: number }>(
+      this.dataSource,
+      'SELECT id FROM orders WHERE id = ANY ($1) AND closed_at IS NOT NULL',
+      [orderIds],
+    );
+    return closed.map(({ id }) => id);
   }
 
   /** The members of a batch that may have been bought and are open; null when there are none. */

@@ -42,6 +42,27 @@ const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].len
 /** The money of these orders is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
 
+/** How customers are told where an order stands. */
+const TOLD_STATES = {
+  reserved: 'open',
+  submitting: 'open',
+  confirming: 'being_confirmed',
+  review: 'being_confirmed',
+  completed: 'completed',
+  partial: 'partial',
+  refunded: 'refunded',
+} as const satisfies Record<OrderState, string>;
+
+export type ToldState = (typeof TOLD_STATES)[OrderState];
+
+export const ALL_TOLD_STATES: readonly ToldState[] = [...new Set(Object.values(TOLD_STATES))];
+
+export const toldState = (state: OrderState): ToldState => TOLD_STATES[state];
+
+/** The states for which customers are told this one. */
+export const statesTold = (told: ToldState): readonly OrderState[] =>
+  ORDER_STATES.filter((state) => TOLD_STATES[state] === told);
+
 /** Open, and the provider may have been asked: only evidence or staff may end such an order. */
 export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
   (state) => state !== 'reserved',

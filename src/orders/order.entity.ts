@@ -53,6 +53,10 @@ export interface DeliveredProxy {
 @Index('orders_created_at_idx', ['createdAt', 'id'])
 @Index('orders_state_idx', ['state', 'createdAt', 'id'], { where: `state <> 'completed'` })
 @Index('orders_user_state_idx', ['userId', 'state', 'createdAt', 'id'], { where: `state <> 'completed'` })
+@Index('orders_listed_idx', ['userId', 'state', 'kind', 'id'])
+@Index('orders_refunded_keys_idx', ['userId', 'idempotencyKey', 'id'], {
+  where: `idempotency_key IS NOT NULL AND state = 'refunded'`,
+})
 @Index('orders_provider_order_id_idx', ['providerOrderId'], { where: 'provider_order_id IS NOT NULL' })
 @Index('orders_request_id_idx', ['requestId'], { where: 'request_id IS NOT NULL' })
 @Index('orders_closed_at_idx', ['closedAt'], { where: 'captured > 0' })

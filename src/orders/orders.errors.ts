@@ -27,10 +27,19 @@ export class ProlongationInProgress extends domainError(
   'A prolongation of this proxy is in progress',
 ) {}
 
-export class KeyInProgress extends domainError(
-  'conflict',
-  'A request with this Idempotency-Key is in progress',
-) {}
+/** Where an order that is not closed yet is told of. */
+const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
+
+export class KeyInProgress extends DomainError {
+  readonly kind = 'conflict';
+
+  /** @param orderId of the order under this key, if it is known */
+  constructor(orderId?: number) {
+    super('A request with this Idempotency-Key is in progress', {
+      headers: orderId === undefined ? {} : locationOf(orderId),
+    });
+  }
+}
 
 /** The first checks come quickly. */
 const RETRY_AFTER_SECONDS = 5;
@@ -46,6 +55,7 @@ export class OrderBeingConfirmed extends DomainError {
     const name = 'orderId' in order ? `order ${order.orderId}` : `the order of request ${order.requestId}`;
     super(`Service temporarily unavailable: ${name} is being confirmed`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
+      headers: 'orderId' in order ? locationOf(order.orderId) : {},
     });
   }
 }

@@ -10,6 +10,9 @@ import { OrderJobs } from './orders.jobs';
 import { OrderPlacement } from './placing/order-placement';
 import { OrdersController } from './placing/orders.controller';
 import { OrdersService } from './placing/orders.service';
+import { OrderReadingController } from './reading/order-reading.controller';
+import { OrderReadingService } from './reading/order-reading.service';
+import { OrderWaits } from './reading/order-waits';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
 import { ReplayWindowService } from './replay-window.service';
 import { SweepService } from './sweep/sweep.service';
@@ -18,19 +21,28 @@ import { TypeChangeService } from './type-change/type-change.service';
 
 @Module({
   imports: [OrderRecordsModule, ProviderModule, CatalogModule, ProxiesModule],
-  controllers: [OrdersController, TypeChangeController],
+  controllers: [OrdersController, OrderReadingController, TypeChangeController],
   providers: [
     ProlongationDates,
     BatchCallService,
     DispatcherService,
     OrderPlacement,
     OrdersService,
+    OrderReadingService,
+    OrderWaits,
     ReconciliationService,
     OrderJobs,
     SweepService,
     ReplayWindowService,
     TypeChangeService,
   ],
-  exports: [DispatcherService, OrdersService, ReconciliationService, ReplayWindowService, SweepService],
+  exports: [
+    DispatcherService,
+    OrdersService,
+    OrderWaits,
+    ReconciliationService,
+    ReplayWindowService,
+    SweepService,
+  ],
 })
 export class OrdersModule {}

@@ -246,6 +246,46 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/orders': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Orders
+     * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. However many orders are placed meanwhile, pages skip none and repeat none. `from` is included and `to` is not. The order of a request whose answer was lost, or was `the order of request … is being confirmed`, is found by its `key`, if it was placed at all.
+     */
+    get: operations['orders_orders_get'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/orders/{order_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Order
+     * @description An order of the user. This is where `Location` of an answer `order 42 is being confirmed` leads. With `wait` of up to 30 seconds the answer waits for the end of the order; ask again while it is still `open` or `being_confirmed`. The proxies themselves are in `GET /proxies`.
+     */
+    get: operations['order_orders__order_id__get'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/proxies/{proxy_id}/type': {
     parameters: {
       query?: never;
@@ -746,6 +786,245 @@ export interface components {
        */
       currency?: string;
       proxy: components['schemas']['ProxyOut'];
+    };
+    /** OrderSummary */
+    OrderSummary: {
+      /** @example 42 */
+      id: number;
+      /**
+       * @example purchase
+       * @enum {string}
+       */
+      kind: 'purchase' | 'prolongation';
+      /**
+       * @description `open`: it waits, or is being carried out. `being_confirmed`: its outcome is not known yet; the money stays held until it is. `completed`, `partial`: all or a part was delivered. `refunded`: nothing was delivered, and nothing is charged.
+       * @example completed
+       * @enum {string}
+       */
+      state: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
+      /** @example ru */
+      country: string;
+      /**
+       * @example 6
+       * @enum {string}
+       */
+      version: '6' | '4' | '4s';
+      /**
+       * @description Days
+       * @example 30
+       */
+      period: number;
+      /**
+       * @description The number of proxies that were asked for
+       * @example 2
+       */
+      count: number;
+      /**
+       * @example http
+       * @enum {string}
+       */
+      proxy_type: 'http' | 'socks';
+      /**
+       * @description The `id` of the proxy that a prolongation prolongs
+       * @example null
+       */
+      proxy_id: string | null;
+      /**
+       * @description The number of proxies that were delivered, or prolonged
+       * @example 2
+       */
+      delivered: number;
+      /**
+       * @description Roubles for one proxy
+       * @example 25.08
+       */
+      unit_price: string;
+      /**
+       * @description Roubles for the whole order: the sum of `held`, `charged` and `released`
+       * @example 50.16
+       */
+      price: string;
+      /**
+       * @description The `max_price` of its request
+       * @example null
+       */
+      max_price: string | null;
+      /**
+       * @description Roubles that are held until the order is closed
+       * @example 0.00
+       */
+      held: string;
+      /**
+       * @description Roubles that were charged for what was delivered
+       * @example 50.16
+       */
+      charged: string;
+      /**
+       * @description Roubles that were returned because it was not delivered
+       * @example 0.00
+       */
+      released: string;
+      /**
+       * @description Roubles of what was charged that were returned afterwards
+       * @example 0.00
+       */
+      refunded: string;
+      /** @example RUB */
+      currency: string;
+      /**
+       * @description Why the order was refunded: what the request was told, or would have been. Else null
+       * @example null
+       */
+      reason: string | null;
+      /**
+       * @description The `Idempotency-Key` of its request
+       * @example first-order
+       */
+      idempotency_key: string | null;
+      /**
+       * @description The `X-Request-Id` of its request
+       * @example 3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e
+       */
+      request_id: string | null;
+      /**
+       * Format: date-time
+       * @description When it was placed
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description When it was closed. Null until then
+       * @example 2026-11-21T12:00:01.000Z
+       */
+      closed_at: string | null;
+    };
+    /** OrderSummaryPage */
+    OrderSummaryPage: {
+      items: components['schemas']['OrderSummary'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
+    /** OrderDetails */
+    OrderDetails: {
+      /** @example 42 */
+      id: number;
+      /**
+       * @example purchase
+       * @enum {string}
+       */
+      kind: 'purchase' | 'prolongation';
+      /**
+       * @description `open`: it waits, or is being carried out. `being_confirmed`: its outcome is not known yet; the money stays held until it is. `completed`, `partial`: all or a part was delivered. `refunded`: nothing was delivered, and nothing is charged.
+       * @example completed
+       * @enum {string}
+       */
+      state: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
+      /** @example ru */
+      country: string;
+      /**
+       * @example 6
+       * @enum {string}
+       */
+      version: '6' | '4' | '4s';
+      /**
+       * @description Days
+       * @example 30
+       */
+      period: number;
+      /**
+       * @description The number of proxies that were asked for
+       * @example 2
+       */
+      count: number;
+      /**
+       * @example http
+       * @enum {string}
+       */
+      proxy_type: 'http' | 'socks';
+      /**
+       * @description The `id` of the proxy that a prolongation prolongs
+       * @example null
+       */
+      proxy_id: string | null;
+      /**
+       * @description The number of proxies that were delivered, or prolonged
+       * @example 2
+       */
+      delivered: number;
+      /**
+       * @description Roubles for one proxy
+       * @example 25.08
+       */
+      unit_price: string;
+      /**
+       * @description Roubles for the whole order: the sum of `held`, `charged` and `released`
+       * @example 50.16
+       */
+      price: string;
+      /**
+       * @description The `max_price` of its request
+       * @example null
+       */
+      max_price: string | null;
+      /**
+       * @description Roubles that are held until the order is closed
+       * @example 0.00
+       */
+      held: string;
+      /**
+       * @description Roubles that were charged for what was delivered
+       * @example 50.16
+       */
+      charged: string;
+      /**
+       * @description Roubles that were returned because it was not delivered
+       * @example 0.00
+       */
+      released: string;
+      /**
+       * @description Roubles of what was charged that were returned afterwards
+       * @example 0.00
+       */
+      refunded: string;
+      /** @example RUB */
+      currency: string;
+      /**
+       * @description Why the order was refunded: what the request was told, or would have been. Else null
+       * @example null
+       */
+      reason: string | null;
+      /**
+       * @description The `Idempotency-Key` of its request
+       * @example first-order
+       */
+      idempotency_key: string | null;
+      /**
+       * @description The `X-Request-Id` of its request
+       * @example 3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e
+       */
+      request_id: string | null;
+      /**
+       * Format: date-time
+       * @description When it was placed
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description When it was closed. Null until then
+       * @example 2026-11-21T12:00:01.000Z
+       */
+      closed_at: string | null;
+      /**
+       * @description The `id`s of the proxies that were delivered, or of the one that was prolonged
+       * @example [
+       *       "1001",
+       *       "1002"
+       *     ]
+       */
+      proxies: string[];
     };
     /** TypeChangeRequest */
     TypeChangeRequest: {
@@ -1926,6 +2205,8 @@ export interface operations {
       /** @description The order costs more than `max_price`, and nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
+          /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
+          Location?: string;
           [name: string]: unknown;
         };
         content: {
@@ -1978,6 +2259,8 @@ export interface operations {
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
+          /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
+          Location?: string;
           [name: string]: unknown;
         };
         content: {
@@ -2060,6 +2343,8 @@ export interface operations {
       /** @description The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
+          /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
+          Location?: string;
           [name: string]: unknown;
         };
         content: {
@@ -2113,12 +2398,230 @@ export interface operations {
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
+          /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
+          Location?: string;
           [name: string]: unknown;
         };
         content: {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+    };
+  };
+  orders_orders_get: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+        /** @description The state of the order */
+        state?: 'open' | 'being_confirmed' | 'completed' | 'partial' | 'refunded';
+        /** @description A purchase or a prolongation */
+        kind?: 'purchase' | 'prolongation';
+        /** @description The earliest time at which it was placed, with its offset, e.g. 2026-11-01T00:00:00Z */
+        from?: string;
+        /** @description The end of the period in which it was placed, which is not included */
+        to?: string;
+        /** @description The `Idempotency-Key` with which it was placed. Refunded orders may have the same key */
+        key?: string;
+        /** @description `oldest` also serves to follow what is ordered: with the greatest `id` that you know as `cursor`, it gives what came after it */
+        sort?: 'newest' | 'oldest';
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of orders */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['OrderSummaryPage'];
+        };
+      };
+      /** @description The period is not possible */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "state"
+           *           ],
+           *           "msg": "String should match pattern '^(open|being_confirmed|completed|partial|refunded)$'",
+           *           "input": "lost",
+           *           "ctx": {
+           *             "pattern": "^(open|being_confirmed|completed|partial|refunded)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  order_orders__order_id__get: {
+    parameters: {
+      query?: {
+        /**
+         * @description Seconds to wait while the order is `open` or `being_confirmed`. The answer comes as soon as it is neither, or when the time is over, with the state of that moment
+         * @example 30
+         */
+        wait?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of an order of the user; any other text is answered with 404
+         * @example 1
+         */
+        order_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The order */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['OrderDetails'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No order of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "wait"
+           *           ],
+           *           "msg": "Input should be less than or equal to 30",
+           *           "input": "600",
+           *           "ctx": {
+           *             "le": 30
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   change_type_proxies__proxy_id__type_put: {

@@ -1,5 +1,11 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiProperty, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import {
+  ApiExtraModels,
+  ApiProperty,
+  ApiResponse,
+  type ApiResponseNoStatusOptions,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import { HTTPValidationError } from './http-validation-error';
 
 /** The body of every error except 422. */
@@ -12,12 +18,22 @@ export class ErrorResponse {
 export type ErrorTexts = readonly [description: string, ...details: readonly string[]];
 
 /** Describes an error of a route, with an example for each of its texts. */
-export function ApiErrorResponse(status: number, ...[description, ...details]: ErrorTexts) {
+export function ApiErrorResponse(status: number, ...texts: ErrorTexts) {
+  return ApiErrorWithHeaders(status, undefined, ...texts);
+}
+
+/** As {@link ApiErrorResponse}, with the headers that the answer may have. */
+export function ApiErrorWithHeaders(
+  status: number,
+  headers: ApiResponseNoStatusOptions['headers'],
+  ...[description, ...details]: ErrorTexts
+) {
   return applyDecorators(
     ApiExtraModels(ErrorResponse),
     ApiResponse({
       status,
       description,
+      ...(headers && { headers }),
       content: {
         'application/json': {
           schema: { $ref: getSchemaPath(ErrorResponse) },

@@ -20,6 +20,7 @@ interface Optional {
 }
 
 export interface IntegerFieldOptions extends Optional {
+  readonly atLeast?: number;
   readonly greaterThan?: number;
   readonly atMost?: number;
   readonly default?: number;
@@ -79,10 +80,11 @@ interface FieldSource {
 
 /** An integer. Required unless it has a default. */
 export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorator {
-  const { greaterThan, atMost, optional, default: fallback = absent(optional) } = options;
+  const { atLeast, greaterThan, atMost, optional, default: fallback = absent(optional) } = options;
   return requestField({
     schema: defined({
       type: 'integer',
+      minimum: atLeast,
       maximum: atMost,
       exclusiveMinimum: greaterThan,
       default: options.default,

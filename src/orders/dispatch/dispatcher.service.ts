@@ -11,6 +11,7 @@ import { LONGEST_CHECK_MS } from '../longest-order';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
 import { OrderTransitions } from '../order-transitions';
+import { OrderWaits } from '../reading/order-waits';
 import { BatchCallService, type CallPermission } from './batch-call.service';
 
 /** A request of this process that waits for the outcome of its order. */
@@ -53,9 +54,13 @@ export class DispatcherService implements OnModuleDestroy {
     private readonly queries: OrderQueries,
     private readonly batchCall: BatchCallService,
     private readonly provider: ProxyProvider,
+    private readonly waits: OrderWaits,
     private readonly config: AppConfig,
   ) {
-    this.hints = new Hints(dataSource, 'settled_orders', (ids) => void this.lookForOutcomes(ids));
+    this.hints = new Hints(dataSource, 'settled_orders', (ids) => {
+      void this.lookForOutcomes(ids);
+      void this.waits.look(ids);
+    });
   }
 
   onModuleDestroy(): void {
@@ -175,8 +180,9 @@ export class DispatcherService implements OnModuleDestroy {
     else for (const id of ids) this.answer(id);
   }
 
-  /** Requests that are not pending here may be pending at another replica. */
+  /** Requests that are not pending here may be pending at another replica, or wait for the order only. */
   private tellOthers(orderIds: readonly number[]): void {
+    void this.waits.look(orderIds);
     this.hints.send(orderIds.filter((id) => !this.pending.has(id)));
   }
 

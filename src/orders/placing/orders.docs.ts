@@ -1,6 +1,12 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiBody, ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiIdempotencyKey, ApiValidationErrorResponse, REPLAYED_HEADER } from '../../http';
+import {
+  ApiErrorResponse,
+  ApiErrorWithHeaders,
+  ApiIdempotencyKey,
+  ApiValidationErrorResponse,
+  REPLAYED_HEADER,
+} from '../../http';
 import { ProxyOut } from '../../proxies';
 import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
@@ -17,9 +23,19 @@ const ApiOrderKey = () =>
       'until the answer is 200 or another 4xx.',
   });
 
+const LOCATION = {
+  Location: {
+    description:
+      'The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, ' +
+      'an order that was placed is found by its key: `GET /orders?key=…`',
+    schema: { type: 'string' as const, example: '/orders/42' },
+  },
+};
+
 const ApiUnavailableResponse = () =>
-  ApiErrorResponse(
+  ApiErrorWithHeaders(
     503,
+    LOCATION,
     'The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the ' +
       'named order, or the order of the named request if it was placed, is settled in the background',
     'Service temporarily unavailable',
@@ -61,8 +77,9 @@ export const BuyDocs = () =>
       'Not enough proxies available',
       'Daily spending limit of the token exceeded',
     ),
-    ApiErrorResponse(
+    ApiErrorWithHeaders(
       409,
+      LOCATION,
       'The order costs more than `max_price`, and nothing was charged; or the first request with this key ' +
         'is still in progress',
       'A request with this Idempotency-Key is in progress',
@@ -111,8 +128,9 @@ export const ProlongDocs = () =>
       'Daily spending limit of the token exceeded',
     ),
     ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found'),
-    ApiErrorResponse(
+    ApiErrorWithHeaders(
       409,
+      LOCATION,
       'The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of ' +
         'the proxy, or the first request with this key, is still in progress',
       'A prolongation of this proxy is in progress',

@@ -263,7 +263,7 @@ export class OrdersService {
   }
 
   private replay(earlier: Order): Promise<Delivery> {
-    if (earlier.state === 'reserved' || earlier.state === 'submitting') throw new KeyInProgress();
+    if (earlier.state === 'reserved' || earlier.state === 'submitting') throw new KeyInProgress(earlier.id);
     return this.toDelivery(earlier, true);
   }
 

@@ -21,6 +21,7 @@ import {
 import { OrderQueries } from '../order-queries';
 import { OrderTransitions } from '../order-transitions';
 import { ProviderCallLog } from '../provider-call-log';
+import { OrderWaits } from '../reading/order-waits';
 import { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from './check-schedule';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
@@ -38,6 +39,7 @@ export class ReconciliationService {
     private readonly queries: OrderQueries,
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
+    private readonly waits: OrderWaits,
     private readonly config: AppConfig,
   ) {}
 
@@ -55,6 +57,7 @@ export class ReconciliationService {
       } catch (error) {
         this.logger.error(`${nameOf(batch)}: a check failed`, stackOf(error));
       }
+      void this.waits.look(memberIds(batch));
     }
     return unsent.length + batches.length;
   }

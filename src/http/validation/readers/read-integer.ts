@@ -12,6 +12,7 @@ const ZERO_FRACTION = /\.0+$/;
 const SEPARATED = /^[^_]+(?:_[^_]+)+$/;
 
 export interface IntegerBounds {
+  readonly atLeast?: number;
   readonly greaterThan?: number;
   readonly atMost?: number;
 }
@@ -24,10 +25,14 @@ export interface IntegerBounds {
 export function readInteger(input: JsonValue, bounds: IntegerBounds): number | Refusal {
   const value = toBigInt(input);
   if (value instanceof Refusal) return value;
-  const { greaterThan, atMost } = bounds;
+  const { atLeast, greaterThan, atMost } = bounds;
   if (atMost !== undefined && value > atMost) {
     const msg = `Input should be less than or equal to ${atMost}`;
     return new Refusal('less_than_equal', msg, input, { le: atMost });
+  }
+  if (atLeast !== undefined && value < atLeast) {
+    const msg = `Input should be greater than or equal to ${atLeast}`;
+    return new Refusal('greater_than_equal', msg, input, { ge: atLeast });
   }
   if (greaterThan !== undefined && value <= greaterThan) {
     return new Refusal('greater_than', `Input should be greater than ${greaterThan}`, input, {

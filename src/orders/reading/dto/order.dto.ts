@@ -1,0 +1,106 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSIONS, PROXY_TYPES } from '../../../common';
+import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles, PageOf } from '../../../http';
+import { ALL_TOLD_STATES, ORDER_KINDS, type OrderKind, type ToldState } from '../../order-states';
+
+/** An order as lists of its customer show it. */
+export class OrderSummary {
+  @ApiProperty({ type: 'integer', example: 42 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', enum: ORDER_KINDS, example: 'purchase' })
+  kind!: OrderKind;
+
+  @ApiProperty({
+    type: 'string',
+    enum: ALL_TOLD_STATES,
+    description:
+      '`open`: it waits, or is being carried out. `being_confirmed`: its outcome is not known yet; the ' +
+      'money stays held until it is. `completed`, `partial`: all or a part was delivered. `refunded`: ' +
+      'nothing was delivered, and nothing is charged.',
+    example: 'completed',
+  })
+  state!: ToldState;
+
+  @ApiProperty({ type: 'string', example: 'ru' })
+  country!: string;
+
+  @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
+  version!: string;
+
+  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  period!: number;
+
+  @ApiProperty({ type: 'integer', description: 'The number of proxies that were asked for', example: 2 })
+  count!: number;
+
+  @ApiProperty({ type: 'string', enum: PROXY_TYPES, example: 'http' })
+  proxy_type!: string;
+
+  @ApiNullable('string', { description: 'The `id` of the proxy that a prolongation prolongs', example: null })
+  proxy_id!: string | null;
+
+  @ApiProperty({
+    type: 'integer',
+    description: 'The number of proxies that were delivered, or prolonged',
+    example: 2,
+  })
+  delivered!: number;
+
+  @ApiRoubles('Roubles for one proxy', '25.08')
+  unit_price!: string;
+
+  @ApiRoubles('Roubles for the whole order: the sum of `held`, `charged` and `released`', '50.16')
+  price!: string;
+
+  @ApiNullable('string', { description: 'The `max_price` of its request', example: null })
+  max_price!: string | null;
+
+  @ApiRoubles('Roubles that are held until the order is closed', '0.00')
+  held!: string;
+
+  @ApiRoubles('Roubles that were charged for what was delivered', '50.16')
+  charged!: string;
+
+  @ApiRoubles('Roubles that were returned because it was not delivered', '0.00')
+  released!: string;
+
+  @ApiRoubles('Roubles of what was charged that were returned afterwards', '0.00')
+  refunded!: string;
+
+  @ApiProperty({ type: 'string', example: 'RUB' })
+  currency!: string;
+
+  @ApiNullable('string', {
+    description: 'Why the order was refunded: what the request was told, or would have been. Else null',
+    example: null,
+  })
+  reason!: string | null;
+
+  @ApiNullable('string', { description: 'The `Idempotency-Key` of its request', example: 'first-order' })
+  idempotency_key!: string | null;
+
+  @ApiNullable('string', {
+    description: 'The `X-Request-Id` of its request',
+    example: '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e',
+  })
+  request_id!: string | null;
+
+  @ApiMoment('When it was placed')
+  created_at!: Date;
+
+  @ApiNullableMoment('When it was closed. Null until then', '2026-11-21T12:00:01.000Z')
+  closed_at!: Date | null;
+}
+
+export class OrderSummaryPage extends PageOf(OrderSummary) {}
+
+export class OrderDetails extends OrderSummary {
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'string' },
+    description: 'The `id`s of the proxies that were delivered, or of the one that was prolonged',
+    example: ['1001', '1002'],
+  })
+  proxies!: readonly string[];
+}

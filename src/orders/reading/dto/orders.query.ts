@@ -1,0 +1,59 @@
+import { ApiProperty } from '@nestjs/swagger';
+import {
+  ChoiceField,
+  DateTimeField,
+  IntegerField,
+  PageQuery,
+  StrictRequest,
+  StringField,
+} from '../../../http';
+import { ALL_TOLD_STATES, ORDER_KINDS, type OrderKind, type ToldState } from '../../order-states';
+import { ORDER_SORTS, type OrderListFilter, type OrderSort } from '../order-list';
+
+export const LONGEST_WAIT_SECONDS = 30;
+
+export class OrdersQuery extends PageQuery implements OrderListFilter {
+  @ApiProperty({ description: 'The state of the order' })
+  @ChoiceField(ALL_TOLD_STATES, { optional: true })
+  state!: ToldState | null;
+
+  @ApiProperty({ description: 'A purchase or a prolongation' })
+  @ChoiceField(ORDER_KINDS, { optional: true })
+  kind!: OrderKind | null;
+
+  @ApiProperty({
+    description: 'The earliest time at which it was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
+  })
+  @DateTimeField({ optional: true })
+  from!: Date | null;
+
+  @ApiProperty({ description: 'The end of the period in which it was placed, which is not included' })
+  @DateTimeField({ optional: true })
+  to!: Date | null;
+
+  @ApiProperty({
+    description: 'The `Idempotency-Key` with which it was placed. Refunded orders may have the same key',
+  })
+  @StringField({ optional: true, maxLength: 255, pattern: '^[!-~]+$' })
+  key!: string | null;
+
+  @ApiProperty({
+    description:
+      '`oldest` also serves to follow what is ordered: with the greatest `id` that you know as `cursor`, ' +
+      'it gives what came after it',
+  })
+  @StringField({ pattern: `^(${ORDER_SORTS.join('|')})$`, default: 'newest' })
+  sort!: OrderSort;
+}
+
+@StrictRequest()
+export class OrderQuery {
+  @ApiProperty({
+    description:
+      'Seconds to wait while the order is `open` or `being_confirmed`. The answer comes as soon as it is ' +
+      'neither, or when the time is over, with the state of that moment',
+    example: 30,
+  })
+  @IntegerField({ atLeast: 0, atMost: LONGEST_WAIT_SECONDS, default: 0 })
+  wait!: number;
+}

@@ -1,0 +1,144 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { preparedRows } from '../../database';
+import { assertPeriod, type Page, type PageRequest, readPage } from '../../http';
+import { type OrderState, toldState } from '../order-states';
+import type { Order } from '../order.entity';
+import { OrderNotFound } from '../orders.errors';
+import { refusalOf } from '../placing/refusals';
+import type { OrderDetails, OrderSummary } from './dto/order.dto';
+import { LISTED_COLUMNS, type OrderListFilter, type OrderSort, toListStatement } from './order-list';
+import { OrderWaits } from './order-waits';
+
+type ListedOrder = Pick<
+  Order,
+  | 'id'
+  | 'kind'
+  | 'state'
+  | 'country'
+  | 'version'
+  | 'period'
+  | 'count'
+  | 'proxyType'
+  | 'unitPrice'
+  | 'maxPrice'
+  | 'held'
+  | 'captured'
+  | 'released'
+  | 'refunded'
+  | 'failure'
+  | 'idempotencyKey'
+  | 'requestId'
+  | 'createdAt'
+  | 'closedAt'
+> & { readonly proxyId: string | null; readonly delivered: number };
+
+type DetailedOrder = ListedOrder & { readonly proxies: readonly string[] };
+
+/** An id of ours: digits, few enough for a bigint column. */
+const ORDER_ID = /^[1-9]\d{0,14}$/;
+
+const NOTHING = '0.00';
+
+/** How long to wait until an order is closed. */
+export interface Wait {
+  readonly seconds: number;
+  /** The caller has gone: nobody is left to be answered. */
+  readonly hungUp: AbortSignal;
+}
+
+/** What customers read of their own orders. */
+@Injectable()
+export class OrderReadingService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly waits: OrderWaits,
+  ) {}
+
+  /**
+   * A page of the user's orders, by their ids. The cursor is the id of the last order before it.
+   *
+   * @throws InvalidPeriod
+   */
+  async list(
+    userId: number,
+    filter: OrderListFilter,
+    page: PageRequest,
+    sort: OrderSort,
+  ): Promise<Page<OrderSummary>> {
+    assertPeriod(filter.from, filter.to);
+    const find = async (wider: PageRequest) => {
+      const { statement, parameters } = toListStatement(userId, filter, wider, sort);
+      return (await preparedRows<ListedOrder>(this.dataSource, statement, [...parameters])).map(toSummary);
+    };
+    return readPage(page, find, ({ id }) => id);
+  }
+
+  /**
+   * An order of the user. While it is open, the answer waits for its end.
+   *
+   * @throws OrderNotFound unless the id is that of an order of the user, also when it is no number
+   */
+  async read(userId: number, orderId: string, wait: Wait): Promise<OrderDetails> {
+    const order = await this.find(userId, orderId);
+    if (order.closedAt !== null || wait.seconds === 0) return toDetails(order);
+    await this.waits.untilClosed(order.id, wait.seconds * 1000, wait.hungUp);
+    return toDetails(wait.hungUp.aborted ? order : await this.find(userId, orderId));
+  }
+
+  private async find(userId: number, orderId: string): Promise<DetailedOrder> {
+    const [order] = ORDER_ID.test(orderId)
+      ? await preparedRows<DetailedOrder>(
+          this.dataSource,
+          `SELECT ${LISTED_COLUMNS},
+                  CASE WHEN kind = 'purchase'
+                       THEN ARRAY(SELECT proxies.id::text FROM proxies WHERE order_id = orders.id
+                                   ORDER BY proxies.id)
+                       WHEN captured > 0 THEN ARRAY[proxy_id::text]
+                       ELSE '{}' END AS proxies
+             FROM orders WHERE id = $1 AND user_id = $2`,
+          [Number(orderId), userId],
+        )
+      : [];
+    if (!order) throw new OrderNotFound();
+    return order;
+  }
+}
+
+const isOpen = ({ closedAt }: ListedOrder): boolean => closedAt === null;
+
+const toDetails = (order: DetailedOrder): OrderDetails =>
+  Object.assign(toSummary(order), { proxies: order.proxies });
+
+function toSummary(order: ListedOrder): OrderSummary {
+  return {
+    id: order.id,
+    kind: order.kind,
+    state: toldState(order.state),
+    country: order.country,
+    version: order.version,
+    period: order.period,
+    count: order.count,
+    proxy_type: order.proxyType,
+    proxy_id: order.proxyId,
+    delivered: order.delivered,
+    unit_price: order.unitPrice,
+    price: order.held,
+    max_price: order.maxPrice,
+    held: isOpen(order) ? order.held : NOTHING,
+    charged: order.captured,
+    released: order.released,
+    refunded: order.refunded,
+    currency: 'RUB',
+    reason: reasonOf(order),
+    idempotency_key: order.idempotencyKey,
+    request_id: order.requestId,
+    created_at: order.createdAt,
+    closed_at: order.closedAt,
+  };
+}
+
+const REFUNDED: OrderState = 'refunded';
+
+const reasonOf = ({ state, kind, failure }: ListedOrder): string | null =>
+  state === REFUNDED ? refusalOf(kind, failure).detail : null;

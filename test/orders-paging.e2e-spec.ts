@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { TokensService } from '../src/auth';
+import { Money } from '../src/common';
+import { AppConfig } from '../src/config';
+import { OrderQueries } from '../src/orders/order-queries';
+import { type NewOrder, OrderPlacement } from '../src/orders/placing/order-placement';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const WRITERS = 8;
+const ORDERS_PER_WRITER = 40;
+
+type Query = Readonly<Record<string, string | number>>;
+
+describe("Pages of a customer's orders", () => {
+  let service: TestService;
+  let user: TestUser;
+  let order: NewOrder;
+
+  beforeAll(async () => {
+    service = await startTestService();
+    user = await service.createUser({ balance: '100000.00' });
+    const caller = await service.app.get(TokensService).findCaller(user.token);
+    order = {
+      userId: user.id,
+      kind: 'purchase',
+      country: 'ru',
+      version: '6',
+      period: 30,
+      count: 1,
+      proxyType: 'http',
+      proxyId: null,
+      unitPrice: Money.parse('1.00'),
+      total: Money.parse('1.00'),
+      markup: { percent: '20', ruleId: null },
+      provider: 'px6',
+      providerPrice: '0.80',
+      idempotency: null,
+      requestId: null,
+      tokenId: caller?.tokenId ?? 0,
+      dailyLimit: null,
+      limitedBy: [],
+      maxPrice: null,
+    };
+  });
+  afterAll(async () => {
+    await service.untilSettled();
+    await service.audit();
+    await service.close();
+  });
+
+  async function page(query: Query): Promise<{ ids: number[]; next: number | null }> {
+    const search = new URLSearchParams(query as never).toString();
+    const answer = await fetch(`${service.baseUrl}/orders?${search}`, {
+      headers: { Authorization: `Bearer ${user.token}` },
+    });
+    expect(answer.status).toBe(200);
+    const { items, next_cursor: next } = (await answer.json()) as {
+      items: { id: number }[];
+      next_cursor: number | null;
+    };
+    return { ids: items.map(({ id }) => id), next };
+  }
+
+  async function allPages(query: Query): Promise<number[]> {
+    const ids: number[] = [];
+    let cursor: number | null = null;
+    do {
+      const found = await page({ ...query, ...(cursor !== null && { cursor }) });
+      ids.push(...found.ids);
+      cursor = found.next;
+    } while (cursor !== null);
+    return ids;
+  }
+
+  const idsInDatabase = async (): Promise<number[]> =>
+    (await service.dataSource.query('SELECT id FROM orders WHERE user_id = $1 ORDER BY id', [user.id])).map(
+      ({ id }: { id: number }) => id,
+    );
+
+  /** Places orders from many connections at once, as replicas do, each writer some at a time. */
+  async function write(): Promise<void> {
+    await Promise.all(
+      Array.from({ length: WRITERS }, async () => {
+        const placement = new OrderPlacement(
+          service.dataSource,
+          service.app.get(OrderQueries),
+          service.app.get(AppConfig),
+        );
+        for (let n = 0; n < ORDERS_PER_WRITER; n += 4) {
+          await Promise.all(
+            Array.from({ length: 4 }, () =>
+              placement.place({
+                ...order,
+                idempotency: { key: randomBytes(8).toString('hex'), requestHash: randomBytes(32) },
+              }),
+            ),
+          );
+        }
+      }),
+    );
+  }
+
+  it('skip none and repeat none while orders are placed: whoever follows them sees each once', async () => {
+    const state = { isWriting: true };
+    const writing = write().finally(() => (state.isWriting = false));
+    const followed: number[] = [];
+    const walks: { known: number[]; walked: number[] }[] = [];
+    const follow = async (): Promise<void> => {
+      for (let isLast = false; !isLast;) {
+        isLast = !state.isWriting;
+        const { ids } = await page({ sort: 'oldest', limit: 7, cursor: followed.at(-1) ?? 1 });
+        followed.push(...ids);
+        if (ids.length > 0) isLast = false;
+      }
+    };
+    const walk = async (): Promise<void> => {
+      while (state.isWriting) {
+        const known = await idsInDatabase();
+        walks.push({ known, walked: await allPages({ limit: 13 }) });
+      }
+    };
+    await Promise.all([writing, follow(), walk()]);
+    const all = await idsInDatabase();
+    expect(all).toHaveLength(WRITERS * ORDERS_PER_WRITER);
+    expect(followed).toEqual(all.filter((id) => id > 1));
+    expect(walks.length).toBeGreaterThan(1);
+    for (const { known, walked } of walks) {
+      expect(walked).toEqual([...new Set(walked)].sort((one, other) => other - one));
+      // Nothing that was there when the walk began is missing, and the newest of them are in one piece.
+      const seen = new Set(walked);
+      expect(known.filter((id) => !seen.has(id))).toEqual([]);
+      const newest = walked[0] ?? 0;
+      expect(walked).toEqual(all.filter((id) => id <= newest).toReversed());
+    }
+  });
+
+  it('are as long as asked for, and the last one says so', async () => {
+    const all = (await idsInDatabase()).toReversed();
+    expect(await page({ limit: 3 })).toEqual({ ids: all.slice(0, 3), next: all[2] });
+    expect(await page({ limit: 3, cursor: all.at(-3) ?? 0 })).toEqual({ ids: all.slice(-2), next: null });
+    expect(await page({})).toMatchObject({ ids: all.slice(0, 50) });
+    expect(await allPages({ limit: 200, kind: 'purchase' })).toEqual(all);
+    expect(await allPages({ limit: 200, kind: 'prolongation' })).toEqual([]);
+    expect(await allPages({ limit: 100, sort: 'oldest' })).toEqual(all.toReversed());
+  });
+});

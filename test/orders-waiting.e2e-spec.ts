@@ -1,0 +1,242 @@
+import { OrderWaits } from '../src/orders';
+import { eventually } from './support/built-service';
+import { leaveOrderOpen } from './support/open-order';
+import { type Replica, startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface Answer {
+  readonly status: number;
+  readonly elapsedMs: number;
+  readonly order: { readonly state: string; readonly id: number };
+}
+
+describe('A request that waits for the end of an order', () => {
+  let service: TestService;
+  let replica: Replica;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService();
+    replica = await startReplica(service);
+  }, 30_000);
+  beforeEach(async () => {
+    user = await service.createUser();
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await service.control.resetFaults();
+    await service.untilSettled();
+    await service.audit({ withProvider: true });
+    expect(waits().count()).toBe(0);
+  });
+  afterAll(async () => {
+    await replica.close();
+    await service.close();
+  });
+
+  const waits = () => service.app.get(OrderWaits);
+  const untilWaiting = (count: number) => eventually(() => waits().count() === count);
+
+  async function read(
+    orderId: number | string,
+    {
+      wait = 30,
+      baseUrl = service.baseUrl,
+      signal,
+    }: { wait?: number; baseUrl?: string; signal?: AbortSignal } = {},
+  ): Promise<Answer> {
+    const startedAtMs = performance.now();
+    const answer = await fetch(`${baseUrl}/orders/${orderId}?wait=${wait}`, {
+      headers: { Authorization: `Bearer ${user.token}` },
+      ...(signal && { signal }),
+    });
+    const order = (await answer.json()) as Answer['order'];
+    return { status: answer.status, order, elapsedMs: performance.now() - startedAtMs };
+  }
+
+  const buy = (key: string, baseUrl = service.baseUrl) =>
+    fetch(`${baseUrl}/proxies/buy`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${user.token}`,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': key,
+      },
+      body: JSON.stringify({ country: 'ru', period: 30 }),
+    });
+
+  const latestOrder = async (): Promise<number> => {
+    const [order] = await service.dataSource.query<{ id: number }[]>(
+      'SELECT id FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT 1',
+      [user.id],
+    );
+    return order?.id ?? 0;
+  };
+
+  /** Runs the work while the provider keeps a purchase of the user waiting, and then lets it go. */
+  async function whileOrderIsOpen<Result>(work: (orderId: number) => Promise<Result>): Promise<Result> {
+    const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
+    const answer = buy('open');
+    await service.control.untilGateReached(gate);
+    const result = await work(await latestOrder());
+    await service.control.openGate(gate);
+    expect((await answer).status).toBe(200);
+    return result;
+  }
+
+  it('is answered as soon as the order is delivered', async () => {
+    const answer = await whileOrderIsOpen(async (orderId) => {
+      const waiting = read(orderId);
+      await untilWaiting(1);
+      return { waiting };
+    });
+    expect(await answer.waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
+  });
+
+  it('is answered when another replica delivers it', async () => {
+    const { waiting } = await whileOrderIsOpen(async (orderId) => {
+      const { baseUrl } = replica;
+      return { waiting: read(orderId, { baseUrl }) };
+    });
+    expect(await waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
+  });
+
+  it('is answered when reconciliation or staff end it', async () => {
+    await leaveOrderOpen(service, user);
+    const waiting = read(await latestOrder());
+    await untilWaiting(1);
+    await service.control.resetFaults();
+    expect(await waiting).toMatchObject({ status: 200, order: { state: 'completed' } });
+  });
+
+  it('is answered at once when the order is closed, or without a time to wait', async () => {
+    expect((await buy('closed')).status).toBe(200);
+    const closed = await read(await latestOrder());
+    expect(closed).toMatchObject({ status: 200, order: { state: 'completed' } });
+    const open = await whileOrderIsOpen((orderId) => read(orderId, { wait: 0 }));
+    expect(open).toMatchObject({ status: 200, order: { state: 'open' } });
+    for (const { elapsedMs } of [closed, open]) expect(elapsedMs).toBeLessThan(10_000);
+  });
+
+  it('is answered with the state of the moment when its time is over', async () => {
+    const { order, elapsedMs } = await whileOrderIsOpen((orderId) => read(orderId, { wait: 1 }));
+    expect(order.state).toBe('open');
+    expect(elapsedMs).toBeGreaterThanOrEqual(1000);
+  });
+
+  it('leaves nothing behind when its caller hangs up', async () => {
+    await whileOrderIsOpen(async (orderId) => {
+      const caller = new AbortController();
+      const waiting = read(orderId, { signal: caller.signal }).catch(() => 'hung up');
+      await untilWaiting(1);
+      caller.abort();
+      expect(await waiting).toBe('hung up');
+      await untilWaiting(0);
+    });
+  });
+
+  it('shares one statement each second with all others', async () => {
+    await leaveOrderOpen(service, user);
+    const orderId = await latestOrder();
+    const looks: number[] = [];
+    jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation((statement, parameters) => {
+      const [ids] = (parameters ?? []) as unknown[][];
+      // Reconciliation looks for the orders of its own batch.
+      if (statement.includes('closed_at IS NOT NULL') && ids && ids.length > 1) looks.push(ids.length);
+    });
+    const callers = new AbortController();
+    const waiting = Array.from({ length: 20 }, () =>
+      read(orderId, { signal: callers.signal }).catch(() => null),
+    );
+    await untilWaiting(waiting.length);
+    const others = Array.from({ length: 1000 }, (_, n) =>
+      waits().untilClosed(1_000_000 + n, 60_000, callers.signal),
+    );
+    await eventually(() => looks.length > 0);
+    const startedAtMs = performance.now();
+    await eventually(() => looks.length > 2);
+    expect(performance.now() - startedAtMs).toBeGreaterThan(1500);
+    expect(looks).toEqual([1001, 1001, 1001]);
+    callers.abort();
+    await Promise.all([...waiting, ...others]);
+    await untilWaiting(0);
+  });
+
+  it('is sent to by the answer to a repeated purchase, to the byte as it was', async () => {
+    const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
+    const first = buy('first');
+    await service.control.untilGateReached(gate);
+    const repeated = await buy('first');
+    const location = repeated.headers.get('Location');
+    expect({ status: repeated.status, location, body: await repeated.text() }).toEqual({
+      status: 409,
+      location: `/orders/${await latestOrder()}`,
+      body: '{"detail":"A request with this Idempotency-Key is in progress"}',
+    });
+    const waiting = read(location?.split('/').at(-1) ?? '');
+    await service.control.openGate(gate);
+    expect((await first).headers.get('Location')).toBeNull();
+    expect((await waiting).order.state).toBe('completed');
+  });
+
+  it('is sent to by the answer to an order whose outcome is unknown', async () => {
+    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const proxyId = data?.proxies[0]?.id ?? '';
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    const listing = { method: 'getproxy', kind: 'http-status', status: 500, times: null } as const;
+    await service.control.addFault({ ...listing, match: { descr: 'prs*' } });
+    const bought = await buy('unknown');
+    const unknown = await latestOrder();
+    const text = `Service temporarily unavailable: order ${unknown} is being confirmed`;
+    expect(bought.status).toBe(503);
+    expect(bought.headers.get('Location')).toBe(`/orders/${unknown}`);
+    expect(bought.headers.get('Retry-After')).toBe('5');
+    expect(await bought.text()).toBe(JSON.stringify({ detail: text }));
+    // The same key asks for the same order.
+    expect((await buy('unknown')).headers.get('Location')).toBe(`/orders/${unknown}`);
+    await service.control.resetFaults();
+    expect((await read(unknown)).order.state).toBe('completed');
+
+    const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
+    await service.control.addFault({ method: 'prolong', kind: 'answer-lost' });
+    const prolonging = fetch(`${service.baseUrl}/proxies/${proxyId}/prolong`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ period: 30 }),
+    });
+    await service.control.untilGateReached(gate);
+    await service.control.addFault({ ...listing, match: { descr: 'prs*' } });
+    await service.control.openGate(gate);
+    const prolonged = await prolonging;
+    expect(prolonged.status).toBe(503);
+    expect(prolonged.headers.get('Location')).toBe(`/orders/${await latestOrder()}`);
+    await service.control.resetFaults();
+    expect((await read(await latestOrder())).order).toMatchObject({
+      state: 'completed',
+      kind: 'prolongation',
+    });
+  });
+});
+
+describe('A service that is closed', () => {
+  it('answers the requests that wait for orders at once, with the present state', async () => {
+    const service = await startTestService({ environment: { RECONCILE_INTERVAL_MS: '60000' } });
+    const user = await service.createUser();
+    await leaveOrderOpen(service, user);
+    const { data } = await user.api.GET('/orders');
+    const [order] = data?.items ?? [];
+    const waiting = fetch(`${service.baseUrl}/orders/${order?.id}?wait=30`, {
+      headers: { Authorization: `Bearer ${user.token}` },
+    });
+    await eventually(() => service.app.get(OrderWaits).count() === 1);
+    const startedAtMs = performance.now();
+    const closed = service.close();
+    const answer = await waiting;
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      expect.objectContaining({ id: order?.id, state: 'being_confirmed' }),
+    ]);
+    await closed;
+  }, 60_000);
+});
