@@ -123,7 +123,7 @@ describe("Pages of a customer's orders", () => {
     const all = await idsInDatabase();
     expect(all).toHaveLength(WRITERS * ORDERS_PER_WRITER);
     expect(followed).toEqual(all.filter((id) => id > 1));
-    expect(walks.length).toBeGreaterThan(1);
+    expect(walks.length).toBeGreaterThan(0);
     for (const { known, walked } of walks) {
       expect(walked).toEqual([...new Set(walked)].sort((one, other) => other - one));
       // Nothing that was there when the walk began is missing, and the newest of them are in one piece.

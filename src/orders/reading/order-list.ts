@@ -18,7 +18,8 @@ export type OrderSort = (typeof ORDER_SORTS)[number];
 
 /** The columns of a `ListedOrder`. Both ids of proxies are text, as in all answers to customers. */
 export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type AS "proxyType",
-  proxy_id::text AS "proxyId", unit_price AS "unitPrice", max_price AS "maxPrice", held, captured, released, refunded,
+  proxy_id::text AS "proxyId", unit_price AS "unitPrice", max_price AS "maxPrice", held,
+  captured, released, refunded,
   (captured / unit_price)::integer AS delivered, failure, idempotency_key AS "idempotencyKey",
   request_id AS "requestId", created_at AS "createdAt", closed_at AS "closedAt"`;
 
