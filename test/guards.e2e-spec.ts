@@ -148,3 +148,57 @@ describe('max_price', () => {
     expect(report.refused).toBeGreaterThan(0);
   });
 });
+
+describe('allow_partial: false', () => {
+  const soldTo = async (user: TestUser): Promise<number> =>
+    (await service.control.getState()).sales.filter(({ descr }) => descr.includes(`.u${user.id}.`)).length;
+
+  const whole = (user: TestUser, country: string, count: number) =>
+    buy(user, { country, count, allow_partial: false });
+
+  afterEach(() => service.control.resetFaults());
+
+  it('asks for the stock itself, and refuses what is more before anything is ordered', async () => {
+    const user = await service.createUser();
+    await service.control.setStock('6', 'es', 10);
+    // From now on the copy of the catalog says 9.
+    await buy(user, { country: 'es' });
+    await service.control.setStock('6', 'es', 3);
+    await service.control.clearCalls();
+    const { error, response } = await whole(user, 'es', 4);
+    expect(response.status).toBe(400);
+    expect(error).toEqual({ detail: 'Not enough proxies available' });
+    expect(await service.control.getCalls('buy')).toEqual([]);
+    expect((await whole(user, 'es', 3)).data?.proxies).toHaveLength(3);
+  });
+
+  it('leaves to the orders that wait before it what they need', async () => {
+    const [user, other] = [await service.createUser(), await service.createUser()];
+    await service.control.setStock('6', 'pl', 5);
+    const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
+    const before = buy(other, { country: 'pl', count: 4 });
+    await service.control.untilGateReached(gate);
+    expect((await whole(user, 'pl', 2)).error).toEqual({ detail: 'Not enough proxies available' });
+    await service.control.openGate(gate);
+    expect((await before).data?.proxies).toHaveLength(4);
+    expect(await soldTo(user)).toBe(0);
+  });
+
+  it('is refused with 503 when the stock cannot be read', async () => {
+    const user = await service.createUser();
+    await buy(user);
+    await service.control.addFault({ method: 'getcount', kind: 'http-status', status: 503, times: null });
+    const { response } = await whole(user, 'ru', 1);
+    expect(response.status).toBe(503);
+    expect(await soldTo(user)).toBe(1);
+  });
+
+  it('leaves the customer what came of a short delivery, which the provider does not take back', async () => {
+    const user = await service.createUser({ balance: '100.00' });
+    await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
+    const { data } = await whole(user, 'ru', 3);
+    expect(data?.proxies).toHaveLength(2);
+    expect(data?.price_charged).toBe('50.16');
+    expect(await service.balanceOf(user)).toEqual({ available: '49.84', held: '0.00' });
+  });
+});

@@ -174,6 +174,16 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
+   * Asks the provider for a stock, for an order that must know.
+   *
+   * @throws CountryNotAvailable, ServiceUnavailable
+   */
+  async stockNow(country: string, version: IpVersion): Promise<number> {
+    if (!(await this.countriesFor('order', version)).includes(country)) throw new CountryNotAvailable();
+    return this.readStock(country, version).catch(throwUnavailable);
+  }
+
+  /**
    * Gives the price that an order is charged: the quote, or less in a country that is cheaper; never older
    * than a minute. The caller checks the bounds of the period.
    *

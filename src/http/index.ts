@@ -13,6 +13,7 @@ export {
 } from './description/api-error-response';
 export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './description/api-properties';
 export { configureHttp, type ConnectionLimits } from './configure-http';
+export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';
 export { ApiIdempotencyKey, isReplay, markReplay, REPLAYED_HEADER } from './description/idempotency-key';
 export {

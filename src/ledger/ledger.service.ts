@@ -37,6 +37,17 @@ export class LedgerService {
     return this.post(userId, 'adjustment', amount, reason, origin);
   }
 
+  /** What a user has to spend right now. @throws UserNotFound */
+  async available(userId: number): Promise<Money> {
+    const [account] = await queryRows<{ available: string }>(
+      this.dataSource,
+      'SELECT available FROM accounts WHERE user_id = $1',
+      [userId],
+    );
+    if (!account) throw new UserNotFound();
+    return Money.parse(account.available);
+  }
+
   private async post(
     userId: number,
     kind: 'topup' | 'adjustment',

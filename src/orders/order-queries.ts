@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
+import type { IpVersion } from '../common';
 import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
 import { POSSIBLY_BOUGHT_STATES } from './order-states';
@@ -113,6 +114,18 @@ export class OrderQueries {
       [orderIds],
     );
     return closed.map(({ id }) => id);
+  }
+
+  /** Counts the proxies that purchases in the queue and under way are going to take from a stock. */
+  async countQueuedProxies(country: string, version: IpVersion): Promise<number> {
+    const [queued] = await preparedRows<{ count: number }>(
+      this.dataSource,
+      `SELECT coalesce(sum(count), 0)::integer AS count FROM orders
+        WHERE state IN ${sqlList(['reserved', 'submitting'])}
+          AND kind = 'purchase' AND (country, version) = ($1, $2)`,
+      [country, version],
+    );
+    return queued?.count ?? 0;
   }
 
   /** The members of a batch that may have been bought and are open; null when there are none. */

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog';
+import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
 import { BatchCallService } from './dispatch/batch-call.service';
@@ -7,6 +8,7 @@ import { DispatcherService } from './dispatch/dispatcher.service';
 import { ProlongationDates } from './dispatch/prolongation-dates';
 import { OrderRecordsModule } from './order-records.module';
 import { OrderJobs } from './orders.jobs';
+import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
 import { OrdersController } from './placing/orders.controller';
 import { OrdersService } from './placing/orders.service';
@@ -20,12 +22,13 @@ import { TypeChangeController } from './type-change/type-change.controller';
 import { TypeChangeService } from './type-change/type-change.service';
 
 @Module({
-  imports: [OrderRecordsModule, ProviderModule, CatalogModule, ProxiesModule],
+  imports: [OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
   controllers: [OrdersController, OrderReadingController, TypeChangeController],
   providers: [
     ProlongationDates,
     BatchCallService,
     DispatcherService,
+    OrderChecks,
     OrderPlacement,
     OrdersService,
     OrderReadingService,

@@ -1,9 +1,31 @@
 import createClient, { type Client } from 'openapi-fetch';
-import type { paths } from './api-types';
+import type { components, paths as described } from './api-types';
+
+/** The description of a route whose answer is that of an order in earnest, not of a dry run. */
+type InEarnest<Route extends { post: { responses: { 200: object } } }, Answer> = Omit<Route, 'post'> & {
+  post: Omit<Route['post'], 'responses'> & {
+    responses: Omit<Route['post']['responses'], 200> & {
+      200: Omit<Route['post']['responses'][200], 'content'> & { content: { 'application/json': Answer } };
+    };
+  };
+};
+
+interface Orders {
+  '/proxies/buy': InEarnest<described['/proxies/buy'], components['schemas']['PurchaseResponse']>;
+  '/proxies/{proxy_id}/prolong': InEarnest<
+    described['/proxies/{proxy_id}/prolong'],
+    components['schemas']['ProlongResponse']
+  >;
+}
+
+type paths = Omit<described, keyof Orders> & Orders;
 
 export type ApiClient = Client<paths>;
 
-/** A client generated from the service's own description: what a customer's would be. */
+/**
+ * A client generated from the service's own description: what a customer's would be. It takes the answers of
+ * orders for those of orders in earnest; tests of dry runs say so.
+ */
 export function createApiClient(baseUrl: string, token: string): ApiClient {
   return createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
 }

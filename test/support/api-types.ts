@@ -688,6 +688,80 @@ export interface components {
       /** @description In the order of `proxy_ids`, or in that of ids for a filter */
       proxies: components['schemas']['PingedProxy'][];
     };
+    /** PurchaseResponse */
+    PurchaseResponse: {
+      /**
+       * Order Id
+       * @example 42
+       */
+      order_id?: number | null;
+      /**
+       * Price Charged
+       * @description Roubles
+       * @example 3.54
+       */
+      price_charged: string;
+      /**
+       * Currency
+       * @default RUB
+       */
+      currency?: string;
+      /** Proxies */
+      proxies: components['schemas']['ProxyOut'][];
+    };
+    /** OrderRefusal */
+    OrderRefusal: {
+      /**
+       * @description The status of the answer
+       * @example 400
+       */
+      status: number;
+      /**
+       * @description The `detail` of the answer
+       * @example Insufficient balance
+       */
+      detail: string;
+    };
+    /** DryRunResponse */
+    DryRunResponse: {
+      /**
+       * @example true
+       * @enum {boolean}
+       */
+      dry_run: true;
+      /**
+       * @description The earlier order that has the Idempotency-Key: nothing would be placed, and the request would be answered for that order. Null: the key is free, or there is none
+       * @example null
+       */
+      order_id: number | null;
+      /**
+       * @description Roubles for one proxy; multiplied by `count` it is exactly `price_final`. Null when nothing would be placed that could have a price
+       * @example 25.08
+       */
+      price_single: string | null;
+      /**
+       * @description Roubles for the whole order
+       * @example 250.80
+       */
+      price_final: string | null;
+      /** @example RUB */
+      currency: string;
+      /**
+       * @description Roubles that can be spent now
+       * @example 1000.00
+       */
+      balance_available: string;
+      /**
+       * @description Roubles that could be spent after the order: as before, if it would be refused
+       * @example 749.20
+       */
+      balance_after: string;
+      /**
+       * @description What would be refused, in the order of the checks: the request would get the first of them for an answer. Empty: the order would be placed, or the stored answer repeated
+       * @example []
+       */
+      refusals: components['schemas']['OrderRefusal'][];
+    };
     /** PurchaseRequest */
     PurchaseRequest: {
       /**
@@ -730,42 +804,20 @@ export interface components {
        * @example 25.08
        */
       max_price?: string;
-    };
-    /** PurchaseResponse */
-    PurchaseResponse: {
       /**
-       * Order Id
-       * @example 42
+       * Allow Partial
+       * @description `false`: the provider is asked for its stock right before, and the order is refused with 400 when less is left than it needs after the orders that wait before it. Should the provider then deliver fewer than it confirmed all the same, it takes none back: as with `true`, the customer keeps what came and pays its price, and the rest of the money is free again
+       * @default true
+       * @example true
        */
-      order_id?: number | null;
+      allow_partial?: boolean;
       /**
-       * Price Charged
-       * @description Roubles
-       * @example 3.54
+       * Dry Run
+       * @description `true`: everything is checked and nothing is placed or charged; the answer is the price, and what would be refused and why. An Idempotency-Key is looked up, and not used up
+       * @default false
+       * @example false
        */
-      price_charged: string;
-      /**
-       * Currency
-       * @default RUB
-       */
-      currency?: string;
-      /** Proxies */
-      proxies: components['schemas']['ProxyOut'][];
-    };
-    /** ProlongRequest */
-    ProlongRequest: {
-      /**
-       * Period
-       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
-       * @example 30
-       */
-      period: number;
-      /**
-       * Max Price
-       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
-       * @example 25.08
-       */
-      max_price?: string;
+      dry_run?: boolean;
     };
     /** ProlongResponse */
     ProlongResponse: {
@@ -786,6 +838,28 @@ export interface components {
        */
       currency?: string;
       proxy: components['schemas']['ProxyOut'];
+    };
+    /** ProlongRequest */
+    ProlongRequest: {
+      /**
+       * Period
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @example 30
+       */
+      period: number;
+      /**
+       * Max Price
+       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
+       * @example 25.08
+       */
+      max_price?: string;
+      /**
+       * Dry Run
+       * @description `true`: everything is checked and nothing is placed or charged; the answer is the price, and what would be refused and why. An Idempotency-Key is looked up, and not used up
+       * @default false
+       * @example false
+       */
+      dry_run?: boolean;
     };
     /** OrderSummary */
     OrderSummary: {
@@ -2170,7 +2244,8 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['PurchaseResponse'];
+          'application/json':
+            components['schemas']['PurchaseResponse'] | components['schemas']['DryRunResponse'];
         };
       };
       /** @description The order cannot be carried out; nothing was charged */
@@ -2299,7 +2374,8 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['ProlongResponse'];
+          'application/json':
+            components['schemas']['ProlongResponse'] | components['schemas']['DryRunResponse'];
         };
       };
       /** @description The order cannot be carried out; nothing was charged */

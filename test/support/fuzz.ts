@@ -110,6 +110,7 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     max_period: 90,
     markup_percent: '12.5',
     amount: '1.00',
+    max_price: '1000000.00',
     daily_limit: '500.00',
     reason: 'Ticket 817',
     'scopes[]': 'profile:read',

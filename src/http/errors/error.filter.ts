@@ -28,6 +28,9 @@ const STATUS = {
   unavailable: 503,
 } satisfies Record<ErrorKind, number>;
 
+/** The status with which an error is answered. */
+export const statusOf = ({ kind }: DomainError): number => STATUS[kind];
+
 /** Headers that the route may have set for the answer that the error replaces. */
 const REPLACED_HEADERS = [
   'Content-Type',

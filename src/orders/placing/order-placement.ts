@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, QueryFailedError } from 'typeorm';
-import type { IpVersion, Money, ProxyType } from '../../common';
+import { type IpVersion, Money, type ProxyType } from '../../common';
 import { AppConfig } from '../../config';
 import { groupedStatement, lookUpLost, mayHaveCommitted, preparedRows } from '../../database';
 import type { Markup } from '../../pricing';
@@ -47,6 +47,11 @@ export type PlacementRefusal =
 export type Placement =
   { readonly id: number; readonly refusal: null } | { readonly id: null; readonly refusal: PlacementRefusal };
 
+export interface Assessment {
+  readonly available: Money;
+  readonly refusals: readonly PlacementRefusal[];
+}
+
 /** An order with the client-generated id by which it is found when the reply to its statement was lost. */
 interface Attempt {
   readonly order: NewOrder;
@@ -84,13 +89,13 @@ export class OrderPlacement {
   }
 
   /**
-   * Every reason for which an order would not be placed now, the one that its caller would be told first. It
-   * places and locks nothing.
+   * Every reason for which an order would not be placed now, in the order in which callers are told, and what
+   * its user has to spend. Nothing is placed or locked.
    */
-  async findRefusals(order: NewOrder): Promise<readonly PlacementRefusal[]> {
-    const [found] = await preparedRows<{ refusals: PlacementRefusal[] }>(
+  async assess(order: NewOrder): Promise<Assessment> {
+    const [found] = await preparedRows<{ available: string; refusals: PlacementRefusal[] }>(
       this.dataSource,
-      `SELECT order_refusals(user_id, $2, $3, available, $4, $5, $6, '{}') AS refusals
+      `SELECT available, order_refusals(user_id, $2, $3, available, $4, $5, $6, '{}') AS refusals
          FROM accounts WHERE user_id = $1`,
       [
         order.userId,
@@ -102,7 +107,7 @@ export class OrderPlacement {
       ],
     );
     if (!found) throw new Error(`user ${order.userId} has no account`);
-    return found.refusals;
+    return { available: Money.parse(found.available), refusals: found.refusals };
   }
 
   private readonly placeTogether = groupedStatement<Attempt, Placement>(async (attempts) => {

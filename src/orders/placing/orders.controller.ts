@@ -2,13 +2,14 @@ import { Body, Controller, Headers, HttpCode, Param, Post, Res } from '@nestjs/c
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller, ReplaysOverLimit, Scopes } from '../../auth';
-import { markReplay } from '../../http';
+import { markReplay, statusOf } from '../../http';
+import type { DryRunResponse } from './dto/dry-run-response.dto';
 import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
 import { PurchaseRequest } from './dto/purchase-request.dto';
 import { PurchaseResponse } from './dto/purchase-response.dto';
 import { BuyDocs, ProlongDocs } from './orders.docs';
-import { type Delivery, OrdersService } from './orders.service';
+import { type Delivery, type DryRun, OrdersService } from './orders.service';
 
 @ApiTags('Orders')
 @Controller('proxies')
@@ -25,7 +26,10 @@ export class OrdersController {
     @Body() request: PurchaseRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<PurchaseResponse> {
+  ): Promise<PurchaseResponse | DryRunResponse> {
+    if (request.dry_run) {
+      return toDryRunResponse(await this.orders.rehearsePurchase(caller, request, idempotencyKey));
+    }
     const delivery = await this.orders.buy(caller, request, idempotencyKey);
     markReplay(response, delivery.replayed);
     return { ...receiptOf(delivery), proxies: delivery.proxies };
@@ -42,7 +46,12 @@ export class OrdersController {
     @Body() request: ProlongRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<ProlongResponse> {
+  ): Promise<ProlongResponse | DryRunResponse> {
+    if (request.dry_run) {
+      return toDryRunResponse(
+        await this.orders.rehearseProlongation(caller, proxyId, request, idempotencyKey),
+      );
+    }
     const delivery = await this.orders.prolong(caller, proxyId, request, idempotencyKey);
     const [proxy] = delivery.proxies;
     if (!proxy) throw new Error(`order ${delivery.orderId} prolonged no proxy`);
@@ -56,3 +65,17 @@ const receiptOf = ({ orderId, charged }: Delivery) => ({
   price_charged: charged,
   currency: 'RUB',
 });
+
+function toDryRunResponse({ order, earlierId, available, refusals }: DryRun): DryRunResponse {
+  const isPlaced = order !== undefined && refusals.length === 0;
+  return {
+    dry_run: true,
+    order_id: earlierId,
+    price_single: order?.unitPrice.toString() ?? null,
+    price_final: order?.total.toString() ?? null,
+    currency: 'RUB',
+    balance_available: available.toString(),
+    balance_after: (isPlaced ? available.minus(order.total) : available).toString(),
+    refusals: refusals.map((error) => ({ status: statusOf(error), detail: error.detail })),
+  };
+}

@@ -1,5 +1,12 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiBody, ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam } from '@nestjs/swagger';
+import { applyDecorators, type Type } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import {
   ApiErrorResponse,
   ApiErrorWithHeaders,
@@ -8,6 +15,7 @@ import {
   REPLAYED_HEADER,
 } from '../../http';
 import { ProxyOut } from '../../proxies';
+import { DryRunResponse } from './dto/dry-run-response.dto';
 import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
 import { PurchaseRequest } from './dto/purchase-request.dto';
@@ -31,6 +39,64 @@ const LOCATION = {
     schema: { type: 'string' as const, example: '/orders/42' },
   },
 };
+
+const PROXY: ProxyOut = {
+  id: '17',
+  host: '185.22.134.250',
+  port: '7330',
+  login: '5svBNZ',
+  password: 'iagn2d',
+  proxy_type: 'http',
+  country: 'ru',
+  version: '6',
+  date_start: '2026-11-01T12:00:00Z',
+  date_end: '2026-12-01T12:00:00Z',
+  active: true,
+  descr: null,
+};
+
+const RECEIPT = { order_id: 42, price_charged: '25.08', currency: 'RUB' };
+
+const WOULD_BE_PLACED = {
+  dry_run: true,
+  order_id: null,
+  price_single: '25.08',
+  price_final: '25.08',
+  currency: 'RUB',
+  balance_available: '100.00',
+  balance_after: '74.92',
+  refusals: [],
+};
+
+const WOULD_BE_REFUSED = {
+  ...WOULD_BE_PLACED,
+  balance_available: '10.00',
+  balance_after: '10.00',
+  refusals: [
+    { status: 409, detail: 'The price is 25.08, above the max_price of 20.00' },
+    { status: 400, detail: 'Insufficient balance' },
+  ],
+};
+
+/** The answer of an order that was carried out, and that of a dry run. */
+const ApiOrderResponse = (type: Type<PurchaseResponse | ProlongResponse>, delivered: object) =>
+  applyDecorators(
+    ApiExtraModels(type, DryRunResponse),
+    ApiOkResponse({
+      description: 'Successful Response',
+      headers: REPLAYED_HEADER,
+      content: {
+        'application/json': {
+          schema: { anyOf: [{ $ref: getSchemaPath(type) }, { $ref: getSchemaPath(DryRunResponse) }] },
+          examples: {
+            delivered: { summary: 'The order was carried out', value: delivered },
+            dry_run: { summary: 'A dry run: it would be carried out', value: WOULD_BE_PLACED },
+            dry_run_refused: { summary: 'A dry run: it would be refused with 409', value: WOULD_BE_REFUSED },
+          },
+        },
+      },
+    }),
+  );
 
 const ApiUnavailableResponse = () =>
   ApiErrorWithHeaders(
@@ -63,9 +129,17 @@ export const BuyDocs = () =>
           summary: 'Ten proxies for at most 250.80 roubles together',
           value: { country: 'ru', period: 30, count: 10, version: '6', max_price: '250.80' },
         },
+        whole: {
+          summary: 'Ten proxies, or none if they are not in stock',
+          value: { country: 'ru', period: 30, count: 10, version: '6', allow_partial: false },
+        },
+        dry_run: {
+          summary: 'What it would cost, and whether it would be carried out',
+          value: { country: 'ru', period: 30, version: '6', dry_run: true },
+        },
       },
     }),
-    ApiOkResponse({ description: 'Successful Response', type: PurchaseResponse, headers: REPLAYED_HEADER }),
+    ApiOrderResponse(PurchaseResponse, { ...RECEIPT, proxies: [PROXY] }),
     ApiErrorResponse(
       400,
       'The order cannot be carried out; nothing was charged',
@@ -115,9 +189,10 @@ export const ProlongDocs = () =>
       examples: {
         month: { summary: 'A month', value: { period: 30 } },
         guarded: { summary: 'For at most 25.08 roubles', value: { period: 30, max_price: '25.08' } },
+        dry_run: { summary: 'What it would cost', value: { period: 30, dry_run: true } },
       },
     }),
-    ApiOkResponse({ description: 'Successful Response', type: ProlongResponse, headers: REPLAYED_HEADER }),
+    ApiOrderResponse(ProlongResponse, { ...RECEIPT, order_id: 43, proxy: PROXY }),
     ApiErrorResponse(
       400,
       'The order cannot be carried out; nothing was charged',

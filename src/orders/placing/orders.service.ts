@@ -1,29 +1,22 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
-import { CatalogService, checkPeriod, ServiceUnavailable, toIpVersion } from '../../catalog';
-import { Clock, DomainError, messageOf, PROXY_TYPES, type ProxyType, requestId, stackOf } from '../../common';
+import { Clock, DomainError, messageOf, type Money, stackOf } from '../../common';
 import { StatementOutcomeUnknown } from '../../database';
-import { InsufficientBalance } from '../../ledger';
-import { ProviderClosed, ProviderRefused, ProxyProvider } from '../../provider';
+import { LedgerService } from '../../ledger';
+import { ProviderRefused } from '../../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { ProlongationDates } from '../dispatch/prolongation-dates';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
 import { OrderTransitions } from '../order-transitions';
 import type { Order } from '../order.entity';
-import {
-  DailyLimitExceeded,
-  IdempotencyKeyReused,
-  KeyInProgress,
-  OrderBeingConfirmed,
-  PriceAboveMax,
-  ProlongationInProgress,
-  UnsupportedProxyType,
-} from '../orders.errors';
+import { IdempotencyKeyReused, KeyInProgress, OrderBeingConfirmed } from '../orders.errors';
+import { IN_EARNEST, NotedChecks } from './checks';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
-import { type Idempotency, readIdempotency } from './idempotency';
-import { type NewOrder, OrderPlacement, type PlacementRefusal } from './order-placement';
+import type { Idempotency } from './idempotency';
+import { OrderChecks, type OrderRequest, placementRefusal } from './order-checks';
+import { type NewOrder, OrderPlacement } from './order-placement';
 import { refusalOf } from './refusals';
 
 /** An order that was delivered. */
@@ -36,25 +29,20 @@ export interface Delivery {
   readonly replayed: boolean;
 }
 
-/** What a request orders, before it has a price. */
-type OrderedItem = Pick<
-  NewOrder,
-  'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId' | 'maxPrice'
->;
-
-/** What a caller is told for each reason for which an order was not placed. */
-const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
-  'key-in-use': () => new KeyInProgress(),
-  'prolongation-open': () => new ProlongationInProgress(),
-  'above-max-price': ({ total, maxPrice }) => new PriceAboveMax(total, maxPrice ?? total),
-  'insufficient-balance': () => new InsufficientBalance(),
-  'daily-limit': () => new DailyLimitExceeded(),
-};
+/** What came of a dry run. */
+export interface DryRun {
+  /** The order that would be placed; undefined when it has no price. */
+  readonly order: NewOrder | undefined;
+  /** The earlier order that has the idempotency key: the request would be answered for it. */
+  readonly earlierId: number | null;
+  /** What the caller has to spend. */
+  readonly available: Money;
+  /** What would be refused, the first first: with it the request would be answered. */
+  readonly refusals: readonly DomainError[];
+}
 
 /** The description of a proxy in a replay after the replay window. */
 const CREDENTIALS_GONE = 'The login and the password are no longer kept';
-
-const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
 /**
  * Buying and prolonging, from the request to its answer: hold the money, wait in the queue, and tell what
@@ -67,28 +55,41 @@ export class OrdersService {
   private readonly inProgress = new Set<Promise<Delivery>>();
 
   constructor(
+    private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
     private readonly transitions: OrderTransitions,
     private readonly queries: OrderQueries,
     private readonly dispatcher: DispatcherService,
     private readonly dates: ProlongationDates,
-    private readonly catalog: CatalogService,
+    private readonly ledger: LedgerService,
     private readonly proxies: ProxiesService,
-    private readonly provider: ProxyProvider,
     private readonly clock: Clock,
   ) {}
 
-  buy(caller: Caller, request: PurchaseRequest, idempotencyKey: string | undefined): Promise<Delivery> {
-    return this.track(this.purchase(caller, request, idempotencyKey));
+  async buy(caller: Caller, request: PurchaseRequest, key: string | undefined): Promise<Delivery> {
+    return this.track(this.carryOut(this.checks.readPurchase(caller, request, key)));
   }
 
-  prolong(
+  async prolong(
     caller: Caller,
     proxyId: string,
     request: ProlongRequest,
-    idempotencyKey: string | undefined,
+    key: string | undefined,
   ): Promise<Delivery> {
-    return this.track(this.prolongation(caller, proxyId, request, idempotencyKey));
+    return this.track(this.carryOut(this.checks.readProlongation(caller, proxyId, request, key)));
+  }
+
+  async rehearsePurchase(caller: Caller, request: PurchaseRequest, key: string | undefined): Promise<DryRun> {
+    return this.rehearse(this.checks.readPurchase(caller, request, key));
+  }
+
+  async rehearseProlongation(
+    caller: Caller,
+    proxyId: string,
+    request: ProlongRequest,
+    key: string | undefined,
+  ): Promise<DryRun> {
+    return this.rehearse(this.checks.readProlongation(caller, proxyId, request, key));
   }
 
   /** Waits until no order is in progress, also for those whose callers have gone. */
@@ -106,99 +107,37 @@ export class OrdersService {
     }
   }
 
-  private async purchase(
-    caller: Caller,
-    request: PurchaseRequest,
-    idempotencyKey: string | undefined,
-  ): Promise<Delivery> {
-    const { count, period, proxy_type: proxyType, max_price: maxPrice } = request;
-    const version = toIpVersion(request.version);
-    const country = request.country.toLowerCase();
-    // A guard is no part of what the key stands for: with another one it is still the same order.
-    const asked = { kind: 'purchase', country, version, period, count, proxyType } as const;
-    const idempotency = readIdempotency(idempotencyKey, asked);
-    const earlier = await this.findEarlierOrder(caller.userId, idempotency);
-    if (earlier) return this.replay(earlier);
-    if (caller.overLimit) throw caller.overLimit;
-
-    if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
-    this.catalog.checkRentalPeriod(version, period);
-    this.assertProviderTakesOrders();
-    await this.catalog.checkStock(country, version, count);
-    return this.carryOut(caller, { ...asked, proxyType, proxyId: null, maxPrice }, idempotency);
-  }
-
-  private async prolongation(
-    caller: Caller,
-    proxyId: string,
-    { period, max_price: maxPrice }: ProlongRequest,
-    idempotencyKey: string | undefined,
-  ): Promise<Delivery> {
-    const idempotency = readIdempotency(idempotencyKey, { kind: 'prolongation', proxyId, period });
-    const earlier = await this.findEarlierOrder(caller.userId, idempotency);
-    if (earlier) return this.replay(earlier);
-    if (caller.overLimit) throw caller.overLimit;
-
-    const { id, country, proxyType, ...proxy } = await this.proxies.get(caller.userId, proxyId);
-    const version = toIpVersion(proxy.version);
-    checkPeriod(version, period, 'renewal');
-    this.assertProviderTakesOrders();
-    const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id, maxPrice } as const;
-    return this.carryOut(caller, { ...item, proxyType: proxyType as ProxyType }, idempotency);
-  }
-
   /** Prices the order, holds its money, and waits for its outcome. */
-  private async carryOut(
-    { userId, tokenId, dailyLimit, limitedBy }: Caller,
-    item: OrderedItem,
-    idempotency: Idempotency | null,
-  ): Promise<Delivery> {
-    const quote = await this.catalog.chargedPrice(item, { userId, country: item.country });
-    const order: NewOrder = {
-      ...item,
-      ...quote,
-      userId,
-      provider: this.provider.name,
-      idempotency,
-      requestId: requestId() ?? null,
-      tokenId,
-      dailyLimit,
-      limitedBy,
-    };
-    await this.assertProviderAffords(order);
+  private async carryOut(request: OrderRequest): Promise<Delivery> {
+    const { userId, overLimit } = request.caller;
+    const earlier = await this.findEarlierOrder(userId, request.idempotency);
+    if (earlier) return this.replay(earlier);
+    if (overLimit) throw overLimit;
+
+    const order = await this.checks.prepare(request, IN_EARNEST);
+    await this.checks.assertProviderAffords(order);
     const placed = await this.placeOnce(order);
     if (typeof placed !== 'number') return this.replay(placed);
 
-    const isQueued = item.proxyId === null || (await this.readDateEnd(placed, userId, item.proxyId));
+    const isQueued = order.proxyId === null || (await this.readDateEnd(placed, userId, order.proxyId));
     const settled = isQueued ? await this.dispatcher.awaitOutcome(placed) : undefined;
     return this.namingTheOrder(placed, async () =>
       this.toDelivery(settled ?? (await this.queries.getOutcome(placed))),
     );
   }
 
-  /** Refuses an order before anything is held for it. @throws ServiceUnavailable */
-  private assertProviderTakesOrders(quoted?: string): void {
-    try {
-      this.provider.assertTakesOrders(quoted);
-    } catch (error) {
-      if (!(error instanceof ProviderClosed)) throw error;
-      this.logger.debug(`an order was refused: ${error.message}`);
-      throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
-    }
-  }
-
-  /**
-   * A caller whose order would be refused is told why, whatever the state of our own balance at the provider.
-   *
-   * @throws DomainError
-   */
-  private async assertProviderAffords(order: NewOrder): Promise<void> {
-    try {
-      this.assertProviderTakesOrders(order.providerPrice);
-    } catch (error) {
-      const [refusal] = await this.placement.findRefusals(order);
-      throw refusal === undefined ? error : PLACEMENT_REFUSALS[refusal](order);
-    }
+  /** Runs all checks of an order, and places nothing. */
+  private async rehearse(request: OrderRequest): Promise<DryRun> {
+    const { userId, overLimit } = request.caller;
+    if (overLimit) throw overLimit;
+    const noted = new NotedChecks();
+    const earlier = await this.findEarlierOrder(userId, request.idempotency);
+    if (earlier) await noted.run(() => this.replay(earlier));
+    const order = earlier ? undefined : await noted.run(() => this.checks.prepare(request, noted));
+    const available = order
+      ? await this.checks.checkPlacement(order, noted)
+      : await this.ledger.available(userId);
+    return { order, earlierId: earlier?.id ?? null, available, refusals: noted.refusals };
   }
 
   /**
@@ -249,7 +188,7 @@ export class OrdersService {
     const earlier =
       refusal === 'key-in-use' && (await this.findEarlierOrder(order.userId, order.idempotency));
     if (earlier) return earlier;
-    throw PLACEMENT_REFUSALS[refusal](order);
+    throw placementRefusal(refusal, order);
   }
 
   /** @throws IdempotencyKeyReused */

@@ -1,8 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PERIODS_TEXT } from '../../../catalog';
 import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, type Money } from '../../../common';
-import { AmountField, IntegerField, StringField } from '../../../http';
-import { MAX_PRICE_TEXT } from './guards';
+import { AmountField, BooleanField, IntegerField, StringField } from '../../../http';
+import { ALLOW_PARTIAL_TEXT, DRY_RUN_TEXT, MAX_PRICE_TEXT } from './guards';
 
 export class PurchaseRequest {
   @ApiProperty({
@@ -37,4 +37,12 @@ export class PurchaseRequest {
   @ApiProperty({ description: MAX_PRICE_TEXT, example: '25.08' })
   @AmountField({ optional: true })
   readonly max_price!: Money | null;
+
+  @ApiProperty({ description: ALLOW_PARTIAL_TEXT, example: true })
+  @BooleanField({ default: true })
+  readonly allow_partial!: boolean;
+
+  @ApiProperty({ description: DRY_RUN_TEXT, example: false })
+  @BooleanField({ default: false })
+  readonly dry_run!: boolean;
 }

@@ -1,0 +1,54 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiNullable, ApiRoubles } from '../../../http';
+
+/** Why an order would be refused. */
+export class OrderRefusal {
+  @ApiProperty({ type: 'integer', description: 'The status of the answer', example: 400 })
+  status!: number;
+
+  @ApiProperty({ type: 'string', description: 'The `detail` of the answer', example: 'Insufficient balance' })
+  detail!: string;
+}
+
+/** What an order would cost, and whether it would be placed. */
+export class DryRunResponse {
+  @ApiProperty({ type: 'boolean', enum: [true], example: true })
+  dry_run!: true;
+
+  @ApiNullable('integer', {
+    description:
+      'The earlier order that has the Idempotency-Key: nothing would be placed, and the request would be ' +
+      'answered for that order. Null: the key is free, or there is none',
+    example: null,
+  })
+  order_id!: number | null;
+
+  @ApiNullable('string', {
+    description:
+      'Roubles for one proxy; multiplied by `count` it is exactly `price_final`. Null when nothing would ' +
+      'be placed that could have a price',
+    example: '25.08',
+  })
+  price_single!: string | null;
+
+  @ApiNullable('string', { description: 'Roubles for the whole order', example: '250.80' })
+  price_final!: string | null;
+
+  @ApiProperty({ type: 'string', example: 'RUB' })
+  currency!: string;
+
+  @ApiRoubles('Roubles that can be spent now', '1000.00')
+  balance_available!: string;
+
+  @ApiRoubles('Roubles that could be spent after the order: as before, if it would be refused', '749.20')
+  balance_after!: string;
+
+  @ApiProperty({
+    type: [OrderRefusal],
+    description:
+      'What would be refused, in the order of the checks: the request would get the first of them for an ' +
+      'answer. Empty: the order would be placed, or the stored answer repeated',
+    example: [],
+  })
+  refusals!: readonly OrderRefusal[];
+}

@@ -1,0 +1,190 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { Caller } from '../../auth';
+import {
+  CatalogService,
+  checkPeriod,
+  NotEnoughProxies,
+  ServiceUnavailable,
+  toIpVersion,
+} from '../../catalog';
+import { type DomainError, type Money, PROXY_TYPES, type ProxyType, requestId } from '../../common';
+import { InsufficientBalance } from '../../ledger';
+import { ProviderClosed, ProxyProvider } from '../../provider';
+import { ProxiesService } from '../../proxies';
+import { OrderQueries } from '../order-queries';
+import {
+  DailyLimitExceeded,
+  KeyInProgress,
+  PriceAboveMax,
+  ProlongationInProgress,
+  UnsupportedProxyType,
+} from '../orders.errors';
+import { type Checks, IN_EARNEST } from './checks';
+import type { ProlongRequest } from './dto/prolong-request.dto';
+import type { PurchaseRequest } from './dto/purchase-request.dto';
+import { type Idempotency, readIdempotency } from './idempotency';
+import { type NewOrder, OrderPlacement, type PlacementRefusal } from './order-placement';
+
+/** What is ordered, before it has a price. */
+type OrderedItem = Pick<
+  NewOrder,
+  'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId' | 'maxPrice'
+>;
+
+/** What an order takes from the stock. */
+type OrderedStock = Pick<NewOrder, 'country' | 'version' | 'count'>;
+
+/** A request for an order, before it is checked. */
+export interface OrderRequest {
+  readonly caller: Caller;
+  readonly idempotency: Idempotency | null;
+  /** Finds what is ordered, by the checks that need no price. @throws DomainError */
+  readonly findItem: (checks: Checks) => Promise<OrderedItem>;
+}
+
+/** What a caller is told for each reason for which an order is not placed. */
+const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
+  'key-in-use': () => new KeyInProgress(),
+  'prolongation-open': () => new ProlongationInProgress(),
+  'above-max-price': ({ total, maxPrice }) => new PriceAboveMax(total, maxPrice ?? total),
+  'insufficient-balance': () => new InsufficientBalance(),
+  'daily-limit': () => new DailyLimitExceeded(),
+};
+
+export const placementRefusal = (refusal: PlacementRefusal, order: NewOrder): DomainError =>
+  PLACEMENT_REFUSALS[refusal](order);
+
+const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
+
+/**
+ * All that is checked before an order is placed, in earnest and in a dry run. Nothing is written, and the
+ * provider is asked for nothing that costs money.
+ */
+@Injectable()
+export class OrderChecks {
+  private readonly logger = new Logger(OrderChecks.name);
+
+  constructor(
+    private readonly placement: OrderPlacement,
+    private readonly queries: OrderQueries,
+    private readonly catalog: CatalogService,
+    private readonly proxies: ProxiesService,
+    private readonly provider: ProxyProvider,
+  ) {}
+
+  /** @throws IdempotencyKeyInvalid */
+  readPurchase(caller: Caller, request: PurchaseRequest, idempotencyKey: string | undefined): OrderRequest {
+    const { count, period, proxy_type: proxyType, max_price: maxPrice } = request;
+    const version = toIpVersion(request.version);
+    const country = request.country.toLowerCase();
+    // A guard is no part of what the key stands for: with another one it is still the same order.
+    const asked = { kind: 'purchase', country, version, period, count, proxyType } as const;
+    return {
+      caller,
+      idempotency: readIdempotency(idempotencyKey, asked),
+      findItem: async (checks) => {
+        if (!isProxyType(proxyType)) throw new UnsupportedProxyType();
+        this.catalog.checkRentalPeriod(version, period);
+        await checks.run(() => this.assertProviderTakesOrders());
+        await checks.run(() => this.checkStock(asked, request.allow_partial));
+        return { ...asked, proxyType, proxyId: null, maxPrice };
+      },
+    };
+  }
+
+  /** @throws IdempotencyKeyInvalid */
+  readProlongation(
+    caller: Caller,
+    proxyId: string,
+    { period, max_price: maxPrice }: ProlongRequest,
+    idempotencyKey: string | undefined,
+  ): OrderRequest {
+    return {
+      caller,
+      idempotency: readIdempotency(idempotencyKey, { kind: 'prolongation', proxyId, period }),
+      findItem: async (checks) => {
+        const { id, country, proxyType, ...proxy } = await this.proxies.get(caller.userId, proxyId);
+        const version = toIpVersion(proxy.version);
+        checkPeriod(version, period, 'renewal');
+        await checks.run(() => this.assertProviderTakesOrders());
+        const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;
+        return { ...item, proxyType: proxyType as ProxyType, maxPrice };
+      },
+    };
+  }
+
+  /** Checks a request up to the order with its price, which can then be placed. @throws DomainError */
+  async prepare({ caller, idempotency, findItem }: OrderRequest, checks: Checks): Promise<NewOrder> {
+    const { userId, tokenId, dailyLimit, limitedBy } = caller;
+    const item = await findItem(checks);
+    const quote = await this.catalog.chargedPrice(item, { userId, country: item.country });
+    return {
+      ...item,
+      ...quote,
+      userId,
+      provider: this.provider.name,
+      idempotency,
+      requestId: requestId() ?? null,
+      tokenId,
+      dailyLimit,
+      limitedBy,
+    };
+  }
+
+  /**
+   * Checks whether an order would be placed now, without placing it, and then whether the provider would take
+   * it.
+   *
+   * @returns what the caller has to spend
+   * @throws DomainError
+   */
+  async checkPlacement(order: NewOrder, checks: Checks): Promise<Money> {
+    const { available, refusals } = await this.placement.assess(order);
+    for (const refusal of refusals) {
+      await checks.run(() => {
+        throw placementRefusal(refusal, order);
+      });
+    }
+    await checks.run(() => this.assertProviderTakesOrders(order.providerPrice));
+    return available;
+  }
+
+  /**
+   * A caller whose order would not be placed is told so, whatever the state of our own balance at the
+   * provider.
+   *
+   * @throws DomainError
+   */
+  async assertProviderAffords(order: NewOrder): Promise<void> {
+    try {
+      this.assertProviderTakesOrders(order.providerPrice);
+    } catch {
+      await this.checkPlacement(order, IN_EARNEST);
+    }
+  }
+
+  /**
+   * For an order that wants all or nothing the provider is asked for its stock, less what the queue is going
+   * to take before. Orders that are under way may be missing there twice: it is rather refused than short.
+   *
+   * @throws CountryNotAvailable, NotEnoughProxies, ServiceUnavailable
+   */
+  private async checkStock({ country, version, count }: OrderedStock, allowPartial: boolean): Promise<void> {
+    if (allowPartial) return this.catalog.checkStock(country, version, count);
+    const stock = await this.catalog.stockNow(country, version);
+    if (stock - (await this.queries.countQueuedProxies(country, version)) < count) {
+      throw new NotEnoughProxies();
+    }
+  }
+
+  /** @throws ServiceUnavailable */
+  private assertProviderTakesOrders(quoted?: string): void {
+    try {
+      this.provider.assertTakesOrders(quoted);
+    } catch (error) {
+      if (!(error instanceof ProviderClosed)) throw error;
+      this.logger.debug(`an order was refused: ${error.message}`);
+      throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
+    }
+  }
+}

@@ -1,0 +1,199 @@
+import { TokensService } from '../src/auth';
+import { Money } from '../src/common';
+import { eventually } from './support/built-service';
+import { compareDryRuns, type DryRun, findTraces, postOrder, readDryRun } from './support/dry-runs';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({
+    environment: { RECONCILE_QUIET_SECONDS: '5' },
+  });
+});
+afterAll(() => service.close());
+beforeEach(() => service.control.setPrice('6', 30, '20.90'));
+afterEach(async () => {
+  await service.control.resetFaults();
+  await service.control.setBalance('1000000.00');
+  await service.untilSettled();
+  await service.audit({ withProvider: true });
+});
+
+const post = (token: string, path: string, body: object, key?: string) =>
+  postOrder(service.baseUrl, token, path, body, key);
+
+const BUY = '/proxies/buy';
+const ORDER = { country: 'ru', period: 30 };
+
+async function dryRun(token: string, path: string, body: object, key?: string): Promise<DryRun> {
+  return readDryRun(await post(token, path, { ...body, dry_run: true }, key));
+}
+
+const traces = () => findTraces(service);
+
+async function buyOne(user: TestUser, key?: string): Promise<string> {
+  const { body } = await post(user.token, BUY, ORDER, key);
+  return (body['proxies'] as [{ id: string }])[0].id;
+}
+
+describe('A dry run', () => {
+  it('tells the price and what is left after it, and leaves no trace', async () => {
+    const user = await service.createUser({ balance: '100.00' });
+    const before = await traces();
+    expect(await dryRun(user.token, BUY, { ...ORDER, count: 3 }, 'k')).toEqual({
+      dry_run: true,
+      order_id: null,
+      price_single: '25.08',
+      price_final: '75.24',
+      currency: 'RUB',
+      balance_available: '100.00',
+      balance_after: '24.76',
+      refusals: [],
+    });
+    expect(await traces()).toEqual(before);
+    expect(await post(user.token, BUY, { ...ORDER, count: 3 }, 'k')).toMatchObject({
+      status: 200,
+      replayed: false,
+      body: { price_charged: '75.24' },
+    });
+    expect(await service.balanceOf(user)).toEqual({ available: '24.76', held: '0.00' });
+  });
+
+  it('tells all that would be refused, in the order of the checks', async () => {
+    const user = await service.createUser({ balance: '100.00' });
+    const { token, text } = await service.app.get(TokensService).issue({
+      userId: user.id,
+      scopes: ['proxies:write'],
+      dailyLimit: Money.parse('50.00'),
+    });
+    expect(token.id).toBeGreaterThan(0);
+    await service.control.setStock('6', 'jp', 4);
+    const order = { country: 'jp', period: 30, count: 5, max_price: '125.39' };
+    expect(await dryRun(text, BUY, order)).toMatchObject({
+      price_final: '125.40',
+      balance_available: '100.00',
+      balance_after: '100.00',
+      refusals: [
+        { status: 400, detail: 'Not enough proxies available' },
+        { status: 409, detail: 'The price is 125.40, above the max_price of 125.39' },
+        { status: 400, detail: 'Insufficient balance' },
+        { status: 400, detail: 'Daily spending limit of the token exceeded' },
+      ],
+    });
+  });
+
+  it.each<[object, number, string]>([
+    [{ country: 'ru', period: 2 }, 400, 'Minimum rental period for IPv6 is 3 days'],
+    [{ country: 'ru', period: 4 }, 400, 'Unsupported rental period'],
+    [{ country: 'ru', period: 30, proxy_type: 'https' }, 400, 'Unsupported proxy type'],
+  ])('of %j has no price, and says why', async (body, status, detail) => {
+    const user = await service.createUser({ balance: '100.00' });
+    expect(await dryRun(user.token, BUY, body)).toMatchObject({
+      price_single: null,
+      price_final: null,
+      balance_available: '100.00',
+      balance_after: '100.00',
+      refusals: [{ status, detail }],
+    });
+  });
+
+  it('of a prolongation tells whether it would be carried out', async () => {
+    const user = await service.createUser({ balance: '100.00' });
+    const path = `/proxies/${await buyOne(user)}/prolong`;
+    const before = await traces();
+    expect(await dryRun(user.token, path, { period: 30 })).toMatchObject({
+      price_final: '25.08',
+      balance_available: '74.92',
+      balance_after: '49.84',
+      refusals: [],
+    });
+    expect((await dryRun(user.token, '/proxies/999999/prolong', { period: 30 })).refusals).toEqual([
+      { status: 404, detail: 'Proxy not found' },
+    ]);
+    const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
+    const open = post(user.token, path, { period: 30 }, 'k');
+    await service.control.untilGateReached(gate);
+    expect((await dryRun(user.token, path, { period: 30, max_price: '1' })).refusals).toEqual([
+      { status: 409, detail: 'A prolongation of this proxy is in progress' },
+      { status: 409, detail: 'The price is 25.08, above the max_price of 1.00' },
+    ]);
+    expect((await dryRun(user.token, path, { period: 30 }, 'k')).refusals).toEqual([
+      { status: 409, detail: 'A request with this Idempotency-Key is in progress' },
+    ]);
+    await service.control.openGate(gate);
+    expect((await open).status).toBe(200);
+    expect(await traces()).not.toEqual(before);
+  });
+
+  it('names the order that has the key, and that nothing would be charged', async () => {
+    const user = await service.createUser({ balance: '100.00' });
+    const { body } = await post(user.token, BUY, ORDER, 'k');
+    expect(await dryRun(user.token, BUY, ORDER, 'k')).toEqual({
+      dry_run: true,
+      order_id: body['order_id'],
+      price_single: null,
+      price_final: null,
+      currency: 'RUB',
+      balance_available: '74.92',
+      balance_after: '74.92',
+      refusals: [],
+    });
+  });
+
+  it('says that the order of its key is being confirmed', async () => {
+    const user = await service.createUser();
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 2000 });
+    const lost = await post(user.token, BUY, ORDER, 'k');
+    expect(lost.status).toBe(503);
+    const { refusals, order_id: orderId } = await dryRun(user.token, BUY, ORDER, 'k');
+    expect(refusals).toEqual([{ status: 503, detail: lost.body['detail'] }]);
+    expect(lost.body['detail']).toContain(`order ${orderId} `);
+  });
+
+  it.each<[object, string | undefined, unknown[]]>([
+    [{ country: 'ru' }, undefined, ['body', 'period']],
+    [{ ...ORDER, max_price: 'x' }, undefined, ['body', 'max_price']],
+    [ORDER, 'two words', ['header', 'Idempotency-Key']],
+    [{ ...ORDER, count: 2 }, 'used', ['header', 'Idempotency-Key']],
+  ])('is refused with 422 as the order %j with the key %p would be', async (body, key, loc) => {
+    const user = await service.createUser();
+    await buyOne(user, 'used');
+    const dry = await post(user.token, BUY, { ...body, dry_run: true }, key);
+    expect(dry).toMatchObject({ status: 422, body: { detail: [{ loc }] } });
+    const real = await post(user.token, BUY, body, key);
+    expect(real.status).toBe(422);
+    if (key !== undefined) expect(dry).toEqual(real);
+  });
+
+  it('needs the scope of an order', async () => {
+    const { token } = await service.createUser({ scopes: ['proxies:read', 'price:read'] });
+    expect((await post(token, BUY, { ...ORDER, dry_run: true })).status).toBe(403);
+  });
+
+  it('says when our own balance at the provider does not cover the order', async () => {
+    const user = await service.createUser();
+    await service.control.setBalance('10.00');
+    await eventually(async () => (await dryRun(user.token, BUY, ORDER)).refusals.length > 0 || buyOnce(user));
+    const unavailable = { status: 503, detail: 'Service temporarily unavailable' };
+    expect((await dryRun(user.token, BUY, ORDER)).refusals).toEqual([unavailable]);
+    expect((await dryRun(user.token, BUY, { ...ORDER, max_price: '1' })).refusals).toEqual([
+      { status: 409, detail: 'The price is 25.08, above the max_price of 1.00' },
+      unavailable,
+    ]);
+    expect(await post(user.token, BUY, ORDER)).toMatchObject({ status: 503 });
+  });
+
+  /** The provider tells its balance with a call for money. */
+  async function buyOnce(user: TestUser): Promise<boolean> {
+    await post(user.token, BUY, ORDER);
+    return false;
+  }
+});
+
+describe('What a dry run says', () => {
+  it('is what the order in earnest is then answered, in random states', async () => {
+    const outcomes = await compareDryRuns(service, 40);
+    expect(outcomes.size).toBeGreaterThan(4);
+  });
+});
