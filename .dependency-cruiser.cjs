@@ -27,6 +27,7 @@ const allowed = {
     'catalog',
     'proxies',
   ],
+  usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog'],
   health: ['common', 'auth'],
   sales: ['http', 'common', 'database'],
   staff: [

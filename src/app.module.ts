@@ -16,6 +16,7 @@ import { ProxiesModule } from './proxies';
 import { SalesJobsModule } from './sales';
 import { StaffModule } from './staff';
 import { StatusJobsModule } from './status';
+import { UsageModule } from './usage';
 import { UsersModule } from './users';
 
 /** The service as a whole. */
@@ -43,6 +44,7 @@ export class AppModule implements OnModuleDestroy {
         CatalogModule,
         ProxiesModule,
         OrdersModule,
+        UsageModule,
         ProviderModule,
         IntegrityModule,
         SalesJobsModule,

@@ -12,6 +12,7 @@ import { LedgerModule } from './ledger';
 import { longestOrderMs, OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
 import { StaffModule } from './staff';
+import { UsageModule } from './usage';
 import { UsersModule } from './users';
 
 const CUSTOMERS: ApiInterface = {
@@ -27,7 +28,7 @@ const CUSTOMERS: ApiInterface = {
     Profile: 'The user and the balance',
     Health: 'Whether the service can be reached',
   },
-  modules: [HealthModule, UsersModule, LedgerModule, CatalogModule, ProxiesModule, OrdersModule],
+  modules: [HealthModule, UsersModule, LedgerModule, UsageModule, CatalogModule, ProxiesModule, OrdersModule],
 };
 
 const STAFF: ApiInterface = {

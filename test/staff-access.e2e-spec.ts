@@ -62,7 +62,7 @@ describe('Access', () => {
     expect(body.find(({ scope }) => scope === 'profile:read')).toMatchObject({
       for: 'customers',
       grants: 'Profile, balance, ledger and usage',
-      routes: ['GET /me', 'GET /ledger'],
+      routes: ['GET /me', 'GET /ledger', 'GET /usage'],
     });
   });
 });

@@ -80,6 +80,11 @@ export class CatalogCache<Value> {
     return (this.entries.get(key) ?? entry).value;
   }
 
+  /** Gives what is known, up to a day old, and asks nobody. */
+  peek(key: string): Value | undefined {
+    return this.findUsable(key)?.value;
+  }
+
   /** Gives a fresh value, or the refresh's error: ProviderUnavailable when what it brings is not fresh. */
   async getFresh(key: string, fetch: Fetch<Value>): Promise<Value> {
     const known = this.findUsable(key);

@@ -55,6 +55,14 @@ export interface Buyer {
   readonly country: string | null;
 }
 
+/** The customer's price of one proxy; null where it is not known. */
+export type PriceList = (
+  offer: Pick<Offer, 'version' | 'period'> & {
+    /** In lower case. */
+    readonly country: string;
+  },
+) => Money | null;
+
 /** The ages of what this process has in memory; null where it has nothing. */
 export type CatalogAges = Readonly<
   Record<'countries' | 'stock' | 'prices', ReturnType<CatalogCache<unknown>['ages']>>
@@ -194,6 +202,30 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /**
+   * Gives the prices of single proxies for a user, as far as the copy of the catalog has them: a function
+   * that asks nobody, for very many offers. The copy is as old as that of a quote.
+   */
+  async priceList(userId: number): Promise<PriceList> {
+    const table = await this.priceTable('get').catch((error: unknown): PriceTable => {
+      if (error instanceof ProviderError) return {};
+      throw error;
+    });
+    const known = new Map<string, Money | null>();
+    return (offer) => {
+      const { country, version, period } = offer;
+      const key = `${version}/${period}/${country}`;
+      const earlier = known.get(key);
+      if (earlier !== undefined) return earlier;
+      const exactPrice = this.exactPrices.peek(exactPriceKey(version, period, 1));
+      const single = table[version]?.[period] ?? (exactPrice === UNSUPPORTED ? undefined : exactPrice);
+      const { percent } = this.markups.of({ userId, country, version, period });
+      const price = single === undefined ? null : unitPriceWithMarkup(single, 1, percent);
+      known.set(key, price);
+      return price;
+    };
+  }
+
+  /**
    * Subtracts from the stock what was just sold. Customers of this process see it at once, those of other
    * replicas when it is written and they have read it.
    */
@@ -299,12 +331,16 @@ export class CatalogService implements OnModuleDestroy {
   /** Looks an offer up in the table, and asks for its exact price only when the table lacks it. */
   private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh'): Promise<string> {
     const { version, period, count } = offer;
-    const table = await this.priceTables[lookUp](PRICE_TABLE_KEY, (ageMs) =>
-      this.fetchTable(ageMs < TABLE_NEEDED_MS ? 'price' : 'order'),
-    );
+    const table = await this.priceTable(lookUp);
     const single = table[version]?.[period];
     if (single !== undefined) return multiplyDecimal(single, count);
     return this.exactPrices[lookUp](exactPriceKey(version, period, count), () => this.fetchExactPrice(offer));
+  }
+
+  private priceTable(lookUp: 'get' | 'getFresh'): Promise<PriceTable> {
+    return this.priceTables[lookUp](PRICE_TABLE_KEY, (ageMs) =>
+      this.fetchTable(ageMs < TABLE_NEEDED_MS ? 'price' : 'order'),
+    );
   }
 
   private async fetchTable(priority: CallPriority): Promise<PriceTable> {

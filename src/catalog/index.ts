@@ -5,7 +5,7 @@ export {
   UnsupportedPeriod,
 } from './catalog.errors';
 export { CatalogModule } from './catalog.module';
-export { CatalogService, type Quote } from './catalog.service';
+export { CatalogService, type PriceList, type Quote } from './catalog.service';
 export { checkPeriod, PERIODS_TEXT, toIpVersion } from './rental-periods';
 export { PricePreviewModule } from './price-preview.module';
 export { PricePreviewOut } from './dto/price-preview.dto';

@@ -23,6 +23,7 @@ import { AnswersAsText1765710000000 } from './migrations/1765710000000-answers-a
 import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
 import { OrdersOfACustomer1765800000000 } from './migrations/1765800000000-orders-of-a-customer';
 import { ACustomersOwnBooks1765801000000 } from './migrations/1765801000000-a-customers-own-books';
+import { PeriodsOfProxies1765801000001 } from './migrations/1765801000001-periods-of-proxies';
 import { MaxPrices1765802000000 } from './migrations/1765802000000-max-prices';
 import { MaxPricesHold1765802000001 } from './migrations/1765802000001-max-prices-hold';
 import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
@@ -53,6 +54,7 @@ export const migrations = [
   ProlongationsOfAUser1765750000000,
   OrdersOfACustomer1765800000000,
   ACustomersOwnBooks1765801000000,
+  PeriodsOfProxies1765801000001,
   MaxPrices1765802000000,
   MaxPricesHold1765802000001,
   TagsOfCustomers1765804000000,

@@ -5,3 +5,4 @@ export { LedgerModule } from './ledger.module';
 export { LedgerService, POSTED_ENTRY } from './ledger.service';
 export { postEntriesSql } from './post-entries';
 export { PostedEntryOut } from './posted-entry.dto';
+export { SHOWN_KIND } from './shown-kind';

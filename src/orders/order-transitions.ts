@@ -448,9 +448,10 @@ export class OrderTransitions {
        ),
        stored AS (
          INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                              proxy_type, country, version, date_start, date_end)
+                              proxy_type, country, version, period, date_start, date_end)
          SELECT delivered.id, closed.user_id, closed.id, closed.provider, provider_proxy_id, host, port,
-                login, password, closed.proxy_type, closed.country, closed.version, date_start, date_end
+                login, password, closed.proxy_type, closed.country, closed.version, closed.period, date_start,
+                date_end
            FROM delivered JOIN closed ON closed.id = delivered.order_id
        ),
        entries AS (
@@ -534,7 +535,7 @@ export class OrderTransitions {
        ),
        prolonged AS (
          UPDATE proxies
-            SET date_end = closed.date_end, active = closed.date_end > now(),
+            SET date_end = closed.date_end, period = closed.period, active = closed.date_end > now(),
                 absences = 0, withdrawn_at = NULL
            FROM closed WHERE proxies.id = closed.proxy_id
          RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, descr

@@ -61,6 +61,10 @@ export class Proxy {
   @Column({ type: 'text' })
   version!: string;
 
+  /** Days of the last order that was delivered for it. Null: that order was before this was kept. */
+  @Column({ type: 'integer', nullable: true })
+  period!: number | null;
+
   @Column({ type: 'timestamptz', nullable: true })
   dateStart!: Date | null;
 

@@ -68,6 +68,8 @@ const HOT: Readonly<Record<string, string>> = {
   'the log of one who did one thing': 'WHERE user_id = $1 AND action = $2',
   'a page of the ledger': 'ORDER BY seq DESC LIMIT $3',
   'a part of the ledger as a file': 'AS text, max(seq) AS last',
+  'what a customer spent this month': 'WITH parts AS',
+  'what rentals a customer has': 'AS rented',
   'a statement': '(ledger_entries.created_at, seq) >',
 };
 
@@ -146,14 +148,10 @@ describe('with many users, orders and proxies', () => {
   /** A customer's own lists, by each filter. */
   async function readBooks({ token }: TestUser): Promise<void> {
     const period = 'from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z';
-    for (const path of [
-      '',
-      '&cursor=3',
-      '&kind=debit',
-      '&order_id=1',
-      `&${period}`,
-      `&${period}&kind=hold`,
-    ].flatMap((filter) => [`/ledger?format=json${filter}`, `/ledger?format=csv${filter}`])) {
+    const filters = ['', '&cursor=3', '&kind=debit', '&order_id=1', `&${period}`, `&${period}&kind=hold`];
+    const pages = filters.map((filter) => `/ledger?format=json${filter}`);
+    const files = filters.map((filter) => `/ledger?format=csv${filter}`);
+    for (const path of [...pages, ...files, '/usage']) {
       const answer = await fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } });
       await answer.text();
       expect([path, answer.status]).toEqual([path, 200]);

@@ -306,6 +306,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/usage': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Usage
+     * @description What was spent today and this month (UTC), what is held, what is left of the daily limit of the token, when rentals end, and what it costs to renew them. What was spent is what was captured for delivered orders, less what was refunded, each at the time of its entry in `GET /ledger`; it is negative when more was refunded than captured. A renewal is a prolongation for as many days as the last order of the proxy, at the price of today, as the catalog was last read: the price that is charged then may differ. `balance_lasts_until` looks 365 days ahead.
+     */
+    get: operations['UsageController_read'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/health': {
     parameters: {
       query?: never;
@@ -1109,6 +1129,127 @@ export interface components {
        * @enum {string}
        */
       proxy_type: 'http' | 'socks';
+    };
+    /** TokenUsageOut */
+    TokenUsageOut: {
+      /**
+       * @description Roubles that orders of the token may take in a day (UTC)
+       * @example 500.00
+       */
+      daily_limit: string;
+      /**
+       * @description Roubles that its orders of today have taken: those held count, those released or refunded do not
+       * @example 125.40
+       */
+      used_today: string;
+      /**
+       * @description Roubles that its orders may still take today. Less than the difference, when a token by which it was issued has less left
+       * @example 374.60
+       */
+      left_today: string;
+    };
+    /** SpentPartOut */
+    SpentPartOut: {
+      /** @example ru */
+      country: string;
+      /**
+       * @example 6
+       * @enum {string}
+       */
+      version: '6' | '4' | '4s';
+      /**
+       * @description Roubles spent today
+       * @example 25.08
+       */
+      today: string;
+      /**
+       * @description Roubles spent this month
+       * @example 1254.00
+       */
+      this_month: string;
+    };
+    /** SpentOut */
+    SpentOut: {
+      /**
+       * @description Roubles spent today: captured less refunded
+       * @example 25.08
+       */
+      today: string;
+      /**
+       * @description Roubles spent this month: captured less refunded
+       * @example 1254.00
+       */
+      this_month: string;
+      /** @description The same by country and version, sorted; only those with orders or refunds this month */
+      by: components['schemas']['SpentPartOut'][];
+    };
+    /** EndingOut */
+    EndingOut: {
+      /**
+       * @description Rentals that end in this time
+       * @example 2
+       */
+      rentals: number;
+      /**
+       * @description Roubles that renewing them costs
+       * @example 50.16
+       */
+      renewal_cost: string;
+    };
+    /** EndingsOut */
+    EndingsOut: {
+      in_24_hours: components['schemas']['EndingOut'];
+      /** @description Includes those of the next 24 hours */
+      in_7_days: components['schemas']['EndingOut'];
+      /** @description Includes those of the next 7 days */
+      in_30_days: components['schemas']['EndingOut'];
+    };
+    /** RentalsOut */
+    RentalsOut: {
+      /**
+       * @description Proxies on rent now
+       * @example 12
+       */
+      active: number;
+      /**
+       * @description Roubles that renewing all of them costs, each once
+       * @example 300.96
+       */
+      renewal_cost: string;
+      /**
+       * @description How many of them no price is known for: their last period is not on sale any more, or the provider has never been read. No cost includes them
+       * @example 0
+       */
+      unpriced: number;
+      ending: components['schemas']['EndingsOut'];
+      /**
+       * @description The first day (UTC) with rentals that the available balance no longer renews, when every rental is renewed again and again, in the order of their ends. Null: the balance suffices for the next 365 days
+       * @example 2027-01-14
+       */
+      balance_lasts_until: string | null;
+    };
+    /** UsageOut */
+    UsageOut: {
+      /**
+       * Format: date-time
+       * @description The moment for which all of it holds
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      as_of: string;
+      /**
+       * @description Roubles that can be spent now
+       * @example 974.92
+       */
+      available: string;
+      /**
+       * @description Roubles held now for orders whose outcome is open
+       * @example 25.08
+       */
+      held: string;
+      spent: components['schemas']['SpentOut'];
+      /** @description The daily limit of the token of this request. Null: it has none */
+      token: components['schemas']['TokenUsageOut'] | null;
+      rentals: components['schemas']['RentalsOut'];
     };
     /** Health */
     Health: {
@@ -2820,6 +2961,64 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+    };
+  };
+  UsageController_read: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['UsageOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `profile:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   health_health_get: {

@@ -1,0 +1,123 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSIONS, type IpVersion } from '../common';
+import { ApiMoment, ApiNullable, ApiRoubles } from '../http';
+import { HORIZON_DAYS } from './renewals';
+
+export class SpentPartOut {
+  @ApiProperty({ type: 'string', example: 'ru' })
+  country!: string;
+
+  @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
+  version!: IpVersion;
+
+  @ApiRoubles('Roubles spent today', '25.08')
+  today!: string;
+
+  @ApiRoubles('Roubles spent this month', '1254.00')
+  this_month!: string;
+}
+
+export class SpentOut {
+  @ApiRoubles('Roubles spent today: captured less refunded', '25.08')
+  today!: string;
+
+  @ApiRoubles('Roubles spent this month: captured less refunded', '1254.00')
+  this_month!: string;
+
+  @ApiProperty({
+    type: () => SpentPartOut,
+    isArray: true,
+    description: 'The same by country and version, sorted; only those with orders or refunds this month',
+  })
+  by!: readonly SpentPartOut[];
+}
+
+export class TokenUsageOut {
+  @ApiRoubles('Roubles that orders of the token may take in a day (UTC)', '500.00')
+  daily_limit!: string;
+
+  @ApiRoubles(
+    'Roubles that its orders of today have taken: those held count, those released or refunded do not',
+    '125.40',
+  )
+  used_today!: string;
+
+  @ApiRoubles(
+    'Roubles that its orders may still take today. Less than the difference, when a token by which it was ' +
+      'issued has less left',
+    '374.60',
+  )
+  left_today!: string;
+}
+
+export class EndingOut {
+  @ApiProperty({ type: 'integer', description: 'Rentals that end in this time', example: 2 })
+  rentals!: number;
+
+  @ApiRoubles('Roubles that renewing them costs', '50.16')
+  renewal_cost!: string;
+}
+
+export class EndingsOut {
+  @ApiProperty({ type: () => EndingOut })
+  in_24_hours!: EndingOut;
+
+  @ApiProperty({ type: () => EndingOut, description: 'Includes those of the next 24 hours' })
+  in_7_days!: EndingOut;
+
+  @ApiProperty({ type: () => EndingOut, description: 'Includes those of the next 7 days' })
+  in_30_days!: EndingOut;
+}
+
+export class RentalsOut {
+  @ApiProperty({ type: 'integer', description: 'Proxies on rent now', example: 12 })
+  active!: number;
+
+  @ApiRoubles('Roubles that renewing all of them costs, each once', '300.96')
+  renewal_cost!: string;
+
+  @ApiProperty({
+    type: 'integer',
+    description:
+      'How many of them no price is known for: their last period is not on sale any more, or the provider ' +
+      'has never been read. No cost includes them',
+    example: 0,
+  })
+  unpriced!: number;
+
+  @ApiProperty({ type: () => EndingsOut })
+  ending!: EndingsOut;
+
+  @ApiNullable('string', {
+    format: 'date',
+    description:
+      'The first day (UTC) with rentals that the available balance no longer renews, when every rental is ' +
+      'renewed again and again, in the order of their ends. Null: the balance suffices for the next ' +
+      `${HORIZON_DAYS} days`,
+    example: '2027-01-14',
+  })
+  balance_lasts_until!: string | null;
+}
+
+export class UsageOut {
+  @ApiMoment('The moment for which all of it holds')
+  as_of!: Date;
+
+  @ApiRoubles('Roubles that can be spent now', '974.92')
+  available!: string;
+
+  @ApiRoubles('Roubles held now for orders whose outcome is open', '25.08')
+  held!: string;
+
+  @ApiProperty({ type: () => SpentOut })
+  spent!: SpentOut;
+
+  @ApiProperty({
+    description: 'The daily limit of the token of this request. Null: it has none',
+    anyOf: [{ $ref: '#/components/schemas/TokenUsageOut' }, { type: 'null' }],
+  })
+  token!: TokenUsageOut | null;
+
+  @ApiProperty({ type: () => RentalsOut })
+  rentals!: RentalsOut;
+}
