@@ -4,7 +4,7 @@ import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule } from './database';
 import { Account, LedgerEntry } from './ledger';
-import { Order, Orphan, ProviderCall } from './orders';
+import { BulkProlongation, Order, Orphan, ProviderCall } from './orders';
 import { DefaultMarkup, PriceRule } from './pricing';
 import { Proxy } from './proxies';
 import { AuditLogEntry } from './staff';
@@ -15,6 +15,7 @@ export const entities = [
   Account,
   ApiToken,
   AuditLogEntry,
+  BulkProlongation,
   DefaultMarkup,
   LedgerEntry,
   Order,

@@ -235,6 +235,29 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     return [{ user_id: userId, idempotency_key: 'key', orders: 2 }];
   },
 
+  'orders-of-bulks-as-accepted': async (books) => {
+    const userId = await books.user();
+    const orders = ['unguarded', 'forgotten'].map(async (key) => {
+      const proxyId = await books.proxy(userId, await books.order(userId, { state: 'completed' }));
+      if (key === 'unguarded') {
+        await books.query(
+          `INSERT INTO bulk_prolongations (user_id, idempotency_key, request_hash, proxy_ids, max_prices)
+           VALUES ($1, $2, '', ARRAY[$3::bigint], '{12}')`,
+          userId,
+          key,
+          proxyId,
+        );
+      }
+      const idempotencyKey = `${key} ${proxyId}`;
+      const order = { kind: 'prolongation', state: 'completed', proxyId, idempotencyKey } as const;
+      const orderId = await books.order(userId, order);
+      const given = key === 'unguarded' ? 12 : null;
+      const row = { order_id: orderId, user_id: userId, idempotency_key: idempotencyKey };
+      return { ...row, proxy_id: proxyId, max_price: null, given };
+    });
+    return Promise.all(orders);
+  },
+
   'histories-end-with-the-state': async (books) => {
     const orderId = await books.order(await books.user(), { state: 'reserved' });
     await books.tamper(`UPDATE orders SET history = '[]' WHERE id = $1`, orderId);

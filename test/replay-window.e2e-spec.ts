@@ -52,7 +52,7 @@ describe('After the replay window', () => {
     const prolonged = await prolong(proxyId, 'p');
     await end(31);
     expect(await keptSecrets()).toBeGreaterThan(0);
-    expect(await close()).toEqual({ orders: 2, orphans: 0 });
+    expect(await close()).toEqual({ orders: 2, orphans: 0, bulks: 0 });
     expect(await keptSecrets()).toBe(0);
 
     const gone = {
@@ -74,7 +74,7 @@ describe('After the replay window', () => {
       proxy: { ...prolonged.data?.proxy, ...gone },
     });
     expect((await service.control.getState()).sales).toHaveLength(1);
-    expect(await close()).toEqual({ orders: 0, orphans: 0 });
+    expect(await close()).toEqual({ orders: 0, orphans: 0, bulks: 0 });
     await service.audit();
   });
 
@@ -110,5 +110,35 @@ describe('After the replay window', () => {
       { id: 'old', password: '' },
       { id: 'young', password: 'password' },
     ]);
+  });
+
+  it('a bulk under whose key nothing was ordered is forgotten after a day, and others never', async () => {
+    const [proxy] = (await buy('bought')).data?.proxies ?? [];
+    const ask = (key: string, proxyId = '') =>
+      user.api.POST('/proxies/prolong', {
+        params: { header: { 'Idempotency-Key': key } },
+        body: { proxy_ids: [proxyId], period: 30 },
+      });
+    const kept = () =>
+      service.owner.query<{ key: string }[]>(
+        'SELECT idempotency_key AS key FROM bulk_prolongations WHERE user_id = $1 ORDER BY 1',
+        [user.id],
+      );
+    const age = (interval: string) =>
+      service.owner.query(
+        'UPDATE bulk_prolongations SET tried_at = tried_at - $2::interval WHERE user_id = $1',
+        [user.id, interval],
+      );
+    await ask('prolonged', proxy?.id);
+    await ask('unused', '0');
+    await ask('tried-again', '0');
+    await age('25 hours');
+    await ask('tried-again', '0');
+    expect(await close()).toMatchObject({ bulks: 1 });
+    expect(await kept()).toEqual([{ key: 'prolonged' }, { key: 'tried-again' }]);
+    await age('25 hours');
+    expect(await close()).toMatchObject({ bulks: 1 });
+    expect(await kept()).toEqual([{ key: 'prolonged' }]);
+    expect((await ask('prolonged', proxy?.id)).response.headers.get('Idempotency-Replayed')).toBe('true');
   });
 });

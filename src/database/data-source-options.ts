@@ -26,6 +26,7 @@ import { ACustomersOwnBooks1765801000000 } from './migrations/1765801000000-a-cu
 import { PeriodsOfProxies1765801000001 } from './migrations/1765801000001-periods-of-proxies';
 import { MaxPrices1765802000000 } from './migrations/1765802000000-max-prices';
 import { MaxPricesHold1765802000001 } from './migrations/1765802000001-max-prices-hold';
+import { BulkProlongations1765803000000 } from './migrations/1765803000000-bulk-prolongations';
 import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
 import { ProxyTypeChanges1765807000000 } from './migrations/1765807000000-proxy-type-changes';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
@@ -57,6 +58,7 @@ export const migrations = [
   PeriodsOfProxies1765801000001,
   MaxPrices1765802000000,
   MaxPricesHold1765802000001,
+  BulkProlongations1765803000000,
   TagsOfCustomers1765804000000,
   ProxyTypeChanges1765807000000,
 ];

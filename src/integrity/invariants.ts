@@ -1,5 +1,5 @@
 import { sqlList } from '../database';
-import { OPEN_STATES, PURCHASE_TAG_SQL, TAG_PREFIX_SQL, UNATTENDED_STATES } from '../orders';
+import { bulkOrderKeySql, OPEN_STATES, PURCHASE_TAG_SQL, TAG_PREFIX_SQL, UNATTENDED_STATES } from '../orders';
 
 export interface Invariant {
   /** What `audit` prints. */
@@ -123,6 +123,21 @@ export const INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
        WHERE idempotency_key IS NOT NULL AND state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
+  },
+  {
+    // A prolongation of a bulk is of a proxy that the bulk is about, and its guard is what the bulk gave it.
+    // None is charged twice: `one-order-per-key`.
+    name: 'orders-of-bulks-as-accepted',
+    violations: `
+      SELECT o.id AS order_id, o.user_id, o.idempotency_key, o.proxy_id, o.max_price, bulk.max_price AS given
+        FROM orders o
+        LEFT JOIN (SELECT user_id, proxy_id, max_prices[place] AS max_price,
+                          ${bulkOrderKeySql('b', 'proxy_id')} AS order_key
+                     FROM bulk_prolongations b,
+                          unnest(proxy_ids) WITH ORDINALITY AS of (proxy_id, place)) AS bulk
+          ON bulk.user_id = o.user_id AND bulk.order_key = o.idempotency_key
+       WHERE o.idempotency_key LIKE '% %' AND o.state <> 'refunded'
+         AND (bulk.proxy_id IS DISTINCT FROM o.proxy_id OR bulk.max_price IS DISTINCT FROM o.max_price)`,
   },
   {
     name: 'histories-end-with-the-state',

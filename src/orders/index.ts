@@ -1,3 +1,5 @@
+export { BulkProlongation } from './bulk/bulk-prolongation.entity';
+export { bulkOrderKeySql } from './bulk/bulk-records';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { longestOrderMs } from './longest-order';
 export { OrderRecordsModule } from './order-records.module';

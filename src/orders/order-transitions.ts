@@ -122,8 +122,8 @@ function callParameters(call: RecordedCall | undefined): unknown[] {
 const unixSeconds = (date: Date): number => date.getTime() / 1000;
 
 /** What {@link OrderOutcome} is made of, apart from the answer. */
-const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId", proxy_type AS "proxyType",
-              country, version`;
+export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId",
+              proxy_type AS "proxyType", country, version`;
 
 /**
  * Every statement that changes an order, in the order of its life:

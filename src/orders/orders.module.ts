@@ -3,6 +3,9 @@ import { CatalogModule } from '../catalog';
 import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
+import { BulkProlongations } from './bulk/bulk-prolongations.service';
+import { BulkRecords } from './bulk/bulk-records';
+import { BulkController } from './bulk/bulk.controller';
 import { BatchCallService } from './dispatch/batch-call.service';
 import { DispatcherService } from './dispatch/dispatcher.service';
 import { ProlongationDates } from './dispatch/prolongation-dates';
@@ -23,10 +26,12 @@ import { TypeChangeService } from './type-change/type-change.service';
 
 @Module({
   imports: [OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
-  controllers: [OrdersController, OrderReadingController, TypeChangeController],
+  controllers: [OrdersController, BulkController, OrderReadingController, TypeChangeController],
   providers: [
     ProlongationDates,
     BatchCallService,
+    BulkProlongations,
+    BulkRecords,
     DispatcherService,
     OrderChecks,
     OrderPlacement,

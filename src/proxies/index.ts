@@ -9,6 +9,7 @@ export { ProxyFilterBody, ProxyFilterQuery, toProxyFilter } from './filter/proxy
 export { entityTag, type ListRevision, ListRevisionService } from './list-revision.service';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
+export { ProxyNotFound } from './proxies.errors';
 export { Proxy } from './proxy.entity';
 export { ProxySelection } from './selection/proxy-selection.dto';
 export {

@@ -246,6 +246,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/proxies/prolong': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Prolong many
+     * @description Prolongs up to 1000 proxies, each by an order of its own, and tells for each what came of it. If the balance is not enough for all, the first ones get it. Repeat it until nothing is `being_confirmed` or `unavailable`: what was prolonged is told again and never charged twice, and the rest is tried anew. It counts as one request.
+     */
+    post: operations['prolong_many_proxies_prolong_post'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/orders': {
     parameters: {
       query?: never;
@@ -880,6 +900,97 @@ export interface components {
        * @example false
        */
       dry_run?: boolean;
+    };
+    /** BulkProlongRequest */
+    BulkProlongRequest: {
+      /**
+       * Proxy Ids
+       * @description The `id`s of at most 1000 proxies; an id that stands twice counts once
+       * @example [
+       *       "17",
+       *       "18"
+       *     ]
+       */
+      proxy_ids?: string[];
+      /**
+       * Filter
+       * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
+       * @example {
+       *       "tag": "team-a",
+       *       "active": true
+       *     }
+       */
+      filter?: components['schemas']['ProxyFilterBody'];
+      /**
+       * Period
+       * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @example 30
+       */
+      period: number;
+      /**
+       * Max Price
+       * @description Roubles that all prolongations together may cost at most. The request is refused with 409 when they would cost more; once it is accepted, each proxy has its share of the amount and is charged no more
+       * @example 2508.00
+       */
+      max_price?: string;
+    };
+    /** BulkProxyOut */
+    BulkProxyOut: {
+      /** @example 17 */
+      proxy_id: string;
+      /**
+       * @example prolonged
+       * @enum {string}
+       */
+      status: 'prolonged' | 'being_confirmed' | 'refused' | 'unavailable' | 'not_found';
+      /**
+       * @description The order that prolongs this proxy
+       * @example 43
+       */
+      order_id: number | null;
+      /**
+       * @description Roubles, when it was prolonged
+       * @example 25.08
+       */
+      price_charged: string | null;
+      /**
+       * @description The new end of the rental, when it was prolonged
+       * @example 2026-12-31T12:00:00Z
+       */
+      date_end: string | null;
+      /**
+       * @description Why it was not prolonged, or not yet
+       * @example null
+       */
+      detail: string | null;
+    };
+    /** BulkTotals */
+    BulkTotals: {
+      /** @example 2 */
+      proxies: number;
+      /** @example 2 */
+      prolonged: number;
+      /** @example 0 */
+      being_confirmed: number;
+      /** @example 0 */
+      refused: number;
+      /** @example 0 */
+      unavailable: number;
+      /** @example 0 */
+      not_found: number;
+      /**
+       * @description What was charged for those that were prolonged
+       * @example 50.16
+       */
+      price_charged: string;
+      /** @example RUB */
+      currency: string;
+    };
+    /** BulkProlongResponse */
+    BulkProlongResponse: {
+      /** @description In the order of `proxy_ids`, or in that of ids for a filter */
+      proxies: components['schemas']['BulkProxyOut'][];
+      totals: components['schemas']['BulkTotals'];
     };
     /** OrderSummary */
     OrderSummary: {
@@ -2617,6 +2728,126 @@ export interface operations {
         headers: {
           /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
           Location?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+    };
+  };
+  prolong_many_proxies_prolong_post: {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description Makes it safe to repeat the request. The first request with a key fixes which proxies a filter means and what each may cost; each proxy is charged once at most under the key. `Idempotency-Replayed: true` says that nothing was left to try.
+         * @example renew-2026-12
+         */
+        'Idempotency-Key': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['BulkProlongRequest'];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
+          'Idempotency-Replayed'?: 'true';
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['BulkProlongResponse'];
+        };
+      };
+      /** @description The filter matches too many; nothing was charged */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description All together would cost more than `max_price`, and nothing was charged; or an earlier request with this key is still in progress */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "missing",
+           *           "loc": [
+           *             "header",
+           *             "Idempotency-Key"
+           *           ],
+           *           "msg": "Field required",
+           *           "input": null
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      /** @description Nothing was charged */
+      503: {
+        headers: {
           [name: string]: unknown;
         };
         content: {

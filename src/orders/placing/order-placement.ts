@@ -110,6 +110,24 @@ export class OrderPlacement {
     return { available: Money.parse(found.available), refusals: found.refusals };
   }
 
+  /**
+   * Places orders of one user in their order, so that the balance goes to the first of them. Many are placed
+   * by one statement after the other: what was placed stays placed whatever becomes of the rest.
+   */
+  async placeInTurn(orders: readonly NewOrder[]): Promise<PromiseSettledResult<Placement>[]> {
+    const placed: PromiseSettledResult<Placement>[] = [];
+    for (let first = 0; first < orders.length; first += GROUP.maxItems) {
+      const attempts = orders
+        .slice(first, first + GROUP.maxItems)
+        .map((order) => ({ order, id: randomUUID() }));
+      const placements = this.insertOrFind(attempts);
+      placed.push(
+        ...(await Promise.allSettled(attempts.map(async (_, n) => answered((await placements)[n])))),
+      );
+    }
+    return placed;
+  }
+
   private readonly placeTogether = groupedStatement<Attempt, Placement>(async (attempts) => {
     try {
       return await this.insert(attempts, SHARED_PATIENCE_MS);
@@ -123,16 +141,20 @@ export class OrderPlacement {
   }, GROUP);
 
   private async placeAlone(attempt: Attempt): Promise<Placement> {
-    let placements: readonly (Placement | Promise<Placement>)[];
+    const [placement] = await this.insertOrFind([attempt]);
+    return answered(placement);
+  }
+
+  /** Waits for the accounts as long as the session does. */
+  private async insertOrFind(
+    attempts: readonly Attempt[],
+  ): Promise<readonly (Placement | Promise<Placement>)[]> {
     try {
-      placements = await this.insert([attempt], null);
+      return await this.insert(attempts, null);
     } catch (error) {
       if (!mayHaveCommitted(error)) throw error;
-      placements = await this.findPlaced([attempt], error);
+      return this.findPlaced(attempts, error);
     }
-    const [placement] = placements;
-    if (!placement) throw new Error('place_orders did not answer for an order');
-    return placement;
   }
 
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
@@ -148,11 +170,7 @@ export class OrderPlacement {
       ],
     );
     const byPosition = new Map(placed.map(({ position, ...placement }) => [position, placement]));
-    return attempts.map((_, index) => {
-      const placement = byPosition.get(index + 1);
-      if (!placement) throw new Error('place_orders did not answer for an order');
-      return placement;
-    });
+    return attempts.map((_, index) => answered(byPosition.get(index + 1)));
   }
 
   /** The reply was lost: what was not placed was refused, or failed, with an error that nobody can tell. */
@@ -194,6 +212,11 @@ export class OrderPlacement {
       limited_by: limitingTokens(order),
     };
   }
+}
+
+function answered<Answer>(placement: Answer | undefined): Answer {
+  if (!placement) throw new Error('place_orders did not answer for an order');
+  return placement;
 }
 
 /** The tokens whose daily limits an order counts against; null: none. */

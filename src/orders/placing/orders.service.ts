@@ -52,7 +52,7 @@ const CREDENTIALS_GONE = 'The login and the password are no longer kept';
 @Injectable()
 export class OrdersService {
   private readonly logger = new Logger(OrdersService.name);
-  private readonly inProgress = new Set<Promise<Delivery>>();
+  private readonly inProgress = new Set<Promise<unknown>>();
 
   constructor(
     private readonly checks: OrderChecks,
@@ -98,7 +98,8 @@ export class OrdersService {
     await this.dispatcher.untilIdle();
   }
 
-  private async track(order: Promise<Delivery>): Promise<Delivery> {
+  /** Has the process wait for an order when it stops, also for one whose caller has gone. */
+  async track<Result>(order: Promise<Result>): Promise<Result> {
     this.inProgress.add(order);
     try {
       return await order;
@@ -118,11 +119,21 @@ export class OrdersService {
     await this.checks.assertProviderAffords(order);
     const placed = await this.placeOnce(order);
     if (typeof placed !== 'number') return this.replay(placed);
+    return order.proxyId === null
+      ? this.settle(placed)
+      : this.settleProlongation(placed, userId, order.proxyId);
+  }
 
-    const isQueued = order.proxyId === null || (await this.readDateEnd(placed, userId, order.proxyId));
-    const settled = isQueued ? await this.dispatcher.awaitOutcome(placed) : undefined;
-    return this.namingTheOrder(placed, async () =>
-      this.toDelivery(settled ?? (await this.queries.getOutcome(placed))),
+  /** Queues a prolongation that was placed, and waits for its outcome. @throws DomainError */
+  async settleProlongation(orderId: number, userId: number, proxyId: number): Promise<Delivery> {
+    return this.settle(orderId, await this.readDateEnd(orderId, userId, proxyId));
+  }
+
+  /** Waits for the outcome of an order that was placed. @throws DomainError */
+  private async settle(orderId: number, isQueued = true): Promise<Delivery> {
+    const settled = isQueued ? await this.dispatcher.awaitOutcome(orderId) : undefined;
+    return this.namingTheOrder(orderId, async () =>
+      this.toDelivery(settled ?? (await this.queries.getOutcome(orderId))),
     );
   }
 
@@ -206,7 +217,8 @@ export class OrdersService {
     return this.toDelivery(earlier, true);
   }
 
-  private async toDelivery(order: OrderOutcome, replayed = false): Promise<Delivery> {
+  /** What an order delivered, or why it did not. @throws DomainError */
+  async toDelivery(order: OrderOutcome, replayed = false): Promise<Delivery> {
     switch (order.state) {
       case 'completed':
       case 'partial':

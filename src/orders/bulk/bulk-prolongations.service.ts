@@ -1,0 +1,285 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { Caller } from '../../auth';
+import { CatalogService, checkPeriod, type Quote, ServiceUnavailable } from '../../catalog';
+import { DomainError, messageOf, Money, requestId, stackOf } from '../../common';
+import { StatementOutcomeUnknown } from '../../database';
+import { ProviderClosed, ProxyProvider } from '../../provider';
+import {
+  ProxyNotFound,
+  readSelection,
+  type SelectedProxy,
+  type Selection,
+  SelectionsService,
+} from '../../proxies';
+import { OrderQueries } from '../order-queries';
+import {
+  IdempotencyKeyMissing,
+  IdempotencyKeyReused,
+  KeyInProgress,
+  OrderBeingConfirmed,
+  PriceAboveMax,
+} from '../orders.errors';
+import { type Idempotency, readIdempotency } from '../placing/idempotency';
+import { placementRefusal } from '../placing/order-checks';
+import { type NewOrder, OrderPlacement, type Placement } from '../placing/order-placement';
+import { type Delivery, OrdersService } from '../placing/orders.service';
+import { type Bulk, bulkOrderKey, BulkRecords } from './bulk-records';
+import {
+  BULK_STATUSES,
+  type BulkProlongRequest,
+  type BulkProlongResponse,
+  type BulkProxyOut,
+  type BulkStatus,
+} from './bulk.dto';
+
+/** A request, read and checked by itself. */
+interface BulkRequest {
+  readonly caller: Caller;
+  readonly selection: Selection;
+  /** Days. */
+  readonly period: number;
+  readonly maxPrice: Money | null;
+  readonly idempotency: Idempotency;
+}
+
+/** The order of one proxy, which tells in the end what it delivered; or why there is none. */
+type Outcome = { readonly orderId: number; readonly deliver: () => Promise<Delivery> } | DomainError;
+
+/** An order that is to be placed, or why it is not. */
+type Prepared = NewOrder | DomainError;
+
+/**
+ * Prolongs many proxies for one request. Each has an ordinary order of its own, under a key that is derived
+ * from the request's, so that it is placed once whatever dies and whoever repeats the request. What the
+ * request is about is fixed when it first comes.
+ */
+@Injectable()
+export class BulkProlongations {
+  private readonly logger = new Logger(BulkProlongations.name);
+
+  constructor(
+    private readonly records: BulkRecords,
+    private readonly selections: SelectionsService,
+    private readonly orders: OrdersService,
+    private readonly placement: OrderPlacement,
+    private readonly queries: OrderQueries,
+    private readonly catalog: CatalogService,
+    private readonly provider: ProxyProvider,
+  ) {}
+
+  /** @returns the answer, and whether it is all of an earlier request's */
+  async prolong(
+    caller: Caller,
+    body: BulkProlongRequest,
+    idempotencyKey: string | undefined,
+  ): Promise<{ answer: BulkProlongResponse; replayed: boolean }> {
+    const request = read(caller, body, idempotencyKey);
+    return this.orders.track(this.carryOut(request));
+  }
+
+  private async carryOut(request: BulkRequest): Promise<{ answer: BulkProlongResponse; replayed: boolean }> {
+    const { caller, selection, idempotency } = request;
+    const { userId } = caller;
+    const known = await this.records.retry(userId, idempotency);
+    if (!known && caller.overLimit) throw caller.overLimit;
+    const bulk = known ?? (await this.accept(request));
+    const earlier = await this.records.findOrders(userId, idempotency.key, bulk);
+    if ([...earlier.values()].some(({ state }) => state === 'reserved' || state === 'submitting')) {
+      throw new KeyInProgress();
+    }
+    const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
+    if (missing.length > 0 && caller.overLimit) throw caller.overLimit;
+
+    const outcomes = new Map<string, Outcome>();
+    for (const [id, order] of earlier) {
+      outcomes.set(String(id), { orderId: order.id, deliver: () => this.orders.toDelivery(order) });
+    }
+    for (const [id, outcome] of await this.order(request, bulk, missing)) outcomes.set(String(id), outcome);
+    const asked = 'ids' in selection ? selection.ids : bulk.proxyIds.map(String);
+    const proxies = await Promise.all(asked.map(async (id) => tell(id, outcomes.get(id))));
+    return { answer: { proxies, totals: sumUp(proxies) }, replayed: known !== null && missing.length === 0 };
+  }
+
+  /**
+   * Fixes what the request is about, and what each order may cost.
+   *
+   * @throws IdempotencyKeyReused, TooManySelected, PriceAboveMax, ServiceUnavailable
+   */
+  private async accept(request: BulkRequest): Promise<Bulk> {
+    const { caller, selection, period, maxPrice, idempotency } = request;
+    if (await this.queries.findByKey(caller.userId, idempotency.key)) {
+      throw new IdempotencyKeyReused(idempotency.key);
+    }
+    const selected = await this.selections.find(caller.userId, selection);
+    const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
+    this.assertProviderTakesOrders();
+    const prices = await this.pricesOf(caller.userId, proxies, period);
+    const unavailable = prices.find((price) => price instanceof ServiceUnavailable);
+    if (unavailable) throw unavailable;
+    const unitPrices = prices.map((price) => (price instanceof DomainError ? Money.zero : price.unitPrice));
+    const total = unitPrices.reduce((sum, price) => sum.plus(price), Money.zero);
+    if (maxPrice && total.kopecks > maxPrice.kopecks) throw new PriceAboveMax(total, maxPrice);
+    return this.records.accept(caller.userId, idempotency, {
+      proxyIds: proxies.map(({ id }) => id),
+      maxPrices: maxPrice && unitPrices.map((price) => shareOf(maxPrice, price, total)),
+    });
+  }
+
+  /** Places the orders of these proxies, in their order, so that the balance goes to the first of them. */
+  private async order(
+    { caller, period, idempotency }: BulkRequest,
+    { proxyIds, maxPrices }: Bulk,
+    missing: readonly number[],
+  ): Promise<[number, Outcome][]> {
+    const { userId, tokenId, dailyLimit, limitedBy } = caller;
+    const selected = await this.selections.find(userId, { ids: missing.map(String) });
+    const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
+    const prices = await this.pricesOf(userId, proxies, period);
+    const guards = new Map(proxyIds.map((id, n) => [id, maxPrices?.[n] ?? null]));
+    const prepared = proxies.map(({ id, country, version, proxyType }, n): Prepared => {
+      const price = prices[n] ?? new ServiceUnavailable();
+      if (price instanceof DomainError) return price;
+      return {
+        kind: 'prolongation',
+        userId,
+        country,
+        version,
+        period,
+        count: 1,
+        proxyType,
+        proxyId: id,
+        maxPrice: guards.get(id) ?? null,
+        ...price,
+        provider: this.provider.name,
+        idempotency: { ...idempotency, key: bulkOrderKey(idempotency.key, id) },
+        requestId: requestId() ?? null,
+        tokenId,
+        dailyLimit,
+        limitedBy,
+      };
+    });
+    const orders = prepared.filter((one) => !(one instanceof DomainError));
+    const placements = await this.placement.placeInTurn(orders);
+    const placed = new Map(orders.map((order, n) => [order, this.outcomeOf(order, placements[n])]));
+    return proxies.map(({ id }, n) => {
+      const one = prepared[n];
+      const outcome = one instanceof DomainError ? one : one && placed.get(one);
+      return [id, outcome ?? new ServiceUnavailable()];
+    });
+  }
+
+  private outcomeOf(order: NewOrder, placed: PromiseSettledResult<Placement> | undefined): Outcome {
+    if (placed?.status !== 'fulfilled') return this.notPlaced(order, placed?.reason);
+    const { id, refusal } = placed.value;
+    if (refusal !== null) return placementRefusal(refusal, order);
+    return {
+      orderId: id,
+      deliver: () => this.orders.settleProlongation(id, order.userId, order.proxyId ?? 0),
+    };
+  }
+
+  private notPlaced(order: NewOrder, error: unknown): DomainError {
+    if (error instanceof StatementOutcomeUnknown) {
+      this.logger.error(messageOf(error));
+      return new OrderBeingConfirmed({ requestId: order.requestId });
+    }
+    this.logger.error(`proxy ${order.proxyId}: its prolongation was not placed`, stackOf(error));
+    return new ServiceUnavailable();
+  }
+
+  /** The price of each proxy, or why it has none. One look-up serves all of a country and version. */
+  private async pricesOf(
+    userId: number,
+    proxies: readonly SelectedProxy[],
+    period: number,
+  ): Promise<(Quote | DomainError)[]> {
+    const quotes = new Map<string, Promise<Quote | DomainError>>();
+    return Promise.all(
+      proxies.map(async ({ country, version }) => {
+        const key = `${country} ${version}`;
+        const quote = quotes.get(key) ?? this.priceOf(userId, { country, version }, period);
+        quotes.set(key, quote);
+        return quote;
+      }),
+    );
+  }
+
+  private async priceOf(
+    userId: number,
+    { country, version }: Pick<SelectedProxy, 'country' | 'version'>,
+    period: number,
+  ): Promise<Quote | DomainError> {
+    try {
+      checkPeriod(version, period, 'renewal');
+      const quote = await this.catalog.chargedPrice({ version, period, count: 1 }, { userId, country });
+      this.assertProviderTakesOrders(quote.providerPrice);
+      return quote;
+    } catch (error) {
+      if (error instanceof DomainError) return error;
+      throw error;
+    }
+  }
+
+  /** @throws ServiceUnavailable */
+  private assertProviderTakesOrders(quoted?: string): void {
+    try {
+      this.provider.assertTakesOrders(quoted);
+    } catch (error) {
+      if (!(error instanceof ProviderClosed)) throw error;
+      throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
+    }
+  }
+}
+
+async function tell(proxyId: string, outcome: Outcome = new ProxyNotFound()): Promise<BulkProxyOut> {
+  const orderId = outcome instanceof DomainError ? null : outcome.orderId;
+  const answer = { proxy_id: proxyId, order_id: orderId, price_charged: null, date_end: null };
+  try {
+    if (outcome instanceof DomainError) throw outcome;
+    const { charged, proxies } = await outcome.deliver();
+    const dateEnd = proxies[0]?.date_end ?? null;
+    return { ...answer, status: 'prolonged', price_charged: charged, date_end: dateEnd, detail: null };
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    return { ...answer, status: statusOf(error), detail: error.detail };
+  }
+}
+
+/** @throws IdempotencyKeyMissing, IdempotencyKeyInvalid, RequestInvalid */
+function read(caller: Caller, body: BulkProlongRequest, idempotencyKey: string | undefined): BulkRequest {
+  const { period, max_price: maxPrice } = body;
+  const selection = readSelection(body);
+  const idempotency = readIdempotency(idempotencyKey, {
+    kind: 'bulk-prolongation',
+    period,
+    maxPrice: maxPrice?.toString() ?? '',
+    selection: JSON.stringify(selection),
+  });
+  if (!idempotency) throw new IdempotencyKeyMissing();
+  return { caller, selection, period, maxPrice, idempotency };
+}
+
+/** What an order may cost when all together may cost `maxPrice`: in proportion to its price, rounded down. */
+const shareOf = (maxPrice: Money, price: Money, total: Money): Money =>
+  total.isPositive() ? Money.ofKopecks((maxPrice.kopecks * price.kopecks) / total.kopecks) : Money.zero;
+
+function statusOf(error: DomainError): BulkStatus {
+  if (error instanceof ProxyNotFound) return 'not_found';
+  if (error instanceof OrderBeingConfirmed || error instanceof KeyInProgress) return 'being_confirmed';
+  return error.kind === 'unavailable' ? 'unavailable' : 'refused';
+}
+
+function sumUp(proxies: readonly BulkProxyOut[]): BulkProlongResponse['totals'] {
+  const count = (status: BulkStatus): number => proxies.filter((proxy) => proxy.status === status).length;
+  const counts = Object.fromEntries(BULK_STATUSES.map((status) => [status, count(status)]));
+  const charged = proxies.reduce(
+    (sum, { price_charged: price }) => (price === null ? sum : sum.plus(Money.parse(price))),
+    Money.zero,
+  );
+  return {
+    proxies: proxies.length,
+    ...(counts as Record<BulkStatus, number>),
+    price_charged: charged.toString(),
+    currency: 'RUB',
+  };
+}

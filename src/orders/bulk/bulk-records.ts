@@ -1,0 +1,138 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Money } from '../../common';
+import { queryRows } from '../../database';
+import type { OrderOutcome } from '../order-queries';
+import { OUTCOME_COLUMNS } from '../order-transitions';
+import { IdempotencyKeyReused } from '../orders.errors';
+import type { Idempotency } from '../placing/idempotency';
+
+/** What a bulk is about, fixed when it was accepted. */
+export interface Bulk {
+  readonly proxyIds: readonly number[];
+  /** The guard of each order; null: none. */
+  readonly maxPrices: readonly Money[] | null;
+}
+
+interface BulkRow {
+  readonly requestHash: Buffer;
+  readonly proxyIds: readonly (number | string)[];
+  readonly maxPrices: readonly string[] | null;
+}
+
+const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices::text[] AS "maxPrices"';
+
+/** How long a bulk under whose key nothing was ordered is kept after its last try. */
+const UNUSED_DAYS = 1;
+const FORGOTTEN_AT_ONCE = 100;
+
+/**
+ * The key of the order that prolongs one proxy of a bulk. No caller can send it, because keys have no spaces.
+ */
+export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
+
+/** The same in SQL, for rows of `bulk_prolongations`. @param proxyId an expression */
+export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
+  `${bulk}.idempotency_key || ' ' || ${proxyId}`;
+
+/** Every statement over what customers have asked to be prolonged together. */
+@Injectable()
+export class BulkRecords {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Finds what was accepted under a key. @throws IdempotencyKeyReused */
+  async retry(userId: number, idempotency: Idempotency): Promise<Bulk | null> {
+    const [row] = await queryRows<BulkRow>(
+      this.dataSource,
+      `UPDATE bulk_prolongations SET tried_at = now() WHERE user_id = $1 AND idempotency_key = $2
+       RETURNING ${BULK}`,
+      [userId, idempotency.key],
+    );
+    return row ? toBulk(row, idempotency) : null;
+  }
+
+  /**
+   * Accepts a bulk, unless another request with the key was faster: then that one's holds.
+   *
+   * @throws IdempotencyKeyReused
+   */
+  async accept(userId: number, idempotency: Idempotency, bulk: Bulk): Promise<Bulk> {
+    const [row] = await queryRows<BulkRow>(
+      this.dataSource,
+      `INSERT INTO bulk_prolongations (user_id, idempotency_key, request_hash, proxy_ids, max_prices)
+       VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (user_id, idempotency_key) DO UPDATE SET tried_at = now()
+       RETURNING ${BULK}`,
+      [
+        userId,
+        idempotency.key,
+        idempotency.requestHash,
+        bulk.proxyIds,
+        bulk.maxPrices?.map((price) => price.toString()) ?? null,
+      ],
+    );
+    if (!row) throw new Error('the INSERT of a bulk returned no row');
+    return toBulk(row, idempotency);
+  }
+
+  /** The orders of a bulk that hold or have spent money, by their proxies. */
+  async findOrders(userId: number, key: string, { proxyIds }: Bulk): Promise<Map<number, OrderOutcome>> {
+    const orders = await queryRows<OrderOutcome>(
+      this.dataSource,
+      `SELECT ${OUTCOME_COLUMNS}, answer FROM orders
+        WHERE user_id = $1 AND idempotency_key = ANY ($2) AND state <> 'refunded'`,
+      [userId, proxyIds.map((id) => bulkOrderKey(key, id))],
+    );
+    return new Map(orders.map((order) => [order.proxyId ?? 0, order]));
+  }
+
+  /**
+   * Deletes bulks under whose keys nothing was ordered: their keys are free. Those with orders are kept as
+   * long as the orders, so that a key never means another set of proxies.
+   *
+   * @returns how many were looked at, and how many deleted
+   */
+  async forgetUnused(): Promise<{ checked: number; forgotten: number }> {
+    const [counts] = await queryRows<{ checked: number; forgotten: number }>(
+      this.dataSource,
+      `WITH due AS MATERIALIZED (
+         SELECT user_id, idempotency_key, proxy_ids FROM bulk_prolongations
+          WHERE tried_at < now() - make_interval(days => $1)
+          ORDER BY tried_at LIMIT $2 FOR UPDATE SKIP LOCKED
+       ),
+       judged AS MATERIALIZED (
+         SELECT user_id, idempotency_key,
+                EXISTS (SELECT FROM orders
+                         WHERE orders.user_id = due.user_id AND state <> 'refunded'
+                           AND orders.idempotency_key = ANY (ARRAY(
+                                 SELECT ${bulkOrderKeySql('due', 'id')} FROM unnest(due.proxy_ids) AS id)))
+                  AS is_used
+           FROM due
+       ),
+       kept AS (
+         UPDATE bulk_prolongations AS bulk SET tried_at = NULL FROM judged
+          WHERE is_used AND (bulk.user_id, bulk.idempotency_key) = (judged.user_id, judged.idempotency_key)
+       ),
+       forgotten AS (
+         DELETE FROM bulk_prolongations AS bulk USING judged
+          WHERE NOT is_used
+            AND (bulk.user_id, bulk.idempotency_key) = (judged.user_id, judged.idempotency_key)
+         RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM judged) AS checked, (SELECT count(*) FROM forgotten) AS forgotten`,
+      [UNUSED_DAYS, FORGOTTEN_AT_ONCE],
+    );
+    return counts ?? { checked: 0, forgotten: 0 };
+  }
+}
+
+function toBulk(
+  { requestHash, proxyIds, maxPrices }: BulkRow,
+  { key, requestHash: asked }: Idempotency,
+): Bulk {
+  if (!requestHash.equals(asked)) throw new IdempotencyKeyReused(key);
+  return {
+    proxyIds: proxyIds.map(Number),
+    maxPrices: maxPrices?.map((price) => Money.parse(price)) ?? null,
+  };
+}

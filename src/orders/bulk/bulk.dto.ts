@@ -1,0 +1,95 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { PERIODS_TEXT } from '../../catalog';
+import type { Money } from '../../common';
+import {
+  AmountField,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  IntegerField,
+  StrictRequest,
+} from '../../http';
+import { ProxySelection } from '../../proxies';
+
+@StrictRequest()
+export class BulkProlongRequest extends ProxySelection {
+  @ApiProperty({ description: PERIODS_TEXT, example: 30 })
+  @IntegerField({ greaterThan: 0 })
+  readonly period!: number;
+
+  @ApiProperty({
+    description:
+      'Roubles that all prolongations together may cost at most. The request is refused with 409 when they ' +
+      'would cost more; once it is accepted, each proxy has its share of the amount and is charged no more',
+    example: '2508.00',
+  })
+  @AmountField({ optional: true })
+  readonly max_price!: Money | null;
+}
+
+/**
+ * - `prolonged`: charged, and carried out.
+ * - `being_confirmed`: the money is held, and the outcome is not known yet.
+ * - `refused`: nothing was charged; `detail` says why.
+ * - `unavailable`: nothing was charged, and the same request may carry it out later.
+ * - `not_found`: the user has no proxy with this id.
+ */
+export const BULK_STATUSES = ['prolonged', 'being_confirmed', 'refused', 'unavailable', 'not_found'] as const;
+export type BulkStatus = (typeof BULK_STATUSES)[number];
+
+export class BulkProxyOut {
+  @ApiProperty({ type: 'string', example: '17' })
+  proxy_id!: string;
+
+  @ApiProperty({ type: 'string', enum: BULK_STATUSES, example: 'prolonged' })
+  status!: BulkStatus;
+
+  @ApiNullable('integer', { description: 'The order that prolongs this proxy', example: 43 })
+  order_id!: number | null;
+
+  @ApiNullable('string', { description: 'Roubles, when it was prolonged', example: '25.08' })
+  price_charged!: string | null;
+
+  @ApiNullableMoment('The new end of the rental, when it was prolonged', '2026-12-31T12:00:00Z')
+  date_end!: string | null;
+
+  @ApiNullable('string', { description: 'Why it was not prolonged, or not yet', example: null })
+  detail!: string | null;
+}
+
+export class BulkTotals implements Record<BulkStatus, number> {
+  @ApiProperty({ type: 'integer', example: 2 })
+  proxies!: number;
+
+  @ApiProperty({ type: 'integer', example: 2 })
+  prolonged!: number;
+
+  @ApiProperty({ type: 'integer', example: 0 })
+  being_confirmed!: number;
+
+  @ApiProperty({ type: 'integer', example: 0 })
+  refused!: number;
+
+  @ApiProperty({ type: 'integer', example: 0 })
+  unavailable!: number;
+
+  @ApiProperty({ type: 'integer', example: 0 })
+  not_found!: number;
+
+  @ApiRoubles('What was charged for those that were prolonged', '50.16')
+  price_charged!: string;
+
+  @ApiProperty({ type: 'string', example: 'RUB' })
+  currency!: string;
+}
+
+export class BulkProlongResponse {
+  @ApiProperty({
+    type: [BulkProxyOut],
+    description: 'In the order of `proxy_ids`, or in that of ids for a filter',
+  })
+  proxies!: readonly BulkProxyOut[];
+
+  @ApiProperty({ type: BulkTotals })
+  totals!: BulkTotals;
+}

@@ -1,0 +1,302 @@
+import { PriceRulesService } from '../src/pricing';
+import { eventually } from './support/built-service';
+import { PriceLead } from './support/price-lead';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const DAY_MS = 24 * 3_600_000;
+
+describe('POST /proxies/prolong', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await service.audit();
+  });
+
+  const prolong = (user: TestUser, key: string | undefined, body: object) =>
+    user.api.POST('/proxies/prolong', {
+      params: { header: { ...(key !== undefined && { 'Idempotency-Key': key }) } as never },
+      body: { period: 30, ...body } as never,
+    });
+
+  async function buy(user: TestUser, order: { count?: number; version?: '4' | '6'; country?: string } = {}) {
+    const { data, error } = await user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30, ...order },
+    });
+    if (!data) throw new Error(`nothing was bought: ${JSON.stringify(error)}`);
+    return data.proxies;
+  }
+  const idsOf = (proxies: readonly { id: string }[]): string[] => proxies.map(({ id }) => id);
+
+  /** The price of a prolongation of a proxy of version 6 for 30 days. */
+  async function price(user: TestUser): Promise<number> {
+    const { data } = await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    return Number(data?.price_final);
+  }
+
+  async function setBalance(user: TestUser, amount: number): Promise<void> {
+    await service.dataSource.query(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
+       SELECT user_id, 'adjustment', $2::numeric - available, 0, 'test' FROM accounts WHERE user_id = $1`,
+      [user.id, amount.toFixed(2)],
+    );
+  }
+
+  /** How often the provider has prolonged each proxy of a user. */
+  async function executions(user: TestUser): Promise<Record<string, number>> {
+    const rows = await service.dataSource.query<{ id: string; providerId: string }[]>(
+      'SELECT id::text, provider_proxy_id AS "providerId" FROM proxies WHERE user_id = $1',
+      [user.id],
+    );
+    const { prolongations } = await service.control.getState();
+    const done = prolongations.flatMap(({ proxies }) => proxies.map(({ id }) => String(id)));
+    return Object.fromEntries(
+      rows.map(({ id, providerId }) => [id, done.filter((one) => one === providerId).length]),
+    );
+  }
+
+  it('prolongs each proxy by an order of its own, and replays the same body', async () => {
+    const user = await service.createUser();
+    const bought = await buy(user, { count: 3 });
+    const [first, second, third] = idsOf(bought);
+    const unit = await price(user);
+    const before = await service.balanceOf(user);
+    const body = { proxy_ids: [third, first, third, second, `0${first}`] };
+
+    const { data, response } = await prolong(user, 'each', body);
+
+    expect(response.status).toBe(200);
+    expect(data?.proxies.map(({ proxy_id: id }) => id)).toEqual([third, first, second, `0${first}`]);
+    for (const proxy of data?.proxies.slice(0, 3) ?? []) {
+      const end = bought.find(({ id }) => id === proxy.proxy_id)?.date_end ?? '';
+      expect(proxy).toMatchObject({ status: 'prolonged', order_id: expect.any(Number), detail: null });
+      expect(Number(proxy.price_charged)).toBe(unit);
+      expect(Date.parse(proxy.date_end ?? '')).toBe(Date.parse(end) + 30 * DAY_MS);
+    }
+    expect(data?.totals).toEqual({
+      proxies: 4,
+      prolonged: 3,
+      being_confirmed: 0,
+      refused: 0,
+      unavailable: 0,
+      not_found: 1,
+      price_charged: (3 * unit).toFixed(2),
+      currency: 'RUB',
+    });
+    const after = await service.balanceOf(user);
+    expect(Number(before.available) - Number(after.available)).toBeCloseTo(3 * unit, 2);
+
+    // What is prolonged again under another key does not change what this key stands for.
+    expect((await prolong(user, 'again', { proxy_ids: [first] })).data?.totals.prolonged).toBe(1);
+    const replay = await prolong(user, 'each', body);
+    expect(replay.response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(replay.data).toEqual(data);
+    expect(await executions(user)).toEqual({ [first ?? '']: 2, [second ?? '']: 1, [third ?? '']: 1 });
+  });
+
+  it('means by a filter the same proxies at each try', async () => {
+    const user = await service.createUser();
+    const bought = idsOf(await buy(user, { count: 2 }));
+    const { data } = await prolong(user, 'filter', { filter: { version: '6' } });
+    expect(data?.proxies.map(({ proxy_id: id }) => id)).toEqual(bought);
+    const more = idsOf(await buy(user, { count: 2 }));
+    const again = await prolong(user, 'filter', { filter: { version: '6' } });
+    expect(again.data).toEqual(data);
+    expect(await executions(user)).toEqual(
+      Object.fromEntries([...bought.map((id) => [id, 1]), ...more.map((id) => [id, 0])]),
+    );
+  });
+
+  it('tells of each proxy why it was not prolonged', async () => {
+    const user = await service.createUser();
+    const [shortest] = idsOf(await buy(user, { version: '4' }));
+    const [good] = idsOf(await buy(user));
+    const [foreign] = idsOf(await buy(await service.createUser()));
+    const [withdrawn] = idsOf(await buy(user));
+    const [row] = await service.dataSource.query<{ id: string }[]>(
+      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
+      [withdrawn],
+    );
+    await service.control.withdrawProxy(Number(row?.id));
+    const { data } = await prolong(user, 'mixed', {
+      proxy_ids: [foreign, shortest, 'abc', good, withdrawn],
+      period: 3,
+    });
+    const told = data?.proxies.map(({ status, detail }) => [status, detail]);
+    expect(told).toEqual([
+      ['not_found', 'Proxy not found'],
+      ['refused', 'Minimum renewal period for IPv4 is 7 days'],
+      ['not_found', 'Proxy not found'],
+      ['prolonged', null],
+      ['refused', 'Proxy can no longer be prolonged'],
+    ]);
+    expect(data?.totals).toMatchObject({ proxies: 5, prolonged: 1, refused: 2, not_found: 2 });
+  });
+
+  it('gives the balance to the first ones asked for, and the rest a new chance under the key', async () => {
+    const user = await service.createUser();
+    const ids = idsOf(await buy(user, { count: 4 })).toReversed();
+    const unit = await price(user);
+    await setBalance(user, 2.5 * unit);
+    const { data } = await prolong(user, 'funds', { proxy_ids: ids });
+    expect(data?.proxies.map(({ proxy_id: id, status, detail }) => [id, status, detail])).toEqual([
+      [ids[0], 'prolonged', null],
+      [ids[1], 'prolonged', null],
+      [ids[2], 'refused', 'Insufficient balance'],
+      [ids[3], 'refused', 'Insufficient balance'],
+    ]);
+    await setBalance(user, 10 * unit);
+    const again = await prolong(user, 'funds', { proxy_ids: ids });
+    expect(again.response.headers.get('Idempotency-Replayed')).toBeNull();
+    expect(again.data?.totals).toMatchObject({ prolonged: 4, price_charged: (4 * unit).toFixed(2) });
+    expect(again.data?.proxies.slice(0, 2)).toEqual(data?.proxies.slice(0, 2));
+    expect(Object.values(await executions(user))).toEqual([1, 1, 1, 1]);
+  });
+
+  it('refuses what costs more than max_price with the present price, and leaves the key free', async () => {
+    const user = await service.createUser();
+    const ids = idsOf(await buy(user, { count: 2 }));
+    const unit = await price(user);
+    const [low, high] = [(2 * unit - 0.01).toFixed(2), (2 * unit).toFixed(2)];
+    const before = await service.balanceOf(user);
+    const { error, response } = await prolong(user, 'guard', { proxy_ids: ids, max_price: low });
+    expect(response.status).toBe(409);
+    expect(error).toEqual({ detail: `The price is ${high}, above the max_price of ${low}` });
+    expect(await service.balanceOf(user)).toEqual(before);
+    const { data } = await prolong(user, 'guard', { proxy_ids: ids, max_price: high });
+    expect(data?.totals).toMatchObject({ prolonged: 2, price_charged: high });
+  });
+
+  it('never charges more than max_price in all, also when the price rises between the tries', async () => {
+    const user = await service.createUser();
+    const ids = idsOf(await buy(user, { count: 2 }));
+    const unit = await price(user);
+    await setBalance(user, unit);
+    const body = { proxy_ids: ids, max_price: (2 * unit).toFixed(2) };
+    expect((await prolong(user, 'rise', body)).data?.totals).toMatchObject({ prolonged: 1, refused: 1 });
+    await setBalance(user, 10 * unit);
+    const lead = new PriceLead(service);
+    await service.app
+      .get(PriceRulesService)
+      .add({ userId: user.id, markupPercent: '30' }, { by: 'anna', reason: 'test' }, undefined);
+    await lead.applyChanges();
+    lead.restore();
+    const { data } = await prolong(user, 'rise', body);
+    expect(data?.totals).toMatchObject({ prolonged: 1, refused: 1, price_charged: unit.toFixed(2) });
+    expect(data?.proxies[1]?.detail).toMatch(/^The price is \S+, above the max_price of \S+$/);
+
+    // Each proxy has its share of a larger amount.
+    const [third, fourth] = ids;
+    await prolong(user, 'room', { proxy_ids: [third, fourth], max_price: (4 * unit).toFixed(2) });
+    const guards = await service.dataSource.query<{ guard: string }[]>(
+      `SELECT max_price AS guard FROM orders WHERE user_id = $1 AND idempotency_key LIKE 'room %'`,
+      [user.id],
+    );
+    expect(guards).toEqual([{ guard: (2 * unit).toFixed(2) }, { guard: (2 * unit).toFixed(2) }]);
+  });
+
+  it('refuses another request with the same key', async () => {
+    const user = await service.createUser();
+    const ids = idsOf(await buy(user, { count: 2 }));
+    await prolong(user, 'reused', { proxy_ids: ids });
+    for (const body of [
+      { proxy_ids: ids.slice(1) },
+      { proxy_ids: ids, period: 14 },
+      { proxy_ids: ids, max_price: '1000.00' },
+      { filter: {} },
+    ]) {
+      const { error, response } = await prolong(user, 'reused', body);
+      expect(response.status).toBe(422);
+      expect(error).toMatchObject({ detail: [{ type: 'idempotency_key_reused' }] });
+    }
+    await user.api.POST('/proxies/buy', {
+      params: { header: { 'Idempotency-Key': 'bought' } },
+      body: { country: 'ru', period: 30 },
+    });
+    const { response } = await prolong(user, 'bought', { proxy_ids: ids });
+    expect(response.status).toBe(422);
+  });
+
+  it.each<[string, string | undefined, object, string]>([
+    ['no key', undefined, { proxy_ids: ['1'] }, 'missing'],
+    ['a key with a space', 'a 1', { proxy_ids: ['1'] }, 'idempotency_key_invalid'],
+    ['neither ids nor a filter', 'k', {}, 'missing'],
+    ['both', 'k', { proxy_ids: ['1'], filter: {} }, 'value_error'],
+    ['a field that it does not know', 'k', { proxy_ids: ['1'], maxPrice: '1.00' }, 'extra_forbidden'],
+    ['a period that is text', 'k', { proxy_ids: ['1'], period: '30' }, 'int_type'],
+  ])('refuses a request with %s', async (_, key, body, type) => {
+    const { error, response } = await prolong(await service.createUser(), key, body);
+    expect(response.status).toBe(422);
+    expect(error).toMatchObject({ detail: [{ type }] });
+  });
+
+  it('takes a filter that matches nothing for an answer', async () => {
+    const { data, response } = await prolong(await service.createUser(), 'nothing', { filter: {} });
+    expect(response.status).toBe(200);
+    expect(data).toMatchObject({ proxies: [], totals: { proxies: 0, price_charged: '0.00' } });
+  });
+
+  it('answers 409 while the first request is in progress, and goes on without its caller', async () => {
+    const user = await service.createUser();
+    const ids = idsOf(await buy(user, { count: 3 }));
+    const gate = await service.control.addGate({ method: 'prolong', stage: 'received' });
+    const caller = new AbortController();
+    const first = user.api
+      .POST('/proxies/prolong', {
+        params: { header: { 'Idempotency-Key': 'twins' } },
+        body: { proxy_ids: ids, period: 30 },
+        signal: caller.signal,
+      })
+      .catch(() => 'hung up');
+    await service.control.untilGateReached(gate);
+    const second = await prolong(user, 'twins', { proxy_ids: ids });
+    expect(second.response.status).toBe(409);
+    expect(second.error).toEqual({ detail: 'A request with this Idempotency-Key is in progress' });
+    caller.abort();
+    expect(await first).toBe('hung up');
+    await service.control.openGate(gate);
+    const { data } = await eventually(async () => {
+      const answer = await prolong(user, 'twins', { proxy_ids: ids });
+      return answer.response.status === 200 && answer;
+    });
+    expect(data?.totals.prolonged).toBe(3);
+    expect(Object.values(await executions(user))).toEqual([1, 1, 1]);
+  });
+
+  it('charges each proxy once when many requests with the key come at once', async () => {
+    const user = await service.createUser();
+    const ids = idsOf(await buy(user, { count: 20 }));
+    const twins = await Promise.all(
+      Array.from({ length: 10 }, () => prolong(user, 'at-once', { proxy_ids: ids })),
+    );
+    expect(twins.every(({ response }) => [200, 409].includes(response.status))).toBe(true);
+    const { data } = await eventually(async () => {
+      const answer = await prolong(user, 'at-once', { proxy_ids: ids });
+      return answer.data?.totals.prolonged === 20 && answer;
+    });
+    expect(data?.totals.prolonged).toBe(20);
+    expect(new Set(Object.values(await executions(user)))).toEqual(new Set([1]));
+  });
+
+  it('tells what is being confirmed, and its end to the next request', async () => {
+    const user = await service.createUser();
+    const ids = idsOf(await buy(user, { count: 2 }));
+    await service.control.addFault({ method: 'prolong', kind: 'reset' });
+    const { data } = await prolong(user, 'lost', { proxy_ids: ids });
+    expect(data?.totals).toMatchObject({ being_confirmed: 2, price_charged: '0.00' });
+    expect(data?.proxies[0]).toMatchObject({
+      order_id: expect.any(Number),
+      detail: `Service temporarily unavailable: order ${data?.proxies[0]?.order_id} is being confirmed`,
+    });
+    const early = await prolong(user, 'lost', { proxy_ids: ids });
+    expect(early.data).toEqual(data);
+    await service.untilSettled();
+    const again = await prolong(user, 'lost', { proxy_ids: ids });
+    expect(again.data?.totals).toMatchObject({ prolonged: 2 });
+    expect(new Set(Object.values(await executions(user)))).toEqual(new Set([1]));
+  });
+});
