@@ -6,7 +6,7 @@ import { DatabaseModule } from './database';
 import { Account, LedgerEntry } from './ledger';
 import { BulkProlongation, Order, Orphan, ProviderCall } from './orders';
 import { DefaultMarkup, PriceRule } from './pricing';
-import { Proxy } from './proxies';
+import { Proxy, ProxyChange } from './proxies';
 import { AuditLogEntry } from './staff';
 import { User } from './users';
 
@@ -22,6 +22,7 @@ export const entities = [
   Orphan,
   PriceRule,
   Proxy,
+  ProxyChange,
   TokenSpending,
   ProviderCall,
   User,

@@ -89,6 +89,11 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   'a program on the server': [`COPY users (username) FROM PROGRAM 'echo lever'`],
   'an extension': ['CREATE EXTENSION adminpack'],
   'a line of the audit log that is rewritten': [`UPDATE staff_actions SET reason = ''`],
+  "a proxy's past that is rewritten": [`UPDATE proxy_changes SET before = ''`],
+  "a proxy's past that is forgotten": ['DELETE FROM proxy_changes'],
+  "a proxy's past that is made up": [
+    `INSERT INTO proxy_changes (proxy_id, user_id, kind) VALUES (1, 1, 'withdrawn')`,
+  ],
   'a truncated audit log': ['TRUNCATE staff_actions CASCADE'],
 };
 

@@ -3,9 +3,9 @@ export const SCOPES = {
   'profile:read': 'Profile, balance, ledger and usage',
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
-  'proxies:read': 'Proxies, orders and TCP ping',
+  'proxies:read': 'Proxies with their history, orders and TCP ping',
   'proxies:export': 'Proxies as a file',
-  'proxies:write': 'Buying and prolonging proxies, which spends the balance, and changing their type',
+  'proxies:write': 'Buying and prolonging proxies, which spends the balance; changing their type; labels',
 } as const;
 
 /**

@@ -28,6 +28,7 @@ import { MaxPrices1765802000000 } from './migrations/1765802000000-max-prices';
 import { MaxPricesHold1765802000001 } from './migrations/1765802000001-max-prices-hold';
 import { BulkProlongations1765803000000 } from './migrations/1765803000000-bulk-prolongations';
 import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
+import { ProxyChanges1765804000001 } from './migrations/1765804000001-proxy-changes';
 import { ProxyTypeChanges1765807000000 } from './migrations/1765807000000-proxy-type-changes';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -60,6 +61,7 @@ export const migrations = [
   MaxPricesHold1765802000001,
   BulkProlongations1765803000000,
   TagsOfCustomers1765804000000,
+  ProxyChanges1765804000001,
   ProxyTypeChanges1765807000000,
 ];
 

@@ -14,6 +14,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   ledger_entries: 'SELECT, INSERT',
   migrations: 'SELECT',
   price_rules: 'SELECT, INSERT, UPDATE',
+  proxy_changes: 'SELECT',
   staff_actions: 'SELECT, INSERT',
   sweep_sightings: `${ROWS}, TRUNCATE`,
 };

@@ -5,6 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { runInRequest } from '../common';
 import { beginRequest } from './begin-request';
+import { preferFixedPaths } from './errors/allowed-methods';
 import { ErrorFilter } from './errors/error.filter';
 import { answerMalformedRequests } from './errors/malformed-requests';
 import { parseQuery, toNormalUrl } from './request-url';
@@ -45,6 +46,7 @@ export function configureHttp(
   app.disable('etag');
   app.set('query parser', parseQuery);
   neverFreshWithoutTag(express);
+  preferFixedPaths(express, 'proxy_id');
 
   app.use(prepareRequest);
   app.useGlobalFilters(new ErrorFilter(isUnavailable));

@@ -34,6 +34,7 @@ export { toStream } from './to-stream';
 export {
   AmountField,
   BooleanField,
+  ChangedStringField,
   DateField,
   DateTimeField,
   IntegerField,

@@ -526,7 +526,7 @@ export class OrderTransitions {
                 answer = CASE WHEN idempotency_key IS NOT NULL THEN
                   (SELECT jsonb_build_array(jsonb_build_object(
                             'id', id, 'host', host, 'port', port, 'login', login, 'password', password,
-                            'date_start', date_start, 'date_end', member.date_end))
+                            'date_start', date_start, 'date_end', member.date_end, 'descr', descr))
                      FROM proxies WHERE proxies.id = orders.proxy_id)
                 END
            FROM member

@@ -37,7 +37,7 @@ export interface DeliveredProxy {
   readonly password?: string;
   readonly date_start: string | Date | null;
   readonly date_end: string | Date | null;
-  /** Not kept. */
+  /** The label at the time of a prolongation. A purchase has none, nor has what earlier versions kept. */
   readonly descr?: string | null;
 }
 

@@ -1,4 +1,5 @@
 export { ActiveFlagsService } from './active-flags.service';
+export { ProxyChange } from './details/proxy-change.entity';
 export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 export { sendConditionally, sendExport } from './export/conditional-answer';
 export { FORMAT_NAMES, type FormatName, isFormatName } from './export/formats';

@@ -1,7 +1,10 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ActiveFlagsService } from './active-flags.service';
+import { ProxyDetailsController } from './details/proxy-details.controller';
+import { ProxyHistoryService } from './details/proxy-history.service';
 import { ProxyExportService } from './export/proxy-export.service';
+import { LabelsService } from './labels/labels.service';
 import { ListRevisionService } from './list-revision.service';
 import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxyPings } from './pings/proxy-pings.service';
@@ -14,11 +17,13 @@ import { SelectionsService } from './selection/selections.service';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Proxy])],
-  controllers: [ProxiesController, ProxyPingsController],
+  controllers: [ProxiesController, ProxyPingsController, ProxyDetailsController],
   providers: [
     ProxiesService,
     ProxyExportService,
     ProxyPagesService,
+    ProxyHistoryService,
+    LabelsService,
     ProxyPings,
     ListRevisionService,
     SelectionsService,

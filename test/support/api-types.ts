@@ -126,7 +126,11 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Label many proxies
+     * @description Sets the label or the tags of up to 1,000 proxies, named by their ids or by a filter: all of them, or, after an error, none. Repeating the request changes nothing more.
+     */
+    patch: operations['ProxyDetailsController_labelMany'];
     trace?: never;
   };
   '/proxies/export': {
@@ -200,6 +204,52 @@ export interface paths {
      * @description Does for up to 1000 proxies what `GET /proxies/{proxy_id}/ping` does for one. It answers within 10 seconds, whatever has been reached by then, and stops when the caller disconnects. It counts as one request.
      */
     post: operations['ping_many_proxies_ping_post'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/{proxy_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * One proxy
+     * @description A proxy of the user, with its tags and its order.
+     */
+    get: operations['ProxyDetailsController_read'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Label a proxy
+     * @description Sets your own label, `descr`, and your own tags. They are for you alone: the provider is never told of them. What is left out stays as it is. Lists and exports show `descr`, and can be filtered by both.
+     */
+    patch: operations['ProxyDetailsController_label'];
+    trace?: never;
+  };
+  '/proxies/{proxy_id}/history': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * History of a proxy
+     * @description What happened to a proxy, newest first: when it was bought and prolonged, by which orders
+     *     and at what price, and what the provider changed. What happened before the service kept notes is told as far
+     *     as the orders tell it.
+     */
+    get: operations['ProxyDetailsController_history'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -727,6 +777,232 @@ export interface components {
     PingProxiesResponse: {
       /** @description In the order of `proxy_ids`, or in that of ids for a filter */
       proxies: components['schemas']['PingedProxy'][];
+    };
+    /** LabelProxiesRequest */
+    LabelProxiesRequest: {
+      /**
+       * Proxy Ids
+       * @description The `id`s of at most 1000 proxies; an id that stands twice counts once
+       * @example [
+       *       "17",
+       *       "18"
+       *     ]
+       */
+      proxy_ids?: string[];
+      /**
+       * Filter
+       * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
+       * @example {
+       *       "tag": "team-a",
+       *       "active": true
+       *     }
+       */
+      filter?: components['schemas']['ProxyFilterBody'];
+      /**
+       * Descr
+       * @description Your own label: up to 100 characters. Null clears it. Left out: it stays
+       * @example scraper 1
+       */
+      descr?: string | null;
+      /**
+       * Tags
+       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Left out: they stay
+       * @example [
+       *       "team-a",
+       *       "scraping"
+       *     ]
+       */
+      tags?: string[];
+      /**
+       * Add Tags
+       * @description Tags that each of the proxies gets as well
+       * @example [
+       *       "2026"
+       *     ]
+       */
+      add_tags?: string[];
+      /**
+       * Remove Tags
+       * @description Tags that none of the proxies keeps, not even added ones
+       * @example [
+       *       "old"
+       *     ]
+       */
+      remove_tags?: string[];
+    };
+    /** LabelProxiesResponse */
+    LabelProxiesResponse: {
+      /**
+       * @description The proxies whose label or tags are now others
+       * @example [
+       *       "17",
+       *       "18"
+       *     ]
+       */
+      changed: string[];
+      /**
+       * @description The proxies that had this label and these tags already
+       * @example []
+       */
+      unchanged: string[];
+      /**
+       * @description What was named in `proxy_ids` and is no proxy of the user
+       * @example []
+       */
+      not_found: string[];
+    };
+    /** ProxyDetails */
+    ProxyDetails: {
+      /**
+       * Id
+       * @description Used in the paths of prolong and ping
+       * @example 17
+       */
+      id: string;
+      /**
+       * Host
+       * @example 185.22.134.250
+       */
+      host: string;
+      /**
+       * Port
+       * @example 7330
+       */
+      port: string;
+      /**
+       * Login
+       * @example 5svBNZ
+       */
+      login: string;
+      /**
+       * Password
+       * @example iagn2d
+       */
+      password: string;
+      /**
+       * Proxy Type
+       * @description `http` or `socks`
+       * @example http
+       */
+      proxy_type: string;
+      /**
+       * Country
+       * @description ISO 3166 alpha-2, in lower case
+       * @example ru
+       */
+      country: string;
+      /**
+       * Version
+       * @description `6`, `4` or `4s` (IPv4 shared)
+       * @example 6
+       */
+      version: string;
+      /**
+       * Date Start
+       * @example 2026-11-01T12:00:00Z
+       */
+      date_start?: string | null;
+      /**
+       * Date End
+       * @example 2026-12-01T12:00:00Z
+       */
+      date_end?: string | null;
+      /**
+       * Active
+       * @description True while `date_end` lies in the future at the moment of the answer, unless the provider has withdrawn the proxy
+       * @default true
+       */
+      active?: boolean;
+      /**
+       * Descr
+       * @description Description
+       * @example null
+       */
+      descr?: string | null;
+      /**
+       * @description Your own tags, in alphabetical order
+       * @example [
+       *       "scraping",
+       *       "team-a"
+       *     ]
+       */
+      tags: string[];
+      /**
+       * @description The purchase that delivered it
+       * @example 42
+       */
+      order_id: number;
+    };
+    /** LabelProxyRequest */
+    LabelProxyRequest: {
+      /**
+       * Descr
+       * @description Your own label: up to 100 characters. Null clears it. Left out: it stays
+       * @example scraper 1
+       */
+      descr?: string | null;
+      /**
+       * Tags
+       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Left out: they stay
+       * @example [
+       *       "team-a",
+       *       "scraping"
+       *     ]
+       */
+      tags?: string[];
+    };
+    /** ProxyEvent */
+    ProxyEvent: {
+      /**
+       * Format: date-time
+       * @description When it happened, or was noticed
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      at: string;
+      /**
+       * @description `bought`; `assigned` (by staff, free of charge); `prolonged`; `moved` (another host or port); `credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); `withdrawn` (by the provider) and `returned`
+       * @example prolonged
+       * @enum {string}
+       */
+      event:
+        | 'bought'
+        | 'assigned'
+        | 'prolonged'
+        | 'moved'
+        | 'credentials_changed'
+        | 'type_changed'
+        | 'end_changed'
+        | 'withdrawn'
+        | 'returned';
+      /**
+       * @description The order that caused it
+       * @example 43
+       */
+      order_id: number | null;
+      /**
+       * @description What was charged for this proxy, in roubles
+       * @example 3.54
+       */
+      price: string | null;
+      /**
+       * @description What there was before: the end of the rental when it was `prolonged` or `end_changed`, `host:port` when it `moved`, the type. Null where there is nothing to tell, and where it is not known any more
+       * @example 2026-12-01T12:00:00Z
+       */
+      from: string | null;
+      /**
+       * @description What there was afterwards
+       * @example 2026-12-31T12:00:00Z
+       */
+      to: string | null;
+    };
+    /** ProxyHistoryPage */
+    ProxyHistoryPage: {
+      items: components['schemas']['ProxyEvent'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: string | null;
     };
     /** PurchaseResponse */
     PurchaseResponse: {
@@ -2121,6 +2397,103 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
+  ProxyDetailsController_labelMany: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LabelProxiesRequest'];
+      };
+    };
+    responses: {
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LabelProxiesResponse'];
+        };
+      };
+      /** @description Too many proxies match, or a proxy would have too many tags */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_too_long",
+           *           "loc": [
+           *             "body",
+           *             "descr"
+           *           ],
+           *           "msg": "String should have at most 100 characters",
+           *           "input": "a very long label …",
+           *           "ctx": {
+           *             "max_length": 100
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
   export_proxies_export_get: {
     parameters: {
       query?: {
@@ -2446,6 +2819,286 @@ export interface operations {
            *           ],
            *           "msg": "Field required",
            *           "input": {}
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  ProxyDetailsController_read: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @example 17
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ProxyDetails'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  ProxyDetailsController_label: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @example 17
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LabelProxyRequest'];
+      };
+    };
+    responses: {
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ProxyDetails'];
+        };
+      };
+      400: components['responses']['UnreadableRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_too_long",
+           *           "loc": [
+           *             "body",
+           *             "descr"
+           *           ],
+           *           "msg": "String should have at most 100 characters",
+           *           "input": "a very long label …",
+           *           "ctx": {
+           *             "max_length": 100
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  ProxyDetailsController_history: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: string;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @example 17
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ProxyHistoryPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
            *         }
            *       ]
            *     }

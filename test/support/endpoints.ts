@@ -1,7 +1,7 @@
 import type { Scope } from '../../src/auth';
 
 export interface Endpoint {
-  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly method: 'GET' | 'PATCH' | 'POST' | 'PUT';
   /** With an id that belongs to nobody where the path has one. */
   readonly path: string;
   readonly scope: Scope;
@@ -20,6 +20,10 @@ export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
   { method: 'GET', path: '/proxies', scope: 'proxies:read' },
   { method: 'GET', path: '/proxies/export', scope: 'proxies:export' },
   { method: 'GET', path: '/proxies/1/ping', scope: 'proxies:read' },
+  { method: 'GET', path: '/proxies/1', scope: 'proxies:read' },
+  { method: 'GET', path: '/proxies/1/history', scope: 'proxies:read' },
+  { method: 'PATCH', path: '/proxies/1', scope: 'proxies:write', body: '{"descr":"mine"}' },
+  { method: 'PATCH', path: '/proxies', scope: 'proxies:write', body: '{"proxy_ids":["1"],"tags":[]}' },
   { method: 'POST', path: '/proxies/buy', scope: 'proxies:write', body: '{"country":"ru","period":30}' },
   { method: 'POST', path: '/proxies/1/prolong', scope: 'proxies:write', body: '{"period":30}' },
   { method: 'PUT', path: '/proxies/1/type', scope: 'proxies:write', body: '{"proxy_type":"socks"}' },

@@ -46,3 +46,7 @@ CREATE OR REPLACE TRIGGER default_markups_stay BEFORE UPDATE OR DELETE OR TRUNCA
 CREATE OR REPLACE TRIGGER proxies_keep_references
   BEFORE UPDATE OF user_id, order_id, assigned_action_id ON proxies
   FOR EACH ROW EXECUTE FUNCTION refuse_change('a proxy stays with its order');
+
+-- What customers are told of their proxies' past stays as it was noted.
+CREATE OR REPLACE TRIGGER proxy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON proxy_changes
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('it is history');

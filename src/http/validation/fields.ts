@@ -61,14 +61,17 @@ export interface StringListFieldOptions extends Optional {
   };
 }
 
+/** Stands for the value of a field that a request may leave out and that has no default either. */
+const LEFT_OUT = Symbol('left out');
+
 type FieldValue = string | number | boolean | null | Money | Date | readonly string[] | object;
-type Outcome = FieldValue | Refusal | RefusedItems;
+type Outcome = FieldValue | Refusal | RefusedItems | undefined;
 
 interface Field {
   /** The field as OpenAPI 3.1 describes it. */
   readonly schema: Readonly<Record<string, unknown>>;
   /** The value of a field that the request leaves out. A field without a fallback is required. */
-  readonly fallback: FieldValue | undefined;
+  readonly fallback: FieldValue | typeof LEFT_OUT | undefined;
   /** @param strict where the field stands when it is read strictly */
   readonly read: (input: JsonValue, strict: StrictPlace | undefined, others: OtherFields) => Outcome;
 }
@@ -124,6 +127,20 @@ export function OptionalStringField(
     },
     fallback: null,
     read: (input) => readString(input, options),
+  });
+}
+
+/**
+ * Text of a change. It is undefined when the request leaves it out, which leaves it as it is, and null when
+ * the request clears it with null.
+ */
+export function ChangedStringField(
+  options: Pick<StringFieldOptions, 'maxLength' | 'pattern'>,
+): PropertyDecorator {
+  return requestField({
+    schema: { oneOf: [{ type: 'string', ...options }, { type: 'null' }] },
+    fallback: LEFT_OUT,
+    read: (input) => (input === null ? null : readString(input, options)),
   });
 }
 
@@ -253,12 +270,13 @@ function describe(schema: Readonly<Record<string, unknown>>, required: boolean):
 function readField(
   fields: RequestFields,
   name: string,
-  fallback: FieldValue | undefined,
+  fallback: Field['fallback'],
   read: Field['read'],
 ): Outcome {
   const input = fields.find(name);
   const isGiven = input !== undefined && !(input === null && fallback === null);
   if (isGiven) return read(input, fields.strict, fields);
+  if (fallback === LEFT_OUT) return undefined;
   return fallback === undefined ? missing(fields.inputWhenMissing) : fallback;
 }
 

@@ -1,0 +1,20 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ProxyOut, toProxyOut } from '../dto/proxy-out.dto';
+import type { Proxy } from '../proxy.entity';
+
+export class ProxyDetails extends ProxyOut {
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'string' },
+    description: 'Your own tags, in alphabetical order',
+    example: ['scraping', 'team-a'],
+  })
+  tags!: readonly string[];
+
+  @ApiProperty({ type: 'integer', description: 'The purchase that delivered it', example: 42 })
+  order_id!: number;
+}
+
+export function toProxyDetails(proxy: Proxy, now: Date): ProxyDetails {
+  return Object.assign(toProxyOut(proxy, now), { tags: proxy.tags, order_id: proxy.orderId });
+}

@@ -1,0 +1,57 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, LimitField, NEXT_CURSOR, StrictRequest, StringField } from '../../http';
+import { PROXY_CHANGES } from './proxy-change.entity';
+
+export const PROXY_EVENTS = ['bought', 'assigned', 'prolonged', ...PROXY_CHANGES] as const;
+export type ProxyEventKind = (typeof PROXY_EVENTS)[number];
+
+@StrictRequest()
+export class HistoryQuery {
+  @ApiProperty({ description: '`next_cursor` of the previous page. Leave it out for the first page' })
+  @StringField({ optional: true, pattern: String.raw`^\d{1,16}\.\d{1,15}$` })
+  readonly cursor!: string | null;
+
+  @LimitField()
+  readonly limit!: number;
+}
+
+export class ProxyEvent {
+  @ApiMoment('When it happened, or was noticed')
+  at!: Date;
+
+  @ApiProperty({
+    type: 'string',
+    enum: PROXY_EVENTS,
+    description:
+      '`bought`; `assigned` (by staff, free of charge); `prolonged`; `moved` (another host or port); ' +
+      '`credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); ' +
+      '`withdrawn` (by the provider) and `returned`',
+    example: 'prolonged',
+  })
+  event!: ProxyEventKind;
+
+  @ApiNullable('integer', { description: 'The order that caused it', example: 43 })
+  order_id!: number | null;
+
+  @ApiNullable('string', { description: 'What was charged for this proxy, in roubles', example: '3.54' })
+  price!: string | null;
+
+  @ApiNullable('string', {
+    description:
+      'What there was before: the end of the rental when it was `prolonged` or `end_changed`, `host:port` ' +
+      'when it `moved`, the type. Null where there is nothing to tell, and where it is not known any more',
+    example: '2026-12-01T12:00:00Z',
+  })
+  from!: string | null;
+
+  @ApiNullable('string', { description: 'What there was afterwards', example: '2026-12-31T12:00:00Z' })
+  to!: string | null;
+}
+
+export class ProxyHistoryPage {
+  @ApiProperty({ type: [ProxyEvent] })
+  items!: readonly ProxyEvent[];
+
+  @ApiNullable('string', { description: NEXT_CURSOR, example: null })
+  next_cursor!: string | null;
+}

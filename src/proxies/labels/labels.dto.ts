@@ -1,0 +1,68 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ChangedStringField, PRINTABLE, StrictRequest, StringListField } from '../../http';
+import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, MAX_TAGS } from '../filter/labels';
+import { ProxySelection } from '../selection/proxy-selection.dto';
+
+const TAG = new RegExp(PRINTABLE, 'u');
+const isTag = (text: string): boolean => TAG.test(text) && Array.from(text).length <= MAX_TAG_LENGTH;
+
+const TagsField = (): PropertyDecorator =>
+  StringListField({
+    optional: true,
+    atMost: MAX_TAGS,
+    of: {
+      isValid: isTag,
+      type: 'value_error',
+      msg: `Value error, a tag has 1 to ${MAX_TAG_LENGTH} printable characters`,
+    },
+  });
+
+const DESCR = `Your own label: up to ${MAX_LABEL_LENGTH} characters. Null clears it. Left out: it stays`;
+const TAGS =
+  `Your own tags, in place of those that there are: up to ${MAX_TAGS} of ${MAX_TAG_LENGTH} characters at ` +
+  'most. They are kept in lower case, each once. Left out: they stay';
+
+/** The label and the tags of one proxy. */
+@StrictRequest()
+export class LabelProxyRequest {
+  @ApiProperty({ description: DESCR, example: 'scraper 1' })
+  @ChangedStringField({ maxLength: MAX_LABEL_LENGTH, pattern: PRINTABLE })
+  readonly descr!: string | null | undefined;
+
+  @ApiProperty({ description: TAGS, example: ['team-a', 'scraping'] })
+  @TagsField()
+  readonly tags!: readonly string[] | null;
+}
+
+/** The same for many proxies at once. */
+export class LabelProxiesRequest extends ProxySelection {
+  @ApiProperty({ description: DESCR, example: 'scraper 1' })
+  @ChangedStringField({ maxLength: MAX_LABEL_LENGTH, pattern: PRINTABLE })
+  readonly descr!: string | null | undefined;
+
+  @ApiProperty({ description: TAGS, example: ['team-a', 'scraping'] })
+  @TagsField()
+  readonly tags!: readonly string[] | null;
+
+  @ApiProperty({ description: 'Tags that each of the proxies gets as well', example: ['2026'] })
+  @TagsField()
+  readonly add_tags!: readonly string[] | null;
+
+  @ApiProperty({ description: 'Tags that none of the proxies keeps, not even added ones', example: ['old'] })
+  @TagsField()
+  readonly remove_tags!: readonly string[] | null;
+}
+
+const ids = (description: string, example: string[]): PropertyDecorator =>
+  ApiProperty({ type: 'array', items: { type: 'string' }, description, example });
+
+export class LabelProxiesResponse {
+  @ids('The proxies whose label or tags are now others', ['17', '18'])
+  changed!: string[];
+
+  @ids('The proxies that had this label and these tags already', [])
+  unchanged!: string[];
+
+  @ids('What was named in `proxy_ids` and is no proxy of the user', [])
+  not_found!: string[];
+}

@@ -1,0 +1,94 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryRows } from '../../database';
+import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
+import { type Selection, SelectionsService } from '../selection/selections.service';
+import type { LabelProxiesResponse } from './labels.dto';
+import { TooManyTags } from './labels.errors';
+
+/** What changes. Undefined and null leave things as they are, except for the label, which null clears. */
+export interface LabelChange {
+  readonly descr: string | null | undefined;
+  readonly tags: readonly string[] | null;
+  readonly add_tags?: readonly string[] | null;
+  readonly remove_tags?: readonly string[] | null;
+}
+
+interface Labelled {
+  readonly id: number;
+  readonly isChanged: boolean;
+  readonly hasTooMany: boolean;
+}
+
+/** Writes what customers note on their proxies. None of it is ever sent to the provider. */
+@Injectable()
+export class LabelsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly selections: SelectionsService,
+  ) {}
+
+  /** All proxies of the selection are changed, or none. @throws TooManyTags, TooManySelected */
+  async changeAll(userId: number, selection: Selection, change: LabelChange): Promise<LabelProxiesResponse> {
+    const selected = await this.selections.find(userId, selection);
+    const labelled = await this.change(
+      userId,
+      selected.flatMap(({ proxy }) => (proxy ? [proxy.id] : [])),
+      change,
+    );
+    const idsOf = (isChanged: boolean): string[] =>
+      labelled.filter((proxy) => proxy.isChanged === isChanged).map(({ id }) => String(id));
+    return {
+      changed: idsOf(true),
+      unchanged: idsOf(false),
+      not_found: selected.flatMap(({ proxyId, proxy }) => (proxy ? [] : [proxyId])),
+    };
+  }
+
+  /**
+   * The rows are locked first, in the order of their ids: tags that are added at the same time are all kept,
+   * and two requests never wait for each other in a circle.
+   *
+   * @throws TooManyTags
+   */
+  async change(userId: number, ids: readonly number[], change: LabelChange): Promise<Labelled[]> {
+    const { descr, tags, add_tags: added, remove_tags: removed } = change;
+    const labelled = await queryRows<Labelled>(
+      this.dataSource,
+      `WITH locked AS MATERIALIZED (
+         SELECT id, descr, tags FROM proxies WHERE user_id = $1 AND id = ANY ($2::bigint[])
+          ORDER BY id FOR NO KEY UPDATE
+       ),
+       labelled AS MATERIALIZED (
+         SELECT id, CASE WHEN $3 THEN $4::text ELSE descr END AS descr,
+                ARRAY(SELECT DISTINCT tag COLLATE "C" AS tag
+                        FROM unnest(coalesce($5::text[], tags) || $6::text[]) AS tag
+                       WHERE tag <> ALL ($7::text[]) ORDER BY 1) AS tags
+           FROM locked
+       ),
+       refused AS (
+         SELECT id FROM labelled WHERE cardinality(tags) > ${MAX_TAGS}
+       ),
+       changed AS (
+         UPDATE proxies SET descr = labelled.descr, tags = labelled.tags FROM labelled
+          WHERE proxies.id = labelled.id AND NOT EXISTS (SELECT FROM refused)
+            AND (proxies.descr, proxies.tags) IS DISTINCT FROM (labelled.descr, labelled.tags)
+         RETURNING proxies.id
+       )
+       SELECT id, id IN (SELECT id FROM changed) AS "isChanged",
+              id IN (SELECT id FROM refused) AS "hasTooMany"
+         FROM labelled ORDER BY id`,
+      [
+        userId,
+        ids,
+        descr !== undefined,
+        descr ? normalLabel(descr) : null,
+        tags && normalTags(tags),
+        normalTags(added ?? []),
+        normalTags(removed ?? []),
+      ],
+    );
+    if (labelled.some(({ hasTooMany }) => hasTooMany)) throw new TooManyTags();
+    return labelled;
+  }
+}

@@ -1,0 +1,243 @@
+import { SweepService } from '../src/orders';
+import { insertProxies } from './support/proxy-rows';
+import { type RawAnswer, sendRaw } from './support/raw-http';
+import { startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface Details {
+  readonly id: string;
+  readonly descr: string | null;
+  readonly tags: readonly string[];
+  readonly order_id: number;
+}
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
+});
+afterAll(() => service.close());
+
+const insert = (user: TestUser, count: number) => insertProxies(service.dataSource, user.id, count);
+const get = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawAnswer> =>
+  sendRaw(service.baseUrl, { path, token: user.token, headers });
+const patch = (user: TestUser, path: string, body: object): Promise<RawAnswer> =>
+  sendRaw(service.baseUrl, { method: 'PATCH', path, token: user.token, body: JSON.stringify(body) });
+const details = async (user: TestUser, id: number | string): Promise<Details> =>
+  (await get(user, `/proxies/${id}`)).json() as Details;
+
+describe('GET /proxies/{proxy_id}', () => {
+  it('has what lists have, the tags and the order', async () => {
+    const user = await service.createUser();
+    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const [proxy] = data?.proxies ?? [];
+    expect((await get(user, `/proxies/${proxy?.id}`)).json()).toEqual({
+      ...proxy,
+      tags: [],
+      order_id: data?.order_id,
+    });
+  });
+
+  it.each(['999999999', '0', 'x', '1e3', '%00', '01'])('is 404 for %s', async (id) => {
+    const user = await service.createUser();
+    const answer = await get(user, `/proxies/${id}`);
+    expect([answer.status, answer.text]).toEqual([404, '{"detail":"Proxy not found"}']);
+  });
+
+  it('is 404 for another user’s proxy, and so are its history and its label', async () => {
+    const [id = 0] = await insert(await service.createUser(), 1);
+    const user = await service.createUser();
+    for (const answer of [
+      await get(user, `/proxies/${id}`),
+      await get(user, `/proxies/${id}/history`),
+      await patch(user, `/proxies/${id}`, { descr: 'mine now' }),
+    ]) {
+      expect([answer.status, answer.text]).toEqual([404, '{"detail":"Proxy not found"}']);
+    }
+  });
+});
+
+describe('PATCH /proxies/{proxy_id}', () => {
+  it('sets the label and the tags, and leaves what it does not name', async () => {
+    const user = await service.createUser();
+    const [id = 0] = await insert(user, 1);
+    const changed = await patch(user, `/proxies/${id}`, { descr: ' Scraper №1 ', tags: ['B', 'a b', 'b '] });
+    expect(changed.status).toBe(200);
+    expect(changed.json()).toEqual(await details(user, id));
+    expect(changed.json()).toMatchObject({ id: String(id), descr: 'Scraper №1', tags: ['a b', 'b'] });
+    expect((await patch(user, `/proxies/${id}`, {})).json()).toMatchObject({ descr: 'Scraper №1' });
+    expect((await patch(user, `/proxies/${id}`, { tags: [] })).json()).toMatchObject({
+      descr: 'Scraper №1',
+      tags: [],
+    });
+    expect((await patch(user, `/proxies/${id}`, { descr: null })).json()).toMatchObject({ descr: null });
+  });
+
+  it.each([
+    [{ descr: '' }, ['descr'], 'string_pattern_mismatch'],
+    [{ descr: ' ' }, ['descr'], 'string_pattern_mismatch'],
+    [{ descr: 'a\u0000b' }, ['descr'], 'string_pattern_mismatch'],
+    [{ descr: 'x'.repeat(101) }, ['descr'], 'string_too_long'],
+    [{ descr: 7 }, ['descr'], 'string_type'],
+    [{ tags: 'a' }, ['tags'], 'list_type'],
+    [{ tags: [''] }, ['tags', 0], 'value_error'],
+    [{ tags: ['a', 'x'.repeat(51)] }, ['tags', 1], 'value_error'],
+    [{ tags: Array.from({ length: 21 }, (_, n) => `t${n}`) }, ['tags'], 'too_long'],
+    [{ description: 'mine' }, ['description'], 'extra_forbidden'],
+    [{ add_tags: ['a'] }, ['add_tags'], 'extra_forbidden'],
+  ])('refuses %j', async (body, loc, type) => {
+    const user = await service.createUser();
+    const [id = 0] = await insert(user, 1);
+    const answer = await patch(user, `/proxies/${id}`, body);
+    expect(answer.status).toBe(422);
+    expect(answer.json()).toMatchObject({ detail: [{ type, loc: ['body', ...loc] }] });
+    expect(await details(user, id)).toMatchObject({ descr: null, tags: [] });
+  });
+
+  it('takes the longest label and as many tags as there may be', async () => {
+    const user = await service.createUser();
+    const [id = 0] = await insert(user, 1);
+    const tags = Array.from({ length: 20 }, (_, n) => `${n}`.padStart(50, 'x'));
+    const answer = await patch(user, `/proxies/${id}`, { descr: '😀'.repeat(100), tags });
+    expect(answer.json()).toMatchObject({ descr: '😀'.repeat(100), tags: [...tags].sort() });
+  });
+
+  it('is seen in lists and exports at once, on every replica', async () => {
+    const user = await service.createUser();
+    const [id = 0] = await insert(user, 2);
+    const replica = await startReplica(service);
+    try {
+      const elsewhere = (path: string, headers: Record<string, string> = {}) =>
+        sendRaw(replica.baseUrl, { path, token: user.token, headers });
+      const before = await elsewhere('/proxies');
+      const known = { 'If-None-Match': String(before.headers.etag) };
+      expect((await elsewhere('/proxies', known)).status).toBe(304);
+      await patch(user, `/proxies/${id}`, { descr: 'mine' });
+      const after = await elsewhere('/proxies', known);
+      expect(after.status).toBe(200);
+      expect(after.json()).toMatchObject([{ id: String(id), descr: 'mine' }, { descr: null }]);
+      expect((await elsewhere('/proxies/export')).text).toBe(after.text);
+    } finally {
+      await replica.close();
+    }
+  });
+
+  it('never reaches the provider, and nothing of the provider overwrites it', async () => {
+    const user = await service.createUser();
+    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const id = data?.proxies[0]?.id ?? '';
+    const sales = (await service.control.getState()).sales.map(({ descr }) => descr);
+    await service.control.clearCalls();
+    await patch(user, `/proxies/${id}`, { descr: 'mine', tags: ['team'] });
+    expect(await service.control.getCalls()).toEqual([]);
+    const [row] = await service.dataSource.query<[{ id: string }]>(
+      'SELECT provider_proxy_id AS id FROM proxies WHERE id = $1',
+      [id],
+    );
+    await service.control.changeProxy(Number(row.id), { host: '127.0.0.3' });
+    await service.app.get(SweepService).sweepWhenDue(0);
+    await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: id } },
+      body: { period: 30 },
+    });
+    expect(await details(user, id)).toMatchObject({ host: '127.0.0.3', descr: 'mine', tags: ['team'] });
+    expect((await service.control.getState()).sales.map(({ descr }) => descr)).toEqual(sales);
+    expect(JSON.stringify(await service.control.getCalls())).not.toContain('mine');
+  });
+
+  it('stands in the answer of a prolongation, and in the replay of it as it was then', async () => {
+    const user = await service.createUser();
+    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const id = data?.proxies[0]?.id ?? '';
+    await patch(user, `/proxies/${id}`, { descr: 'then' });
+    const prolong = () =>
+      user.api.POST('/proxies/{proxy_id}/prolong', {
+        params: { path: { proxy_id: id }, header: { 'Idempotency-Key': `label-${id}` } },
+        body: { period: 30 },
+      });
+    const first = await prolong();
+    await patch(user, `/proxies/${id}`, { descr: 'now' });
+    const replay = await prolong();
+    expect(first.data?.proxy.descr).toBe('then');
+    expect(replay.response.headers.get('idempotency-replayed')).toBe('true');
+    expect(replay.data).toEqual(first.data);
+  });
+});
+
+describe('PATCH /proxies', () => {
+  it('labels the proxies of some ids, and tells which of them changed', async () => {
+    const user = await service.createUser();
+    const [theirs = 0] = await insert(await service.createUser(), 1);
+    const [one = 0, two = 0, three = 0] = await insert(user, 3);
+    await patch(user, `/proxies/${two}`, { tags: ['old', 'keep'] });
+    const body = {
+      proxy_ids: [one, two, theirs, 'x', one].map(String),
+      add_tags: ['new', 'new'],
+      remove_tags: ['old'],
+    };
+    const answer = await patch(user, '/proxies', body);
+    expect(answer.status).toBe(200);
+    expect(answer.json()).toEqual({
+      changed: [String(one), String(two)],
+      unchanged: [],
+      not_found: [String(theirs), 'x'],
+    });
+    expect((await details(user, one)).tags).toEqual(['new']);
+    expect((await details(user, two)).tags).toEqual(['keep', 'new']);
+    expect((await details(user, three)).tags).toEqual([]);
+    expect((await patch(user, '/proxies', body)).json()).toMatchObject({
+      changed: [],
+      unchanged: [String(one), String(two)],
+    });
+  });
+
+  it('labels what a filter matches, up to 1,000', async () => {
+    const user = await service.createUser();
+    const ids = await insert(user, 1001);
+    await service.dataSource.query(`UPDATE proxies SET country = 'de' WHERE id = ANY ($1)`, [ids.slice(1)]);
+    const all = await patch(user, '/proxies', { filter: {}, descr: 'all' });
+    expect(all.status).toBe(400);
+    expect(all.json()).toEqual({
+      detail: 'The filter matches 1001 proxies, and a request takes at most 1000',
+    });
+    const some = await patch(user, '/proxies', { filter: { country: 'de' }, descr: 'some', tags: ['t'] });
+    expect(some.json()).toEqual({ changed: ids.slice(1).map(String), unchanged: [], not_found: [] });
+    expect(JSON.parse((await get(user, '/proxies?label=some&tag=t')).text)).toHaveLength(1000);
+    expect(await details(user, ids[0] ?? 0)).toMatchObject({ descr: null, tags: [] });
+  });
+
+  it('changes nothing when one of the proxies would have too many tags', async () => {
+    const user = await service.createUser();
+    const [one = 0, two = 0] = await insert(user, 2);
+    const full = Array.from({ length: 20 }, (_, n) => `t${String(n).padStart(2, '0')}`);
+    await patch(user, `/proxies/${two}`, { tags: full });
+    const answer = await patch(user, '/proxies', { filter: {}, add_tags: ['more'], descr: 'x' });
+    expect([answer.status, answer.json()]).toEqual([
+      400,
+      { detail: 'A proxy has at most 20 tags; nothing was changed' },
+    ]);
+    expect(await details(user, one)).toMatchObject({ descr: null, tags: [] });
+    const swapped = await patch(user, '/proxies', { filter: {}, add_tags: ['more'], remove_tags: ['t00'] });
+    expect(swapped.status).toBe(200);
+  });
+
+  it('keeps all tags that are added at the same time', async () => {
+    const user = await service.createUser();
+    const ids = (await insert(user, 50)).map(String);
+    const tags = Array.from({ length: 12 }, (_, n) => `t${String(n).padStart(2, '0')}`);
+    const answers = await Promise.all(
+      tags.map((tag, n) =>
+        patch(user, '/proxies', { proxy_ids: n % 2 ? ids : ids.toReversed(), add_tags: [tag] }),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(tags.map(() => 200));
+    expect((await details(user, ids[49] ?? '')).tags).toEqual(tags);
+  });
+
+  it('has to be told which proxies', async () => {
+    const user = await service.createUser();
+    for (const body of [{ descr: 'x' }, { proxy_ids: [], descr: 'x' }, { proxy_ids: ['1'], filter: {} }]) {
+      expect((await patch(user, '/proxies', body)).status).toBe(422);
+    }
+  });
+});
