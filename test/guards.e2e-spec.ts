@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { PriceRulesService } from '../src/pricing';
 import type { components } from './support/api-types';
 import { holdPermits } from './support/hold-permits';
@@ -97,6 +98,19 @@ describe('max_price', () => {
       expect(repeated.data).toEqual(first.data);
     }
     expect(await ordersOf(user)).toEqual([{ held: '25.08', captured: '25.08', max_price: null }]);
+  });
+
+  it('leaves the keys of orders from before as they are: the hash knows no guard', async () => {
+    const user = await service.createUser();
+    await buy(user, {}, 'plain');
+    await buy(user, { max_price: '100', allow_partial: false }, 'guarded');
+    const hashes = await service.dataSource.query<{ request_hash: Buffer }[]>(
+      'SELECT request_hash FROM orders WHERE user_id = $1',
+      [user.id],
+    );
+    const asked = '{"kind":"purchase","country":"ru","version":"6","period":30,"count":1,"proxyType":"http"}';
+    const hash = createHash('sha256').update(asked).digest('hex');
+    expect(hashes.map(({ request_hash: stored }) => stored.toString('hex'))).toEqual([hash, hash]);
   });
 
   it('leaves the key free when it refuses, so that a higher one can be tried with it', async () => {

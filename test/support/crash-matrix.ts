@@ -136,6 +136,49 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       await expectOneOrder(customer, order);
     });
 
+    it.each(['before', 'after'] as const)(
+      'at reserve, %s its commit, with a max_price: a retry with another one buys nothing again',
+      async (moment) => {
+        const customer = await replicas.createCustomer();
+        const order = await prepare(customer);
+        const guarded = (maxPrice: string): Order => ({
+          ...order,
+          body: { ...order.body, max_price: maxPrice },
+        });
+        const caught = replicas.relay.catchNext({ statement: STEPS.reserve, moment, action: 'hold' });
+        const lost = send(victim.baseUrl, guarded('1000.00')).catch(() => 'lost');
+        await caught.reached;
+        victim.kill('SIGKILL');
+        expect(await lost).toBe('lost');
+        caught.letGo();
+        await replicas.untilSettled();
+        const tooLow = await send(survivor.baseUrl, guarded('0.01'));
+        // Nothing was placed before the commit; after it the order is answered, or was refunded unsent.
+        expect([200, 409]).toContain(tooLow.status);
+        await expectOneOrder(customer, guarded('2000.00'));
+      },
+    );
+
+    it('during a dry run: nothing is placed, and the key is free', async () => {
+      const customer = await replicas.createCustomer();
+      const order = await prepare(customer);
+      const [before] = await replicas.query('SELECT count(*) FROM orders');
+      const caught = replicas.relay.catchNext({
+        statement: 'order_refusals',
+        moment: 'after',
+        action: 'hold',
+      });
+      const dryRun = { ...order, body: { ...order.body, dry_run: true } };
+      const lost = send(victim.baseUrl, dryRun).catch(() => 'lost');
+      await caught.reached;
+      victim.kill('SIGKILL');
+      expect(await lost).toBe('lost');
+      caught.letGo();
+      expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
+      expect(await replicas.query('SELECT count(*) FROM orders')).toEqual([before]);
+      await expectOneOrder(customer, order);
+    });
+
     it('and of all replicas: the next start settles what they left', async () => {
       const customer = await replicas.createCustomer();
       const order = await prepare(customer);

@@ -1,0 +1,42 @@
+import { compareDryRuns } from '../support/dry-runs';
+import { PriceLead } from '../support/price-lead';
+import { racePrices } from '../support/price-race';
+import { startTestService, type TestService } from '../support/test-service';
+
+const MINUTES = 60_000;
+
+describe('Guards of orders, over and over', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+  afterEach(() => service.audit({ withProvider: true }));
+
+  it(
+    'let no order be charged above its max_price in 1,000 rises of the price',
+    async () => {
+      const user = await service.createUser({ balance: '10000000.00' });
+      const lead = new PriceLead(service);
+      await service.control.setStock('6', 'ru', 1_000_000);
+      await service.control.setBalance('100000000.00');
+      const report = await racePrices(service, lead, user, { rises: 1000, buyers: 4 });
+      lead.restore();
+      process.stdout.write(`${report.placed} placed, ${report.refused} refused\n`);
+      expect(report.chargedAboveGuard).toEqual([]);
+      expect(report.placed).toBeGreaterThan(20);
+      expect(report.refused).toBeGreaterThan(20);
+    },
+    10 * MINUTES,
+  );
+
+  it(
+    'are told by dry runs as by the orders that follow, in 500 random states',
+    async () => {
+      const outcomes = await compareDryRuns(service, 500);
+      expect(outcomes.size).toBeGreaterThan(9);
+    },
+    10 * MINUTES,
+  );
+});
