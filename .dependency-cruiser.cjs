@@ -28,6 +28,7 @@ const allowed = {
     'proxies',
   ],
   usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog'],
+  trials: ['http', 'common', 'config', 'database', 'auth', 'proxies'],
   health: ['common', 'auth'],
   sales: ['http', 'common', 'database'],
   staff: [

@@ -16,6 +16,7 @@ import { ProxiesModule } from './proxies';
 import { SalesJobsModule } from './sales';
 import { StaffModule } from './staff';
 import { StatusJobsModule } from './status';
+import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
 import { UsersModule } from './users';
 
@@ -49,6 +50,7 @@ export class AppModule implements OnModuleDestroy {
         IntegrityModule,
         SalesJobsModule,
         StatusJobsModule,
+        TrialsModule,
         // The router tries routes in the order of their modules: those that are asked most come first.
         HealthModule,
         StaffModule,

@@ -12,6 +12,7 @@ import { LedgerModule } from './ledger';
 import { longestOrderMs, OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
 import { StaffModule } from './staff';
+import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
 import { UsersModule } from './users';
 
@@ -28,7 +29,16 @@ const CUSTOMERS: ApiInterface = {
     Profile: 'The user and the balance',
     Health: 'Whether the service can be reached',
   },
-  modules: [HealthModule, UsersModule, LedgerModule, UsageModule, CatalogModule, ProxiesModule, OrdersModule],
+  modules: [
+    HealthModule,
+    UsersModule,
+    LedgerModule,
+    UsageModule,
+    CatalogModule,
+    ProxiesModule,
+    OrdersModule,
+    TrialsModule,
+  ],
 };
 
 const STAFF: ApiInterface = {

@@ -170,6 +170,8 @@ describe('The description', () => {
       'POST /proxies/buy': [{ bearer: ['proxies:write'] }],
       'POST /proxies/{proxy_id}/prolong': [{ bearer: ['proxies:write'] }],
       'PUT /proxies/{proxy_id}/type': [{ bearer: ['proxies:write'] }],
+      'GET /proxies/{proxy_id}/check': [{ bearer: ['proxies:read'] }],
+      'GET /proxies/{proxy_id}/checks': [{ bearer: ['proxies:read'] }],
     });
   });
 
@@ -203,6 +205,8 @@ describe('The description', () => {
       'POST /proxies/buy': [...WITH_TOKEN, '409', '413', '422'],
       'POST /proxies/{proxy_id}/prolong': [...WITH_TOKEN, '404', '409', '413', '422'],
       'PUT /proxies/{proxy_id}/type': [...WITH_TOKEN, '404', '409', '413', '422'],
+      'GET /proxies/{proxy_id}/check': [...WITH_TOKEN, '404'],
+      'GET /proxies/{proxy_id}/checks': [...WITH_TOKEN, '404', '422'],
     };
     for (const [name, statuses] of Object.entries(expected)) {
       expect([name, listed[name]]).toEqual([name, [...statuses].sort()]);

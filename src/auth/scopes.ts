@@ -3,7 +3,7 @@ export const SCOPES = {
   'profile:read': 'Profile, balance, ledger and usage',
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
-  'proxies:read': 'Proxies with their history, orders and TCP ping',
+  'proxies:read': 'Proxies with their history and checks, orders and TCP ping',
   'proxies:export': 'Proxies as a file',
   'proxies:write': 'Buying and prolonging proxies, which spends the balance; changing their type; labels',
 } as const;

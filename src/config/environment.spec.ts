@@ -48,6 +48,7 @@ describe('The environment', () => {
       sweep: { intervalSeconds: 900, missingPercent: 5 },
       pricing: { markupPercent: '20' },
       proxies: { pingTimeoutMs: 3000, activeFlagsIntervalSeconds: 60 },
+      trials: { judgeUrl: undefined, timeoutMs: 7000, historyDays: 30 },
       local: { dataDir: '.data', sandboxProfile: undefined },
       log: { level: 'info', format: 'json' },
     } satisfies Environment);

@@ -72,6 +72,11 @@ const providerUrl = z
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('a URL that begins with https:// or http://');
 
+const judgeUrl = z
+  .url({ protocol: /^https?$/, normalize: true })
+  .refine((href) => new URL(href).pathname.endsWith('/judge') && new URL(href).search === '')
+  .describe('a URL that begins with https:// or http:// and ends with /judge');
+
 /** Every setting: where the code finds it (`config.provider.timeoutMs`) and which variable sets it. */
 export const SETTINGS = {
   server: {
@@ -293,6 +298,28 @@ export const SETTINGS = {
       rule: integer(1, 86_400),
       default: '60',
       description: 'The time between two updates of the stored flags of proxies that have expired.',
+    },
+  },
+  trials: {
+    judgeUrl: {
+      variable: 'JUDGE_URL',
+      rule: judgeUrl,
+      defaultText: 'none, or this process itself when the sandbox runs',
+      description:
+        'The public URL of `GET /judge` of this service. Checks of proxies ask it through the proxy. ' +
+        'Without it, they are switched off.',
+    },
+    timeoutMs: {
+      variable: 'CHECK_TIMEOUT_MS',
+      rule: integer(100, 7000),
+      default: '7000',
+      description: 'How long the request through a proxy may take that a customer checks.',
+    },
+    historyDays: {
+      variable: 'CHECK_HISTORY_DAYS',
+      rule: integer(1, 3650),
+      default: '30',
+      description: 'How long the results of checks of proxies are kept.',
     },
   },
   local: {

@@ -30,6 +30,7 @@ import { BulkProlongations1765803000000 } from './migrations/1765803000000-bulk-
 import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
 import { ProxyChanges1765804000001 } from './migrations/1765804000001-proxy-changes';
 import { ProxyTypeChanges1765807000000 } from './migrations/1765807000000-proxy-type-changes';
+import { ProxyTrials1765807000001 } from './migrations/1765807000001-proxy-trials';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -63,6 +64,7 @@ export const migrations = [
   TagsOfCustomers1765804000000,
   ProxyChanges1765804000001,
   ProxyTypeChanges1765807000000,
+  ProxyTrials1765807000001,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -15,6 +15,8 @@ interface Acquired<Value> {
   release(): Promise<void>;
 }
 
+const LISTENS_ON_LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '0.0.0.0']);
+
 const nothingToRelease = async (): Promise<void> => undefined;
 
 /**
@@ -34,7 +36,11 @@ export async function acquireResources(
       : { value: { baseUrl: '', apiKey: '' }, release: nothingToRelease };
     return {
       config: resolveConfig(
-        { ...environment, database: { ...environment.database, ownerUrl: database.value.ownerUrl } },
+        {
+          ...environment,
+          database: { ...environment.database, ownerUrl: database.value.ownerUrl },
+          trials: { ...environment.trials, judgeUrl: judgeUrlOf(environment) },
+        },
         database.value.url,
         provider.value,
       ),
@@ -47,6 +53,12 @@ export async function acquireResources(
     await database.release();
     throw error;
   }
+}
+
+/** The proxies of the sandbox reach this machine only, so that its judge is this process. */
+function judgeUrlOf({ provider, server, trials }: Environment): string | undefined {
+  const isOwn = provider.apiKey === undefined && server.port !== 0 && LISTENS_ON_LOOPBACK.has(server.host);
+  return trials.judgeUrl ?? (isOwn ? `http://127.0.0.1:${server.port}/judge` : undefined);
 }
 
 async function acquireDatabase(

@@ -4,6 +4,7 @@ export { DEFAULT_DIALECT, type Dialect } from './dialect';
 export { SandboxControl } from './control/control-client';
 export { PROFILES, type Profile, type ProfileName } from './profiles';
 export { WireClient, type WireAnswer } from './wire-client';
+export type { ExitFault } from './exits/endpoint';
 export type { Fault, FaultKind, FaultSpec, RequestFilter } from './faults/fault';
 export type { GateSpec, GateStage, GateVerdict } from './faults/gates';
 export type { StateView, ProlongationView, SaleView } from './control/views';

@@ -396,6 +396,46 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/proxies/{proxy_id}/check': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Check
+     * @description Makes a request through the proxy to the judge, a route of this service, and tells whether it came through, by which address, and how fast; at most 10 seconds later. `GET /proxies/{proxy_id}/ping` tells only whether the port of the proxy can be reached.
+     */
+    get: operations['check_proxies__proxy_id__check_get'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/{proxy_id}/checks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Checks of a proxy
+     * @description What the checks of a proxy showed, the latest first, as long as they are kept.
+     */
+    get: operations['checks_proxies__proxy_id__checks_get'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/health': {
     parameters: {
       query?: never;
@@ -1637,6 +1677,61 @@ export interface components {
       /** @description The daily limit of the token of this request. Null: it has none */
       token: components['schemas']['TokenUsageOut'] | null;
       rentals: components['schemas']['RentalsOut'];
+    };
+    /** TrialOut */
+    TrialOut: {
+      /**
+       * @description Whether the proxy carried a request to the judge and its answer back, without telling for whom. Null when nobody can say, because the judge does not answer by itself
+       * @example true
+       */
+      works: boolean | null;
+      /**
+       * @description Why it does not work: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` (the proxy closed the connection), `judge-unreachable` (the proxy says that it does not reach the judge), `wrong-answer` (something else answered), `leaks-forwarded-for` (it tells targets for whom it asks). With `works: true`: null, or `exit-differs`, when it left by another address than at the check before. With `works: null`: `judge-down`
+       * @example null
+       */
+      reason:
+        | (
+            | 'refused'
+            | 'wrong-login'
+            | 'timeout'
+            | 'closed'
+            | 'judge-unreachable'
+            | 'wrong-answer'
+            | 'leaks-forwarded-for'
+            | 'exit-differs'
+            | 'judge-down'
+          )
+        | null;
+      /**
+       * @description The address that the judge saw. Null when it was not reached
+       * @example 203.0.113.7
+       */
+      exit_address: string | null;
+      /**
+       * @description Milliseconds until the TCP connection to the proxy was open
+       * @example 34
+       */
+      connect_ms: number | null;
+      /**
+       * @description Milliseconds until the first byte of an answer came, from the begin of the check
+       * @example 182
+       */
+      first_byte_ms: number | null;
+      /**
+       * Format: date-time
+       * @description When the check ended
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      checked_at: string;
+    };
+    /** TrialsPage */
+    TrialsPage: {
+      items: components['schemas']['TrialOut'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
     };
     /** Health */
     Health: {
@@ -3886,6 +3981,188 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  check_proxies__proxy_id__check_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @example 1
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What the check showed */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TrialOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id, or the operator has switched checks off */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /**
+       * @description More requests than the token or the user may make in a minute, or more than 10 checks at once
+       *
+       *     The token or the user has made too many requests in this minute
+       */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  checks_proxies__proxy_id__checks_get: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a proxy of the user; any other text is answered with 404
+         * @example 1
+         */
+        proxy_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of checks */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TrialsPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No proxy of the user has this id */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
       /** @description The token or the user has made too many requests in this minute */
       429: {
         headers: {

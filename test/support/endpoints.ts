@@ -24,6 +24,8 @@ export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
   { method: 'GET', path: '/proxies/1/history', scope: 'proxies:read' },
   { method: 'PATCH', path: '/proxies/1', scope: 'proxies:write', body: '{"descr":"mine"}' },
   { method: 'PATCH', path: '/proxies', scope: 'proxies:write', body: '{"proxy_ids":["1"],"tags":[]}' },
+  { method: 'GET', path: '/proxies/1/check', scope: 'proxies:read' },
+  { method: 'GET', path: '/proxies/1/checks', scope: 'proxies:read' },
   { method: 'POST', path: '/proxies/buy', scope: 'proxies:write', body: '{"country":"ru","period":30}' },
   { method: 'POST', path: '/proxies/1/prolong', scope: 'proxies:write', body: '{"period":30}' },
   { method: 'PUT', path: '/proxies/1/type', scope: 'proxies:write', body: '{"proxy_type":"socks"}' },

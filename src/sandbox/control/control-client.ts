@@ -1,5 +1,6 @@
 import type { Version } from '../catalog/catalog';
 import type { Dialect } from '../dialect';
+import type { ExitFault } from '../exits/endpoint';
 import type { Fault, FaultSpec } from '../faults/fault';
 import type { GateSpec, GateVerdict } from '../faults/gates';
 import type { ProfileName } from '../profiles';
@@ -94,6 +95,11 @@ export class SandboxControl {
 
   changeProxy(id: number, change: { host?: string; port?: number; unixtimeEnd?: number }): Promise<unknown> {
     return this.ask('POST', `/proxies/${id}`, change);
+  }
+
+  /** What the proxy does wrong from now on; null: nothing. */
+  setExitFault(id: number, fault: ExitFault | null): Promise<unknown> {
+    return this.ask('POST', `/exits/${id}`, { fault });
   }
 
   withdrawProxy(id: number): Promise<unknown> {

@@ -1,5 +1,6 @@
 import { CATALOG, VERSIONS } from '../catalog/catalog';
 import { type Dialect, DialectError, readDialect } from '../dialect';
+import { EXIT_FAULTS } from '../exits/endpoint';
 import { PROFILE_NAMES, PROFILES } from '../profiles';
 import type { WireServerParts } from '../wire/wire-server';
 import { BadRequestError, Fields } from './fields';
@@ -142,6 +143,13 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       if (host !== proxy.host || port !== proxy.port) store.record({ kind: 'moved', id, host, port });
       if (endsAtS !== null) store.record({ kind: 'dated', id, endsAtS });
       return doneDurably();
+    },
+    'POST /exits/:id': ({ id, body }) => {
+      getKnownProxy(id);
+      const fields = new Fields(body, ['fault']);
+      if (fields.isNull('fault')) provider.exits.faults.delete(id);
+      else provider.exits.faults.set(id, fields.getOneOf('fault', EXIT_FAULTS));
+      return done();
     },
     'DELETE /proxies/:id': ({ id }) => {
       getKnownProxy(id);

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request as send, STATUS_CODES } fro
 import { connect, type Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import { stopListening } from '../listen';
-import type { Endpoint, FindRefusal } from './endpoint';
+import { ELSEWHERE, type Endpoint, type ExitFault, type FindFault, type FindRefusal } from './endpoint';
 import { isLoopback, lookupLoopback, LOOPBACK_ONLY } from './loopback';
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -49,6 +49,7 @@ class ProxyAnswer extends Error {
 export function createHttpEndpoint(
   findRefusal: FindRefusal,
   connectTimeoutMs = CONNECT_TIMEOUT_MS,
+  findFault: FindFault = () => undefined,
 ): Endpoint {
   const sockets = new Set<Socket>();
   const server = createServer();
@@ -60,15 +61,30 @@ export function createHttpEndpoint(
     if (refused !== null) throw new ProxyAnswer(407, refused);
     if (url === null) throw new ProxyAnswer(400);
     if (!isLoopback(url.hostname)) throw new ProxyAnswer(403, LOOPBACK_ONLY);
+    const fault = findFault(login);
+    if (fault === 'unreachable') throw new ProxyAnswer(502);
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const socket = connect({
       host,
       port: Number(url.port || 80),
       lookup: lookupLoopback,
       allowHalfOpen: true,
+      ...(fault === 'elsewhere' && { localAddress: ELSEWHERE }),
     });
     const timer = setTimeout(() => socket.destroy(new ProxyAnswer(504)), connectTimeoutMs);
     return socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+  }
+
+  /** Whether the request gets no answer, because the proxy of its login hangs or closes the connection. */
+  function isLeftAlone(request: IncomingMessage): boolean {
+    const fault = faultOf(request);
+    if (fault === 'close') request.socket.destroy();
+    return fault === 'close' || fault === 'hang';
+  }
+
+  function faultOf(request: IncomingMessage): ExitFault | undefined {
+    const [login, password] = credentialsOf(request);
+    return findRefusal(login, password) === null ? findFault(login) : undefined;
   }
 
   server.on('connection', (socket: Socket) => {
@@ -77,6 +93,7 @@ export function createHttpEndpoint(
   });
 
   server.on('request', (request, response) => {
+    if (isLeftAlone(request)) return;
     const fail = (error: unknown) => {
       if (response.headersSent) return response.destroy();
       const answer = answerTo(error);
@@ -89,7 +106,12 @@ export function createHttpEndpoint(
         createConnection: () => target,
         method: request.method ?? 'GET',
         path: url ? `${url.pathname}${url.search}` : '/',
-        headers: endToEnd(request),
+        headers: [
+          ...endToEnd(request),
+          ...(faultOf(request) === 'forwarded-for'
+            ? ['X-Forwarded-For', request.socket.remoteAddress ?? '']
+            : []),
+        ],
       });
       forwarded.once('response', (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEnd(answer));
@@ -104,6 +126,7 @@ export function createHttpEndpoint(
   });
 
   server.on('connect', (request, source: Socket, head) => {
+    if (isLeftAlone(request)) return;
     const fail = (error: unknown) => {
       const { status, headers, message } = answerTo(error);
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -5,7 +5,7 @@ import { isActive } from '../state/listing';
 import type { SoldProxy } from '../state/sale-record';
 import type { ProxyType } from '../state/state-event';
 import type { Credentials } from './credentials';
-import type { Endpoint } from './endpoint';
+import type { Endpoint, ExitFault } from './endpoint';
 import { createHttpEndpoint } from './http-endpoint';
 import { createSocksEndpoint } from './socks-endpoint';
 
@@ -14,15 +14,22 @@ const EXIT_HOST = '127.0.0.1';
 /** The working proxies behind the sold ones: one port for each protocol; the login identifies the proxy. */
 export class ProxyExits {
   private readonly endpoints: Record<ProxyType, Endpoint>;
+  /** What proxies do wrong, by their ids. It is not stored. */
+  readonly faults = new Map<number, ExitFault>();
 
   constructor(
     private readonly store: EventStore,
     private readonly clock: SandboxClock,
     readonly credentials: Credentials,
   ) {
+    const findFault = (login: string) => this.faults.get(this.credentials.findIdOf(login) ?? 0);
     this.endpoints = {
-      http: createHttpEndpoint((login, password) => this.findRefusal('http', login, password)),
-      socks: createSocksEndpoint((login, password) => this.findRefusal('socks', login, password)),
+      http: createHttpEndpoint(
+        (login, password) => this.findRefusal('http', login, password),
+        undefined,
+        findFault,
+      ),
+      socks: createSocksEndpoint((login, password) => this.findRefusal('socks', login, password), findFault),
     };
   }
 

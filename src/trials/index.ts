@@ -1,0 +1,2 @@
+export { TrialHistoryService } from './trial-history.service';
+export { TrialsModule } from './trials.module';

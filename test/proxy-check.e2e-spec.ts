@@ -1,0 +1,332 @@
+import net from 'node:net';
+import type { ExitFault } from '../src/sandbox';
+import { TrialHistoryService } from '../src/trials';
+import { captureLog } from './support/log-capture';
+import { openSilentPort } from './support/silent-port';
+import { startTcpRelay, type TcpRelay } from './support/tcp-relay';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+type ProxyType = 'http' | 'socks';
+
+const TIMEOUT_MS = 600;
+const TYPES: ProxyType[] = ['http', 'socks'];
+
+let relay: TcpRelay;
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  relay = await startTcpRelay();
+  service = await startTestService({
+    environment: {
+      JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
+      CHECK_TIMEOUT_MS: String(TIMEOUT_MS),
+      SWEEP_INTERVAL_SECONDS: '86400',
+    },
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await relay.close();
+});
+beforeEach(async () => {
+  relay.target = Number(new URL(service.baseUrl).port);
+  user = await service.createUser();
+});
+
+async function buy(type: ProxyType = 'http') {
+  const { data } = await user.api.POST('/proxies/buy', {
+    body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: type },
+  });
+  const [proxy] = data?.proxies ?? [];
+  if (!proxy) throw new Error('nothing was bought');
+  return proxy;
+}
+
+async function check(id: string, from = user) {
+  const { data, error, response } = await from.api.GET('/proxies/{proxy_id}/check', {
+    params: { path: { proxy_id: id } },
+  });
+  return { status: response.status, data, error, headers: response.headers };
+}
+
+async function setFault(id: string, fault: ExitFault | null): Promise<void> {
+  const [row] = await service.dataSource.query('SELECT provider_proxy_id AS id FROM proxies WHERE id = $1', [
+    id,
+  ]);
+  await service.control.setExitFault(Number(row.id), fault);
+}
+
+const change = (id: string, columns: Record<'host' | 'port' | 'login' | 'password', string>) =>
+  service.dataSource.query(
+    'UPDATE proxies SET host = $2, port = $3, login = $4, password = $5 WHERE id = $1',
+    [id, columns.host, columns.port, columns.login, columns.password],
+  );
+
+const history = async (id: string, query: object = {}) =>
+  (await user.api.GET('/proxies/{proxy_id}/checks', { params: { path: { proxy_id: id }, query } })).data ?? {
+    items: [],
+    next_cursor: null,
+  };
+
+/** A port that nobody listens on. */
+async function closedPort(): Promise<string> {
+  const unused = await startTcpRelay();
+  await unused.close();
+  return String(unused.port);
+}
+
+describe.each(TYPES)('The check of a proxy of type %s', (type) => {
+  it('goes through the proxy to the judge, and tells the exit address and the times', async () => {
+    const proxy = await buy(type);
+    const { status, data, headers } = await check(proxy.id);
+    expect(status).toBe(200);
+    expect(data).toEqual({
+      works: true,
+      reason: null,
+      exit_address: '127.0.0.1',
+      connect_ms: expect.any(Number),
+      first_byte_ms: expect.any(Number),
+      checked_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+    expect(Number(data?.first_byte_ms)).toBeGreaterThanOrEqual(Number(data?.connect_ms));
+    expect(headers.get('Cache-Control')).toBe('no-store');
+  });
+
+  it('tells a refused connection', async () => {
+    const proxy = await buy(type);
+    await change(proxy.id, { ...proxy, port: await closedPort() });
+    expect((await check(proxy.id)).data).toMatchObject({
+      works: false,
+      reason: 'refused',
+      exit_address: null,
+      connect_ms: null,
+      first_byte_ms: null,
+    });
+  });
+
+  it('tells a wrong login, and a rental that has ended at the provider', async () => {
+    const proxy = await buy(type);
+    await change(proxy.id, { ...proxy, password: 'wrong' });
+    expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'wrong-login' });
+  });
+
+  it.each<[ExitFault, string]>([
+    ['hang', 'timeout'],
+    ['close', 'closed'],
+    ['unreachable', 'judge-unreachable'],
+  ])('tells what the proxy does wrong: %s', async (fault, reason) => {
+    const proxy = await buy(type);
+    await setFault(proxy.id, fault);
+    expect((await check(proxy.id)).data).toMatchObject({
+      works: false,
+      reason,
+      exit_address: null,
+      connect_ms: expect.any(Number),
+    });
+    await setFault(proxy.id, null);
+    expect((await check(proxy.id)).data).toMatchObject({ works: true, reason: null });
+  });
+
+  it('gives up on a port that neither accepts nor refuses', async () => {
+    const proxy = await buy(type);
+    const silent = await openSilentPort();
+    await change(proxy.id, { ...proxy, port: String(silent.port) });
+    const startedAt = performance.now();
+    expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'timeout', connect_ms: null });
+    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + 5000);
+    await silent.close();
+  });
+
+  it('tells once that the exit address is another one than before', async () => {
+    const proxy = await buy(type);
+    await check(proxy.id);
+    await setFault(proxy.id, 'elsewhere');
+    expect((await check(proxy.id)).data).toMatchObject({
+      works: true,
+      reason: 'exit-differs',
+      exit_address: '127.0.0.2',
+    });
+    expect((await check(proxy.id)).data).toMatchObject({ works: true, reason: null });
+  });
+
+  it('calls nothing dead while the judge is down, and tells staff once', async () => {
+    const proxy = await buy(type);
+    relay.target = null;
+    const log = captureLog();
+    expect((await check(proxy.id)).data).toMatchObject({ works: null, reason: 'judge-down' });
+    await setFault(proxy.id, 'hang');
+    expect((await check(proxy.id)).data).toMatchObject({ works: null, reason: 'judge-down' });
+    log.stop();
+    expect(log.lines.filter((line) => line.includes('the judge at'))).toHaveLength(1);
+    relay.target = Number(new URL(service.baseUrl).port);
+    expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'timeout' });
+  });
+
+  it('is not deceived by something else that answers', async () => {
+    const proxy = await buy(type);
+    const impostor = net.createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        const body = '{"nonce":"00","address":"203.0.113.7","forwarded_for":false}';
+        socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+      });
+    });
+    await new Promise<void>((resolve) => impostor.listen(0, '127.0.0.1', resolve));
+    const { port } = impostor.address() as net.AddressInfo;
+    await change(proxy.id, { ...proxy, port: String(port) });
+    expect((await check(proxy.id)).data).toMatchObject({
+      works: false,
+      reason: 'wrong-answer',
+      exit_address: null,
+    });
+    await new Promise((resolve) => impostor.close(resolve));
+  });
+
+  it('reads no more of an answer than it needs', async () => {
+    const proxy = await buy(type);
+    let sent = 0;
+    const flood = net.createServer((socket) => {
+      socket.on('error', () => undefined);
+      const pour = () => {
+        while (!socket.destroyed && socket.write(Buffer.alloc(65_536, 0x20))) sent += 65_536;
+      };
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n');
+        socket.on('drain', pour);
+        pour();
+      });
+    });
+    await new Promise<void>((resolve) => flood.listen(0, '127.0.0.1', resolve));
+    await change(proxy.id, { ...proxy, port: String((flood.address() as net.AddressInfo).port) });
+    expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'wrong-answer' });
+    expect(sent).toBeLessThan(20_000_000);
+    await new Promise((resolve) => flood.close(resolve));
+  });
+});
+
+describe('The check of an HTTP proxy', () => {
+  it('tells that it leaks X-Forwarded-For', async () => {
+    const proxy = await buy();
+    await setFault(proxy.id, 'forwarded-for');
+    expect((await check(proxy.id)).data).toMatchObject({
+      works: false,
+      reason: 'leaks-forwarded-for',
+      exit_address: '127.0.0.1',
+    });
+  });
+});
+
+describe('The check', () => {
+  it('finds no proxy of another user, and nothing that is no id', async () => {
+    const proxy = await buy();
+    const other = await service.createUser();
+    for (const [id, from] of [
+      [proxy.id, other],
+      ['0', user],
+      ['x', user],
+    ] as const) {
+      const found = { status: 404, error: { detail: 'Proxy not found' } };
+      expect(await check(id, from)).toMatchObject(found);
+      const { response } = await from.api.GET('/proxies/{proxy_id}/checks', {
+        params: { path: { proxy_id: id } },
+      });
+      expect(response.status).toBe(404);
+    }
+  });
+
+  it('is made by 10 requests of a user at a time', async () => {
+    const proxy = await buy();
+    await setFault(proxy.id, 'hang');
+    const answers = await Promise.all(Array.from({ length: 40 }, () => check(proxy.id)));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).not.toEqual([]);
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(10);
+    expect(refused[0]).toMatchObject({ error: { detail: 'Too many checks at once' } });
+    expect(refused[0]?.headers.get('Retry-After')).toBe('1');
+    await setFault(proxy.id, null);
+    expect(await check(proxy.id)).toMatchObject({ status: 200 });
+  });
+
+  it('keeps login and password out of the log', async () => {
+    const log = captureLog();
+    const proxy = await buy();
+    await check(proxy.id);
+    await setFault(proxy.id, 'close');
+    await check(proxy.id);
+    log.stop();
+    expect(log.lines.join('')).not.toContain(proxy.password);
+  });
+});
+
+describe('GET /proxies/{id}/checks', () => {
+  it('shows what the checks of the proxy showed, the latest first, page by page', async () => {
+    const [proxy, other] = [await buy(), await buy()];
+    const made = [];
+    for (let count = 0; count < 5; count += 1) made.unshift((await check(proxy.id)).data);
+    await check(other.id);
+    const first = await history(proxy.id, { limit: 3 });
+    expect(first.items).toEqual(made.slice(0, 3));
+    const second = await history(proxy.id, { limit: 3, cursor: first.next_cursor });
+    expect(second).toEqual({ items: made.slice(3), next_cursor: null });
+  });
+
+  it('is empty before the first', async () => {
+    expect(await history((await buy()).id)).toEqual({ items: [], next_cursor: null });
+  });
+
+  it('forgets what is older than it is kept', async () => {
+    const proxy = await buy();
+    await check(proxy.id);
+    await service.dataSource.query(
+      `INSERT INTO proxy_trials (id, proxy_id, user_id, works, tried_at)
+       SELECT -n, $1, $2, true, now() - interval '31 days' FROM generate_series(1, 25000) n`,
+      [proxy.id, user.id],
+    );
+    const forgotten = await service.app.get(TrialHistoryService).forgetWhenDue(0);
+    expect(forgotten).toEqual({ forgotten: 25_000 });
+    expect((await history(proxy.id)).items).toHaveLength(1);
+  });
+});
+
+describe('GET /judge', () => {
+  const ask = async (query: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${service.baseUrl}/judge${query}`, { headers });
+    return { status: response.status, body: await response.json(), headers: response.headers };
+  };
+
+  it('tells the address of whoever asks, and nothing but that', async () => {
+    const { status, body, headers } = await ask('?nonce=0123abcd');
+    expect(status).toBe(200);
+    expect(body).toEqual({ nonce: '0123abcd', address: '127.0.0.1', forwarded_for: false });
+    expect(headers.get('Cache-Control')).toBe('no-store');
+  });
+
+  it('tells whether a header told for whom the request came', async () => {
+    const answer = await ask('?nonce=01', { 'X-Forwarded-For': '203.0.113.9' });
+    expect(answer.body).toEqual({ nonce: '01', address: '127.0.0.1', forwarded_for: true });
+  });
+
+  it.each(['', '?nonce=', '?nonce=<script>', `?nonce=${'0'.repeat(65)}`])(
+    'repeats nothing that it is not made for: %s',
+    async (query) => {
+      expect(await ask(query)).toMatchObject({ status: 404, body: { detail: 'Not Found' } });
+    },
+  );
+});
+
+describe('Without a judge', () => {
+  it('checks are switched off, and say so', async () => {
+    const plain = await startTestService();
+    const someone = await plain.createUser();
+    const { data } = await someone.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: 'http' },
+    });
+    expect(await check(data?.proxies[0]?.id ?? '', someone)).toMatchObject({
+      status: 404,
+      error: { detail: 'Checks of proxies are switched off' },
+    });
+    expect((await fetch(`${plain.baseUrl}/judge?nonce=01`)).status).toBe(404);
+    await plain.close();
+  });
+});

@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import net from 'node:net';
+
+export interface TcpRelay {
+  readonly port: number;
+  /** Where connections go; null: they are closed at once. */
+  target: number | null;
+  close(): Promise<void>;
+}
+
+/** Passes connections on to another port: the address of a service that is known before the service runs. */
+export async function startTcpRelay(): Promise<TcpRelay> {
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer((client) => {
+    const { target } = relay;
+    // The target sees the address that the client came from.
+    const { remoteAddress: localAddress = '127.0.0.1' } = client;
+    const ends =
+      target === null ? [client] : [client, net.connect({ port: target, host: '127.0.0.1', localAddress })];
+    const end = () => ends.forEach((socket) => socket.destroy());
+    for (const socket of ends) {
+      sockets.add(socket);
+      socket.on('error', end).on('close', end);
+      socket.once('close', () => sockets.delete(socket));
+    }
+    const [, service] = ends;
+    if (service) client.pipe(service).pipe(client);
+    else end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const relay: TcpRelay = {
+    port: (server.address() as net.AddressInfo).port,
+    target: null,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return relay;
+}
