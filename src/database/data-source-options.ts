@@ -26,6 +26,7 @@ import { ACustomersOwnBooks1765801000000 } from './migrations/1765801000000-a-cu
 import { PeriodsOfProxies1765801000001 } from './migrations/1765801000001-periods-of-proxies';
 import { MaxPrices1765802000000 } from './migrations/1765802000000-max-prices';
 import { MaxPricesHold1765802000001 } from './migrations/1765802000001-max-prices-hold';
+import { RefusalsWithKeptPlans1765802000002 } from './migrations/1765802000002-refusals-with-kept-plans';
 import { BulkProlongations1765803000000 } from './migrations/1765803000000-bulk-prolongations';
 import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
 import { ProxyChanges1765804000001 } from './migrations/1765804000001-proxy-changes';
@@ -60,6 +61,7 @@ export const migrations = [
   PeriodsOfProxies1765801000001,
   MaxPrices1765802000000,
   MaxPricesHold1765802000001,
+  RefusalsWithKeptPlans1765802000002,
   BulkProlongations1765803000000,
   TagsOfCustomers1765804000000,
   ProxyChanges1765804000001,
