@@ -1,4 +1,4 @@
-import type { components } from './support/api-types';
+import type { components } from '../clients/typescript/src/api-types';
 import { eventually } from './support/built-service';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 

@@ -13,7 +13,7 @@ import {
 } from './support/description';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-const API_TYPES = join(__dirname, 'support/api-types.ts');
+const API_TYPES = join(__dirname, '../clients/typescript/src/api-types.ts');
 const manifest: { version: string } = JSON.parse(readFileSync(join(__dirname, '../package.json'), 'utf8'));
 
 /** The name of a list item, if it has one. Named items are compared by name, whatever their position. */

@@ -22,10 +22,18 @@ export class PriceAboveMax extends DomainError {
   }
 }
 
-export class ProlongationInProgress extends domainError(
-  'conflict',
-  'A prolongation of this proxy is in progress',
-) {}
+/** What is in progress ends soon. A caller who is told when to come again may repeat the request as it is. */
+const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
+
+export class ProlongationInProgress extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('A prolongation of this proxy is in progress', {
+      retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
+    });
+  }
+}
 
 /** Where an order that is not closed yet is told of. */
 const locationOf = (orderId: number) => ({ Location: `/orders/${orderId}` });
@@ -36,6 +44,7 @@ export class KeyInProgress extends DomainError {
   /** @param orderId of the order under this key, if it is known */
   constructor(orderId?: number) {
     super('A request with this Idempotency-Key is in progress', {
+      retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
       headers: orderId === undefined ? {} : locationOf(orderId),
     });
   }

@@ -1,5 +1,5 @@
 import createClient, { type Client } from 'openapi-fetch';
-import type { components, paths as described } from './api-types';
+import type { components, paths as described } from '../../clients/typescript/src/api-types';
 
 /** The description of a route whose answer is that of an order in earnest, not of a dry run. */
 type InEarnest<Route extends { post: { responses: { 200: object } } }, Answer> = Omit<Route, 'post'> & {

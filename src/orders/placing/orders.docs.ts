@@ -31,7 +31,11 @@ const ApiOrderKey = () =>
       'until the answer is 200 or another 4xx.',
   });
 
-const LOCATION = {
+const UNFINISHED = {
+  'Retry-After': {
+    description: 'Seconds after which to repeat the request. Without it, a 409 does not end by itself',
+    schema: { type: 'integer' as const, example: 5 },
+  },
   Location: {
     description:
       'The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, ' +
@@ -101,7 +105,7 @@ const ApiOrderResponse = (type: Type<PurchaseResponse | ProlongResponse>, delive
 const ApiUnavailableResponse = () =>
   ApiErrorWithHeaders(
     503,
-    LOCATION,
+    UNFINISHED,
     'The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the ' +
       'named order, or the order of the named request if it was placed, is settled in the background',
     'Service temporarily unavailable',
@@ -153,7 +157,7 @@ export const BuyDocs = () =>
     ),
     ApiErrorWithHeaders(
       409,
-      LOCATION,
+      UNFINISHED,
       'The order costs more than `max_price`, and nothing was charged; or the first request with this key ' +
         'is still in progress',
       'A request with this Idempotency-Key is in progress',
@@ -205,7 +209,7 @@ export const ProlongDocs = () =>
     ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found'),
     ApiErrorWithHeaders(
       409,
-      LOCATION,
+      UNFINISHED,
       'The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of ' +
         'the proxy, or the first request with this key, is still in progress',
       'A prolongation of this proxy is in progress',

@@ -1,0 +1,150 @@
+import createFetchClient, { type Client } from 'openapi-fetch';
+import type { components, paths } from './api-types.js';
+
+export type { components, paths };
+
+export type ProxyRentalClient = Client<paths>;
+export type OrderDetails = components['schemas']['OrderDetails'];
+
+export interface ClientOptions {
+  /** Where the service is, e.g. `http://127.0.0.1:3000`. */
+  readonly baseUrl: string;
+  readonly token: string;
+  /** How long a call is repeated before its last failure is handed on. Ten minutes when left out. */
+  readonly patienceMs?: number;
+  /** Sends one request. The global `fetch` when left out. */
+  readonly fetch?: (request: Request) => Promise<Response>;
+}
+
+const TEN_MINUTES_MS = 600_000;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+/** The longest that the service lets a request wait for the end of an order. */
+const WAIT_SECONDS = 30;
+
+/**
+ * A client with every call of the service's description. What may be repeated is repeated: requests that only
+ * read, and requests with an `Idempotency-Key`, which are carried out once. That is after a lost connection,
+ * 429, 5xx, and 409 while something else is in progress. When the service names an order whose end is not
+ * known yet, its end is waited for. A purchase without a key is sent once.
+ */
+export function createClient(options: ClientOptions): ProxyRentalClient {
+  const { baseUrl, token } = options;
+  const headers = { Authorization: `Bearer ${token}` };
+  return createFetchClient<paths>({ baseUrl, headers, fetch: (request) => fetchPatiently(request, options) });
+}
+
+/**
+ * Waits until an order is closed, however long that takes.
+ *
+ * @throws Error when the order cannot be read
+ */
+export async function untilClosed(
+  client: ProxyRentalClient,
+  orderId: number,
+  signal?: AbortSignal,
+): Promise<OrderDetails> {
+  for (;;) {
+    const { data, error, response } = await client.GET('/orders/{order_id}', {
+      params: { path: { order_id: String(orderId) }, query: { wait: WAIT_SECONDS } },
+      ...(signal && { signal }),
+    });
+    if (!data) throw new Error(`order ${orderId}: ${response.status} ${JSON.stringify(error)}`);
+    if (isClosed(data)) return data;
+  }
+}
+
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor?: number | null;
+}
+
+/**
+ * The items of all pages of a list, one page after the other as they are asked for.
+ *
+ * @param read gives the page after a cursor; the first page without one
+ * @throws Error when a page cannot be read
+ */
+export async function* itemsOf<Item>(
+  read: (
+    cursor: number | undefined,
+  ) => Promise<{ readonly data?: Page<Item>; readonly error?: unknown; readonly response: Response }>,
+): AsyncGenerator<Item, void, undefined> {
+  let cursor: number | null | undefined;
+  do {
+    const { data, error, response } = await read(cursor ?? undefined);
+    if (!data) throw new Error(`a list: ${response.status} ${JSON.stringify(error)}`);
+    yield* data.items;
+    cursor = data.next_cursor;
+  } while (typeof cursor === 'number');
+}
+
+const isClosed = ({ closed_at: closedAt }: Pick<OrderDetails, 'closed_at'>): boolean => closedAt !== null;
+
+async function fetchPatiently(request: Request, options: ClientOptions): Promise<Response> {
+  const { patienceMs = TEN_MINUTES_MS, fetch: send = fetch } = options;
+  const isRepeatable = request.method === 'GET' || request.headers.has('Idempotency-Key');
+  const giveUpAtMs = performance.now() + patienceMs;
+  for (let attempt = 0; ; attempt += 1) {
+    let answer: Response | undefined;
+    let failure: unknown;
+    try {
+      answer = await send(request.clone());
+    } catch (error) {
+      failure = error;
+    }
+    const pauseMs = secondsOf(answer, 'Retry-After') * 1000 || backoffMs(attempt);
+    const isLast =
+      !isRepeatable || request.signal.aborted || performance.now() + pauseMs > giveUpAtMs || isFinal(answer);
+    if (isLast) {
+      if (answer) return answer;
+      throw failure;
+    }
+    const isEnded = await waitForOrder(answer, request, options);
+    if (!isEnded) await pause(pauseMs, request.signal);
+  }
+}
+
+/** No answer at all is not final, and neither is one that a repetition may better. */
+function isFinal(answer: Response | undefined): boolean {
+  if (!answer) return false;
+  // A price above `max_price` is 409, too, but nothing that ends by itself.
+  if (answer.status === 409) return !answer.headers.has('Location') && !answer.headers.has('Retry-After');
+  return answer.status !== 429 && answer.status < 500;
+}
+
+/** Waits for the end of the order that an answer names. False when it names none, or it cannot be read. */
+async function waitForOrder(
+  answer: Response | undefined,
+  { headers, signal }: Request,
+  { baseUrl, fetch: send = fetch }: ClientOptions,
+): Promise<boolean> {
+  const path = answer?.headers.get('Location');
+  if (!path?.startsWith('/orders/')) return false;
+  try {
+    const url = `${baseUrl.replace(/\/$/, '')}${path}?wait=${WAIT_SECONDS}`;
+    const authorization = headers.get('Authorization') ?? '';
+    const read = await send(new Request(url, { headers: { Authorization: authorization }, signal }));
+    return read.ok && isClosed((await read.json()) as OrderDetails);
+  } catch {
+    return false;
+  }
+}
+
+const secondsOf = (answer: Response | undefined, header: string): number =>
+  Number(answer?.headers.get(header) ?? 0) || 0;
+
+const backoffMs = (attempt: number): number =>
+  Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+  });
+}

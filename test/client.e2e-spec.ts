@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createClient, itemsOf, untilClosed } from '../clients/typescript/src/index';
+import { leaveOrderOpen } from './support/open-order';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const PROJECT = join(__dirname, '..');
+const CLIENT = join(PROJECT, 'clients', 'typescript');
+const run = promisify(execFile);
+
+/** Passes connections on to the service, and cuts the first ones when their answer comes. */
+async function startCuttingRelay(target: string, cuts: number): Promise<{ url: string; server: Server }> {
+  const { hostname, port } = new URL(target);
+  let left = cuts;
+  const server = createServer((caller) => {
+    const service = connect(Number(port), hostname);
+    caller.on('error', () => service.destroy()).pipe(service);
+    service.on('error', () => caller.destroy());
+    service.on('data', (answer) => {
+      if (left === 0) return void caller.write(answer);
+      left -= 1;
+      caller.destroy();
+      service.destroy();
+    });
+    service.on('close', () => caller.end());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+}
+
+describe('The TypeScript client', () => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  beforeEach(async () => {
+    user = await service.createUser();
+  });
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await service.untilSettled();
+    await service.audit({ withProvider: true });
+  });
+  afterAll(() => service.close());
+
+  const clientOf = (baseUrl = service.baseUrl) => createClient({ baseUrl, token: user.token });
+  const buy = (client: ReturnType<typeof createClient>, key?: string) =>
+    client.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30 },
+      ...(key !== undefined && { params: { header: { 'Idempotency-Key': key } } }),
+    });
+  const balance = async () => (await service.balanceOf(user)).available;
+
+  it('buys once although the connection is cut in the middle of the purchase, twice', async () => {
+    const relay = await startCuttingRelay(service.baseUrl, 2);
+    const { data, response } = await buy(clientOf(relay.url), 'cut');
+    expect(data).toMatchObject({ price_charged: '25.08', proxies: [{ country: 'ru' }] });
+    expect(response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(await balance()).toBe('9974.92');
+    relay.server.close();
+  });
+
+  it('sends a purchase without a key once', async () => {
+    const relay = await startCuttingRelay(service.baseUrl, 1);
+    await expect(buy(clientOf(relay.url))).rejects.toThrow('fetch failed');
+    const orders = await clientOf().GET('/orders');
+    expect(orders.data?.items).toHaveLength(1);
+    relay.server.close();
+  });
+
+  it('waits for the end of an order that is being confirmed', async () => {
+    await leaveOrderOpen(service, user);
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    const asked: string[] = [];
+    const client = createClient({
+      baseUrl: service.baseUrl,
+      token: user.token,
+      fetch: async (request) => {
+        asked.push(`${request.method} ${new URL(request.url).pathname}`);
+        const answer = await fetch(request);
+        if (answer.status === 503) await service.control.resetFaults();
+        return answer;
+      },
+    });
+    const { data } = await buy(client, 'unknown');
+    expect(data?.proxies).toHaveLength(1);
+    const order = data?.order_id ?? 0;
+    expect(asked).toEqual(['POST /proxies/buy', `GET /orders/${order}`, 'POST /proxies/buy']);
+    expect(await untilClosed(client, order)).toMatchObject({ id: order, state: 'completed' });
+    // That one, and the order that was left open before.
+    expect(await balance()).toBe('9949.84');
+  });
+
+  it('repeats after 429 and 503 as late as it is told to, and hands on what is final', async () => {
+    const answers = [429, 503, 400].map(
+      (status) =>
+        new Response(JSON.stringify({ detail: String(status) }), {
+          status,
+          headers: { 'Content-Type': 'application/json', ...(status !== 400 && { 'Retry-After': '1' }) },
+        }),
+    );
+    const keys: (string | null)[] = [];
+    const client = createClient({
+      baseUrl: 'http://127.0.0.1:1',
+      token: 'none',
+      fetch: async (request) => {
+        keys.push(request.headers.get('Idempotency-Key'));
+        return answers.shift() ?? Response.error();
+      },
+    });
+    const startedAtMs = performance.now();
+    const { error } = await buy(client, 'same');
+    expect(error).toEqual({ detail: '400' });
+    expect(keys).toEqual(['same', 'same', 'same']);
+    expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(1990);
+  });
+
+  it('does not repeat an order that costs more than its max_price', async () => {
+    const { error, response } = await clientOf().POST('/proxies/buy', {
+      params: { header: { 'Idempotency-Key': 'too-dear' } },
+      body: { country: 'ru', period: 30, max_price: '1.00' },
+    });
+    expect(response.status).toBe(409);
+    expect(error).toEqual({ detail: 'The price is 25.08, above the max_price of 1.00' });
+  });
+
+  it('gives up after the time that it has, with the last failure', async () => {
+    const client = createClient({ baseUrl: 'http://127.0.0.1:1', token: 'none', patienceMs: 100 });
+    await expect(buy(client, 'nobody')).rejects.toThrow('fetch failed');
+  });
+
+  it('gives the items of all pages', async () => {
+    const client = clientOf();
+    for (const key of ['a', 'b', 'c']) await buy(client, key);
+    const keys: (string | null)[] = [];
+    const orders = itemsOf((cursor) =>
+      client.GET('/orders', { params: { query: { limit: 2, ...(cursor !== undefined && { cursor }) } } }),
+    );
+    for await (const { idempotency_key: key } of orders) keys.push(key);
+    expect(keys).toEqual(['c', 'b', 'a']);
+  });
+
+  it('is built, and buys with the lines of the documentation', async () => {
+    await run(process.execPath, [join(PROJECT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', CLIENT]);
+    const document = await readFile(join(PROJECT, 'docs', 'api.md'), 'utf8');
+    const [, example] = /```js\n([^]*?)```/.exec(document) ?? [];
+    await mkdir(join(CLIENT, 'dist'), { recursive: true });
+    const script = join(CLIENT, 'dist', 'example.mjs');
+    await writeFile(script, example ?? '');
+    const { stdout } = await run(process.execPath, [script], {
+      env: { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token },
+    });
+    expect(stdout).toMatch(/^25\.08 for 127\.0\.0\.1:\d+\n$/);
+    expect(await balance()).toBe('9974.92');
+  }, 60_000);
+
+  it('has the version of openapi-fetch that it is tested with', async () => {
+    const [client, project] = await Promise.all(
+      [CLIENT, PROJECT].map(
+        async (folder) =>
+          JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Record<
+            'version' | 'dependencies' | 'devDependencies',
+            Record<string, string>
+          >,
+      ),
+    );
+    expect(client?.dependencies).toEqual({ 'openapi-fetch': project?.devDependencies['openapi-fetch'] });
+    expect(client?.version).toBe(project?.version);
+  });
+});
