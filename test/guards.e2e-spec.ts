@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { PriceRulesService } from '../src/pricing';
 import type { components } from '../clients/typescript/src/api-types';
+import { PriceRulesService } from '../src/pricing';
 import { holdPermits } from './support/hold-permits';
 import { PriceLead } from './support/price-lead';
 import { racePrices } from './support/price-race';

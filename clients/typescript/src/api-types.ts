@@ -3280,6 +3280,8 @@ export interface operations {
       /** @description The order costs more than `max_price`, and nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
+          /** @description Seconds after which to repeat the request. Without it, a 409 does not end by itself */
+          'Retry-After'?: number;
           /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
@@ -3334,6 +3336,8 @@ export interface operations {
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
+          /** @description Seconds after which to repeat the request. Without it, a 409 does not end by itself */
+          'Retry-After'?: number;
           /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
@@ -3419,6 +3423,8 @@ export interface operations {
       /** @description The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
+          /** @description Seconds after which to repeat the request. Without it, a 409 does not end by itself */
+          'Retry-After'?: number;
           /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
@@ -3474,6 +3480,8 @@ export interface operations {
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
+          /** @description Seconds after which to repeat the request. Without it, a 409 does not end by itself */
+          'Retry-After'?: number;
           /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
