@@ -1,6 +1,6 @@
+import type { components } from '../../clients/typescript/src/api-types';
 import { TokensService } from '../../src/auth';
 import { Money } from '../../src/common';
-import type { components } from '../../clients/typescript/src/api-types';
 import { SeededRandom } from './seeded-random';
 import type { TestService, TestUser } from './test-service';
 
