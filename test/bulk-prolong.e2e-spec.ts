@@ -300,3 +300,35 @@ describe('POST /proxies/prolong', () => {
     expect(new Set(Object.values(await executions(user)))).toEqual(new Set([1]));
   });
 });
+
+it('What has had no turn within PURCHASE_WAIT_MS is told so, and prolonged by the next request', async () => {
+  const environment = { PROVIDER_RATE_PER_SECOND: '5', PURCHASE_WAIT_MS: '700' };
+  const service = await startTestService({ environment });
+  try {
+    const user = await service.createUser();
+    // Each purchase is listed by a call of its own.
+    for (let n = 0; n < 8; n += 1) {
+      await eventually(async () => {
+        const { response } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+        return response.status === 200;
+      });
+    }
+    const prolong = () =>
+      user.api.POST('/proxies/prolong', {
+        params: { header: { 'Idempotency-Key': 'turns' } },
+        body: { filter: {}, period: 30 },
+      });
+    const { data } = await prolong();
+    const late = data?.proxies.filter(({ status }) => status === 'unavailable') ?? [];
+    expect(late.length).toBeGreaterThan(0);
+    for (const { detail } of late) expect(detail).toBe('Service temporarily unavailable');
+    await eventually(async () => (await prolong()).data?.totals.prolonged === 8);
+    const { prolongations } = await service.control.getState();
+    const times = prolongations.flatMap(({ proxies }) => proxies.map(({ id }) => id));
+    expect(new Set(times).size).toBe(8);
+    expect(times).toHaveLength(8);
+    await service.audit();
+  } finally {
+    await service.close();
+  }
+}, 60_000);

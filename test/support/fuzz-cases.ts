@@ -3,7 +3,7 @@ import type { RawRequest } from './raw-http';
 import { SeededRandom } from './seeded-random';
 
 /** The ids of things that exist, by the names of the parameters and fields that take them. */
-export type World = Readonly<Record<string, string | number>>;
+export type World = Readonly<Record<string, string | number | null>>;
 
 export interface FuzzCase {
   /** `GET /staff/orders` */

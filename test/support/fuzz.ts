@@ -104,6 +104,9 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     orphan_id: Number(orphans[0]?.id),
     rule_id: 1,
     proxy_id: '1',
+    'proxy_ids[]': '1',
+    // Whoever names proxies by their ids gives no filter.
+    filter: null,
     country: 'ru',
     period: 30,
     min_period: 7,
