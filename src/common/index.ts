@@ -1,4 +1,5 @@
 export { Clock, Moment, SystemClock } from './clock';
+export { csvLine, disarmFormula } from './csv';
 export { DomainError, domainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';

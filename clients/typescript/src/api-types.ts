@@ -675,7 +675,7 @@ export interface components {
       password: string;
       /**
        * Proxy Type
-       * @description `http` or `socks`
+       * @description `http` or `socks` (SOCKS5)
        * @example http
        */
       proxy_type: string;
@@ -771,7 +771,7 @@ export interface components {
       order_id?: number;
       /**
        * Proxy Type
-       * @description Only the proxies of this type
+       * @description Only the proxies of this type, `http` or `socks` (SOCKS5)
        * @example http
        * @enum {string}
        */
@@ -1149,7 +1149,7 @@ export interface components {
       version?: '6' | '4' | '4s' | '3';
       /**
        * Proxy Type
-       * @description `http` or `socks`
+       * @description `http` or `socks` (SOCKS5)
        * @default http
        * @example http
        */
@@ -2384,7 +2384,7 @@ export interface operations {
          */
         order_id?: number;
         /**
-         * @description Only the proxies of this type
+         * @description Only the proxies of this type, `http` or `socks` (SOCKS5)
          * @example http
          */
         proxy_type?: 'http' | 'socks';
@@ -2630,7 +2630,7 @@ export interface operations {
         /** @description The format, by its name */
         format?:
           'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
-        /** @description Proxies of one type only: `http` or `socks`. All of them by default */
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: ('http' | 'socks' | 'all') | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;

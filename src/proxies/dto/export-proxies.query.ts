@@ -11,7 +11,9 @@ export class ExportProxiesQuery extends ProxyFilterFields {
   readonly format!: FormatName;
 
   /** Null, as `all`, means proxies of either type. */
-  @ApiProperty({ description: 'Proxies of one type only: `http` or `socks`. All of them by default' })
+  @ApiProperty({
+    description: 'Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default',
+  })
   @OptionalStringField({ pattern: `^(${PROXY_TYPES.join('|')}|all)$` })
   readonly proxy_type!: ProxyType | 'all' | null;
 

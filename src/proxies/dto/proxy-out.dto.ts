@@ -28,7 +28,12 @@ export class ProxyOut {
   @ApiProperty({ type: 'string', title: 'Password', example: 'iagn2d' })
   password!: string;
 
-  @ApiProperty({ type: 'string', title: 'Proxy Type', example: 'http', description: '`http` or `socks`' })
+  @ApiProperty({
+    type: 'string',
+    title: 'Proxy Type',
+    example: 'http',
+    description: '`http` or `socks` (SOCKS5)',
+  })
   proxy_type!: string;
 
   @ApiProperty({

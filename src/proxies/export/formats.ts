@@ -1,5 +1,5 @@
 import type { ProxyOut } from '../dto/proxy-out.dto';
-import { CSV_START, csvLine } from './csv-line';
+import { PROXY_CSV_START, proxyCsvLine } from './proxy-csv';
 import { urlOf } from './proxy-url';
 import { PROXYCHAINS_START, proxychainsLine } from './proxychains';
 import { compileTemplate } from './template';
@@ -38,7 +38,11 @@ const FORMATS = {
   },
   txt: { contentType: TEXT, fileName: 'proxies.txt', ...lines('lines') },
   url: { contentType: TEXT, fileName: 'proxies.txt', ...lines((proxy) => `${urlOf(proxy)}\n`) },
-  csv: { contentType: 'text/csv; charset=utf-8', fileName: 'proxies.csv', ...lines(csvLine, CSV_START) },
+  csv: {
+    contentType: 'text/csv; charset=utf-8',
+    fileName: 'proxies.csv',
+    ...lines(proxyCsvLine, PROXY_CSV_START),
+  },
   curl: {
     contentType: TEXT,
     fileName: 'curl.conf',

@@ -49,7 +49,7 @@ export class ProxyFilterFields {
 
 /** The filter of a query. */
 export class ProxyFilterQuery extends ProxyFilterFields {
-  @ApiProperty({ description: 'Only the proxies of this type', example: 'http' })
+  @ApiProperty({ description: 'Only the proxies of this type, `http` or `socks` (SOCKS5)', example: 'http' })
   @StringField({ optional: true, pattern: `^(${PROXY_TYPES.join('|')})$` })
   readonly proxy_type!: ProxyType | null;
 }

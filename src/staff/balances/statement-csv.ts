@@ -1,3 +1,5 @@
+import { csvLine, disarmFormula } from '../../common';
+
 /** A line of a statement. */
 export interface StatementRow {
   readonly seq: number;
@@ -26,21 +28,21 @@ const COLUMNS = [
   'reason',
 ] as const satisfies readonly (keyof StatementRow)[];
 
-/** Spreadsheets read text with such a beginning as a formula; an apostrophe before it keeps it text. */
-const FORMULA = /^[=+\-@\t\r]/;
 const WRITTEN_BY_PEOPLE: readonly string[] = ['reference', 'reason'];
 
-function toCell(row: StatementRow, column: (typeof COLUMNS)[number]): string {
-  const text = String(row[column] ?? '');
-  const safe = WRITTEN_BY_PEOPLE.includes(column) && FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
+const toLine = (row: StatementRow): string =>
+  csvLine(
+    COLUMNS.map((column) => {
+      const text = String(row[column] ?? '');
+      return WRITTEN_BY_PEOPLE.includes(column) ? disarmFormula(text) : text;
+    }),
+  );
 
 /** CSV as RFC 4180 has it, with the names of the columns in the first line. */
 export async function* toCsv(batches: AsyncIterable<StatementRow[]>): AsyncGenerator<string> {
-  let head = `${COLUMNS.join(',')}\r\n`;
+  let head = csvLine(COLUMNS);
   for await (const batch of batches) {
-    yield head + batch.map((row) => `${COLUMNS.map((column) => toCell(row, column)).join(',')}\r\n`).join('');
+    yield head + batch.map(toLine).join('');
     head = '';
   }
 }

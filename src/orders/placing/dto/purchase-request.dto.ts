@@ -30,7 +30,7 @@ export class PurchaseRequest {
   readonly version!: IpVersion | '3';
 
   /** Any text passes validation: a rule of its own refuses what is neither `http` nor `socks`. */
-  @ApiProperty({ description: '`http` or `socks`', example: 'http' })
+  @ApiProperty({ description: '`http` or `socks` (SOCKS5)', example: 'http' })
   @StringField({ default: 'http' })
   readonly proxy_type!: string;
 
