@@ -30,6 +30,7 @@ import { RefusalsWithKeptPlans1765802000002 } from './migrations/1765802000002-r
 import { BulkProlongations1765803000000 } from './migrations/1765803000000-bulk-prolongations';
 import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
 import { ProxyChanges1765804000001 } from './migrations/1765804000001-proxy-changes';
+import { ProxyChangesByRow1765804000002 } from './migrations/1765804000002-proxy-changes-by-row';
 import { ProxyTypeChanges1765807000000 } from './migrations/1765807000000-proxy-type-changes';
 import { ProxyTrials1765807000001 } from './migrations/1765807000001-proxy-trials';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
@@ -65,6 +66,7 @@ export const migrations = [
   BulkProlongations1765803000000,
   TagsOfCustomers1765804000000,
   ProxyChanges1765804000001,
+  ProxyChangesByRow1765804000002,
   ProxyTypeChanges1765807000000,
   ProxyTrials1765807000001,
 ];
