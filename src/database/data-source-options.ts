@@ -22,6 +22,7 @@ import { OrdersWithFewerIndexes1765700000001 } from './migrations/1765700000001-
 import { AnswersAsText1765710000000 } from './migrations/1765710000000-answers-as-text';
 import { ProlongationsOfAUser1765750000000 } from './migrations/1765750000000-prolongations-of-a-user';
 import { OrdersOfACustomer1765800000000 } from './migrations/1765800000000-orders-of-a-customer';
+import { OrdersByTime1765800000001 } from './migrations/1765800000001-orders-by-time';
 import { ACustomersOwnBooks1765801000000 } from './migrations/1765801000000-a-customers-own-books';
 import { PeriodsOfProxies1765801000001 } from './migrations/1765801000001-periods-of-proxies';
 import { MaxPrices1765802000000 } from './migrations/1765802000000-max-prices';
@@ -58,6 +59,7 @@ export const migrations = [
   AnswersAsText1765710000000,
   ProlongationsOfAUser1765750000000,
   OrdersOfACustomer1765800000000,
+  OrdersByTime1765800000001,
   ACustomersOwnBooks1765801000000,
   PeriodsOfProxies1765801000001,
   MaxPrices1765802000000,

@@ -51,16 +51,15 @@ export function toListStatement(
   const bounds = [`id ${beyond} ${given(cursor ?? start)}::bigint`];
   const idOf = (conditions: string): string =>
     `(SELECT id FROM orders WHERE user_id = ${user} AND ${conditions} LIMIT 1)`;
-  // `IS TRUE` keeps the planner from reading a whole period by the index of times and sorting it by id.
   if (from) {
     const time = `${given(from)}::timestamptz`;
     const before = idOf(`created_at < ${time} - ${LONGEST_WAIT} ORDER BY created_at DESC, id DESC`);
-    bounds.push(`(created_at >= ${time}) IS TRUE`, `id > coalesce(${before}, 0)`);
+    bounds.push(`created_at >= ${time}`, `id > coalesce(${before}, 0)`);
   }
   if (to) {
     const time = `${given(to)}::timestamptz`;
     const after = idOf(`created_at >= ${time} + ${LONGEST_WAIT} ORDER BY created_at, id`);
-    bounds.push(`(created_at < ${time}) IS TRUE`, `id < coalesce(${after}, ${GREATEST_ID})`);
+    bounds.push(`created_at < ${time}`, `id < coalesce(${after}, ${GREATEST_ID})`);
   }
   const pageEnd = `ORDER BY id ${direction} LIMIT ${given(limit)}`;
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
