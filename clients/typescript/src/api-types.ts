@@ -921,7 +921,7 @@ export interface components {
       password: string;
       /**
        * Proxy Type
-       * @description `http` or `socks`
+       * @description `http` or `socks` (SOCKS5)
        * @example http
        */
       proxy_type: string;
