@@ -33,6 +33,9 @@ const HOT: Readonly<Record<string, string>> = {
   'the profile': 'FROM users u JOIN accounts a',
   'when the next rental ends': 'min(date_end) FILTER',
   'a part of a list or an export': 'SELECT string_agg(part',
+  'a page of proxies': 'bound AS MATERIALIZED',
+  'the label of a proxy': 'labelled AS MATERIALIZED',
+  'the history of a proxy': 'noted AS MATERIALIZED',
   'one proxy': '(("Proxy"."id" = $1) AND ("Proxy"."user_id" = $2))',
   'what orders delivered': 'FROM proxies WHERE order_id = ANY',
   'an earlier order by its key': '"Order"."idempotency_key" = $2',
@@ -121,10 +124,14 @@ describe('with many users, orders and proxies', () => {
       await user.api.GET('/proxies/export', { params: { query: { format: 'json', ...query } } });
     }
     await readBooks(user);
+    await user.api.GET('/proxies', { params: { query: { limit: 10, tag: 'nothing' } } });
     await buy('once');
     await buy('once');
     const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
     await prolong(user, data?.proxies[0]?.id ?? '');
+    const one = { params: { path: { proxy_id: data?.proxies[0]?.id ?? '' } } };
+    await user.api.PATCH('/proxies/{proxy_id}', { ...one, body: { descr: 'mine', tags: ['team'] } });
+    await user.api.GET('/proxies/{proxy_id}/history', one);
     await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
     await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
     await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
