@@ -15,6 +15,7 @@ const allowed = {
   pricing: ['common', 'config', 'database', 'users'],
   catalog: ['http', 'common', 'config', 'database', 'provider', 'auth', 'pricing'],
   proxies: ['http', 'common', 'config', 'database', 'auth'],
+  links: ['http', 'common', 'config', 'database', 'limits', 'auth', 'proxies'],
   orders: [
     'http',
     'common',

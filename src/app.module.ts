@@ -10,6 +10,7 @@ import { HealthModule } from './health';
 import { IntegrityModule } from './integrity';
 import { LedgerModule } from './ledger';
 import { LimitsJobsModule } from './limits';
+import { LinksModule } from './links';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
 import { ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
@@ -46,6 +47,7 @@ export class AppModule implements OnModuleDestroy {
         ProxiesModule,
         OrdersModule,
         UsageModule,
+        LinksModule,
         ProviderModule,
         IntegrityModule,
         SalesJobsModule,

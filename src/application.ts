@@ -9,6 +9,7 @@ import { isDatabaseUnavailable } from './database';
 import { HealthModule } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { LedgerModule } from './ledger';
+import { LinksModule } from './links';
 import { longestOrderMs, OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
 import { StaffModule } from './staff';
@@ -26,6 +27,7 @@ const CUSTOMERS: ApiInterface = {
     Catalog: 'Countries, stock and prices',
     Orders: 'Buying and prolonging, which charge the balance, and what became of orders',
     Proxies: 'The proxies of the user',
+    Links: 'Secret URLs of exports, for tools that can only fetch',
     Profile: 'The user and the balance',
     Health: 'Whether the service can be reached',
   },
@@ -38,6 +40,8 @@ const CUSTOMERS: ApiInterface = {
     ProxiesModule,
     OrdersModule,
     TrialsModule,
+    LinksModule,
+    OrdersModule,
   ],
 };
 

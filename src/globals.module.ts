@@ -4,6 +4,7 @@ import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule } from './database';
 import { Account, LedgerEntry } from './ledger';
+import { ExportLink } from './links';
 import { BulkProlongation, Order, Orphan, ProviderCall } from './orders';
 import { DefaultMarkup, PriceRule } from './pricing';
 import { Proxy, ProxyChange } from './proxies';
@@ -17,6 +18,7 @@ export const entities = [
   AuditLogEntry,
   BulkProlongation,
   DefaultMarkup,
+  ExportLink,
   LedgerEntry,
   Order,
   Orphan,

@@ -142,7 +142,7 @@ describe('The description', () => {
     ]);
   });
 
-  it('requires a token with the scope of each endpoint, and none for /health', () => {
+  it('requires a token with the scope of each endpoint, and none for /health and secret links', () => {
     expect(description.components.securitySchemes).toEqual({
       bearer: expect.objectContaining({ type: 'http', scheme: 'bearer' }),
     });
@@ -172,6 +172,11 @@ describe('The description', () => {
       'PUT /proxies/{proxy_id}/type': [{ bearer: ['proxies:write'] }],
       'GET /proxies/{proxy_id}/check': [{ bearer: ['proxies:read'] }],
       'GET /proxies/{proxy_id}/checks': [{ bearer: ['proxies:read'] }],
+      'POST /links': [{ bearer: ['proxies:export'] }],
+      'GET /links': [{ bearer: ['proxies:export'] }],
+      'GET /links/{link_id}': [{ bearer: ['proxies:export'] }],
+      'DELETE /links/{link_id}': [{ bearer: ['proxies:export'] }],
+      'GET /l/{secret}': [],
     });
   });
 
@@ -207,6 +212,11 @@ describe('The description', () => {
       'PUT /proxies/{proxy_id}/type': [...WITH_TOKEN, '404', '409', '413', '422'],
       'GET /proxies/{proxy_id}/check': [...WITH_TOKEN, '404'],
       'GET /proxies/{proxy_id}/checks': [...WITH_TOKEN, '404', '422'],
+      'POST /links': [...WITH_TOKEN, '409', '413', '422'],
+      'GET /links': [...WITH_TOKEN, '422'],
+      'GET /links/{link_id}': [...WITH_TOKEN, '404', '422'],
+      'DELETE /links/{link_id}': [...WITH_TOKEN, '404', '422'],
+      'GET /l/{secret}': [...EVERYWHERE, '404', '429', '503'],
     };
     for (const [name, statuses] of Object.entries(expected)) {
       expect([name, listed[name]]).toEqual([name, [...statuses].sort()]);
@@ -260,7 +270,11 @@ describe('The description', () => {
     const ping = user.api.GET('/proxies/{proxy_id}/ping', {
       params: { path: { proxy_id: proxy?.id ?? '' } },
     });
+    const { data: link } = await user.api.POST('/links', { body: { format: 'txt' } });
+    const { data: links } = await user.api.GET('/links');
     const answers: Record<string, object | undefined> = {
+      CreatedLink: link,
+      LinkOut: links?.items[0],
       Health: (await user.api.GET('/health')).data,
       UserInfo: (await user.api.GET('/me')).data,
       CountryStock: (

@@ -11,11 +11,13 @@ export {
   STAFF_SCHEME,
 } from './access.decorators';
 export { ApiToken } from './api-token.entity';
+export { InvalidToken } from './auth.errors';
 export { AuthModule } from './auth.module';
-export { isNetwork, plainAddress } from './network';
+export { isNetwork, isWithin, liesWithin, plainAddress } from './network';
 export { findRoutes } from './routes';
 export { ScopeCatalog } from './scope-catalog';
 export { ScopeOut } from './scope.dto';
 export { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, isStaffScope, type Scope, type StaffScope } from './scopes';
+export { generateSecret, hexHashOf, isWellFormedSecret } from './token-text';
 export { TokenSpending } from './token-spending.entity';
 export { type Caller, type NewToken, TokensService } from './tokens.service';

@@ -1,4 +1,10 @@
-import { generateToken, hashToken, isWellFormedToken } from './token-text';
+import {
+  generateSecret,
+  generateToken,
+  hashToken,
+  isWellFormedSecret,
+  isWellFormedToken,
+} from './token-text';
 
 describe('A token', () => {
   it('consists of prx_, 43 digits of base 62 and a checksum of 6', () => {
@@ -23,5 +29,16 @@ describe('A token', () => {
     const token = generateToken();
     expect(hashToken(token)).toHaveLength(32);
     expect(hashToken(token).toString('latin1')).not.toContain(token.slice(4, 10));
+  });
+});
+
+describe('The secret of a link', () => {
+  it('has the strength and the form of a token, and is none', () => {
+    const secret = generateSecret('link');
+    expect(secret).toMatch(/^prl_[0-9A-Za-z]{49}$/);
+    expect(isWellFormedSecret('link', secret)).toBe(true);
+    expect(isWellFormedToken(secret)).toBe(false);
+    expect(isWellFormedToken(secret.replace('prl_', 'prx_'))).toBe(false);
+    expect(isWellFormedSecret('link', generateToken())).toBe(false);
   });
 });

@@ -1,13 +1,17 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-const PREFIX = 'prx_';
+/** What each kind of secret begins with, so that none passes for one of another kind. */
+const PREFIXES = { token: 'prx_', link: 'prl_' } as const;
+
+export type SecretKind = keyof typeof PREFIXES;
+
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_BYTES = 32;
 /** 256 bits need 43 digits of base 62, 32 bits need 6. */
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
-const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
+const SHAPE = new RegExp(`^pr[xl]_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
 
 function base62(value: bigint, length: number): string {
   let rest = value;
@@ -21,19 +25,31 @@ function base62(value: bigint, length: number): string {
 
 const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 
-/** Generates a token: `prx_`, 256 random bits in base 62, and a CRC-32 by which scanners recognize tokens. */
-export function generateToken(): string {
-  const secret = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH);
-  return PREFIX + secret + checksum(PREFIX + secret);
+/**
+ * Generates a secret: the prefix of its kind, e.g. `prx_`, 256 random bits in base 62, and a CRC-32 by which
+ * scanners recognize secrets.
+ */
+export function generateSecret(kind: SecretKind): string {
+  const random = base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH);
+  const text = PREFIXES[kind] + random;
+  return text + checksum(text);
 }
 
-/** Tells whether a text has the form of a token, so that a mistyped one is rejected without the database. */
-export function isWellFormedToken(text: string): boolean {
-  return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)));
+export const generateToken = (): string => generateSecret('token');
+
+/** Tells whether a text has the form of a secret, so that a mistyped one is refused without the database. */
+export function isWellFormedSecret(kind: SecretKind, text: string): boolean {
+  return (
+    text.startsWith(PREFIXES[kind]) &&
+    SHAPE.test(text) &&
+    text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
+  );
 }
 
-/** The stored form of a token. With 256 random bits, a plain hash needs neither salt nor stretching. */
-export const hashToken = (token: string): Buffer => Buffer.from(hexHashOf(token), 'hex');
+export const isWellFormedToken = (text: string): boolean => isWellFormedSecret('token', text);
+
+/** The stored form of a secret. With 256 random bits, a plain hash needs neither salt nor stretching. */
+export const hashToken = (secret: string): Buffer => Buffer.from(hexHashOf(secret), 'hex');
 
 /** The stored form in hexadecimal digits, which Node makes in a sixth of the time. */
-export const hexHashOf = (token: string): string => hash('sha256', token, 'hex');
+export const hexHashOf = (secret: string): string => hash('sha256', secret, 'hex');

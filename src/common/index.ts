@@ -12,6 +12,7 @@ export {
   type RequestContext,
   requestId,
   runInRequest,
+  setRequestLink,
   setRequestUser,
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';

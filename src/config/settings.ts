@@ -77,6 +77,12 @@ const judgeUrl = z
   .refine((href) => new URL(href).pathname.endsWith('/judge') && new URL(href).search === '')
   .describe('a URL that begins with https:// or http:// and ends with /judge');
 
+const publicUrl = z
+  .url({ protocol: /^https?$/, normalize: true, abort: true })
+  .refine((href) => !/[?#]/.test(href) && new URL(href).username === '' && new URL(href).password === '')
+  .transform((href) => href.replace(/\/+$/, ''))
+  .describe('a URL that begins with https:// or http://, without a login, query or fragment');
+
 /** Every setting: where the code finds it (`config.provider.timeoutMs`) and which variable sets it. */
 export const SETTINGS = {
   server: {
@@ -91,6 +97,14 @@ export const SETTINGS = {
       rule: integer(0, 65_535),
       default: '3000',
       description: 'The port that the service listens on. `0`: any free port.',
+    },
+    publicUrl: {
+      variable: 'PUBLIC_URL',
+      rule: publicUrl,
+      defaultText: 'none (secret links are told without it)',
+      description:
+        'Where customers reach the service, e.g. `https://proxies.example.com`. Never told from a request, ' +
+        'whose `Host` anybody can choose.',
     },
     trustedProxies: {
       variable: 'TRUSTED_PROXIES',
@@ -167,7 +181,14 @@ export const SETTINGS = {
       variable: 'ADDRESS_FAILURES_PER_MINUTE',
       rule: integer(0, 1_000_000_000),
       default: '600',
-      description: 'Requests without a valid token that an address may make in a minute. `0`: no limit.',
+      description:
+        'Requests without a valid token or secret link that an address may make in a minute. `0`: no limit.',
+    },
+    linkRequestsPerMinute: {
+      variable: 'LINK_REQUESTS_PER_MINUTE',
+      rule: integer(0, 1_000_000_000),
+      default: '1200',
+      description: 'Times that a secret link may be fetched in a minute, over all replicas. `0`: no limit.',
     },
   },
   provider: {
@@ -320,6 +341,14 @@ export const SETTINGS = {
       rule: integer(1, 3650),
       default: '30',
       description: 'How long the results of checks of proxies are kept.',
+    },
+  },
+  links: {
+    maxPerUser: {
+      variable: 'MAX_LINKS_PER_USER',
+      rule: integer(0, 10_000),
+      default: '100',
+      description: 'How many secret links a user may have. `0`: none, and those that exist do not work.',
     },
   },
   local: {

@@ -32,6 +32,7 @@ import { BulkProlongations1765803000000 } from './migrations/1765803000000-bulk-
 import { TagsOfCustomers1765804000000 } from './migrations/1765804000000-tags-of-customers';
 import { ProxyChanges1765804000001 } from './migrations/1765804000001-proxy-changes';
 import { ProxyChangesByRow1765804000002 } from './migrations/1765804000002-proxy-changes-by-row';
+import { ExportLinks1765806000000 } from './migrations/1765806000000-export-links';
 import { ProxyTypeChanges1765807000000 } from './migrations/1765807000000-proxy-type-changes';
 import { ProxyTrials1765807000001 } from './migrations/1765807000001-proxy-trials';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
@@ -69,6 +70,7 @@ export const migrations = [
   TagsOfCustomers1765804000000,
   ProxyChanges1765804000001,
   ProxyChangesByRow1765804000002,
+  ExportLinks1765806000000,
   ProxyTypeChanges1765807000000,
   ProxyTrials1765807000001,
 ];

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { chooseRequestId, type RequestContext, runInRequest } from '../common';
+import { withoutSecrets } from './request-url';
 
 const logger = new Logger('Http');
 
@@ -15,20 +16,22 @@ export function beginRequest(request: Request, response: Response): RequestConte
   return context;
 }
 
-/** Logs the path without the query, because some callers put secrets there. */
+/** Logs the path without the query and without secrets: some callers put theirs there. */
 function logRequest(
   request: Request,
   response: Response,
   elapsedMs: number,
-  { userId, tokenId, issuedBy }: RequestContext,
+  { userId, tokenId, issuedBy, linkId }: RequestContext,
 ): void {
-  const { method, path } = request;
+  const { method } = request;
+  const path = withoutSecrets(request.path);
   const status = response.writableFinished ? response.statusCode : 'aborted';
   const durationMs = Math.round(elapsedMs);
   const caller = {
     ...(userId !== undefined && { userId }),
     ...(tokenId !== undefined && { tokenId }),
     ...(issuedBy !== undefined && { issuedBy }),
+    ...(linkId !== undefined && { linkId }),
   };
   const line = { method, path, status, durationMs, ...caller };
   logger.log('request', line);

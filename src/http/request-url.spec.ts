@@ -1,4 +1,4 @@
-import { parseQuery, toNormalUrl } from './request-url';
+import { parseQuery, toNormalUrl, withoutSecrets } from './request-url';
 
 describe('toNormalUrl', () => {
   const urls: [url: string, normal: string][] = [
@@ -47,5 +47,29 @@ describe('parseQuery', () => {
 
   it('treats __proto__ like any other name', () => {
     expect(Object.entries(parseQuery('__proto__=1'))).toEqual([['__proto__', '1']]);
+  });
+});
+
+describe('A logged path', () => {
+  const secret = `prl_${'aB3'.repeat(16)}x`;
+  const paths: [path: string, logged: string][] = [
+    ['/l', '/l'],
+    ['/l/', '/l/…'],
+    [`/l/${secret}`, '/l/…'],
+    [`/l/${secret.slice(0, 20)}`, '/l/…'],
+    [`/l/${secret}/more`, '/l/…'],
+    [`/L/${secret}`, '/L/…'],
+    [`//l/${secret}`, '//l/…'],
+    [`/proxies/l/${secret}.txt`, '/proxies/l/….txt'],
+    [`/${secret.replace('prl', 'prx')}`, '/…'],
+    ['/links/17', '/links/17'],
+    [
+      '/staff/orders/0b7fcb6e-3f60-4b1d-8a44-3b2b3d1f2c11',
+      '/staff/orders/0b7fcb6e-3f60-4b1d-8a44-3b2b3d1f2c11',
+    ],
+  ];
+
+  it.each(paths)('of %s is %s', (path, logged) => {
+    expect(withoutSecrets(path)).toBe(logged);
   });
 });

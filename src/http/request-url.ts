@@ -17,6 +17,15 @@ export function toNormalUrl(url: string): string {
   return (normalPath || '/') + query;
 }
 
+/** The path of a secret link. What follows is taken for a secret even when it was cut or mistyped. */
+const SECRET_PATH = /^\/l\/.*/s;
+/** Only secrets are that long: 53 characters, wherever a mistyped address has them. */
+const LONG_WORD = /\w{40,}/g;
+
+/** Gives a path as a log may show it. */
+export const withoutSecrets = (path: string): string =>
+  path.replace(SECRET_PATH, '/l/…').replace(LONG_WORD, '…');
+
 /**
  * Reads a query string as Starlette does: `+` is a space, blank values are kept, the last of repeated names
  * wins, malformed escapes are taken literally, and invalid UTF-8 becomes U+FFFD. Nothing nests.

@@ -7,7 +7,7 @@ import { queryRows } from '../database';
 import { TooManyRequests } from './limits.errors';
 import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 
-/** Enough for everybody who makes a request in a minute; a count takes about 200 bytes. */
+/** Enough for every token, user or link of the requests of a minute; a count takes about 200 bytes. */
 const MAX_CALLERS = 50_000;
 /** Strangers cannot make the service remember more addresses than this. */
 const MAX_ADDRESSES = 10_000;
@@ -30,14 +30,15 @@ interface Remaining {
 }
 
 /**
- * Limits the requests of each token and user, and the failed authentications of each address, in a minute.
- * Requests are counted in memory. Replicas tell each other what they have counted each second, in one
- * statement, so that no request waits for the database because of its limits.
+ * Limits the requests of each token, user and secret link, and the failed authentications of each address, in
+ * a minute. Requests are counted in memory. Replicas tell each other what they have counted each second, in
+ * one statement, so that no request waits for the database because of its limits.
  */
 @Injectable()
 export class RequestLimits {
   private readonly tokens: RequestCounter<number>;
   private readonly users: RequestCounter<number>;
+  private readonly links: RequestCounter<number>;
   private readonly addresses: RequestCounter<string>;
   /** The last minute in which an address reached its limit. */
   private barredMinute = 0;
@@ -50,6 +51,7 @@ export class RequestLimits {
   ) {
     this.tokens = new RequestCounter('token', limits.tokenRequestsPerMinute, MAX_CALLERS);
     this.users = new RequestCounter('user', limits.userRequestsPerMinute, MAX_CALLERS);
+    this.links = new RequestCounter('link', limits.linkRequestsPerMinute, MAX_CALLERS);
     this.addresses = new RequestCounter('address', limits.addressFailuresPerMinute, MAX_ADDRESSES);
   }
 
@@ -66,17 +68,30 @@ export class RequestLimits {
       this.tokens.add(tokenId, nowMs);
       this.users.add(userId, nowMs);
       if (ofToken > this.tokens.limit / 2 && ofUser > this.users.limit / 2) return;
-      const headers = this.fields(nowMs, [
+      this.tell(response, nowMs, [
         { counter: this.tokens, left: ofToken - 1 },
         { counter: this.users, left: ofUser - 1 },
       ]);
-      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
       return;
     }
     throw this.refusal(nowMs, [
       { counter: this.tokens, left: ofToken },
       { counter: this.users, left: ofUser },
     ]);
+  }
+
+  /**
+   * Counts a request by a secret link. It does not count for the link's user, whose scripts must not be kept
+   * out by whoever has got hold of a link.
+   *
+   * @throws TooManyRequests; such a request is not counted
+   */
+  admitLink(linkId: number, response: HeaderSink): void {
+    const nowMs = this.nowMs();
+    const left = this.links.left(linkId, nowMs);
+    if (left === 0) throw this.refusal(nowMs, [{ counter: this.links, left }]);
+    this.links.add(linkId, nowMs);
+    if (left <= this.links.limit / 2) this.tell(response, nowMs, [{ counter: this.links, left: left - 1 }]);
   }
 
   /** A request that was admitted turned out to be the replay of an earlier one. */
@@ -86,7 +101,7 @@ export class RequestLimits {
     this.users.add(userId, nowMs, -1);
   }
 
-  /** Counts a failed authentication. */
+  /** Counts a failed authentication: a request without a valid token, or with the secret of no link. */
   countFailure(address: string | null): void {
     const nowMs = this.nowMs();
     const key = networkOf(address);
@@ -108,7 +123,9 @@ export class RequestLimits {
 
   /** Tells the other replicas what this one has counted, and learns what they have. */
   async share(): Promise<void> {
-    const counters = [this.tokens, this.users, this.addresses] as readonly RequestCounter<number | string>[];
+    const counters = [this.tokens, this.users, this.links, this.addresses] as readonly RequestCounter<
+      number | string
+    >[];
     const taken = counters.flatMap((counter) =>
       counter.takeUnshared().map((unshared) => ({ ...unshared, counter })),
     );
@@ -145,6 +162,12 @@ export class RequestLimits {
     if (minute === this.cleanedMinute) return;
     await queryRows(this.dataSource, 'DELETE FROM request_counts WHERE minute < $1', [minute - 1]);
     this.cleanedMinute = minute;
+  }
+
+  private tell(response: HeaderSink, nowMs: number, remaining: readonly Remaining[]): void {
+    for (const [name, value] of Object.entries(this.fields(nowMs, remaining))) {
+      response.setHeader(name, value);
+    }
   }
 
   private refusal(nowMs: number, remaining: readonly Remaining[]): TooManyRequests {

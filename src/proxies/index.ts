@@ -8,6 +8,7 @@ export { type ExportOptions, ProxyExportService } from './export/proxy-export.se
 export { ALL_PROXIES, isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-filter';
 export { ProxyFilterBody, ProxyFilterQuery, toProxyFilter } from './filter/proxy-filter.query';
 export { entityTag, type ListRevision, ListRevisionService } from './list-revision.service';
+export { ApiExportAnswer } from './proxies.docs';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
 export { ProxyNotFound } from './proxies.errors';

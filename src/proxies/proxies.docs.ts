@@ -128,6 +128,35 @@ const SING_BOX_SCHEMA = {
   properties: { outbounds: { type: 'array', items: { type: 'object' } } },
 };
 
+/** The answer with an export in any format. */
+export const ApiExportAnswer = () =>
+  applyDecorators(
+    ApiExtraModels(ProxyOut),
+    ApiConditional(),
+    ApiOkResponse({
+      description: 'Successful Response',
+      headers: {
+        ...ETAG_HEADER,
+        'Content-Disposition': {
+          description: 'The name of the file',
+          schema: { type: 'string', example: 'attachment; filename="proxies.json"' },
+        },
+      },
+      content: {
+        'application/json': {
+          schema: { anyOf: [LIST_SCHEMA, PLAYWRIGHT_SCHEMA, SING_BOX_SCHEMA] },
+          examples: examples('playwright', 'sing-box'),
+        },
+        'text/plain': {
+          schema: { type: 'string' },
+          examples: examples('txt', 'url', 'curl', 'proxychains'),
+        },
+        'text/csv': { schema: { type: 'string' }, examples: examples('csv') },
+        'application/yaml': { schema: { type: 'string' }, examples: examples('clash') },
+      },
+    }),
+  );
+
 export const ExportDocs = () =>
   applyDecorators(
     ApiOperation({
@@ -152,29 +181,7 @@ export const ExportDocs = () =>
 
 With \`template\` instead of \`format\`, there is a line for each proxy, written as the template says.`,
     }),
-    ApiConditional(),
-    ApiOkResponse({
-      description: 'Successful Response',
-      headers: {
-        ...ETAG_HEADER,
-        'Content-Disposition': {
-          description: 'The name of the file',
-          schema: { type: 'string', example: 'attachment; filename="proxies.json"' },
-        },
-      },
-      content: {
-        'application/json': {
-          schema: { anyOf: [LIST_SCHEMA, PLAYWRIGHT_SCHEMA, SING_BOX_SCHEMA] },
-          examples: examples('playwright', 'sing-box'),
-        },
-        'text/plain': {
-          schema: { type: 'string' },
-          examples: examples('txt', 'url', 'curl', 'proxychains'),
-        },
-        'text/csv': { schema: { type: 'string' }, examples: examples('csv') },
-        'application/yaml': { schema: { type: 'string' }, examples: examples('clash') },
-      },
-    }),
+    ApiExportAnswer(),
     ApiValidationErrorResponse({
       type: 'value_error',
       loc: ['query', 'template'],

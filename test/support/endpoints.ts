@@ -1,7 +1,7 @@
 import type { Scope } from '../../src/auth';
 
 export interface Endpoint {
-  readonly method: 'GET' | 'PATCH' | 'POST' | 'PUT';
+  readonly method: 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
   /** With an id that belongs to nobody where the path has one. */
   readonly path: string;
   readonly scope: Scope;
@@ -29,4 +29,8 @@ export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
   { method: 'POST', path: '/proxies/buy', scope: 'proxies:write', body: '{"country":"ru","period":30}' },
   { method: 'POST', path: '/proxies/1/prolong', scope: 'proxies:write', body: '{"period":30}' },
   { method: 'PUT', path: '/proxies/1/type', scope: 'proxies:write', body: '{"proxy_type":"socks"}' },
+  { method: 'POST', path: '/links', scope: 'proxies:export', body: '{"format":"txt"}' },
+  { method: 'GET', path: '/links', scope: 'proxies:export' },
+  { method: 'GET', path: '/links/999', scope: 'proxies:export' },
+  { method: 'DELETE', path: '/links/999', scope: 'proxies:export' },
 ];

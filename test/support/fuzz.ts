@@ -97,7 +97,12 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
      VALUES ('px6', '900', 'prs.t.u1.o1', '127.0.0.1', '1', 'u', 'p', 'http', 'ru', '6', now(), now())
      RETURNING id`,
   );
+  const links = await Promise.all([1, 2].map(() => customer.api.POST('/links', { body: {} as never })));
   return {
+    link_id: Number(links[0]?.data?.id),
+    secret: String(links[1]?.data?.url.split('/').at(-1)),
+    template: null,
+    'networks[]': '127.0.0.0/8',
     user_id: victim.id,
     order_id: Number(orders[0]?.id),
     token_id: Number(tokens[0]?.id),

@@ -396,6 +396,74 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/links': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the secret links
+     * @description The links of the user, oldest first, never with their secrets: what each gives, and when it was last fetched. One that has ended is shown for 30 days, unless a new one needs its room.
+     */
+    get: operations['LinksController_list'];
+    put?: never;
+    /**
+     * Make a secret link
+     * @description For tools that can fetch an address, but send no token: a URL with a secret of its own, which gives an export as it is at that moment. Whoever has it can fetch these proxies with their passwords, and can do nothing else. It is shown this once. It works until it is deleted, until `expires_at`, or until the token that made it is revoked, and never from more networks than that token. A repeated request makes another link.
+     */
+    post: operations['LinksController_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/links/{link_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show a secret link
+     * @description One link, without its secret.
+     */
+    get: operations['LinksController_get'];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a secret link
+     * @description From now on nobody can fetch it, on any replica.
+     */
+    delete: operations['LinksController_delete'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/l/{secret}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Fetch a secret link
+     * @description The export of a link, by its secret alone: a token is neither needed nor looked at, and a query is ignored. A secret that opens nothing, whatever the reason, is answered 404. No log has it.
+     */
+    get: operations['SecretLinksController_fetch'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/proxies/{proxy_id}/check': {
     parameters: {
       query?: never;
@@ -1677,6 +1745,199 @@ export interface components {
       /** @description The daily limit of the token of this request. Null: it has none */
       token: components['schemas']['TokenUsageOut'] | null;
       rentals: components['schemas']['RentalsOut'];
+    };
+    /** NewLinkRequest */
+    NewLinkRequest: {
+      /**
+       * Format
+       * @description The format of the export, as of `GET /proxies/export`
+       * @default json
+       * @example clash
+       * @enum {string}
+       */
+      format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
+      /**
+       * Template
+       * @description Instead of `format`: how one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+       * @example {host}:{port}:{login}:{password}
+       */
+      template?: string;
+      /**
+       * Filter
+       * @description Which proxies, at the moment of each fetch. All of them by default
+       */
+      filter?: components['schemas']['ProxyFilterBody'];
+      /**
+       * Expires At
+       * Format: date-time
+       * @description When the link stops working. It lies in the future and not behind the end of the token, which is the default
+       */
+      expires_at?: string;
+      /**
+       * Networks
+       * @description The only networks from which the link works, in CIDR notation. They lie within those of the token, which are the default
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      networks?: string[];
+      /**
+       * Descr
+       * @description What the link is for; only you see it
+       * @example Clash on the laptop
+       */
+      descr?: string;
+    };
+    /** CreatedLink */
+    CreatedLink: {
+      /** @example 5 */
+      id: number;
+      /**
+       * @description What the link is for
+       * @example Clash on the laptop
+       */
+      descr: string | null;
+      /**
+       * @description Null: there is a template
+       * @example clash
+       */
+      format:
+        | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
+        | null;
+      /**
+       * @description Null: there is a format
+       * @example null
+       */
+      template: string | null;
+      /**
+       * @description Which proxies: what the request named. Empty: all of them
+       * @example {
+       *       "country": "ru",
+       *       "active": true
+       *     }
+       */
+      filter: components['schemas']['ProxyFilterBody'];
+      /**
+       * @description The only networks from which the link works. Null: it works from anywhere
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      networks: string[] | null;
+      /**
+       * @description `revoked`: the token that made it was revoked
+       * @example active
+       * @enum {string}
+       */
+      state: 'active' | 'expired' | 'revoked';
+      /**
+       * @description The token that made it
+       * @example 17
+       */
+      token_id: number;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description When the link stops working. Null: not by itself
+       * @example 2027-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description When it was last fetched, as known some seconds ago
+       * @example null
+       */
+      last_used_at: string | null;
+      /**
+       * @description How often it was fetched, answers 304 included, as known some seconds ago
+       * @example 0
+       */
+      uses: number;
+      /**
+       * Format: uri-reference
+       * @description What the tool fetches. It has the secret of the link and is shown this once
+       * @example /l/prl_...
+       */
+      url: string;
+    };
+    /** LinkOut */
+    LinkOut: {
+      /** @example 5 */
+      id: number;
+      /**
+       * @description What the link is for
+       * @example Clash on the laptop
+       */
+      descr: string | null;
+      /**
+       * @description Null: there is a template
+       * @example clash
+       */
+      format:
+        | ('json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box')
+        | null;
+      /**
+       * @description Null: there is a format
+       * @example null
+       */
+      template: string | null;
+      /**
+       * @description Which proxies: what the request named. Empty: all of them
+       * @example {
+       *       "country": "ru",
+       *       "active": true
+       *     }
+       */
+      filter: components['schemas']['ProxyFilterBody'];
+      /**
+       * @description The only networks from which the link works. Null: it works from anywhere
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      networks: string[] | null;
+      /**
+       * @description `revoked`: the token that made it was revoked
+       * @example active
+       * @enum {string}
+       */
+      state: 'active' | 'expired' | 'revoked';
+      /**
+       * @description The token that made it
+       * @example 17
+       */
+      token_id: number;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description When the link stops working. Null: not by itself
+       * @example 2027-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description When it was last fetched, as known some seconds ago
+       * @example null
+       */
+      last_used_at: string | null;
+      /**
+       * @description How often it was fetched, answers 304 included, as known some seconds ago
+       * @example 0
+       */
+      uses: number;
+    };
+    /** LinksPage */
+    LinksPage: {
+      items: components['schemas']['LinkOut'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
     };
     /** TrialOut */
     TrialOut: {
@@ -4006,6 +4267,486 @@ export interface operations {
       };
       431: components['responses']['HeadersTooLarge'];
       503: components['responses']['Unavailable'];
+    };
+  };
+  LinksController_list: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of links, oldest first */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LinksPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  LinksController_create: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewLinkRequest'];
+      };
+    };
+    responses: {
+      /** @description The link, with its URL */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CreatedLink'];
+        };
+      };
+      /** @description `expires_at` has passed */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /**
+       * @description The token lacks `proxies:export`
+       *
+       *     The link would be wider than the token, or links are switched off
+       */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The user has too many */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "ip_any_network",
+           *           "loc": [
+           *             "body",
+           *             "networks",
+           *             "0"
+           *           ],
+           *           "msg": "Input should be an address or a network in CIDR notation",
+           *           "input": "203.0.113.0/33"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  LinksController_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a link of the user
+         * @example 5
+         */
+        link_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The link */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['LinkOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such link */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "link_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "five"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  LinksController_delete: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a link of the user
+         * @example 5
+         */
+        link_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The link was deleted */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such link */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "link_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "five"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  SecretLinksController_fetch: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path: {
+        /**
+         * @description As in the `url` of the new link
+         * @example prl_...
+         */
+        secret: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json':
+            | components['schemas']['ProxyOut'][]
+            | {
+                server: string;
+                username: string;
+                password: string;
+              }[]
+            | {
+                outbounds: Record<string, never>[];
+              };
+          'text/plain': string;
+          'text/csv': string;
+          'application/yaml': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description There is no such link, it has ended, or it does not work from this address */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The link was fetched too often in this minute, or the address asked for too many that are not there */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      /** @description The service cannot reach its database */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
     };
   };
   check_proxies__proxy_id__check_get: {

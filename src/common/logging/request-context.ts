@@ -8,6 +8,8 @@ export interface RequestContext {
   tokenId?: number;
   /** The token by which that token was issued. */
   issuedBy?: number;
+  /** The secret link that was fetched. */
+  linkId?: number;
 }
 
 const ACCEPTABLE_ID = /^[\x20-\x7e]{1,128}$/;
@@ -33,6 +35,12 @@ export function setRequestUser(
   context.userId = String(userId);
   if (token) context.tokenId = token.tokenId;
   if (token && token.issuedBy !== null) context.issuedBy = token.issuedBy;
+}
+
+/** Names the secret link, and its user, in the access log line of the current request. */
+export function setRequestLink(linkId: number, userId: number): void {
+  const context = contexts.getStore();
+  if (context) Object.assign(context, { linkId, userId: String(userId) });
 }
 
 /** The caller's id if it is 1 to 128 printable ASCII characters, else a new one. */

@@ -44,29 +44,35 @@ export function ApiErrorWithHeaders(
   );
 }
 
-const RATE_LIMIT_HEADERS = {
+const rateLimitHeaders = (policies: string, states: string) => ({
   'Retry-After': {
     description: 'Seconds until the next minute begins',
     schema: { type: 'integer' as const, minimum: 1, example: 17 },
   },
   'RateLimit-Policy': {
     description: 'The limits: `q` requests in `w` seconds',
-    schema: { type: 'string' as const, example: '"token";q=120000;w=60, "user";q=240000;w=60' },
+    schema: { type: 'string' as const, example: policies },
   },
   RateLimit: {
     description: 'What is left of each: `r` requests in the next `t` seconds',
-    schema: { type: 'string' as const, example: '"token";r=0;t=17, "user";r=84000;t=17' },
+    schema: { type: 'string' as const, example: states },
   },
+});
+
+const OF_TOKENS = {
+  description: 'The token or the user has made too many requests in this minute',
+  policies: '"token";q=120000;w=60, "user";q=240000;w=60',
+  states: '"token";r=0;t=17, "user";r=84000;t=17',
 };
 
-/** Describes the answer to a request above a limit of its token, user or address. */
-export function ApiTooManyRequests() {
+/** Describes the answer to a request above a limit, by default above one of its token or user. */
+export function ApiTooManyRequests({ description, policies, states } = OF_TOKENS) {
   return applyDecorators(
     ApiExtraModels(ErrorResponse),
     ApiResponse({
       status: 429,
-      description: 'The token or the user has made too many requests in this minute',
-      headers: RATE_LIMIT_HEADERS,
+      description,
+      headers: rateLimitHeaders(policies, states),
       content: {
         'application/json': {
           schema: { $ref: getSchemaPath(ErrorResponse) },

@@ -34,17 +34,22 @@ export async function sendConditionally(
   else response.send(body);
 }
 
-/** Sends an export as a file, or 304 to a caller who has it already. */
+/**
+ * Sends an export as a file, or 304 to a caller who has it already.
+ *
+ * @param place where the export is asked for. Each has tags of its own, which tell nothing about others
+ */
 export function sendExport(
   request: Request,
   response: Response,
   exporter: ProxyExportService,
   revision: ListRevision,
   options: ExportOptions,
+  place = '',
 ): Promise<void> {
   const { contentType, fileName } = formatOf(options);
   return sendConditionally(request, response, {
-    tag: entityTag(revision, variantOf(options)),
+    tag: entityTag(revision, place + variantOf(options)),
     headers: { 'Content-Type': contentType, 'Content-Disposition': `attachment; filename="${fileName}"` },
     write: () => exporter.get(revision, options),
   });

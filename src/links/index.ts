@@ -1,0 +1,2 @@
+export { ExportLink } from './export-link.entity';
+export { LinksModule } from './links.module';

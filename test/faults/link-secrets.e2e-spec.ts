@@ -1,0 +1,147 @@
+import { Client } from 'pg';
+import { generateSecret } from '../../src/auth/token-text';
+import {
+  BUILD_TIMEOUT_MS,
+  type BuiltService,
+  eventually,
+  killLeftovers,
+  type Outcome,
+} from '../support/built-service';
+import { exchangeRaw, sendRaw } from '../support/raw-http';
+import { type Customer, Replicas } from '../support/replicas';
+import { createTestDatabase, type TestDatabase } from '../support/test-database';
+
+jest.setTimeout(BUILD_TIMEOUT_MS);
+
+/** Every part of a secret of this length is looked for: what is shorter would be of no use to anybody. */
+const PART_LENGTH = 12;
+
+describe('The secret of a link', () => {
+  let database: TestDatabase;
+  let owner: Client;
+  let replicas: Replicas;
+  let services: BuiltService[];
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    owner = new Client({ connectionString: database.ownerUrl });
+    await owner.connect();
+    replicas = await Replicas.open({
+      database,
+      environment: {
+        LOG_LEVEL: 'debug',
+        LOG_FORMAT: 'json',
+        LINK_REQUESTS_PER_MINUTE: '60',
+        ADDRESS_FAILURES_PER_MINUTE: '200',
+        DB_POOL_WAIT_MS: '500',
+      },
+    });
+    services = await Promise.all([replicas.start({ throughRelay: true }), replicas.start()]);
+  });
+  afterAll(async () => {
+    await killLeftovers();
+    await replicas.close();
+    await owner.end();
+    await database.drop();
+  });
+
+  const bases = () => services.map(({ baseUrl }) => baseUrl);
+
+  async function createLink({ token }: Customer, baseUrl: string): Promise<string> {
+    const answer = await sendRaw(baseUrl, {
+      method: 'POST',
+      path: '/links',
+      token,
+      headers: { 'content-type': 'application/json' },
+      body: '{"format":"txt"}',
+    });
+    expect(answer.status).toBe(201);
+    return (answer.json() as { url: string }).url.slice('/l/'.length);
+  }
+
+  /** Whatever somebody who has the secret may ask, rightly or wrongly. */
+  const asks = (secret: string): { method?: string; path: string; token?: string }[] => {
+    const escaped = Buffer.from(secret).toString('hex').replaceAll(/../g, '%$&');
+    return [
+      { path: `/l/${secret}` },
+      { method: 'HEAD', path: `/l/${secret}` },
+      { path: `/l/${secret}?x=${secret}` },
+      { path: `/l/${escaped}` },
+      { path: `/l/${secret}/` },
+      { path: `/l/${secret}.txt` },
+      { path: `/l/${secret.slice(0, -1)}` },
+      { path: `/l/${secret.slice(0, 25)}` },
+      { path: `/l/${secret}/${secret}` },
+      { path: `/L/${secret}` },
+      { path: `//l/${secret}` },
+      { path: `/${secret}` },
+      { path: `/proxies/${secret}/ping`, token: secret },
+      { path: `/links/${secret}` },
+      { path: `/api/l/${secret}` },
+      { method: 'POST', path: `/l/${secret}` },
+      { method: 'DELETE', path: `/l/${secret}` },
+      { path: '/me', token: secret },
+      { path: `/me?access_token=${secret}` },
+    ];
+  };
+
+  async function askAll(secret: string): Promise<Set<number>> {
+    const statuses = new Set<number>();
+    for (const baseUrl of bases()) {
+      for (const request of asks(secret)) statuses.add((await sendRaw(baseUrl, request)).status);
+    }
+    return statuses;
+  }
+
+  it('is in no line of the log, whatever becomes of the requests that have it', async () => {
+    const customer = await replicas.createCustomer();
+    const [first = '', second = ''] = bases();
+    const secrets = [await createLink(customer, first), await createLink(customer, second)];
+    const [secret = '', other = ''] = secrets;
+    const unknown = generateSecret('link');
+    const fetchFrom = (baseUrl: string, text = secret) => sendRaw(baseUrl, { path: `/l/${text}` });
+
+    expect(await askAll(secret)).toEqual(new Set([200, 401, 404, 405]));
+    expect(await askAll(unknown)).toEqual(new Set([401, 404, 405]));
+    await exchangeRaw(first, `GET /l/${secret} HTTP/1.1\r\nHost: x\r\nBroken\r\n\r\n`);
+    await exchangeRaw(first, `GET /l/${secret}\u0000 HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await eventually(async () => (await fetchFrom(first, other)).status === 429);
+
+    // An export that fails for a reason that nobody has foreseen. No replica has kept one of this customer.
+    const stranger = await replicas.createCustomer();
+    await owner.query('ALTER TABLE proxies RENAME COLUMN login TO renamed');
+    const later = await createLink(stranger, first);
+    secrets.push(later);
+    for (const baseUrl of bases()) expect((await fetchFrom(baseUrl, later)).status).toBe(500);
+    await owner.query('ALTER TABLE proxies RENAME COLUMN renamed TO login');
+    expect((await fetchFrom(first, later)).status).toBe(200);
+
+    // A look-up whose database hangs, is lost in the middle, or is not there.
+    const cut = replicas.relay.catchNext({ statement: 'FROM export_links', moment: 'before', action: 'cut' });
+    expect((await fetchFrom(first, later)).status).toBe(503);
+    await cut.reached;
+    await owner.query('BEGIN; LOCK TABLE export_links IN ACCESS EXCLUSIVE MODE');
+    const waiting = bases().map((baseUrl) => fetchFrom(baseUrl, later));
+    replicas.relay.cutAll();
+    await owner.query('ROLLBACK');
+    expect((await Promise.all(waiting)).every(({ status }) => status === 200 || status === 503)).toBe(true);
+
+    await replicas.query('UPDATE api_tokens SET revoked_at = now() WHERE user_id = $1', [stranger.id]);
+    for (const baseUrl of bases()) expect((await fetchFrom(baseUrl, later)).status).toBe(404);
+
+    const outcomes = await Promise.all(services.map((service) => service.stop()));
+    const log = outcomes.map(({ stdout, stderr }: Outcome) => stdout + stderr).join('\n');
+    expect(log).toMatch(/"level":"debug"/);
+    expect(log).toMatch(/"level":"error"/);
+    expect(log).toContain('unforeseen error');
+    expect(log).toMatch(/"path":"\/l\/…"/);
+    expect(log).toMatch(/"linkId":\d+/);
+    for (const text of [...secrets, unknown]) {
+      for (let at = 'prl_'.length; at + PART_LENGTH <= text.length; at += 1) {
+        const part = text.slice(at, at + PART_LENGTH);
+        expect([at, log.includes(part)]).toEqual([at, false]);
+        expect([at, log.includes(Buffer.from(part).toString('hex'))]).toEqual([at, false]);
+      }
+    }
+  });
+});

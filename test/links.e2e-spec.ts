@@ -1,0 +1,644 @@
+import { recordStatements } from '../bench/support/statement-plans';
+import { ALL_SCOPES, TokensService } from '../src/auth';
+import { generateSecret } from '../src/auth/token-text';
+import { EndedLinksService } from '../src/links/ended-links.service';
+import { FORMAT_NAMES } from '../src/proxies';
+import { eventually } from './support/built-service';
+import { insertProxies, type ProxyRow } from './support/proxy-rows';
+import { type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';
+import { type Replica, startReplica } from './support/replica';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+jest.setTimeout(60_000);
+
+const MOST_LINKS = 10;
+const LINK_LIMIT = 8;
+const FAILURE_LIMIT = 6;
+const HOME = '203.0.113.7';
+
+let service: TestService;
+let replica: Replica;
+
+beforeAll(async () => {
+  service = await startTestService({
+    environment: {
+      TRUSTED_PROXIES: '127.0.0.1',
+      MAX_LINKS_PER_USER: String(MOST_LINKS),
+      LINK_REQUESTS_PER_MINUTE: String(LINK_LIMIT),
+      ADDRESS_FAILURES_PER_MINUTE: String(FAILURE_LIMIT),
+    },
+    jobIntervalsMs: { 'request-counts': 20, 'link-uses': 20 },
+  });
+  replica = await startReplica(service, { server: { publicUrl: 'https://proxies.example.com' } });
+});
+afterAll(async () => {
+  await replica.close();
+  await service.close();
+});
+beforeEach(() => {
+  // Each test has a minute for itself, and is at its beginning.
+  const intoMinute = (service.clock.now().getTime() / 1000) % 60;
+  service.clock.advanceSeconds(121 - intoMinute);
+});
+
+interface Link {
+  readonly id: number;
+  readonly url: string;
+  readonly [field: string]: unknown;
+}
+
+const send = (token: string, method: string, path: string, body?: object, baseUrl = service.baseUrl) =>
+  sendRaw(baseUrl, {
+    method,
+    path,
+    token,
+    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  });
+
+async function createLink({ token }: Pick<TestUser, 'token'>, settings: object = {}): Promise<Link> {
+  const answer = await send(token, 'POST', '/links', settings);
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+  return answer.json() as Link;
+}
+
+const fetchLink = (
+  { url }: Pick<Link, 'url'>,
+  { from, headers, ...request }: Partial<RawRequest> & { from?: string; baseUrl?: string } = {},
+): Promise<RawAnswer> =>
+  sendRaw(request.baseUrl ?? service.baseUrl, {
+    path: url,
+    ...request,
+    headers: { ...(from !== undefined && { 'X-Forwarded-For': from }), ...headers },
+  });
+
+const insert = (user: TestUser, count: number, row?: ProxyRow) =>
+  insertProxies(service.dataSource, user.id, count, row);
+
+const issue = (user: TestUser, token: { expiresAt?: Date; allowedIps?: string[] } = {}) =>
+  service.app.get(TokensService).issue({ userId: user.id, scopes: ALL_SCOPES, ...token });
+
+/** The one answer to whoever asks for what they cannot have. */
+async function expectNothing(answer: RawAnswer): Promise<void> {
+  const unknown = await fetchLink({ url: `/l/${generateSecret('link')}` }, { from: '198.51.100.1' });
+  const withoutIds = ({ status, text, headers }: RawAnswer) => {
+    const { 'x-request-id': _, date: __, ...others } = headers;
+    return { status, text, headers: others };
+  };
+  expect(answer.status).toBe(404);
+  expect(answer.json()).toEqual({ detail: 'Link not found' });
+  expect(answer.headers['cache-control']).toBe('no-store');
+  expect(withoutIds(answer)).toEqual(withoutIds(unknown));
+}
+
+describe('A link', () => {
+  it('gives the export as it is at each fetch, to whoever has its secret', async () => {
+    const user = await service.createUser();
+    await insert(user, 2, { proxyType: 'socks' });
+    await insert(user, 1);
+    const link = await createLink(user, { format: 'txt', filter: { proxy_type: 'socks' } });
+    expect(link.url).toMatch(/^\/l\/prl_[0-9A-Za-z]{49}$/);
+    const answer = await fetchLink(link);
+    expect(answer.status).toBe(200);
+    expect(answer.text).toBe('127.0.0.1:8080:login1:password1\n127.0.0.1:8080:login2:password2\n');
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      'content-disposition': 'attachment; filename="proxies.txt"',
+      'cache-control': 'private, no-cache',
+      'referrer-policy': 'no-referrer',
+      'x-robots-tag': 'noindex, nofollow',
+      'x-content-type-options': 'nosniff',
+    });
+    await insert(user, 1, { proxyType: 'socks', login: 'new' });
+    expect((await fetchLink(link)).text).toBe(`${answer.text}127.0.0.1:8080:new:password1\n`);
+  });
+
+  it.each(FORMAT_NAMES)('gives what the export gives: %s', async (format) => {
+    const user = await service.createUser();
+    await insert(user, 3);
+    const link = await createLink(user, { format });
+    const exported = await send(user.token, 'GET', `/proxies/export?format=${format}`);
+    const answer = await fetchLink(link);
+    expect(answer).toMatchObject({ status: 200, text: exported.text });
+    for (const header of ['content-type', 'content-disposition', 'content-length']) {
+      expect([header, answer.headers[header]]).toEqual([header, exported.headers[header]]);
+    }
+  });
+
+  it('gives what a template makes, and the proxies that its filter names', async () => {
+    const user = await service.createUser();
+    const [first] = await insert(user, 2, { endsInSeconds: 3600 });
+    await insert(user, 1, { login: 'later', endsInSeconds: 7200 });
+    const template = '{login}@{host}';
+    expect((await fetchLink(await createLink(user, { template }))).text).toBe(
+      'login1@127.0.0.1\nlogin2@127.0.0.1\nlater@127.0.0.1\n',
+    );
+    const before = new Date(service.clock.now().getTime() + 5000 * 1000).toISOString();
+    const [{ orderId } = { orderId: 0 }] = await service.dataSource.query<{ orderId: number }[]>(
+      'SELECT order_id AS "orderId" FROM proxies WHERE id = $1',
+      [first],
+    );
+    await service.dataSource.query(`UPDATE proxies SET tags = '{team-a}' WHERE id = $1`, [first]);
+    for (const [filter, logins] of [
+      [{ country: 'RU', version: '6', active: true }, ['login1', 'login2', 'later']],
+      [{ country: 'us' }, []],
+      [{ active: false }, []],
+      [{ order_id: orderId }, ['login1', 'login2']],
+      [{ order_id: orderId, tag: 'Team-A' }, ['login1']],
+      [{ ends_before: before }, ['login1', 'login2']],
+    ] as const) {
+      const { text } = await fetchLink(await createLink(user, { template: '{login}', filter }));
+      expect([filter, text.split('\n').slice(0, -1)]).toEqual([filter, logins]);
+    }
+  });
+
+  it('is shown with all that it was made with, and never again with its secret', async () => {
+    const user = await service.createUser();
+    const { id: tokenId } = (
+      await service.dataSource.query<{ id: number }[]>('SELECT id FROM api_tokens WHERE user_id = $1', [
+        user.id,
+      ])
+    )[0] as { id: number };
+    const settings = {
+      format: 'clash',
+      filter: { country: 'ru', active: true, ends_before: '2100-01-01T03:00:00+03:00' },
+      networks: ['203.0.113.9/24', '2001:db8::1'],
+      expires_at: '2100-01-01T03:00:00+03:00',
+      descr: 'Clash on the laptop',
+    };
+    const { url, ...shown } = await createLink(user, settings);
+    expect(shown).toEqual({
+      id: expect.any(Number),
+      descr: 'Clash on the laptop',
+      format: 'clash',
+      template: null,
+      filter: { country: 'ru', active: true, ends_before: '2100-01-01T00:00:00.000Z' },
+      networks: ['203.0.113.0/24', '2001:db8::1/128'],
+      state: 'active',
+      token_id: tokenId,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      expires_at: '2100-01-01T00:00:00.000Z',
+      last_used_at: null,
+      uses: 0,
+    });
+    const listed = await send(user.token, 'GET', '/links');
+    expect(listed.json()).toEqual({ items: [shown], next_cursor: null });
+    expect((await send(user.token, 'GET', `/links/${shown.id}`)).json()).toEqual(shown);
+    const [row] = await service.dataSource.query<{ text: string }[]>(
+      'SELECT link::text AS text FROM export_links link WHERE id = $1',
+      [shown.id],
+    );
+    expect(row?.text).toContain('clash');
+    expect(row?.text).not.toContain(url.slice('/l/prl_'.length));
+    expect(row?.text).not.toContain(Buffer.from(url.slice('/l/'.length)).toString('hex'));
+  });
+
+  it('is told with PUBLIC_URL where there is one, and never with the Host of a request', async () => {
+    const user = await service.createUser();
+    const created = await send(user.token, 'POST', '/links', {}, replica.baseUrl);
+    const { url } = created.json() as Link;
+    expect(url).toMatch(/^https:\/\/proxies\.example\.com\/l\/prl_/);
+    expect((await fetchLink({ url: new URL(url).pathname })).status).toBe(200);
+    const elsewhere = await sendRaw(service.baseUrl, {
+      method: 'POST',
+      path: '/links',
+      token: user.token,
+      headers: {
+        'content-type': 'application/json',
+        host: 'evil.example',
+        'x-forwarded-host': 'evil.example',
+      },
+      body: '{}',
+    });
+    expect((elsewhere.json() as Link).url).toMatch(/^\/l\/prl_/);
+  });
+
+  it('is listed page by page, oldest first, to its user alone', async () => {
+    const [user, other] = [await service.createUser(), await service.createUser()];
+    const links: number[] = [];
+    for (let n = 0; n < 5; n += 1) links.push((await createLink(user)).id);
+    const foreign = await createLink(other);
+    const read: number[] = [];
+    for (let cursor: number | null = null, pages = 0; pages === 0 || cursor !== null; pages += 1) {
+      const query: string = cursor === null ? '' : `&cursor=${cursor}`;
+      const page = (await send(user.token, 'GET', `/links?limit=2${query}`)).json() as {
+        items: Link[];
+        next_cursor: number | null;
+      };
+      read.push(...page.items.map(({ id }) => id));
+      cursor = page.next_cursor;
+    }
+    expect(read).toEqual(links);
+    for (const method of ['GET', 'DELETE']) {
+      for (const id of [foreign.id, 999_999_999, '9'.repeat(30)]) {
+        const answer = await send(user.token, method, `/links/${id}`);
+        expect([method, id, answer.status, answer.json()]).toEqual([
+          method,
+          id,
+          404,
+          { detail: 'Link not found' },
+        ]);
+      }
+    }
+    expect((await fetchLink(foreign)).status).toBe(200);
+  });
+
+  it.each<[what: string, body: object, status: number]>([
+    ['an unknown format', { format: 'exe' }, 422],
+    ['a format and a template', { format: 'txt', template: '{host}' }, 422],
+    ['a template that is none', { template: '{secret}' }, 422],
+    ['an unknown field', { formats: 'txt' }, 422],
+    ['an unknown field of the filter', { filter: { countries: 'ru' } }, 422],
+    ['a network that is none', { networks: ['10.0.0.0/33'] }, 422],
+    ['no networks at all', { networks: [] }, 422],
+    ['a moment without an offset', { expires_at: '2100-01-01T00:00:00' }, 422],
+    ['an end that has passed', { expires_at: '2020-01-01T00:00:00Z' }, 400],
+  ])('is not made with %s', async (_, body, status) => {
+    const user = await service.createUser();
+    const answer = await send(user.token, 'POST', '/links', body);
+    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining('"detail"')]);
+    expect((await send(user.token, 'GET', '/links')).json()).toEqual({ items: [], next_cursor: null });
+  });
+});
+
+describe('An earlier answer of a link', () => {
+  it('is not sent again to whoever has it, by GET and by HEAD', async () => {
+    const user = await service.createUser();
+    await insert(user, 3);
+    const link = await createLink(user, { format: 'csv' });
+    const answer = await fetchLink(link);
+    const tag = String(answer.headers.etag);
+    expect(tag).toMatch(/^W\/"[\w-]{22}"$/);
+    for (const baseUrl of [service.baseUrl, replica.baseUrl]) {
+      const again = await fetchLink(link, { baseUrl, headers: { 'If-None-Match': tag } });
+      expect(again).toMatchObject({ status: 304, text: '', headers: { etag: tag } });
+    }
+    const head = await fetchLink(link, { method: 'HEAD' });
+    expect(head).toMatchObject({ status: 200, text: '' });
+    const { date: _, 'x-request-id': __, ...headers } = answer.headers;
+    expect(head.headers).toMatchObject(headers);
+    const asked = { method: 'HEAD', headers: { 'If-None-Match': tag } };
+    expect(await fetchLink(link, asked)).toMatchObject({ status: 304 });
+    await insert(user, 1);
+    expect((await fetchLink(link, { headers: { 'If-None-Match': tag } })).status).toBe(200);
+  });
+
+  it('is that of this link alone', async () => {
+    const user = await service.createUser();
+    await insert(user, 3);
+    const links = [await createLink(user, { format: 'txt' }), await createLink(user, { format: 'txt' })];
+    const exported = await send(user.token, 'GET', '/proxies/export?format=txt');
+    const answers = [exported, ...(await Promise.all(links.map((link) => fetchLink(link))))];
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    const tags = answers.map(({ headers }) => String(headers.etag));
+    expect(new Set(tags).size).toBe(3);
+    const [one] = links as [Link, Link];
+    const others = tags.filter((_, n) => n !== 1).join(', ');
+    expect((await fetchLink(one, { headers: { 'If-None-Match': others } })).status).toBe(200);
+  });
+});
+
+describe('A link ends', () => {
+  const both = () => [service.baseUrl, replica.baseUrl];
+
+  async function expectOver(link: Link): Promise<void> {
+    for (const baseUrl of both()) await expectNothing(await fetchLink(link, { baseUrl, from: HOME }));
+  }
+
+  async function startLink(user: TestUser, settings: object = {}): Promise<Link> {
+    const link = await createLink(user, settings);
+    for (const baseUrl of both()) {
+      expect((await fetchLink(link, { baseUrl, from: '198.51.100.9' })).status).toBe(200);
+    }
+    return link;
+  }
+
+  it('when it is deleted, at once on every replica', async () => {
+    const user = await service.createUser();
+    const link = await startLink(user);
+    const tag = String((await fetchLink(link)).headers.etag);
+    const deleted = await send(user.token, 'DELETE', `/links/${link.id}`);
+    expect(deleted).toMatchObject({ status: 204, text: '' });
+    await expectOver(link);
+    const asked = { baseUrl: replica.baseUrl, headers: { 'If-None-Match': tag } };
+    await expectNothing(await fetchLink(link, asked));
+    expect((await send(user.token, 'DELETE', `/links/${link.id}`)).status).toBe(404);
+    expect((await send(user.token, 'GET', `/links/${link.id}`)).status).toBe(404);
+  });
+
+  it('at its own end', async () => {
+    const user = await service.createUser();
+    const end = new Date(service.clock.now().getTime() + 3_600_000);
+    const link = await startLink(user, { expires_at: end.toISOString() });
+    service.clock.advanceSeconds(3599);
+    expect((await fetchLink(link)).status).toBe(200);
+    service.clock.advanceSeconds(2);
+    await expectOver(link);
+    expect((await send(user.token, 'GET', `/links/${link.id}`)).json()).toMatchObject({ state: 'expired' });
+  });
+
+  it('with the token that made it, and not with another one of the user', async () => {
+    const user = await service.createUser();
+    const { text, token } = await issue(user);
+    const link = await startLink({ ...user, token: text });
+    const other = await startLink(user);
+    await service.app.get(TokensService).revoke(token.id);
+    await expectOver(link);
+    expect((await fetchLink(other)).status).toBe(200);
+    expect((await send(user.token, 'GET', `/links/${link.id}`)).json()).toMatchObject({ state: 'revoked' });
+  });
+
+  it('while its user is blocked', async () => {
+    const user = await service.createUser();
+    const link = await startLink(user);
+    const block = (at: string, reason: string) =>
+      service.dataSource.query(
+        `UPDATE users SET blocked_at = ${at}, blocked_reason = ${reason} WHERE id = $1`,
+        [user.id],
+      );
+    await block('now()', "'test'");
+    await expectOver(link);
+    await block('NULL', 'NULL');
+    expect((await fetchLink(link)).status).toBe(200);
+  });
+
+  it('and is removed 30 days later, whatever ended it', async () => {
+    const user = await service.createUser();
+    const { text, token } = await issue(user);
+    const end = new Date(service.clock.now().getTime() + 60_000).toISOString();
+    await createLink(user, { expires_at: end });
+    await createLink({ token: text });
+    const lasting = await createLink(user);
+    await service.app.get(TokensService).revoke(token.id);
+    const states = async () => {
+      const { items } = (await send(user.token, 'GET', '/links')).json() as { items: Link[] };
+      return items.map(({ state }) => state);
+    };
+    const ended = service.app.get(EndedLinksService);
+    service.clock.advanceDays(29);
+    await ended.removeWhenDue(0);
+    expect(await states()).toEqual(['expired', 'revoked', 'active']);
+    service.clock.advanceDays(2);
+    expect(await ended.removeWhenDue(0)).toEqual({ removed: expect.any(Number) });
+    expect(await states()).toEqual(['active']);
+    expect((await fetchLink(lasting)).status).toBe(200);
+  });
+});
+
+describe('A link is never wider than the token that makes it', () => {
+  const networks = ['203.0.113.0/24'];
+
+  it('and works from its own networks alone', async () => {
+    const user = await service.createUser();
+    const link = await createLink(user, { networks });
+    expect((await fetchLink(link, { from: HOME })).status).toBe(200);
+    for (const from of ['203.0.114.7', '2001:db8::1']) await expectNothing(await fetchLink(link, { from }));
+  });
+
+  it('and has its networks and its end where it was given none', async () => {
+    const user = await service.createUser();
+    const expiresAt = new Date(service.clock.now().getTime() + 3_600_000);
+    const { text } = await issue(user, { expiresAt, allowedIps: networks });
+    const post = (body: object) =>
+      sendRaw(service.baseUrl, {
+        method: 'POST',
+        path: '/links',
+        token: text,
+        headers: { 'content-type': 'application/json', 'X-Forwarded-For': HOME },
+        body: JSON.stringify(body),
+      });
+    const inherited = (await post({})).json() as Link;
+    expect(inherited).toMatchObject({ networks, expires_at: expiresAt.toISOString() });
+    await expectNothing(await fetchLink(inherited, { from: '192.0.2.1' }));
+    const narrower = {
+      networks: ['203.0.113.7'],
+      expires_at: new Date(expiresAt.getTime() - 1).toISOString(),
+    };
+    expect((await post(narrower)).json()).toMatchObject({ ...narrower, networks: ['203.0.113.7/32'] });
+    const wider = {
+      networks: ['203.0.0.0/16'],
+      expires_at: new Date(expiresAt.getTime() + 1000).toISOString(),
+    };
+    const refused = await post(wider);
+    expect(refused.status).toBe(403);
+    expect(refused.json()).toEqual({
+      detail: 'A link cannot be wider than the token that makes it: expires_at, networks',
+    });
+    service.clock.advanceSeconds(3601);
+    await expectNothing(await fetchLink(inherited, { from: HOME }));
+  });
+});
+
+describe('The secret of a link', () => {
+  it('opens nothing else', async () => {
+    const user = await service.createUser();
+    const secret = (await createLink(user)).url.slice('/l/'.length);
+    for (const [method, path] of [
+      ['GET', '/me'],
+      ['GET', '/proxies'],
+      ['GET', '/proxies/export'],
+      ['POST', '/proxies/buy'],
+      ['GET', '/links'],
+      ['POST', '/links'],
+    ] as const) {
+      for (const text of [secret, secret.replace('prl_', 'prx_')]) {
+        const answer = await sendRaw(service.baseUrl, {
+          method,
+          path,
+          token: text,
+          headers: { 'X-Forwarded-For': text.slice(0, 3) === 'prl' ? '192.0.2.2' : '192.0.2.3' },
+        });
+        expect([path, answer.status]).toEqual([path, 401]);
+      }
+    }
+    for (const path of [
+      `/l/${secret}/links`,
+      `/links/${secret}`,
+      `/me?access_token=${secret}`,
+      `/l/${secret}x`,
+    ]) {
+      const { status } = await sendRaw(service.baseUrl, {
+        path,
+        headers: { 'X-Forwarded-For': '192.0.2.4' },
+      });
+      expect([path, [401, 404].includes(status)]).toEqual([path, true]);
+    }
+    for (const method of ['POST', 'DELETE', 'PUT', 'PATCH']) {
+      const answer = await sendRaw(service.baseUrl, { method, path: `/l/${secret}` });
+      expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, 'GET, HEAD']);
+    }
+  });
+
+  it('is no token, nor the reverse', async () => {
+    const user = await service.createUser();
+    const link = await createLink(user);
+    for (const text of [user.token, user.token.replace('prx_', 'prl_'), link.url.slice('/l/prl_'.length)]) {
+      await expectNothing(await fetchLink({ url: `/l/${text}` }, { token: user.token, from: '192.0.2.5' }));
+    }
+  });
+
+  it('needs no token beside it, and takes none into account', async () => {
+    const user = await service.createUser();
+    const link = await createLink(user);
+    for (const token of ['wrong', generateSecret('token')]) {
+      expect((await fetchLink(link, { token })).status).toBe(200);
+    }
+    expect((await fetchLink({ url: `${link.url}?format=txt&x=%00` })).headers['content-type']).toBe(
+      'application/json',
+    );
+  });
+});
+
+describe('The number of links', () => {
+  it('is limited for each user, also when they are made at once on two replicas', async () => {
+    const user = await service.createUser();
+    const end = new Date(service.clock.now().getTime() + 60_000).toISOString();
+    const make = (baseUrl: string) => send(user.token, 'POST', '/links', { expires_at: end }, baseUrl);
+    const made = await Promise.all(
+      Array.from({ length: 2 * MOST_LINKS }, (_, n) => make(n % 2 === 0 ? service.baseUrl : replica.baseUrl)),
+    );
+    expect(made.filter(({ status }) => status === 201)).toHaveLength(MOST_LINKS);
+    for (const answer of made.filter(({ status }) => status !== 201)) {
+      expect(answer.status).toBe(409);
+      expect(answer.json()).toEqual({ detail: `There are ${MOST_LINKS} links already: delete some first` });
+    }
+    const [{ id }] = made.flatMap((answer) => (answer.status === 201 ? [answer.json()] : [])) as [Link];
+    expect((await send(user.token, 'DELETE', `/links/${id}`)).status).toBe(204);
+    expect((await make(service.baseUrl)).status).toBe(201);
+    expect((await make(replica.baseUrl)).status).toBe(409);
+    // One that has ended makes room.
+    service.clock.advanceSeconds(61);
+    await createLink(user);
+    const { items } = (await send(user.token, 'GET', '/links')).json() as { items: Link[] };
+    expect(items).toHaveLength(MOST_LINKS);
+  });
+
+  it('of 0 switches them off, those that exist as well', async () => {
+    const user = await service.createUser();
+    const link = await createLink(user);
+    const without = await startReplica(service, { links: { maxPerUser: 0 } });
+    try {
+      const refused = await send(user.token, 'POST', '/links', {}, without.baseUrl);
+      expect(refused).toMatchObject({ status: 403, text: '{"detail":"Links are switched off"}' });
+      await expectNothing(await fetchLink(link, { baseUrl: without.baseUrl }));
+      const deleted = await send(user.token, 'DELETE', `/links/${link.id}`, undefined, without.baseUrl);
+      expect(deleted.status).toBe(204);
+    } finally {
+      await without.close();
+    }
+  });
+});
+
+describe('Fetching', () => {
+  const times = async (count: number, fetch: () => Promise<RawAnswer>): Promise<number[]> => {
+    const statuses: number[] = [];
+    for (let n = 0; n < count; n += 1) statuses.push((await fetch()).status);
+    return statuses;
+  };
+  const repeated = (count: number, status: number) => Array<number>(count).fill(status);
+
+  it('is limited for each link, and leaves other links and the tokens of the user alone', async () => {
+    const user = await service.createUser();
+    const [link, other] = [await createLink(user), await createLink(user)];
+    expect(await times(LINK_LIMIT, () => fetchLink(link))).toEqual(repeated(LINK_LIMIT, 200));
+    const refused = await fetchLink(link);
+    expect(refused.status).toBe(429);
+    expect(refused.json()).toEqual({ detail: 'Too many requests' });
+    const seconds = Number(refused.headers['retry-after']);
+    expect(seconds).toBeGreaterThan(0);
+    expect(refused.headers).toMatchObject({
+      'ratelimit-policy': `"link";q=${LINK_LIMIT};w=60`,
+      ratelimit: `"link";r=0;t=${seconds}`,
+    });
+    expect((await fetchLink(other)).status).toBe(200);
+    expect((await send(user.token, 'GET', '/me')).headers).not.toHaveProperty('ratelimit');
+    service.clock.advanceSeconds(seconds);
+    expect((await fetchLink(link)).status).toBe(200);
+  });
+
+  it('has one limit on all replicas', async () => {
+    const user = await service.createUser();
+    const link = await createLink(user);
+    await times(LINK_LIMIT - 1, () => fetchLink(link));
+    await eventually(async () => {
+      const [row] = await service.dataSource.query<{ total: number }[]>(
+        `SELECT total FROM request_counts WHERE name = 'link' AND key = $1`,
+        [String(link.id)],
+      );
+      return row?.total === LINK_LIMIT - 1;
+    });
+    expect((await fetchLink(link, { baseUrl: replica.baseUrl })).status).toBe(200);
+    await eventually(async () => (await fetchLink(link, { baseUrl: replica.baseUrl })).status === 429);
+  });
+
+  it('of what is not there is limited by address, and keeps nobody from what they fetched', async () => {
+    const user = await service.createUser();
+    const [link, fresh] = [await createLink(user), await createLink(user)];
+    const from = '192.0.2.77';
+    expect((await fetchLink(link, { from })).status).toBe(200);
+    const guess = () => fetchLink({ url: `/l/${generateSecret('link')}` }, { from });
+    expect(await times(FAILURE_LIMIT, guess)).toEqual(repeated(FAILURE_LIMIT, 404));
+    const refused = await guess();
+    expect(refused.status).toBe(429);
+    expect(refused.headers).toMatchObject({
+      'retry-after': expect.stringMatching(/^\d+$/),
+      'ratelimit-policy': `"address";q=${FAILURE_LIMIT};w=60`,
+    });
+    expect((await fetchLink({ url: '/l/wrong' }, { from })).status).toBe(429);
+    // A secret that is right is told from a wrong one by nothing.
+    expect((await fetchLink(fresh, { from })).status).toBe(429);
+    expect((await fetchLink(link, { from })).status).toBe(200);
+    expect((await fetchLink(fresh, { from: '192.0.2.78' })).status).toBe(200);
+  });
+
+  it('is counted for the customer, on all replicas together', async () => {
+    const user = await service.createUser();
+    const [link, unused] = [await createLink(user), await createLink(user)];
+    const tag = String((await fetchLink(link)).headers.etag);
+    await Promise.all([
+      fetchLink(link, { headers: { 'If-None-Match': tag } }),
+      fetchLink(link, { method: 'HEAD' }),
+      fetchLink(link, { baseUrl: replica.baseUrl }),
+      fetchLink(link, { baseUrl: replica.baseUrl }),
+    ]);
+    const show = async ({ id }: Link) => (await send(user.token, 'GET', `/links/${id}`)).json() as Link;
+    const shown = await eventually(async () => {
+      const now = await show(link);
+      return now['uses'] === 5 && now;
+    });
+    const ageMs = service.clock.now().getTime() - Date.parse(String(shown['last_used_at']));
+    expect(ageMs).toBeGreaterThanOrEqual(0);
+    expect(ageMs).toBeLessThan(30_000);
+    expect(await show(unused)).toMatchObject({ uses: 0, last_used_at: null });
+    // What ends is written as well.
+    const leaving = await startReplica({ ...service, jobIntervalsMs: { 'link-uses': 3_600_000 } });
+    expect((await fetchLink(link, { baseUrl: leaving.baseUrl })).status).toBe(200);
+    await leaving.close();
+    expect(await show(link)).toMatchObject({ uses: 6 });
+  });
+
+  it('of 100 links at once shares statements', async () => {
+    const users = await Promise.all(Array.from({ length: 10 }, () => service.createUser()));
+    const links: { readonly link: Link; readonly login: string }[] = [];
+    for (const [n, user] of users.entries()) {
+      await insert(user, 10, { login: `user${n}-#` });
+      const made = await Promise.all(Array.from({ length: 10 }, () => createLink(user, { format: 'txt' })));
+      links.push(...made.map((link) => ({ link, login: `user${n}-1:` })));
+    }
+    const { logger } = service.dataSource;
+    recordStatements(service.dataSource);
+    const recorder = service.dataSource.logger;
+    let reads = 0;
+    service.dataSource.logger = Object.assign(Object.create(recorder) as typeof recorder, {
+      logQuery: (text: string) => void (reads += /FROM (export_links link|proxies)/.test(text) ? 1 : 0),
+    });
+    const answers = await Promise.all(links.map(({ link }) => fetchLink(link)));
+    service.dataSource.logger = logger;
+    for (const [n, { status, text }] of answers.entries()) {
+      expect(status).toBe(200);
+      expect(text.split('\n')).toHaveLength(11);
+      expect(text).toContain(links[n]?.login);
+    }
+    // Each alone would take three.
+    expect(reads).toBeLessThan(150);
+  });
+});
