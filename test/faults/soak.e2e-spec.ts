@@ -7,7 +7,8 @@ import { soak } from '../support/soak';
 /** `npm run test:soak` places many more orders. SOAK_SEED repeats a run. */
 const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 300);
 const SEED = Number(process.env['SOAK_SEED'] ?? randomInt(2 ** 31));
-const TIMEOUT_MS = 120_000 + ORDERS * 100;
+/** Twice what a quiet machine takes. */
+const TIMEOUT_MS = 120_000 + ORDERS * 200;
 
 describe('a soak of two replicas, with faults of every kind at random', () => {
   let postgres: OwnPostgres;
