@@ -4,7 +4,7 @@ export const SCOPES = {
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
   'proxies:read': 'Proxies with their history and checks, orders and TCP ping',
-  'proxies:export': 'Proxies as a file',
+  'proxies:export': 'Proxies as a file, also by secret links',
   'proxies:write': 'Buying and prolonging proxies, which spends the balance; changing their type; labels',
 } as const;
 
