@@ -98,6 +98,21 @@ describe('POST /proxies/prolong', () => {
     expect(await executions(user)).toEqual({ [first ?? '']: 2, [second ?? '']: 1, [third ?? '']: 1 });
   });
 
+  it('has its orders listed under its key', async () => {
+    const user = await service.createUser();
+    const proxies = await buy(user, { count: 3 });
+    await prolong(user, 'listed', { proxy_ids: idsOf(proxies) });
+    await prolong(user, 'other', { proxy_ids: idsOf(proxies) });
+    const { data } = await user.api.GET('/orders', { params: { query: { key: 'listed' } as never } });
+    expect(data?.items.map(({ proxy_id: id }) => id)).toEqual(idsOf(proxies).toReversed());
+    const page = await user.api.GET('/orders', { params: { query: { key: 'listed', limit: 2 } as never } });
+    expect(page.data?.items).toEqual(data?.items.slice(0, 2));
+    const { data: none } = await user.api.GET('/orders', {
+      params: { query: { key: 'listed', kind: 'purchase' } as never },
+    });
+    expect(none?.items).toEqual([]);
+  });
+
   it('means by a filter the same proxies at each try', async () => {
     const user = await service.createUser();
     const bought = idsOf(await buy(user, { count: 2 }));

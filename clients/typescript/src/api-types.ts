@@ -3888,7 +3888,7 @@ export interface operations {
         from?: string;
         /** @description The end of the period in which it was placed, which is not included */
         to?: string;
-        /** @description The `Idempotency-Key` with which it was placed. Refunded orders may have the same key */
+        /** @description The `Idempotency-Key` of the request that placed it: one order, or all of a bulk. Refunded orders may have the same key */
         key?: string;
         /** @description `oldest` also serves to follow what is ordered: with the greatest `id` that you know as `cursor`, it gives what came after it */
         sort?: 'newest' | 'oldest';

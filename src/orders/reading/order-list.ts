@@ -1,4 +1,5 @@
 import type { PageRequest } from '../../http';
+import { bulkOrderKeySql } from '../bulk/bulk-records';
 import { ORDER_KINDS, ORDER_STATES, type OrderKind, statesTold, type ToldState } from '../order-states';
 
 /** Which of a customer's orders are listed. What is null counts as any. */
@@ -9,7 +10,7 @@ export interface OrderListFilter {
   readonly from: Date | null;
   /** Not included. */
   readonly to: Date | null;
-  /** The idempotency key. */
+  /** The idempotency key of the request that placed it. */
   readonly key: string | null;
 }
 
@@ -74,11 +75,17 @@ export function toListStatement(
                      ${pageEnd}) AS listed`;
   }
 
-  /** One order at most has a key and is not refunded; any number of refunded orders may have it. */
+  /**
+   * One order at most has a key and is not refunded; any number of refunded orders may have it. The orders of
+   * a bulk have its key in theirs.
+   */
   function ofKey(text: string): string {
-    // Of a value that it does not know, the planner assumes that few orders have it.
-    const wanted = `user_id = ${user} AND idempotency_key = (SELECT ${given(text)}::text)
-      AND kind = ANY (${kinds}) AND ${bounds.join(' AND ')}`;
+    // Of values that it does not know, the planner assumes that few orders have them.
+    const sought = `(SELECT ${given(text)}::text)`;
+    const keysOfBulk = `SELECT ${bulkOrderKeySql('bulk', 'proxy_id')}
+      FROM bulk_prolongations bulk, unnest(proxy_ids) AS proxy_id
+     WHERE user_id = ${user} AND idempotency_key = ${sought}`;
+    const wanted = `user_id = ${user} AND kind = ANY (${kinds}) AND ${bounds.join(' AND ')}`;
     const states = state ? statesTold(state) : ORDER_STATES;
     const others = states.filter((one) => one !== 'refunded').map((one) => `'${one}'`);
     const parts = [
@@ -86,6 +93,10 @@ export function toListStatement(
       ...(states.includes('refunded') ? [`state = 'refunded'`] : []),
     ];
     return parts
+      .flatMap((part) => [
+        `idempotency_key = ${sought} AND ${part}`,
+        `idempotency_key = ANY (ARRAY(${keysOfBulk})) AND ${part}`,
+      ])
       .map((part) => `(SELECT id FROM orders WHERE ${wanted} AND ${part} ${pageEnd})`)
       .join(' UNION ALL ');
   }

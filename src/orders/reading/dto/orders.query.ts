@@ -32,7 +32,9 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
   to!: Date | null;
 
   @ApiProperty({
-    description: 'The `Idempotency-Key` with which it was placed. Refunded orders may have the same key',
+    description:
+      'The `Idempotency-Key` of the request that placed it: one order, or all of a bulk. Refunded orders may ' +
+      'have the same key',
   })
   @StringField({ optional: true, maxLength: 255, pattern: '^[!-~]+$' })
   key!: string | null;
