@@ -130,12 +130,15 @@ describe("The service's role", () => {
     return refusals;
   }
 
+  /** Without what autovacuum writes. */
   const readBooks = async () =>
     (
       await owner.query(`SELECT (SELECT json_agg(a ORDER BY user_id) FROM accounts a) AS accounts,
                                 (SELECT json_agg(e ORDER BY id) FROM ledger_entries e) AS entries,
                                 (SELECT json_agg(t ORDER BY oid) FROM pg_trigger t) AS triggers,
-                                (SELECT json_agg(t ORDER BY oid) FROM pg_class t) AS tables`)
+                                (SELECT json_agg(to_jsonb(t) - '{relpages,reltuples,relallvisible,relallfrozen,
+                                                                 relfrozenxid,relminmxid}'::text[]
+                                        ORDER BY oid) FROM pg_class t) AS tables`)
     ).rows;
 
   it.each(Object.keys(ATTACKS))('does not get anywhere with %s', async (name) => {

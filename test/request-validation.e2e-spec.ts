@@ -87,7 +87,10 @@ function send({ method, path, body, content_type: contentType }: RecordedRequest
 }
 
 describe('A valid request', () => {
-  const FILTER = {
+  /** A purchase without the fields that the specification does not have. */
+const UNGUARDED = { max_price: null, dry_run: false, allow_partial: true };
+
+const FILTER = {
     country: null,
     version: null,
     active: null,
@@ -118,7 +121,7 @@ describe('A valid request', () => {
     ],
     [
       { ...purchase, body: '{"country": "RU", "period": true, "extra": {"constructor": 1}}' },
-      { country: 'RU', period: 1, count: 1, version: '6', proxy_type: 'http' },
+      { ...UNGUARDED, country: 'RU', period: 1, count: 1, version: '6', proxy_type: 'http' },
     ],
     [
       {

@@ -20,7 +20,7 @@ export class BalanceChangeOut {
     description:
       '`hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. ' +
       '`release`: given back of what was held. `refund`: given back of what was captured. `credit` and ' +
-      '`debit`: put on the balance and taken from it by staff',
+      '`debit`: put on the balance and taken from it by the shop',
     example: 'capture',
   })
   kind!: ShownKind;

@@ -579,7 +579,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description `hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. `release`: given back of what was held. `refund`: given back of what was captured. `credit` and `debit`: put on the balance and taken from it by staff
+       * @description `hold`: set aside for an order. `capture`: taken of what was held, for what was delivered. `release`: given back of what was held. `refund`: given back of what was captured. `credit` and `debit`: put on the balance and taken from it by the shop
        * @example capture
        * @enum {string}
        */
@@ -1068,7 +1068,7 @@ export interface components {
        */
       at: string;
       /**
-       * @description `bought`; `assigned` (by staff, free of charge); `prolonged`; `moved` (another host or port); `credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); `withdrawn` (by the provider) and `returned`
+       * @description `bought`; `assigned` (by the shop, free of charge); `prolonged`; `moved` (another host or port); `credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); `withdrawn` (by the provider) and `returned`
        * @example prolonged
        * @enum {string}
        */

@@ -23,7 +23,7 @@ export class ProxyEvent {
     type: 'string',
     enum: PROXY_EVENTS,
     description:
-      '`bought`; `assigned` (by staff, free of charge); `prolonged`; `moved` (another host or port); ' +
+      '`bought`; `assigned` (by the shop, free of charge); `prolonged`; `moved` (another host or port); ' +
       '`credentials_changed` (another login or password); `type_changed`; `end_changed` (by the provider); ' +
       '`withdrawn` (by the provider) and `returned`',
     example: 'prolonged',
