@@ -88,9 +88,9 @@ function send({ method, path, body, content_type: contentType }: RecordedRequest
 
 describe('A valid request', () => {
   /** A purchase without the fields that the specification does not have. */
-const UNGUARDED = { max_price: null, dry_run: false, allow_partial: true };
+  const UNGUARDED = { max_price: null, dry_run: false, allow_partial: true };
 
-const FILTER = {
+  const FILTER = {
     country: null,
     version: null,
     active: null,
