@@ -33,8 +33,8 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
 
   @ApiProperty({
     description:
-      'The `Idempotency-Key` of the request that placed it: one order, or all of a bulk. Refunded orders may ' +
-      'have the same key',
+      'The `Idempotency-Key` of the request that placed it: one order, or all of a bulk. Refunded orders ' +
+      'may have the same key',
   })
   @StringField({ optional: true, maxLength: 255, pattern: '^[!-~]+$' })
   key!: string | null;
