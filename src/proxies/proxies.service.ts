@@ -10,7 +10,7 @@ import { Proxy } from './proxy.entity';
 import { tcpPing } from './tcp-ping';
 
 /** An id of ours: digits, few enough for a bigint column. */
-const PROXY_ID = /^[1-9]\d{0,14}$/;
+export const PROXY_ID = /^[1-9]\d{0,14}$/;
 
 @Injectable()
 export class ProxiesService {

@@ -3,7 +3,7 @@ import type { Caller } from '../../auth';
 import { CatalogService, checkPeriod, type Quote, ServiceUnavailable } from '../../catalog';
 import { DomainError, messageOf, Money, requestId, stackOf } from '../../common';
 import { StatementOutcomeUnknown } from '../../database';
-import { ProviderClosed, ProxyProvider } from '../../provider';
+import { ProxyProvider } from '../../provider';
 import {
   ProxyNotFound,
   readSelection,
@@ -20,7 +20,7 @@ import {
   PriceAboveMax,
 } from '../orders.errors';
 import { type Idempotency, readIdempotency } from '../placing/idempotency';
-import { placementRefusal } from '../placing/order-checks';
+import { OrderChecks, placementRefusal } from '../placing/order-checks';
 import { type NewOrder, OrderPlacement, type Placement } from '../placing/order-placement';
 import { type Delivery, OrdersService } from '../placing/orders.service';
 import { type Bulk, bulkOrderKey, BulkRecords } from './bulk-records';
@@ -61,6 +61,7 @@ export class BulkProlongations {
     private readonly records: BulkRecords,
     private readonly selections: SelectionsService,
     private readonly orders: OrdersService,
+    private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
     private readonly catalog: CatalogService,
@@ -112,7 +113,7 @@ export class BulkProlongations {
     }
     const selected = await this.selections.find(caller.userId, selection);
     const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
-    this.assertProviderTakesOrders();
+    this.checks.assertProviderTakesOrders();
     const prices = await this.pricesOf(caller.userId, proxies, period);
     const unavailable = prices.find((price) => price instanceof ServiceUnavailable);
     if (unavailable) throw unavailable;
@@ -212,21 +213,11 @@ export class BulkProlongations {
     try {
       checkPeriod(version, period, 'renewal');
       const quote = await this.catalog.chargedPrice({ version, period, count: 1 }, { userId, country });
-      this.assertProviderTakesOrders(quote.providerPrice);
+      this.checks.assertProviderTakesOrders(quote.providerPrice);
       return quote;
     } catch (error) {
       if (error instanceof DomainError) return error;
       throw error;
-    }
-  }
-
-  /** @throws ServiceUnavailable */
-  private assertProviderTakesOrders(quoted?: string): void {
-    try {
-      this.provider.assertTakesOrders(quoted);
-    } catch (error) {
-      if (!(error instanceof ProviderClosed)) throw error;
-      throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
     }
   }
 }

@@ -178,7 +178,7 @@ export class OrderChecks {
   }
 
   /** @throws ServiceUnavailable */
-  private assertProviderTakesOrders(quoted?: string): void {
+  assertProviderTakesOrders(quoted?: string): void {
     try {
       this.provider.assertTakesOrders(quoted);
     } catch (error) {

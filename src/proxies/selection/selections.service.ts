@@ -4,6 +4,7 @@ import type { IpVersion, ProxyType } from '../../common';
 import { queryRows } from '../../database';
 import { type ProxyFilter, proxyFilterSql } from '../filter/proxy-filter';
 import { toProxyFilter } from '../filter/proxy-filter.query';
+import { PROXY_ID } from '../proxies.service';
 import { MAX_SELECTED, type ProxySelection } from './proxy-selection.dto';
 import { NothingSelected, SelectedTwice, TooManySelected } from './selection.errors';
 
@@ -24,9 +25,6 @@ export interface Selected {
   readonly proxyId: string;
   readonly proxy: SelectedProxy | null;
 }
-
-/** An id of ours: digits, few enough for a bigint column. */
-const PROXY_ID = /^[1-9]\d{0,14}$/;
 
 const COLUMNS = 'id, host, port, proxy_type AS "proxyType", country, version';
 
