@@ -14,6 +14,7 @@ export { ApiToken } from './api-token.entity';
 export { InvalidToken } from './auth.errors';
 export { AuthModule } from './auth.module';
 export { isNetwork, isWithin, liesWithin, plainAddress } from './network';
+export { NetworksField } from './networks-field';
 export { findRoutes } from './routes';
 export { ScopeCatalog } from './scope-catalog';
 export { ScopeOut } from './scope.dto';

@@ -1,17 +1,7 @@
 import { ApiExtraModels, ApiProperty } from '@nestjs/swagger';
-import { isNetwork } from '../../auth';
-import {
-  DateTimeField,
-  ObjectField,
-  oneOf,
-  StrictRequest,
-  StringField,
-  StringListField,
-  TextField,
-} from '../../http';
+import { NetworksField } from '../../auth';
+import { DateTimeField, ObjectField, oneOf, StrictRequest, StringField, TextField } from '../../http';
 import { ExportTemplateField, FORMAT_NAMES, type FormatName, ProxyFilterBody } from '../../proxies';
-
-const MOST_NETWORKS = 50;
 
 @StrictRequest()
 @ApiExtraModels(ProxyFilterBody)
@@ -41,16 +31,7 @@ export class NewLinkRequest {
       'which are the default',
     example: ['203.0.113.0/24'],
   })
-  @StringListField({
-    optional: true,
-    atLeast: 1,
-    atMost: MOST_NETWORKS,
-    of: {
-      isValid: isNetwork,
-      type: 'ip_any_network',
-      msg: 'Input should be an address or a network in CIDR notation',
-    },
-  })
+  @NetworksField()
   networks!: readonly string[] | null;
 
   @ApiProperty({ description: 'What the link is for; only you see it', example: 'Clash on the laptop' })

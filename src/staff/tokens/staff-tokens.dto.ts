@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../../auth';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, NetworksField, type Scope } from '../../auth';
 import { type Money } from '../../common';
 import {
   AmountField,
@@ -16,7 +16,6 @@ import {
 import { ReasonRequest } from '../fields';
 
 const EVERY_SCOPE = [...ALL_SCOPES, ...ALL_STAFF_SCOPES];
-const MOST_NETWORKS = 50;
 
 @StrictRequest()
 export class NewTokenRequest {
@@ -38,16 +37,7 @@ export class NewTokenRequest {
   @DateTimeField({ optional: true })
   expires_at!: Date | null;
 
-  @StringListField({
-    optional: true,
-    atLeast: 1,
-    atMost: MOST_NETWORKS,
-    of: {
-      isValid: isNetwork,
-      type: 'ip_any_network',
-      msg: 'Input should be an address or a network in CIDR notation',
-    },
-  })
+  @NetworksField()
   allowed_ips!: readonly string[] | null;
 
   @AmountField({ optional: true })

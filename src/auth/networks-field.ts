@@ -1,0 +1,17 @@
+import { StringListField } from '../http';
+import { isNetwork } from './network';
+
+const MOST_NETWORKS = 50;
+
+/** Reads the networks to which a token or a link is bound; null when they are left out. */
+export const NetworksField = (): PropertyDecorator =>
+  StringListField({
+    optional: true,
+    atLeast: 1,
+    atMost: MOST_NETWORKS,
+    of: {
+      isValid: isNetwork,
+      type: 'ip_any_network',
+      msg: 'Input should be an address or a network in CIDR notation',
+    },
+  });
