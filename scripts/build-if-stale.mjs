@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const COMPILER = 'node_modules/typescript/bin/tsc';
-const DIRECTORIES = ['src', 'bench'];
+const DIRECTORIES = ['src', 'bench', 'drills'];
 const FILES = ['ormconfig.ts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
 /**
  * Only a build writes this file: a check of the types alone writes the compiler's own. Its time is that of

@@ -22,7 +22,7 @@ async function createProject(): Promise<string> {
     await cp(join(PROJECT, name), join(directory, name), { recursive: true });
   }
   await symlink(join(PROJECT, 'node_modules'), join(directory, 'node_modules'));
-  for (const name of ['src', 'bench']) await mkdir(join(directory, name));
+  for (const name of ['src', 'bench', 'drills']) await mkdir(join(directory, name));
   await writeFile(join(directory, 'ormconfig.ts'), 'export {};');
   await change(directory, 'first');
   return directory;

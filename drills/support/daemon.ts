@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { basename } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { messageOf } from '../../src/common';
+import { runAs, type ServerAccount } from '../../src/local/postgres/embedded-account';
+
+const KEPT_CHARACTERS = 100_000;
+const SHOWN_CHARACTERS = 3000;
+const POLL_MS = 50;
+
+/** A program that runs until it is ended, in the foreground. */
+export interface Daemon {
+  readonly name: string;
+  readonly pid: number;
+  isRunning(): boolean;
+  /** The last part of what it wrote to both outputs. */
+  output(): string;
+  signal(name: NodeJS.Signals): void;
+  /** Resolves when the process has ended, without asking it to. */
+  readonly ended: Promise<void>;
+  /** Asks it to end, and kills it when it takes longer than the patience. Returns when it has ended. */
+  stop(options?: { signal?: NodeJS.Signals; patienceMs?: number }): Promise<void>;
+}
+
+export interface DaemonOptions {
+  /** The path of the program. */
+  readonly program: string;
+  readonly parameters?: readonly string[];
+  /** Shown in errors; left out: the program's name. */
+  readonly name?: string;
+  /** Left out: the user of this process. */
+  readonly account?: ServerAccount;
+  readonly directory?: string;
+  /** Nothing else of this process's environment is passed on. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Whether it serves by now; left out: it is ready at once. */
+  readonly isReady?: (output: string) => boolean | Promise<boolean>;
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Starts a program and returns when it is ready. It is killed when this process exits.
+ *
+ * @throws Error with the end of its output when it ends first, or is not ready in time
+ */
+export async function startDaemon({
+  program,
+  parameters = [],
+  name = basename(program),
+  account,
+  directory = '/',
+  environment = {},
+  isReady = () => true,
+  timeoutMs = 30_000,
+}: DaemonOptions): Promise<Daemon> {
+  const child = spawn(program, parameters, {
+    cwd: directory,
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', TZ: 'UTC', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(account && runAs(account)),
+  });
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-KEPT_CHARACTERS);
+    });
+  }
+  const end: { how?: string } = {};
+  const ended = new Promise<void>((resolve) => {
+    child.once('error', (error) => {
+      end.how ??= messageOf(error);
+      if (child.pid === undefined) resolve();
+    });
+    child.once('exit', (code, signal) => {
+      end.how = `it ended with ${signal ?? code}`;
+      process.off('exit', kill);
+      resolve();
+    });
+  });
+  // A program that cannot be started says so in the next turn of the event loop.
+  if (child.pid === undefined) await ended;
+  const deadlineMs = performance.now() + timeoutMs;
+  while (end.how !== undefined || !(await isReady(output))) {
+    if (end.how === undefined && performance.now() < deadlineMs) {
+      await pause(POLL_MS);
+      continue;
+    }
+    kill();
+    throw new Error(
+      `${name} did not start: ${end.how ?? 'it took too long'}: ${output.slice(-SHOWN_CHARACTERS)}`,
+    );
+  }
+  const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
+  return {
+    name,
+    pid: child.pid ?? 0,
+    isRunning,
+    output: () => output,
+    signal: (signal) => void child.kill(signal),
+    ended,
+    async stop({ signal = 'SIGTERM', patienceMs = 10_000 } = {}) {
+      if (!isRunning()) return ended;
+      const timer = setTimeout(kill, patienceMs);
+      // A stopped process takes no other signal.
+      child.kill('SIGCONT');
+      child.kill(signal);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Runs a program to its end. Gives its standard output. @throws Error with what it wrote when it fails */
+export async function runProgram({
+  program,
+  parameters = [],
+  account,
+  directory = '/',
+  environment = {},
+}: Pick<DaemonOptions, 'program' | 'parameters' | 'account' | 'directory' | 'environment'>): Promise<string> {
+  const child = spawn(program, parameters, {
+    cwd: directory,
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', TZ: 'UTC', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(account && runAs(account)),
+  });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.stderr += text));
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  if (code === 0) return said.stdout;
+  const shown = `${said.stderr}${said.stdout}`.slice(-SHOWN_CHARACTERS);
+  throw new Error(`${basename(program)} ended with ${signal ?? code}: ${shown}`);
+}

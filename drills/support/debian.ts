@@ -1,0 +1,43 @@
+import { accessSync, constants } from 'node:fs';
+
+/** Where Debian 12 has the programs of the drills, with the packages that they come from. */
+export const DEBIAN = {
+  etcd: { path: '/usr/bin/etcd', package: 'etcd-server' },
+  etcdctl: { path: '/usr/bin/etcdctl', package: 'etcd-client' },
+  haproxy: { path: '/usr/sbin/haproxy', package: 'haproxy' },
+  patroni: { path: '/usr/bin/patroni', package: 'patroni' },
+  patronictl: { path: '/usr/bin/patronictl', package: 'patroni' },
+  pgbackrest: { path: '/usr/bin/pgbackrest', package: 'pgbackrest' },
+  postgres: { path: '/usr/lib/postgresql/15/bin/postgres', package: 'postgresql-15' },
+  prometheus: { path: '/usr/bin/prometheus', package: 'prometheus' },
+  promtool: { path: '/usr/bin/promtool', package: 'prometheus' },
+  nodeExporter: { path: '/usr/bin/prometheus-node-exporter', package: 'prometheus-node-exporter' },
+} as const;
+
+export type DebianProgram = keyof typeof DEBIAN;
+
+/** The directory with PostgreSQL 15's programs. */
+export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin';
+
+/** The packages that are missing for these programs, each once. */
+export function missingPackages(...programs: readonly DebianProgram[]): string[] {
+  const missing = programs.filter((name) => !isExecutable(DEBIAN[name].path));
+  return [...new Set(missing.map((name) => DEBIAN[name].package))];
+}
+
+/** @throws Error that says what to install */
+export function requirePrograms(...programs: readonly DebianProgram[]): void {
+  const missing = missingPackages(...programs);
+  if (missing.length > 0) {
+    throw new Error(`This drill runs Debian's packages: apt-get install ${missing.join(' ')}`);
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

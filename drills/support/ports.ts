@@ -1,0 +1,48 @@
+import { randomInt } from 'node:crypto';
+import { connect, createServer } from 'node:net';
+
+export const LOOPBACK = '127.0.0.1';
+
+/**
+ * Below the ports that systems give to outgoing connections: one of those would take the port of a daemon
+ * that is down for a moment.
+ */
+const LOWEST = 12_000;
+const HIGHEST = 32_000;
+
+/** Ports of 127.0.0.1 on which nobody listens, each another. */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(LOWEST, HIGHEST);
+    if (!ports.has(port) && (await isFree(port))) ports.add(port);
+  }
+  return [...ports];
+}
+
+export async function freePort(): Promise<number> {
+  const [port] = await freePorts(1);
+  return port ?? freePort();
+}
+
+/** Whether somebody accepts connections there. */
+export function isListening(port: number, host = LOOPBACK): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host });
+    const answer = (isOpen: boolean): void => {
+      socket.destroy();
+      resolve(isOpen);
+    };
+    socket.setTimeout(1000, () => answer(false));
+    socket.once('connect', () => answer(true));
+    socket.once('error', () => answer(false));
+  });
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, LOOPBACK, () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,32 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { messageOf } from '../../src/common';
+
+const POLL_MS = 50;
+
+type Answer<Value> = Value | undefined | null | false;
+
+/**
+ * Asks until the answer is neither false nor missing, and gives it. A question that fails is asked again.
+ *
+ * @param what completes the sentence "waited 30 s in vain for …"
+ */
+export async function until<Value>(
+  what: string,
+  ask: () => Answer<Value> | Promise<Answer<Value>>,
+  { timeoutMs = 30_000, pollMs = POLL_MS }: { timeoutMs?: number; pollMs?: number } = {},
+): Promise<Value> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    let why = '';
+    try {
+      const answer = await ask();
+      if (answer !== undefined && answer !== null && answer !== false) return answer;
+    } catch (error) {
+      why = `: ${messageOf(error)}`;
+    }
+    if (performance.now() > deadlineMs) {
+      throw new Error(`waited ${timeoutMs / 1000} s in vain for ${what}${why}`);
+    }
+    await pause(pollMs);
+  }
+}

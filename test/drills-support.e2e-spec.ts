@@ -1,0 +1,69 @@
+import { createDrillDirectory, databaseAccount, type DrillDirectory } from '../drills/support/accounts';
+import { runProgram, startDaemon } from '../drills/support/daemon';
+import { missingPackages } from '../drills/support/debian';
+import { freePorts, isListening } from '../drills/support/ports';
+import { isRunning } from './support/built-service';
+
+const NODE = process.execPath;
+
+describe('what the drills share', () => {
+  let directory: DrillDirectory;
+
+  beforeAll(async () => {
+    directory = await createDrillDirectory('test');
+  });
+
+  afterAll(() => directory.remove());
+
+  it('starts a program, waits until it serves, and ends it by its process id', async () => {
+    const [port = 0] = await freePorts(1);
+    const daemon = await startDaemon({
+      program: NODE,
+      parameters: ['-e', `require('http').createServer().listen(${port}, '127.0.0.1'); console.log('up')`],
+      isReady: () => isListening(port),
+    });
+
+    expect(daemon.output()).toBe('up\n');
+    expect(isRunning(daemon.pid)).toBe(true);
+    daemon.signal('SIGSTOP');
+    await daemon.stop();
+    expect([daemon.isRunning(), isRunning(daemon.pid), await isListening(port)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('tells what a program wrote that ends before it is ready', async () => {
+    const failing = { program: NODE, parameters: ['-e', `console.error('no disk'); process.exit(3)`] };
+
+    await expect(startDaemon({ ...failing, isReady: () => false })).rejects.toThrow(/ended with 3: no disk/);
+    await expect(runProgram(failing)).rejects.toThrow(/ended with 3: no disk/);
+    await expect(startDaemon({ program: '/no/such', name: 'it' })).rejects.toThrow(
+      /it did not start: .*ENOENT/,
+    );
+  });
+
+  it('runs a program as the user who may run PostgreSQL', async () => {
+    const account = await databaseAccount();
+    const own = await directory.create('own', account);
+
+    expect(
+      await runProgram({
+        program: '/bin/sh',
+        parameters: ['-c', 'id -u; : > file'],
+        account,
+        directory: own,
+      }),
+    ).toBe(`${account.uid}\n`);
+    expect(account.uid).not.toBe(0);
+  });
+
+  it('gives ports that differ', async () => {
+    expect(new Set(await freePorts(20)).size).toBe(20);
+  });
+
+  it('names each missing package once', () => {
+    expect(new Set(missingPackages('patroni', 'patronictl')).size).toBe(missingPackages('patroni').length);
+  });
+});
