@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import { request } from 'undici';
 import { z } from 'zod';
 import { AppConfig } from '../config';
 
@@ -65,6 +64,7 @@ export class Judge {
   }
 
   private async ask(url: URL): Promise<string> {
+    const { request } = await import('undici');
     // A connection that is kept would not tell whether new ones are accepted.
     const { statusCode, body } = await request(url, {
       reset: true,

@@ -1,7 +1,8 @@
 import net from 'node:net';
 import { callbackify } from 'node:util';
 import { SocksClient } from 'socks';
-import { buildConnector, Client, type Dispatcher, ProxyAgent } from 'undici';
+import type * as Undici from 'undici';
+import type { buildConnector, Client, Dispatcher } from 'undici';
 import type { ProxyType } from '../common';
 
 /** How a request through a proxy can fail. */
@@ -50,13 +51,15 @@ class ProxyFailure extends Error {
  * name of the target itself. Never rejects.
  */
 export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: number): Promise<Passage> {
+  // It takes 20 MB, which a process gives only once it needs it.
+  const undici = await import('undici');
   const startedAt = performance.now();
   const sinceStart = () => Math.ceil(performance.now() - startedAt);
   const signal = AbortSignal.timeout(timeoutMs);
   let connectMs: number | null = null;
   let firstByteMs: number | null = null;
   const watch: Watch = { timeoutMs, signal, onConnected: () => (connectMs ??= sinceStart()) };
-  const dispatcher = (proxy.type === 'http' ? throughHttp : throughSocks)(proxy, url, watch);
+  const dispatcher = (proxy.type === 'http' ? throughHttp : throughSocks)(undici, proxy, url, watch);
   try {
     const answer = await dispatcher.request({
       origin: url.origin,
@@ -89,13 +92,14 @@ async function readAnswer({ statusCode, body }: Dispatcher.ResponseData): Promis
 }
 
 function throughHttp(
+  undici: typeof Undici,
   { host, port, login, password }: ProxyToTry,
   url: URL,
   { timeoutMs, onConnected }: Watch,
 ): Dispatcher {
   const client = (origin: string | URL, options: Client.Options) =>
-    new Client(origin, { ...options, connect: noting(options.connect, onConnected) });
-  return new ProxyAgent({
+    new undici.Client(origin, { ...options, connect: noting(options.connect, onConnected) });
+  return new undici.ProxyAgent({
     uri: `http://${net.isIPv6(host) ? `[${host}]` : host}:${port}`,
     token: `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`,
     proxyTunnel: url.protocol === 'https:',
@@ -115,8 +119,8 @@ function noting(connect: Client.Options['connect'], onConnected: () => void): bu
     });
 }
 
-function throughSocks(proxy: ProxyToTry, url: URL, watch: Watch): Dispatcher {
-  const overTls = buildConnector({});
+function throughSocks(undici: typeof Undici, proxy: ProxyToTry, url: URL, watch: Watch): Dispatcher {
+  const overTls = undici.buildConnector({});
   const open = callbackify(() => openSocks(proxy, url, watch));
   const connect: buildConnector.connector = (options, callback) =>
     open((error: Error | null, socket) => {
@@ -124,7 +128,7 @@ function throughSocks(proxy: ProxyToTry, url: URL, watch: Watch): Dispatcher {
       else if (url.protocol === 'https:') overTls({ ...options, httpSocket: socket }, callback);
       else callback(null, socket);
     });
-  return new Client(url.origin, { connect });
+  return new undici.Client(url.origin, { connect });
 }
 
 async function openSocks(

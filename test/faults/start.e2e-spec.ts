@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -250,6 +250,22 @@ describe('a start without configuration', () => {
     other.pressCtrlC();
     expect(await other.ended()).toMatchObject({ code: 0, stderr: '' });
     await untilNothingRuns(companions);
+  });
+
+  it('loads packages that few need only once they are needed', async () => {
+    const program = join(dataDir, 'tell-what-is-loaded.cjs');
+    const loaded = join(dataDir, 'loaded.json');
+    const files = 'JSON.stringify(Object.keys(require.cache))';
+    const tell = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
+    await writeFile(program, `process.on('exit', () => ${tell});`);
+    await liftRateLimit();
+    const other = await start({ NODE_OPTIONS: `--require ${program}` });
+    await buy(other);
+    await other.stop();
+
+    const packages = await readFile(loaded, 'utf8');
+    expect(packages).toContain('/node_modules/express/');
+    for (const name of ['undici', '@opentelemetry']) expect(packages).not.toContain(`/node_modules/${name}/`);
   });
 
   it('refuses a port that is taken, without harm to the one that has it', async () => {
