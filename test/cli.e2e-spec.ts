@@ -556,6 +556,7 @@ describe('the command line', () => {
       open_orphans: 0,
       catalogue: [],
       jobs: [],
+      audits: [],
       replicas: [],
       excessive_database_rights: [],
     };

@@ -35,6 +35,7 @@ import { ProxyChangesByRow1765804000002 } from './migrations/1765804000002-proxy
 import { ExportLinks1765806000000 } from './migrations/1765806000000-export-links';
 import { ProxyTypeChanges1765807000000 } from './migrations/1765807000000-proxy-type-changes';
 import { ProxyTrials1765807000001 } from './migrations/1765807000001-proxy-trials';
+import { AuditRuns1765910000000 } from './migrations/1765910000000-audit-runs';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -73,6 +74,7 @@ export const migrations = [
   ExportLinks1765806000000,
   ProxyTypeChanges1765807000000,
   ProxyTrials1765807000001,
+  AuditRuns1765910000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

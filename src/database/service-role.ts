@@ -9,6 +9,7 @@ const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 /** The tables on which the service's role has other rights than to read and write rows. */
 const RIGHTS: Readonly<Record<string, string>> = {
   accounts: 'SELECT',
+  audit_runs: 'SELECT, INSERT, DELETE',
   default_markups: 'SELECT, INSERT',
   installation: 'SELECT, UPDATE (price_rules_version)',
   ledger_entries: 'SELECT, INSERT',

@@ -74,6 +74,41 @@ export class JobStatusOut {
   report!: Readonly<Record<string, number>> | null;
 }
 
+export class BrokenInvariantOut {
+  @ApiProperty({ type: 'string', description: 'Its name', example: 'balances-equal-sums-of-entries' })
+  name!: string;
+
+  @ApiCount('How many rows break it', 1)
+  violations!: number;
+}
+
+export class AuditRunOut {
+  @ApiProperty({
+    type: 'string',
+    enum: ['day', 'all'],
+    description: '`day`: what changed in the last day, each night. `all`: everything, each week',
+    example: 'day',
+  })
+  scope!: 'day' | 'all';
+
+  @ApiMoment('When the last run began')
+  started_at!: Date;
+
+  @ApiMoment('When the last run ended')
+  finished_at!: Date;
+
+  @ApiProperty({ type: 'boolean', description: 'Whether every invariant held', example: true })
+  ok!: boolean;
+
+  @ApiProperty({
+    type: () => BrokenInvariantOut,
+    isArray: true,
+    description: 'The invariants that did not. `cli audit` shows the rows',
+    example: [],
+  })
+  violations!: readonly BrokenInvariantOut[];
+}
+
 export class BreakerOut {
   @ApiProperty({
     type: 'string',
@@ -197,6 +232,13 @@ export class StatusOut {
     description: 'The last run of each job that one replica runs for all',
   })
   jobs!: readonly JobStatusOut[];
+
+  @ApiProperty({
+    type: () => AuditRunOut,
+    isArray: true,
+    description: 'The last audit of the books of each scope. Empty before the first one has ended',
+  })
+  audits!: readonly AuditRunOut[];
 
   @ApiProperty({
     type: () => ReplicaOut,

@@ -4,7 +4,7 @@ import { findExcessiveRights, queryRows, sqlList } from '../database';
 import { OPEN_STATES, type OpenState } from '../orders';
 import { ProxyProvider } from '../provider';
 import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
-import type { ReplicaOut, StatusOut } from './status.dto';
+import type { AuditRunOut, ReplicaOut, StatusOut } from './status.dto';
 
 /** Reads the state of all replicas from the database. */
 @Injectable()
@@ -40,6 +40,7 @@ export class StatusService {
                 started_at, finished_at, holder, report
            FROM job_runs ORDER BY name`,
       ),
+      audits: await this.lastAudits(),
       replicas: await this.freshReplicas(),
       excessive_database_rights: await findExcessiveRights(this.dataSource),
     };
@@ -72,6 +73,17 @@ export class StatusService {
       spent_24_hours: spent,
       runway_hours: runway,
     };
+  }
+
+  /** One run of each scope, found by the index, however many are kept. */
+  private lastAudits(): Promise<AuditRunOut[]> {
+    return this.query(
+      `SELECT scope, started_at, finished_at, ok,
+              (SELECT coalesce(json_agg(broken.value - 'rows'), '[]')
+                 FROM jsonb_array_elements(run.violations) AS broken) AS violations
+         FROM (VALUES ('day'), ('all')) AS scopes (name),
+              LATERAL (SELECT * FROM audit_runs WHERE scope = name ORDER BY id DESC LIMIT 1) AS run`,
+    );
   }
 
   private async freshReplicas(): Promise<ReplicaOut[]> {
