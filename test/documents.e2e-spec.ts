@@ -120,7 +120,7 @@ describe('the documents', () => {
   it('name files and folders that exist', () => {
     const paths = findAll(
       presentDocuments,
-      /`((?:src|test|bench|drills|docs|scripts|docker|\.ci)\/[^`\s]*)`/g,
+      /`((?:src|operations|test|bench|drills|docs|scripts|docker|\.ci)\/[^`\s]*)`/g,
     );
     expect(paths.length).toBeGreaterThan(30);
     // Of a pattern, the part before the first wildcard or placeholder must exist.
