@@ -30,7 +30,7 @@ const allowed = {
   ],
   usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog'],
   trials: ['http', 'common', 'config', 'database', 'auth', 'proxies'],
-  health: ['common', 'auth'],
+  health: ['common', 'database', 'auth'],
   sales: ['http', 'common', 'database'],
   staff: [
     'http',

@@ -6,7 +6,7 @@ import { CatalogModule } from './catalog';
 import { type Clock, Jobs, JobsModule } from './common';
 import { AppConfig } from './config';
 import { GlobalsModule } from './globals.module';
-import { HealthModule } from './health';
+import { HealthModule, Readiness } from './health';
 import { IntegrityModule } from './integrity';
 import { LedgerModule } from './ledger';
 import { LimitsJobsModule } from './limits';
@@ -26,6 +26,7 @@ import { UsersModule } from './users';
 export class AppModule implements OnModuleDestroy {
   constructor(
     private readonly http: HttpAdapterHost,
+    private readonly readiness: Readiness,
     private readonly orders: OrdersService,
     private readonly waits: OrderWaits,
     private readonly provider: ProxyProvider,
@@ -66,6 +67,7 @@ export class AppModule implements OnModuleDestroy {
    * end after it.
    */
   async onModuleDestroy(): Promise<void> {
+    this.readiness.drain();
     this.waits.end();
     await this.http.httpAdapter.close();
     const waiting = new AbortController();

@@ -6,7 +6,7 @@ import { CatalogModule } from './catalog';
 import { AppLogger, type Clock, SERVICE_NAME } from './common';
 import type { AppConfig } from './config';
 import { isDatabaseUnavailable } from './database';
-import { HealthModule } from './health';
+import { HealthModule, Readiness } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { LedgerModule } from './ledger';
 import { LinksModule } from './links';
@@ -79,4 +79,14 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   adapter.addPages(() => serveDescription(app, CUSTOMERS, ''));
   adapter.addPages(() => serveDescription(app, STAFF, 'staff/'));
   return app;
+}
+
+/**
+ * Begins the end of a replica: it is not ready from now on, and serves all requests until it is closed. Each
+ * answer ends its connection.
+ */
+export function drain(app: NestExpressApplication): void {
+  app.get(Readiness).drain();
+  const adapter = app.getHttpAdapter();
+  if (adapter instanceof HttpAdapter) adapter.keepNoConnections();
 }

@@ -2,8 +2,9 @@ import 'reflect-metadata';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { createApplication } from './application';
+import { createApplication, drain } from './application';
 import { failureLine } from './common';
 import { type Environment, EnvironmentError, readEnvironment } from './config';
 import { migrate } from './database';
@@ -61,6 +62,9 @@ async function main(): Promise<void> {
         tell(`Listening on ${baseUrl}`);
       }
       await stopping;
+      drain(app);
+      // Load balancers need some time to notice, and send requests until they have.
+      await pause(environment.server.drainSeconds * 1000);
     } finally {
       await app.close();
     }

@@ -196,7 +196,7 @@ describe('An address', () => {
 it('Health is not counted, and is answered whoever is refused', async () => {
   const from = '203.0.113.10';
   await askTimes(FAILURE_LIMIT + 1, undefined, from);
-  for (const path of ['/health', '/']) {
+  for (const path of ['/health', '/health/ready', '/health/live', '/']) {
     for (let n = 0; n < 2 * TOKEN_LIMIT; n += 1) {
       expect((await ask(undefined, { path, from })).status).toBe(200);
     }

@@ -27,6 +27,7 @@ describe('The environment', () => {
         trustedProxies: [],
         maxConnections: 2000,
         readerIdleMs: 10_000,
+        drainSeconds: 0,
       },
       database: { url: undefined, ownerUrl: undefined, migrateOnStart: true, poolSize: 16, poolWaitMs: 5000 },
       limits: {

@@ -127,6 +127,14 @@ export const SETTINGS = {
       description:
         'Who takes nothing of an answer is disconnected after this time, or twice this time at most.',
     },
+    drainSeconds: {
+      variable: 'DRAIN_SECONDS',
+      rule: integer(0, 3600),
+      default: '0',
+      description:
+        'How long a replica that is told to stop still serves everything while `GET /health/ready` answers ' +
+        '503: the time in which load balancers notice. `0`: it stops at once.',
+    },
   },
   database: {
     url: {

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { Client, type Pool } from 'pg';
+import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { messageOf } from '../common';
+import { clientOutsideThePool } from './client-outside-the-pool';
 import { queryRows } from './sql';
 
 /** A payload has less than 8000 bytes, and an id up to 16 digits and a comma. */
@@ -33,9 +33,7 @@ export class Hints {
   /** Connects if needed, without waiting for it. Call it again now and then: the connection may be lost. */
   listen(): void {
     if (this.client || this.isClosed || performance.now() < this.reconnectAtMs) return;
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    const { options } = (this.dataSource.driver as PostgresDriver).master as Pool;
-    const client = new Client({ ...options, password: options.password, keepAlive: true });
+    const client = clientOutsideThePool(this.dataSource);
     this.client = client;
     client.on('error', (error) => this.drop(client, error));
     client.on('end', () => this.drop(client, 'the connection ended'));

@@ -1,6 +1,7 @@
 export { batchedLookup } from './batched-lookup';
 export { createIndexConcurrently } from './concurrent-index';
 export { dataSourceOptions, migrations } from './data-source-options';
+export { DatabaseProbe } from './database-probe';
 export { DatabaseModule } from './database.module';
 export { Hints } from './hints';
 export { type DatabaseAddress, migrate } from './migrate';

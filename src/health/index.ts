@@ -1,1 +1,2 @@
 export { HealthModule } from './health.module';
+export { Readiness } from './readiness';

@@ -21,6 +21,7 @@ const CLOSE_IDLE_MS = 50;
  */
 export class HttpAdapter extends ExpressAdapter {
   private closing: Promise<void> | undefined;
+  private keepsNone = false;
   private readonly pages: (() => void)[] = [];
 
   /** @param graceMs how long requests in progress may take once the server closes: a download may stall */
@@ -70,13 +71,21 @@ export class HttpAdapter extends ExpressAdapter {
     return response.end(response.req.method === 'HEAD' ? undefined : text);
   }
 
+  /** From now on every answer is the last of its connection: clients are to turn to another replica. */
+  keepNoConnections(): void {
+    if (this.keepsNone) return;
+    this.keepsNone = true;
+    const server: Server = this.httpServer;
+    server.prependListener('request', (_request, response: ServerResponse) => {
+      response.shouldKeepAlive = false;
+    });
+  }
+
   /** Takes no more connections, and waits for the requests in progress. May be called more than once. */
   override close(): Promise<void> {
     this.closing ??= new Promise((resolve) => {
       const server: Server = this.httpServer;
-      server.prependListener('request', (_request, response: ServerResponse) => {
-        response.shouldKeepAlive = false;
-      });
+      this.keepNoConnections();
       const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
       const grace = setTimeout(() => server.closeAllConnections(), this.graceMs);
       server.close(() => {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import {
   BUILD_TIMEOUT_MS,
@@ -59,6 +60,24 @@ describe('A service that is told to stop', () => {
       await expectNothingLeft(service, () => service.kill(signal));
     },
   );
+
+  it('serves everything for DRAIN_SECONDS, which a second signal cuts short', async () => {
+    const service = await startBuiltService({ DATA_DIR: dataDir, DRAIN_SECONDS: '3600' });
+    const statusOf = async (path: string): Promise<number> => (await fetch(service.baseUrl + path)).status;
+    expect(await statusOf('/health/ready')).toBe(200);
+    service.kill('SIGTERM');
+    await eventually(async () => (await statusOf('/health/ready')) === 503);
+    expect(await statusOf('/docs')).toBe(200);
+    // Within a second, the two count as one.
+    await pause(1100);
+    service.kill('SIGTERM');
+    expect((await service.ended()).code).toBe(130);
+
+    const next = await startBuiltService({ DATA_DIR: dataDir, DRAIN_SECONDS: '1' });
+    const stoppedMs = performance.now();
+    expect((await next.stop()).code).toBe(0);
+    expect(performance.now() - stoppedMs).toBeGreaterThan(1000);
+  });
 
   it('ends all that it started when the terminal of npm is closed', async () => {
     const service = await startBuiltService({ DATA_DIR: dataDir }, NPM_START);

@@ -1,0 +1,49 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { messageOf } from '../common';
+import { DatabaseProbe } from '../database';
+
+/** Whether this replica should be sent requests. */
+@Injectable()
+export class Readiness implements OnModuleDestroy {
+  private readonly logger = new Logger(Readiness.name);
+  private readonly probe: DatabaseProbe;
+  private isDraining = false;
+  private lastObstacle: string | undefined;
+
+  constructor(@InjectDataSource() dataSource: DataSource) {
+    this.probe = new DatabaseProbe(dataSource);
+  }
+
+  onModuleDestroy(): void {
+    this.probe.close();
+  }
+
+  /** From now on the replica is not ready, for good: it is about to stop. */
+  drain(): void {
+    this.isDraining = true;
+  }
+
+  /** Why the replica should be sent no requests; undefined when it is ready. Answers within two seconds. */
+  async obstacle(): Promise<string | undefined> {
+    if (this.isDraining) return 'The replica is stopping';
+    const { obstacle, cause } = await this.findObstacle();
+    if (obstacle !== this.lastObstacle) {
+      this.lastObstacle = obstacle;
+      if (obstacle === undefined) this.logger.log('ready again');
+      else this.logger.warn(`not ready: ${obstacle}${cause ? `: ${cause}` : ''}`);
+    }
+    return obstacle;
+  }
+
+  private async findObstacle(): Promise<{ obstacle?: string; cause?: string }> {
+    try {
+      const { isReadOnly, missing } = await this.probe.state();
+      if (missing.length > 0) return { obstacle: 'Migrations are pending', cause: missing.join(', ') };
+      return isReadOnly ? { obstacle: 'The database takes no writes' } : {};
+    } catch (error) {
+      return { obstacle: 'The database cannot be reached', cause: messageOf(error) };
+    }
+  }
+}

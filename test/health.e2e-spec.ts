@@ -1,0 +1,182 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { json as readJson } from 'node:stream/consumers';
+import { drain } from '../src/application';
+import { eventually } from './support/built-service';
+import { type Caught, type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { type Replica, startReplica } from './support/replica';
+import { startTestService, type TestService } from './support/test-service';
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+async function ask(baseUrl: string, path: string): Promise<Answer> {
+  const response = await fetch(baseUrl + path);
+  return { status: response.status, body: await response.json() };
+}
+
+const readiness = (baseUrl: string) => ask(baseUrl, '/health/ready');
+
+const READY: Answer = { status: 200, body: { status: 'ready' } };
+const LIVE: Answer = { status: 200, body: { status: 'live' } };
+const notReady = (detail: string): Answer => ({ status: 503, body: { detail } });
+
+describe('A replica', () => {
+  let service: TestService;
+  let relay: DatabaseRelay;
+  /** Reaches the database through the relay, with two connections. */
+  let replica: Replica;
+  let log: LogCapture;
+
+  beforeAll(async () => {
+    log = captureLog();
+    // The job would log an error for each round in which the database does not work.
+    service = await startTestService({ jobIntervalsMs: { 'reconcile-orders': 60_000 } });
+    relay = await startDatabaseRelay(service.databaseUrl);
+    replica = await startReplica(service, { database: { url: relay.url, poolSize: 2, poolWaitMs: 100 } });
+  });
+  afterAll(async () => {
+    await replica.close();
+    await relay.close();
+    await service.close();
+    log.stop();
+  });
+
+  const untilReadiness = (baseUrl: string, expected: Answer) =>
+    eventually(async () => JSON.stringify(await readiness(baseUrl)) === JSON.stringify(expected));
+
+  /** Holds the next question to the database, and waits for it. */
+  async function holdProbe(): Promise<Caught> {
+    const probe = relay.catchNext({ statement: 'pg_is_in_recovery', moment: 'before', action: 'hold' });
+    let isHeld = false;
+    void probe.reached.then(() => (isHeld = true));
+    await eventually(() => {
+      void readiness(replica.baseUrl);
+      return isHeld;
+    });
+    return probe;
+  }
+
+  const probesConnected = async (): Promise<number> => {
+    const rows = await service.owner.query<{ pid: number }[]>(
+      `SELECT pid FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'proxy-rental-service probe'`,
+    );
+    return rows.length;
+  };
+
+  it('is live and ready once it serves requests', async () => {
+    expect(await ask(service.baseUrl, '/health/live')).toEqual(LIVE);
+    expect(await readiness(service.baseUrl)).toEqual(READY);
+  });
+
+  it('asks the database once for all who ask at the same time, on a connection of its own', async () => {
+    await untilReadiness(replica.baseUrl, READY);
+    const before = await probesConnected();
+    const probe = await holdProbe();
+    const answers = Promise.all(Array.from({ length: 50 }, () => readiness(replica.baseUrl)));
+    // A second statement would be answered, and its answers come before this one is let go.
+    expect(await ask(replica.baseUrl, '/health/live')).toEqual(LIVE);
+    probe.letGo();
+    expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(await probesConnected()).toBe(before);
+  });
+
+  it('is ready while all connections of its pool are taken', async () => {
+    const user = await service.createUser();
+    const lock = service.owner.createQueryRunner();
+    await lock.startTransaction();
+    await lock.query('LOCK TABLE api_tokens');
+    let isPoolTaken = false;
+    const waiting: Promise<void>[] = [];
+    // Look-ups of tokens that begin at the same time share a statement, so that these begin one by one.
+    await eventually(() => {
+      const asked = fetch(`${replica.baseUrl}/me`, { headers: { Authorization: `Bearer ${user.token}` } });
+      waiting.push(asked.then(({ status }) => void (isPoolTaken ||= status === 503)));
+      return isPoolTaken;
+    });
+    const probe = await holdProbe();
+    const answer = readiness(replica.baseUrl);
+    probe.letGo();
+    expect(await answer).toEqual(READY);
+    await lock.rollbackTransaction();
+    await lock.release();
+    await Promise.all(waiting);
+  });
+
+  it('is not ready while the database does not answer, and says so in time', async () => {
+    await untilReadiness(replica.baseUrl, READY);
+    await holdProbe();
+    await untilReadiness(replica.baseUrl, notReady('The database cannot be reached'));
+    expect(await ask(replica.baseUrl, '/health/live')).toEqual(LIVE);
+    await untilReadiness(replica.baseUrl, READY);
+  });
+
+  it('is ready again after its connections were lost', async () => {
+    await untilReadiness(replica.baseUrl, READY);
+    relay.cutAll();
+    await untilReadiness(replica.baseUrl, READY);
+  });
+
+  it('is not ready while the database takes no writes', async () => {
+    const [database] = await service.owner.query<{ name: string }[]>('SELECT current_database() AS name');
+    await service.owner.query(`ALTER DATABASE ${database?.name} SET default_transaction_read_only = on`);
+    relay.cutAll();
+    await untilReadiness(replica.baseUrl, notReady('The database takes no writes'));
+    await service.owner.query(`ALTER DATABASE ${database?.name} RESET default_transaction_read_only`);
+    // The connection on which it saw that is not asked again.
+    await untilReadiness(replica.baseUrl, READY);
+    relay.cutAll();
+  });
+
+  it('is not ready while the schema is older than it needs, and is with a newer one', async () => {
+    const [last] = await service.owner.query<{ id: number; timestamp: string; name: string }[]>(
+      'SELECT * FROM migrations ORDER BY id DESC LIMIT 1',
+    );
+    await service.owner.query('DELETE FROM migrations WHERE id = $1', [last?.id]);
+    await untilReadiness(service.baseUrl, notReady('Migrations are pending'));
+    await service.owner.query('INSERT INTO migrations VALUES ($1, $2, $3)', [
+      last?.id,
+      last?.timestamp,
+      last?.name,
+    ]);
+    await service.owner.query(`INSERT INTO migrations (timestamp, name) VALUES (9e12, 'Later9000000000000')`);
+    await untilReadiness(service.baseUrl, READY);
+    await service.owner.query(`DELETE FROM migrations WHERE name = 'Later9000000000000'`);
+  });
+});
+
+describe('A replica that drains', () => {
+  it('is not ready, serves everything, and ends each connection with the answer', async () => {
+    const service = await startTestService();
+    const user = await service.createUser();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    async function onKeptConnection(path: string, body?: object) {
+      const headers = { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' };
+      const call = request(service.baseUrl + path, { agent, method: body ? 'POST' : 'GET', headers });
+      call.end(body && JSON.stringify(body));
+      const [response] = (await once(call, 'response')) as [IncomingMessage];
+      const { statusCode, headers: answered } = response;
+      return { status: statusCode, body: await readJson(response), connection: answered.connection };
+    }
+    try {
+      expect(await onKeptConnection('/health/ready')).toEqual({ ...READY, connection: 'keep-alive' });
+      drain(service.app);
+      expect(await onKeptConnection('/health/ready')).toEqual({
+        ...notReady('The replica is stopping'),
+        connection: 'close',
+      });
+      expect(await onKeptConnection('/health/live')).toEqual({ ...LIVE, connection: 'close' });
+      expect(await onKeptConnection('/proxies/buy', { country: 'ru', period: 30 })).toMatchObject({
+        status: 200,
+        connection: 'close',
+      });
+    } finally {
+      agent.destroy();
+      await service.close();
+    }
+  });
+});
