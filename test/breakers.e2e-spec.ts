@@ -65,7 +65,7 @@ describe('the circuit breakers', () => {
 
     const startedAtMs = performance.now();
     const { error, response } = await buy();
-    expect(performance.now() - startedAtMs).toBeLessThan(100);
+    expect(performance.now() - startedAtMs).toBeLessThan(1000);
     expect(response.status).toBe(503);
     expect(error).toEqual(UNAVAILABLE);
     expect(Number(response.headers.get('Retry-After'))).toBeGreaterThanOrEqual(1);
