@@ -46,7 +46,7 @@ const allowed = {
     'status',
     'sales',
   ],
-  integrity: ['database', 'provider', 'orders'],
+  integrity: ['common', 'config', 'database', 'provider', 'orders'],
   status: ['http', 'common', 'database', 'provider', 'orders'],
   local: ['config', 'common', 'database', 'auth', 'users', 'ledger', 'proxies'],
   sandbox: [],

@@ -31,6 +31,7 @@ const SERVICE_SETTINGS = {
   USER_REQUESTS_PER_MINUTE: '0',
   SWEEP_INTERVAL_SECONDS: '86400',
   ACTIVE_FLAGS_INTERVAL_SECONDS: '86400',
+  AUDIT_TIME: 'off',
 };
 
 /** The route's own reads, without authentication, the audit log and background work. */

@@ -7,7 +7,7 @@ import { type Clock, Jobs, JobsModule } from './common';
 import { AppConfig } from './config';
 import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
-import { IntegrityModule } from './integrity';
+import { IntegrityJobsModule } from './integrity';
 import { LedgerModule } from './ledger';
 import { LimitsJobsModule } from './limits';
 import { LinksModule } from './links';
@@ -50,7 +50,7 @@ export class AppModule implements OnModuleDestroy {
         UsageModule,
         LinksModule,
         ProviderModule,
-        IntegrityModule,
+        IntegrityJobsModule,
         SalesJobsModule,
         StatusJobsModule,
         TrialsModule,

@@ -2,6 +2,7 @@ import { DataSource } from 'typeorm';
 import { seedDatabase, type Seeded } from '../bench/seeding/seed-database';
 import { dataSourceOptions } from '../src/database';
 import { INVARIANTS } from '../src/integrity/invariants';
+import { SCOPE_SQL } from '../src/integrity/scopes';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 const SEED = { users: 300, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };
@@ -34,7 +35,7 @@ describe('bench:seed', () => {
   async function violations(): Promise<string[]> {
     const broken: string[] = [];
     for (const { name, violations: statement } of INVARIANTS) {
-      if ((await rows(statement)).length > 0) broken.push(name);
+      if ((await rows(`${SCOPE_SQL.all} ${statement}`)).length > 0) broken.push(name);
     }
     return broken;
   }

@@ -88,6 +88,7 @@ export class Fixture {
         USER_REQUESTS_PER_MINUTE: '1000000000',
         LOG_LEVEL: 'error',
         MIGRATE_ON_START: 'false',
+        AUDIT_TIME: 'off',
       };
       const owner = await connect(postgres.ownerUrl);
       closers.push(() => owner.destroy());

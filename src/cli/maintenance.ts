@@ -8,12 +8,15 @@ export const addAudit: AddCommand = (cli) => {
   cli
     .command('audit')
     .description('Checks the books against every invariant. The exit code is 1 when one is violated.')
+    .option('--day', 'only what changed since yesterday began (UTC)')
     .option('--provider', 'check them against everything that the provider lists, too')
     .addOption(new Option('--upstream', 'former name of --provider').implies({ provider: true }).hideHelp())
-    .action(({ provider = false }: { provider?: boolean }) =>
+    .action(({ provider = false, day = false }: { provider?: boolean; day?: boolean }) =>
       withServices(
         async (app) => {
-          const report = await app.get(IntegrityService).run({ withProvider: provider });
+          const report = await app
+            .get(IntegrityService)
+            .run({ scope: day ? 'day' : 'all', withProvider: provider });
           if (!report.ok) {
             process.exitCode = 1;
             const violated = report.checks.filter((check) => check.violations > 0);

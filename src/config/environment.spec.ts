@@ -53,6 +53,7 @@ describe('The environment', () => {
       proxies: { pingTimeoutMs: 3000, activeFlagsIntervalSeconds: 60 },
       trials: { judgeUrl: undefined, timeoutMs: 7000, historyDays: 30 },
       links: { maxPerUser: 100 },
+      audit: { time: 180, allOn: 'sunday' },
       local: { dataDir: '.data', sandboxProfile: undefined },
       log: { level: 'info', format: 'json' },
     } satisfies Environment);
@@ -92,6 +93,10 @@ describe('The environment', () => {
     ['MARKUP_PERCENT', '0', { pricing: { markupPercent: '0' } }],
     ['MARKUP_PERCENT', '12.5', { pricing: { markupPercent: '12.5' } }],
     ['PING_TIMEOUT_MS', '1', { proxies: { pingTimeoutMs: 1 } }],
+    ['AUDIT_TIME', '00:00', { audit: { time: 0 } }],
+    ['AUDIT_TIME', '23:59', { audit: { time: 1439 } }],
+    ['AUDIT_TIME', 'off', { audit: { time: null } }],
+    ['AUDIT_ALL_ON', 'friday', { audit: { allOn: 'friday' } }],
     ['LOG_LEVEL', 'debug', { log: { level: 'debug' } }],
     ['LOG_FORMAT', 'pretty', { log: { format: 'pretty' } }],
     ['LOG_FORMAT', 'json', { log: { format: 'json' } }],
@@ -209,6 +214,7 @@ describe('The environment', () => {
       '1e2',
     ],
     ['PING_TIMEOUT_MS', 'must be a whole number from 1 to 60000', '0', '60001'],
+    ['AUDIT_TIME', 'must be a time of the day (UTC), e.g. 03:00, or off', '24:00', '3:00', '03:60', 'night'],
     ['LOG_LEVEL', 'must be one of error, warn, info, debug', 'verbose', 'INFO'],
     ['LOG_FORMAT', 'must be one of pretty, json', 'text'],
     [

@@ -32,6 +32,12 @@ const flag = z
   .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive' })
   .describe('true or false');
 
+const time = z
+  .string()
+  .regex(/^(off|([01]\d|2[0-3]):[0-5]\d)$/)
+  .transform((at) => (at === 'off' ? null : Number(at.slice(0, 2)) * 60 + Number(at.slice(3))))
+  .describe('a time of the day (UTC), e.g. 03:00, or off');
+
 const percent = z
   .string()
   .regex(/^\d{1,4}(\.\d{1,4})?$/)
@@ -357,6 +363,21 @@ export const SETTINGS = {
       rule: integer(0, 10_000),
       default: '100',
       description: 'How many secret links a user may have. `0`: none, and those that exist do not work.',
+    },
+  },
+  audit: {
+    /** Minutes after midnight (UTC); null: off. */
+    time: {
+      variable: 'AUDIT_TIME',
+      rule: time,
+      default: '03:00',
+      description: 'When the books are audited each day (UTC): what changed since yesterday began. Or `off`.',
+    },
+    allOn: {
+      variable: 'AUDIT_ALL_ON',
+      rule: oneOf('sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'),
+      default: 'sunday',
+      description: 'The day of the week on which the whole books are audited, at the same time.',
     },
   },
   local: {

@@ -36,6 +36,7 @@ import { ExportLinks1765806000000 } from './migrations/1765806000000-export-link
 import { ProxyTypeChanges1765807000000 } from './migrations/1765807000000-proxy-type-changes';
 import { ProxyTrials1765807000001 } from './migrations/1765807000001-proxy-trials';
 import { AuditRuns1765910000000 } from './migrations/1765910000000-audit-runs';
+import { EntriesByTime1765910000001 } from './migrations/1765910000001-entries-by-time';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -75,6 +76,7 @@ export const migrations = [
   ProxyTypeChanges1765807000000,
   ProxyTrials1765807000001,
   AuditRuns1765910000000,
+  EntriesByTime1765910000001,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

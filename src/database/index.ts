@@ -8,6 +8,7 @@ export { type DatabaseAddress, migrate } from './migrate';
 export { groupedStatement } from './grouped-statement';
 export { JobLease, REPLICA_ID } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
+export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRows } from './prepared';
 export { createRoleStatement, findExcessiveRights } from './service-role';
 export {

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type QueryRunner } from 'typeorm';
-import { databaseTime, queryRows } from '../database';
+import type { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { clientOutsideThePool, databaseTime, queryRows } from '../database';
 import { ProxyProvider } from '../provider';
-import { type Invariant, INVARIANTS, PROVIDER_INVARIANTS } from './invariants';
+import { INVARIANTS, PROVIDER_INVARIANTS } from './invariants';
+import { type AuditScope, SCOPE_SQL } from './scopes';
 
 export interface InvariantResult {
   readonly name: string;
@@ -16,6 +18,19 @@ export interface InvariantResult {
 export interface IntegrityReport {
   readonly ok: boolean;
   readonly checks: readonly InvariantResult[];
+}
+
+export interface AuditOptions {
+  /** All by default. */
+  readonly scope?: AuditScope;
+  /** Also checks the database against all that the provider lists. */
+  readonly withProvider?: boolean;
+  /** Ends the audit, its statement included. */
+  readonly signal?: AbortSignal;
+  /** Runs before each invariant is checked. */
+  readonly beforeEach?: (checked: number) => Promise<void>;
+  /** How long one invariant may take. 0: no limit. */
+  readonly invariantSeconds?: number;
 }
 
 const SHOWN_ROWS = 20;
@@ -33,32 +48,43 @@ export class IntegrityService {
   ) {}
 
   /**
-   * @param options.withProvider also checks the database against all that the provider lists
+   * Takes no connection of the pool, and one core of the database at most: requests go on beside it.
+   *
    * @throws ProviderError when the provider's listing could not be read completely
    */
-  async run({ withProvider = false } = {}): Promise<IntegrityReport> {
-    const session = this.dataSource.createQueryRunner();
+  async run(options: AuditOptions = {}): Promise<IntegrityReport> {
+    const { scope = 'all', withProvider = false, signal, beforeEach, invariantSeconds = 0 } = options;
     const audit = randomUUID();
+    const listedAt = withProvider ? await this.storeListing(audit) : undefined;
+    const session = clientOutsideThePool(this.dataSource);
+    session.on('error', () => undefined);
+    const end = (): void => void session.end().catch(() => undefined);
+    signal?.addEventListener('abort', end);
     try {
-      // A long history takes long to check, and no request waits for it.
+      signal?.throwIfAborted();
+      await session.connect();
+      // The server ends the statement of a process that is gone. Not every system can tell.
+      await session.query(`SET client_connection_check_interval = '5s'`).catch(() => undefined);
       await session.query(
-        `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET work_mem = '64MB'`,
+        `SET statement_timeout = '${invariantSeconds}s'; SET idle_in_transaction_session_timeout = '5min';
+         SET work_mem = '64MB'; SET max_parallel_workers_per_gather = 0`,
       );
-      const listedAt = withProvider ? await this.storeListing(audit) : undefined;
-      await session.startTransaction('REPEATABLE READ');
-      await session.query('SET TRANSACTION READ ONLY');
+      await session.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       const checks: InvariantResult[] = [];
-      for (const invariant of INVARIANTS) checks.push(await check(session, invariant));
+      for (const { name, violations, ofDay = violations } of INVARIANTS) {
+        await beforeEach?.(checks.length);
+        const statement = scope === 'day' ? ofDay : violations;
+        if (statement !== null) checks.push(await check(session, name, SCOPE_SQL[scope], statement));
+      }
       if (listedAt) {
-        for (const invariant of PROVIDER_INVARIANTS) {
-          checks.push(await check(session, invariant, [listedAt, audit], PROVIDER_LISTING));
+        for (const { name, violations } of PROVIDER_INVARIANTS) {
+          checks.push(await check(session, name, `WITH ${PROVIDER_LISTING}`, violations, [listedAt, audit]));
         }
       }
-      await session.commitTransaction();
       return { ok: checks.every(({ violations }) => violations === 0), checks };
     } finally {
-      await session.query('RESET ALL').catch(() => undefined);
-      await session.release();
+      signal?.removeEventListener('abort', end);
+      end();
       if (withProvider) await this.forgetListings(audit).catch(() => undefined);
     }
   }
@@ -92,17 +118,21 @@ export class IntegrityService {
   }
 }
 
+/** @param source the tables that the statement is about: `WITH …` */
 async function check(
-  session: QueryRunner,
-  { name, violations }: Invariant,
+  session: Client,
+  name: string,
+  source: string,
+  statement: string,
   parameters: unknown[] = [],
-  source = '',
 ): Promise<InvariantResult> {
-  const [found] = (await session.query(
-    `WITH ${source === '' ? '' : `${source}, `}violations AS (${violations})
+  const { rows } = await session.query<{ violations: number; rows: unknown[] | null }>(
+    `${source}, violations AS (${statement})
      SELECT (SELECT count(*) FROM violations) AS violations,
             (SELECT json_agg(shown) FROM (SELECT * FROM violations LIMIT ${SHOWN_ROWS}) AS shown) AS rows`,
     parameters,
-  )) as [{ violations: number; rows: unknown[] | null }];
+  );
+  const [found] = rows;
+  if (!found) throw new Error(`the check of ${name} returned no row`);
   return { name, violations: found.violations, rows: found.rows ?? [] };
 }

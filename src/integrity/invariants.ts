@@ -4,8 +4,10 @@ import { bulkOrderKeySql, OPEN_STATES, PURCHASE_TAG_SQL, TAG_PREFIX_SQL, UNATTEN
 export interface Invariant {
   /** What `audit` prints. */
   readonly name: string;
-  /** A query for the rows that break it. */
+  /** A query for the rows that break it, over the tables of `scopes.ts`. */
   readonly violations: string;
+  /** Where what changed in a day needs another query. Null: only the whole is audited. */
+  readonly ofDay?: string | null;
 }
 
 /** What must always hold of users, money, orders and proxies, told from the database alone. */
@@ -24,39 +26,57 @@ export const INVARIANTS: readonly Invariant[] = [
                      FROM ledger_entries GROUP BY user_id) s USING (user_id)
        WHERE (a.available, a.held, a.spent, a.seq) IS DISTINCT FROM
              (coalesce(s.available, 0), coalesce(s.held, 0), coalesce(s.spent, 0), coalesce(s.last_seq, 0))`,
+    // A sum would read all that a customer ever did. What its last entry led to is the sum, if the entries
+    // are chained.
+    ofDay: `
+      SELECT a.user_id, a.available, a.held, a.seq, last.available_after AS entries_available,
+             last.held_after AS entries_held, last.seq AS last_seq
+        FROM audited_accounts a
+        LEFT JOIN LATERAL (SELECT * FROM ledger_entries e WHERE e.user_id = a.user_id
+                            ORDER BY seq DESC LIMIT 1) AS last ON true
+       WHERE (a.available, a.held, a.seq) IS DISTINCT FROM
+             (coalesce(last.available_after, 0), coalesce(last.held_after, 0), coalesce(last.seq, 0))`,
   },
   {
-    // The entries of a user are numbered from 1 without gaps, and each states the balance that it led to.
+    // The entries of a user are numbered from 1 without gaps, and each states the balance that it led to from
+    // that of the one before.
     name: 'entries-gapless-and-chained',
     violations: `
       SELECT user_id, seq, available_after, held_after
-        FROM (SELECT e.*,
-                     row_number() OVER numbered AS expected_seq,
-                     sum(available_delta) OVER numbered AS available_sum,
-                     sum(held_delta) OVER numbered AS held_sum
-                FROM ledger_entries e WINDOW numbered AS (PARTITION BY user_id ORDER BY seq)) chain
-       WHERE seq <> expected_seq OR available_after <> available_sum OR held_after <> held_sum`,
+        FROM (SELECT e.*, lag(seq) OVER numbered AS seq_before,
+                     lag(available_after) OVER numbered AS available_before,
+                     lag(held_after) OVER numbered AS held_before
+                FROM audited_entries e WINDOW numbered AS (PARTITION BY user_id ORDER BY seq)) AS chain
+        LEFT JOIN LATERAL (SELECT e.seq AS earlier_seq, e.available_after AS earlier_available,
+                                  e.held_after AS earlier_held
+                             FROM ledger_entries e
+                            WHERE seq_before IS NULL AND e.user_id = chain.user_id AND e.seq = chain.seq - 1
+                            LIMIT 1) AS not_audited ON true
+       WHERE seq <> coalesce(seq_before, earlier_seq, 0) + 1
+          OR available_after <> coalesce(available_before, earlier_available, 0) + available_delta
+          OR held_after <> coalesce(held_before, earlier_held, 0) + held_delta`,
   },
   {
     name: 'nothing-negative',
     violations: `
-      SELECT user_id, available, held, NULL AS seq FROM accounts WHERE available < 0 OR held < 0
+      SELECT user_id, available, held, NULL AS seq FROM audited_accounts WHERE available < 0 OR held < 0
       UNION ALL
-      SELECT user_id, available_after, held_after, seq FROM ledger_entries
+      SELECT user_id, available_after, held_after, seq FROM audited_entries
        WHERE available_after < 0 OR held_after < 0`,
   },
   {
     name: 'every-user-has-an-account',
     violations: `
       SELECT id AS user_id FROM users WHERE NOT EXISTS (SELECT FROM accounts WHERE user_id = users.id)`,
+    ofDay: null,
   },
   {
     // The money held on an account is what its open orders hold.
     name: 'held-equals-open-orders',
     violations: `
       SELECT a.user_id, a.held, coalesce(o.held, 0) AS open_orders
-        FROM accounts a
-        LEFT JOIN (SELECT user_id, sum(held) AS held FROM orders
+        FROM audited_accounts a
+        LEFT JOIN (SELECT user_id, sum(held) AS held FROM audited_orders
                     WHERE state IN ${sqlList(OPEN_STATES)}
                     GROUP BY user_id) o USING (user_id)
        WHERE a.held <> coalesce(o.held, 0)`,
@@ -68,13 +88,13 @@ export const INVARIANTS: readonly Invariant[] = [
       SELECT o.id AS order_id, o.state, o.held, o.captured, o.released, e.held AS entry_held,
              e.captured AS entry_captured, e.released AS entry_released, o.refunded,
              e.refunded AS entry_refunded
-        FROM orders o
+        FROM audited_orders o
         LEFT JOIN (SELECT order_id,
                           coalesce(sum(held_delta) FILTER (WHERE kind = 'hold'), 0) AS held,
                           coalesce(-sum(held_delta) FILTER (WHERE kind = 'capture'), 0) AS captured,
                           coalesce(sum(available_delta) FILTER (WHERE kind = 'release'), 0) AS released,
                           coalesce(sum(available_delta) FILTER (WHERE kind = 'refund'), 0) AS refunded
-                     FROM ledger_entries WHERE order_id IS NOT NULL GROUP BY order_id) e
+                     FROM entries_of_orders GROUP BY order_id) e
           ON e.order_id = o.id
        WHERE (o.held, o.captured, o.released, o.refunded) IS DISTINCT FROM
              (e.held, e.captured, e.released, e.refunded)`,
@@ -83,7 +103,7 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'entries-belong-to-the-orders-user',
     violations: `
       SELECT e.id AS entry_id, e.order_id, e.user_id, o.user_id AS orders_user
-        FROM ledger_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
+        FROM audited_entries e JOIN orders o ON o.id = e.order_id WHERE o.user_id <> e.user_id`,
   },
   {
     // A purchase has captured its unit price for each proxy that it delivered. Proxies that staff assigned
@@ -92,8 +112,8 @@ export const INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT o.id AS order_id, o.state, o.count, o.unit_price, o.captured,
              coalesce(p.delivered, 0) AS delivered
-        FROM orders o
-        LEFT JOIN (SELECT order_id, count(*) AS delivered FROM proxies
+        FROM audited_orders o
+        LEFT JOIN (SELECT order_id, count(*) AS delivered FROM proxies_of_orders
                     WHERE assigned_action_id IS NULL GROUP BY order_id) p ON p.order_id = o.id
        WHERE o.kind = 'purchase'
          AND (o.captured <> o.unit_price * coalesce(p.delivered, 0)
@@ -105,17 +125,22 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'proxies-belong-to-the-orders-user',
     violations: `
       SELECT p.id AS proxy_id, p.user_id, o.user_id AS orders_user, p.order_id
-        FROM proxies p JOIN orders o ON o.id = p.order_id
+        FROM proxies_of_orders p JOIN orders o ON o.id = p.order_id
        WHERE o.user_id <> p.user_id OR o.kind <> 'purchase'
       UNION ALL
       SELECT p.id, p.user_id, o.user_id, o.id
-        FROM orders o JOIN proxies p ON p.id = o.proxy_id WHERE o.user_id <> p.user_id`,
+        FROM audited_orders o JOIN proxies p ON p.id = o.proxy_id WHERE o.user_id <> p.user_id`,
   },
   {
     name: 'provider-proxies-have-one-owner',
     violations: `
       SELECT provider, provider_proxy_id, count(*) AS owners
         FROM proxies GROUP BY 1, 2 HAVING count(*) > 1`,
+    ofDay: `
+      SELECT provider, provider_proxy_id, count(*) AS owners
+        FROM (SELECT DISTINCT provider, provider_proxy_id FROM proxies_of_orders) AS sold
+        JOIN proxies USING (provider, provider_proxy_id)
+       GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
     // An idempotency key has one order at most that was not refunded.
@@ -123,6 +148,11 @@ export const INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT user_id, idempotency_key, count(*) AS orders FROM orders
        WHERE idempotency_key IS NOT NULL AND state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
+    ofDay: `
+      SELECT user_id, idempotency_key, count(*) AS orders
+        FROM (SELECT DISTINCT user_id, idempotency_key FROM audited_orders) AS keys
+        JOIN orders USING (user_id, idempotency_key)
+       WHERE state <> 'refunded' GROUP BY 1, 2 HAVING count(*) > 1`,
   },
   {
     // A prolongation of a bulk is of a proxy that the bulk is about, and its guard is what the bulk gave it.
@@ -130,10 +160,10 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'orders-of-bulks-as-accepted',
     violations: `
       SELECT o.id AS order_id, o.user_id, o.idempotency_key, o.proxy_id, o.max_price, bulk.max_price AS given
-        FROM orders o
+        FROM audited_orders o
         LEFT JOIN (SELECT user_id, proxy_id, max_prices[place] AS max_price,
                           ${bulkOrderKeySql('b', 'proxy_id')} AS order_key
-                     FROM bulk_prolongations b,
+                     FROM audited_bulks b,
                           unnest(proxy_ids) WITH ORDINALITY AS of (proxy_id, place)) AS bulk
           ON bulk.user_id = o.user_id AND bulk.order_key = o.idempotency_key
        WHERE o.idempotency_key LIKE '% %' AND o.state <> 'refunded'
@@ -142,20 +172,21 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     name: 'histories-end-with-the-state',
     violations: `
-      SELECT id AS order_id, state, history FROM orders
+      SELECT id AS order_id, state, history FROM audited_orders
        WHERE history->-1->>'state' IS DISTINCT FROM state`,
   },
   {
     // No order holds more than its caller allowed, nor is it charged more.
     name: 'no-order-above-its-max-price',
     violations: `
-      SELECT id AS order_id, held, captured, max_price FROM orders
+      SELECT id AS order_id, held, captured, max_price FROM audited_orders
        WHERE held > max_price OR captured > max_price`,
   },
   {
     name: 'no-more-refunded-than-captured',
     violations: `
-      SELECT id AS order_id, captured, refunded FROM orders WHERE refunded < 0 OR refunded > captured`,
+      SELECT id AS order_id, captured, refunded FROM audited_orders
+       WHERE refunded < 0 OR refunded > captured`,
   },
   {
     // What counts against the daily limit of a token is what its orders of that day hold or have captured,
@@ -163,10 +194,10 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'token-spending-equals-orders',
     violations: `
       SELECT s.token_id, s.day, s.spent, coalesce(o.taken, 0) AS orders_taken
-        FROM token_spending s
+        FROM audited_counters s
         LEFT JOIN (SELECT limited_id AS token_id, (orders.created_at AT TIME ZONE 'UTC')::date AS day,
                           sum(held - released) AS taken
-                     FROM api_tokens token JOIN orders ON orders.token_id = token.id,
+                     FROM api_tokens token JOIN counted_orders AS orders ON orders.token_id = token.id,
                           unnest(token.id || token.limited_by) AS limited_id
                     WHERE token.daily_limit IS NOT NULL GROUP BY 1, 2) o
             USING (token_id, day)
@@ -181,7 +212,7 @@ export const INVARIANTS: readonly Invariant[] = [
              s.purchases AS orders_purchases, s.prolongations AS orders_prolongations,
              s.proxies AS orders_proxies, s.sales AS orders_sales, s.refunds AS orders_refunds,
              s.cost AS orders_cost
-        FROM sales_days d
+        FROM audited_sales_days d
         FULL JOIN (SELECT (at AT TIME ZONE 'UTC')::date AS day, country, version,
                           sum(purchases) AS purchases, sum(prolongations) AS prolongations,
                           sum(proxies) AS proxies, sum(sales) AS sales, sum(refunds) AS refunds,
@@ -190,11 +221,10 @@ export const INVARIANTS: readonly Invariant[] = [
                                   (kind = 'prolongation')::int AS prolongations,
                                   CASE kind WHEN 'purchase' THEN captured / unit_price ELSE 0 END AS proxies,
                                   captured AS sales, 0 AS refunds, coalesce(provider_charge, 0) AS cost
-                             FROM orders WHERE captured > 0
+                             FROM sold_orders
                            UNION ALL
                            SELECT e.created_at, o.country, o.version, 0, 0, 0, 0, e.available_delta, 0
-                             FROM ledger_entries e JOIN orders o ON o.id = e.order_id
-                            WHERE e.kind = 'refund') sold
+                             FROM refund_entries e JOIN orders o ON o.id = e.order_id) sold
                     WHERE at < (SELECT rolled_to::timestamp AT TIME ZONE 'UTC' FROM sales_rollup)
                     GROUP BY 1, 2, 3) s USING (day, country, version)
        WHERE (d.purchases, d.prolongations, d.proxies, d.sales, d.refunds, d.cost) IS DISTINCT FROM
@@ -205,7 +235,7 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'batches-are-of-one-kind',
     violations: `
       SELECT o.id AS order_id, o.group_id, o.state
-        FROM orders o LEFT JOIN orders lead ON lead.id = o.group_id
+        FROM audited_orders o LEFT JOIN orders lead ON lead.id = o.group_id
        WHERE (o.group_id IS NULL AND o.state NOT IN ${sqlList(['reserved', 'refunded'])})
           OR (o.group_id IS NOT NULL AND o.state = 'reserved')
           OR o.kind <> lead.kind OR o.version <> lead.version OR o.period <> lead.period
@@ -216,7 +246,7 @@ export const INVARIANTS: readonly Invariant[] = [
     name: 'orders-have-the-markup-of-their-rule',
     violations: `
       SELECT o.id AS order_id, o.markup_percent, o.price_rule_id
-        FROM orders o LEFT JOIN price_rules r ON r.id = o.price_rule_id
+        FROM audited_orders o LEFT JOIN price_rules r ON r.id = o.price_rule_id
        WHERE o.price_rule_id IS NOT NULL
          AND (r.id IS NULL OR o.markup_percent <> r.markup_percent OR o.user_id <> r.user_id
               OR o.country <> r.country OR o.version <> r.version
@@ -226,7 +256,7 @@ export const INVARIANTS: readonly Invariant[] = [
     // Reconciliation settles an order within a day, or leaves it to staff for review.
     name: 'no-order-open-for-a-day',
     violations: `
-      SELECT id AS order_id, state, created_at FROM orders
+      SELECT id AS order_id, state, created_at FROM audited_orders
        WHERE state IN ${sqlList(UNATTENDED_STATES)}
          AND created_at < now() - interval '24 hours 15 minutes'`,
   },

@@ -23,6 +23,8 @@ export type LedgerEntryKind = 'topup' | 'adjustment' | 'hold' | 'capture' | 'rel
 @Index('ledger_entries_created_at_idx', ['userId', 'createdAt', 'seq'])
 // By an expression, which decorators cannot say.
 @Index('ledger_entries_shown_kind_idx', { synchronize: false })
+// Of another kind (BRIN), which decorators cannot say.
+@Index('ledger_entries_time_idx', { synchronize: false })
 @Index('ledger_entries_refunds_idx', ['createdAt'], { where: `kind = 'refund'` })
 @Index('ledger_entries_action_id_key', ['actionId'], { unique: true, where: 'action_id IS NOT NULL' })
 @Check(

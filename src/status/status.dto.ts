@@ -44,7 +44,8 @@ export class JobStatusOut {
     type: 'string',
     description:
       '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ' +
-      'ended, `sales-days` sums up sales, `replay-window` removes passwords that nobody needs any more',
+      'ended, `sales-days` sums up sales, `replay-window` removes passwords that nobody needs any more, ' +
+      '`audit-day` and `audit-all` check the books',
     example: 'sweep',
   })
   name!: string;

@@ -2,6 +2,8 @@ import { DataSource } from 'typeorm';
 import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
 import { findWholeReads, recordStatements, type SentStatement } from '../../bench/support/statement-plans';
 import { dataSourceOptions } from '../../src/database';
+import { INVARIANTS } from '../../src/integrity/invariants';
+import { SCOPE_SQL } from '../../src/integrity/scopes';
 import { ReplayWindowService, SweepService } from '../../src/orders';
 import { ProxyProvider } from '../../src/provider';
 import { ActiveFlagsService } from '../../src/proxies';
@@ -235,6 +237,16 @@ describe('with many users, orders and proxies', () => {
       const all = await findWholeReads(service.dataSource, statement, LARGE);
       const wholeReads = OF_MANY.test(statement.text) ? all.filter((read) => read.startsWith('Seq')) : all;
       if (wholeReads.length > 0) found[statement.text] = wholeReads;
+    }
+    expect(found).toEqual({});
+  });
+
+  it('audits what changed in a day by indexes alone', async () => {
+    const found: Record<string, string[]> = {};
+    for (const { name, violations, ofDay = violations } of INVARIANTS) {
+      const statement = { text: `${SCOPE_SQL.day} ${ofDay}`, parameters: [] };
+      const reads = ofDay === null ? [] : await findWholeReads(service.dataSource, statement, LARGE);
+      if (reads.length > 0) found[name] = reads;
     }
     expect(found).toEqual({});
   });

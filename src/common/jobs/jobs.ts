@@ -14,11 +14,12 @@ const LONGEST_WAIT_FOR_ROUNDS_MS = 5000;
 export class Jobs {
   private readonly logger = new Logger(Jobs.name);
   private readonly running = new Map<string, Promise<void>>();
-  private isStopping = false;
+  private readonly stopping = new AbortController();
 
   constructor(private readonly scheduler: SchedulerRegistry) {}
 
-  every(name: string, intervalMs: number, work: () => Promise<unknown>): void {
+  /** @param work is given a signal by which a long round ends itself when the service stops */
+  every(name: string, intervalMs: number, work: (signal: AbortSignal) => Promise<unknown>): void {
     const round = () => {
       if (this.running.has(name)) return;
       this.running.set(
@@ -31,7 +32,7 @@ export class Jobs {
 
   /** Starts no more rounds, and waits a few seconds for those that are running. */
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.stopping.abort();
     for (const name of this.scheduler.getIntervals()) this.scheduler.deleteInterval(name);
     const waiting = new AbortController();
     const { signal } = waiting;
@@ -41,11 +42,12 @@ export class Jobs {
     if (outcome === 'too long') this.logger.warn(`cut off: ${[...this.running.keys()].join(', ')}`);
   }
 
-  private async round(name: string, work: () => Promise<unknown>): Promise<void> {
+  private async round(name: string, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     try {
-      await work();
+      await work(this.stopping.signal);
     } catch (error) {
-      if (this.isStopping) this.logger.debug(`${name}: a round was cut off: ${messageOf(error)}`);
+      const isStopping = this.stopping.signal.aborted;
+      if (isStopping) this.logger.debug(`${name}: a round was cut off: ${messageOf(error)}`);
       else this.logger.error(`${name}: a round failed`, stackOf(error));
     }
   }

@@ -1,0 +1,87 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Clock } from '../common';
+import { AppConfig } from '../config';
+import { JobLease, queryRows } from '../database';
+import { lastMoment } from './audit-times';
+import { IntegrityService } from './integrity.service';
+import type { AuditScope } from './scopes';
+
+/** What a run reports of itself, beside its row in `audit_runs`. */
+export interface AuditRunReport {
+  readonly checked: number;
+  readonly violated: number;
+}
+
+/** Far more than an invariant takes over a hundred million orders. */
+const INVARIANT_SECONDS = 1800;
+/** The lease is renewed before each invariant. */
+const LEASE_SECONDS = INVARIANT_SECONDS + 600;
+/** How many runs of a scope are kept: about a year of nights. */
+const KEPT_RUNS = 400;
+/** Clocks of replicas may differ by this much; what one of them ran at a moment, the others do not repeat. */
+const CLOCKS_APART_SECONDS = 60;
+
+/** Audits the books at the times that were set, on one replica, and keeps what each run found. */
+@Injectable()
+export class AuditRuns {
+  private readonly logger = new Logger(AuditRuns.name);
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly integrity: IntegrityService,
+    private readonly clock: Clock,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** Runs what is due since its last time: each day what changed, each week everything. */
+  async runDue(signal: AbortSignal): Promise<void> {
+    const { time, allOn } = this.config.audit;
+    if (time === null) return;
+    const now = this.clock.now();
+    for (const [scope, since] of [
+      ['day', lastMoment(now, time)],
+      ['all', lastMoment(now, time, allOn)],
+    ] as const) {
+      await this.run(scope, (now.getTime() - since.getTime()) / 1000 + CLOCKS_APART_SECONDS, signal);
+    }
+  }
+
+  /** Audits, unless that was done less than the interval ago or another replica does it: null then. */
+  run(scope: AuditScope, intervalSeconds: number, signal?: AbortSignal): Promise<AuditRunReport | null> {
+    const lease = new JobLease(this.dataSource, `audit-${scope}`);
+    return lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async () => {
+      const startedAt = performance.now();
+      const { checks } = await this.integrity.run({
+        scope,
+        invariantSeconds: INVARIANT_SECONDS,
+        beforeEach: (checked) => lease.renew({ checked }),
+        ...(signal && { signal }),
+      });
+      const violated = checks.filter(({ violations }) => violations > 0);
+      await this.keep(scope, performance.now() - startedAt, violated);
+      if (violated.length > 0) {
+        const names = violated.map(({ name, violations }) => `${name} (${violations})`).join(', ');
+        this.logger.error(
+          `the audit found that the books are broken: ${names}. \`cli audit\` shows the rows; ` +
+            'docs/operations.md (AuditFails) tells what to do',
+        );
+      }
+      return { checked: checks.length, violated: violated.length };
+    });
+  }
+
+  private async keep(scope: AuditScope, tookMs: number, violated: readonly object[]): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `WITH forgotten AS (
+         DELETE FROM audit_runs
+          WHERE scope = $1 AND id <= (SELECT id FROM audit_runs WHERE scope = $1
+                                       ORDER BY id DESC OFFSET $4 LIMIT 1)
+       )
+       INSERT INTO audit_runs (scope, started_at, finished_at, ok, violations)
+       VALUES ($1, now() - make_interval(secs => $2), now(), $3::jsonb = '[]', $3)`,
+      [scope, tookMs / 1000, JSON.stringify(violated), KEPT_RUNS - 1],
+    );
+  }
+}

@@ -1,0 +1,18 @@
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Jobs } from '../common';
+import { AuditRuns } from './audit-runs.service';
+
+/** How often each replica checks whether an audit is due. */
+const CHECK_MS = 60_000;
+
+@Injectable()
+export class IntegrityJobs implements OnApplicationBootstrap {
+  constructor(
+    private readonly jobs: Jobs,
+    private readonly runs: AuditRuns,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.jobs.every('audit', CHECK_MS, (signal) => this.runs.runDue(signal));
+  }
+}

@@ -1,0 +1,59 @@
+import { sqlList } from '../database';
+import { OPEN_STATES } from '../orders';
+
+/** How much of the books an audit looks at: what changed since yesterday began (UTC), or everything. */
+export type AuditScope = 'day' | 'all';
+
+const YESTERDAY = `(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '1 day') AT TIME ZONE 'UTC'`;
+
+/** What the invariants are checked on. Others are looked up beside it, by an index. */
+const ALL = {
+  audited_orders: 'SELECT * FROM orders',
+  entries_of_orders: 'SELECT * FROM ledger_entries WHERE order_id IS NOT NULL',
+  proxies_of_orders: 'SELECT * FROM proxies',
+  audited_bulks: 'SELECT * FROM bulk_prolongations',
+  audited_entries: 'SELECT * FROM ledger_entries',
+  audited_accounts: 'SELECT * FROM accounts',
+  counted_orders: 'SELECT * FROM orders',
+  audited_counters: 'SELECT * FROM token_spending',
+  sold_orders: 'SELECT * FROM orders WHERE captured > 0',
+  refund_entries: `SELECT * FROM ledger_entries WHERE kind = 'refund'`,
+  audited_sales_days: 'SELECT * FROM sales_days',
+};
+
+/**
+ * An order has changed when it was placed or money moved for it; those that are open are always looked at.
+ * Every part is found by an index, so that a long history costs nothing.
+ */
+const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
+  changed_orders: `SELECT id FROM orders WHERE created_at >= ${YESTERDAY}
+    UNION SELECT order_id FROM ledger_entries WHERE created_at >= ${YESTERDAY} AND order_id IS NOT NULL
+    UNION SELECT id FROM orders WHERE state IN ${sqlList(OPEN_STATES)}`,
+  audited_orders: 'SELECT * FROM orders WHERE id = ANY (ARRAY(SELECT id FROM changed_orders))',
+  entries_of_orders: `SELECT * FROM ledger_entries
+    WHERE order_id = ANY (ARRAY(SELECT id FROM changed_orders))`,
+  proxies_of_orders: 'SELECT * FROM proxies WHERE order_id = ANY (ARRAY(SELECT id FROM changed_orders))',
+  audited_bulks: `SELECT bulk.* FROM bulk_prolongations bulk
+    JOIN (SELECT DISTINCT user_id, split_part(idempotency_key, ' ', 1) AS idempotency_key
+            FROM audited_orders WHERE idempotency_key LIKE '% %') AS keys USING (user_id, idempotency_key)`,
+  audited_entries: `SELECT * FROM ledger_entries WHERE created_at >= ${YESTERDAY}`,
+  audited_accounts: `SELECT * FROM accounts WHERE user_id = ANY (ARRAY(
+    SELECT user_id FROM audited_entries UNION SELECT user_id FROM audited_orders))`,
+  counted_orders: `SELECT * FROM orders WHERE created_at >= ${YESTERDAY}`,
+  audited_counters: `SELECT * FROM token_spending WHERE day >= (now() AT TIME ZONE 'UTC')::date - 1`,
+  sold_orders: `SELECT * FROM orders WHERE captured > 0 AND closed_at >= ${YESTERDAY}`,
+  refund_entries: `SELECT * FROM ledger_entries WHERE kind = 'refund' AND created_at >= ${YESTERDAY}`,
+  audited_sales_days: `SELECT * FROM sales_days WHERE day >= (now() AT TIME ZONE 'UTC')::date - 1`,
+};
+
+/** The tables of a scope as the beginning of a query: `WITH …`. */
+export const SCOPE_SQL: Readonly<Record<AuditScope, string>> = {
+  // Inlined, the statements are planned as if the tables themselves stood there.
+  all: withList(ALL, 'NOT MATERIALIZED'),
+  day: withList(DAY, 'MATERIALIZED'),
+};
+
+function withList(tables: Readonly<Record<string, string>>, how: string): string {
+  const list = Object.entries(tables).map(([name, query]) => `${name} AS ${how} (${query})`);
+  return `WITH ${list.join(', ')}`;
+}

@@ -1,0 +1,168 @@
+import { AuditRuns } from '../src/integrity';
+import { lastMoment } from '../src/integrity/audit-times';
+import { eventually } from './support/built-service';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface AuditRun {
+  readonly scope: string;
+  readonly ok: boolean;
+  readonly started_at: string;
+  readonly finished_at: string;
+  readonly violations: readonly object[];
+}
+
+describe('the audit as a job', () => {
+  let service: TestService;
+  let staff: Staff;
+  let user: TestUser;
+  let log: LogCapture;
+
+  beforeAll(async () => {
+    log = captureLog();
+    service = await startTestService();
+    staff = await createStaff(service, ['staff:system']);
+  });
+  beforeEach(async () => {
+    user = await service.createUser();
+    const { data } = await user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30 },
+      params: { header: { 'Idempotency-Key': 'k' } },
+    });
+    await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: data?.proxies[0]?.id ?? '' } },
+      body: { period: 30 },
+    });
+    await tamper('UPDATE job_runs SET finished_at = now() WHERE finished_at IS NULL');
+  });
+  afterAll(async () => {
+    await service.close();
+    log.stop();
+  });
+
+  const runs = () => service.app.get(AuditRuns);
+  const run = (scope: 'day' | 'all') => runs().run(scope, 0);
+  const told = async (): Promise<readonly AuditRun[]> =>
+    (await staff.get<{ audits: AuditRun[] }>('/staff/status')).body.audits;
+  const errors = () => log.lines.filter((line) => line.includes('the books are broken'));
+
+  /** Changes rows as the owner can, past all triggers. */
+  const tamper = (statement: string) =>
+    service.owner.transaction(async (owner) => {
+      await owner.query('SET LOCAL session_replication_role = replica');
+      await owner.query(statement);
+    });
+
+  it('says of healthy books that they are, in both scopes, to staff and to the command line', async () => {
+    expect(await run('day')).toEqual({ checked: expect.any(Number), violated: 0 });
+    expect(await run('all')).toEqual({ checked: expect.any(Number), violated: 0 });
+    expect(await told()).toEqual(
+      ['day', 'all'].map((scope) => ({
+        scope,
+        ok: true,
+        started_at: expect.any(String),
+        finished_at: expect.any(String),
+        violations: [],
+      })),
+    );
+    expect(errors()).toEqual([]);
+  });
+
+  it('tells what is broken, once in the log, with the rows in its table', async () => {
+    await tamper(`UPDATE accounts SET available = available + 1 WHERE user_id = ${user.id}`);
+    expect(await run('day')).toMatchObject({ violated: 1 });
+    const [line = ''] = errors();
+    expect(errors()).toHaveLength(1);
+    expect(line).toContain('balances-equal-sums-of-entries (1)');
+    expect((await told())[0]).toMatchObject({
+      scope: 'day',
+      ok: false,
+      violations: [{ name: 'balances-equal-sums-of-entries', violations: 1 }],
+    });
+    expect((await told())[0]?.violations[0]).not.toHaveProperty('rows');
+    const [kept] = await service.dataSource.query(
+      'SELECT violations FROM audit_runs ORDER BY id DESC LIMIT 1',
+    );
+    expect(kept.violations[0].rows).toEqual([expect.objectContaining({ user_id: user.id })]);
+    await tamper(`UPDATE accounts SET available = available - 1 WHERE user_id = ${user.id}`);
+    expect(await run('day')).toMatchObject({ violated: 0 });
+  });
+
+  it('finds what broke long ago in the whole books only', async () => {
+    await tamper(`
+      WITH aged AS (
+        UPDATE orders
+           SET created_at = created_at - interval '3 days', closed_at = closed_at - interval '3 days'
+         WHERE user_id = ${user.id})
+      UPDATE ledger_entries SET created_at = created_at - interval '3 days' WHERE user_id = ${user.id}`);
+    await tamper(`UPDATE orders SET history = '[]' WHERE user_id = ${user.id}`);
+    expect(await run('day')).toMatchObject({ violated: 0 });
+    expect(await run('all')).toMatchObject({ violated: 1 });
+    expect(await told()).toMatchObject([
+      { scope: 'day', ok: true },
+      { scope: 'all', ok: false, violations: [{ name: 'histories-end-with-the-state', violations: 2 }] },
+    ]);
+    await tamper(`UPDATE orders SET history = jsonb_build_array(jsonb_build_object('state', state))
+                   WHERE user_id = ${user.id}`);
+  });
+
+  it('runs at its time, once for all replicas, and makes up for a time that was missed', async () => {
+    const { signal } = new AbortController();
+    const count = async (scope: string) => {
+      const [row] = await service.dataSource.query<{ runs: number }[]>(
+        'SELECT count(*) AS runs FROM audit_runs WHERE scope = $1',
+        [scope],
+      );
+      return row?.runs ?? 0;
+    };
+    const time = 3 * 60;
+    const ran = (scope: string, at: Date) =>
+      service.dataSource.query('UPDATE job_runs SET started_at = $2 WHERE name = $1', [`audit-${scope}`, at]);
+    const [day, week] = [
+      lastMoment(service.clock.now(), time),
+      lastMoment(service.clock.now(), time, 'sunday'),
+    ];
+    const before = { day: await count('day'), all: await count('all') };
+    await ran('day', day);
+    await ran('all', week);
+    await runs().runDue(signal);
+    expect({ day: await count('day'), all: await count('all') }).toEqual(before);
+    await ran('day', new Date(day.getTime() - 120_000));
+    await Promise.all([runs().runDue(signal), runs().runDue(signal)]);
+    expect({ day: await count('day'), all: await count('all') }).toEqual({ ...before, day: before.day + 1 });
+    await ran('all', new Date(week.getTime() - 120_000));
+    await runs().runDue(signal);
+    expect(await count('all')).toBe(before.all + 1);
+  });
+
+  it('keeps a year of runs', async () => {
+    await service.dataSource.query(
+      `INSERT INTO audit_runs (scope, started_at, finished_at, ok, violations)
+       SELECT 'day', now(), now(), true, '[]' FROM generate_series(1, 500)`,
+    );
+    await run('day');
+    expect(
+      await service.dataSource.query(`SELECT count(*) AS kept FROM audit_runs WHERE scope = 'day'`),
+    ).toEqual([{ kept: 400 }]);
+  });
+
+  it('ends with its statement when the service stops', async () => {
+    const blocker = service.owner.createQueryRunner();
+    await blocker.startTransaction();
+    await blocker.query('LOCK TABLE price_rules IN ACCESS EXCLUSIVE MODE');
+    const stopping = new AbortController();
+    const running = runs().run('all', 0, stopping.signal);
+    const waiting = () =>
+      service.owner.query(
+        `SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND query LIKE '%price_rules%' AND wait_event_type = 'Lock'`,
+      );
+    await eventually(async () => (await waiting()).length === 1);
+    stopping.abort();
+    await expect(running).rejects.toThrow();
+    await blocker.rollbackTransaction();
+    await blocker.release();
+    await eventually(async () => (await waiting()).length === 0);
+  });
+});
