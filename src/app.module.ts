@@ -12,7 +12,7 @@ import { LedgerModule } from './ledger';
 import { LimitsJobsModule } from './limits';
 import { LinksModule } from './links';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
-import { ProviderModule, ProxyProvider } from './provider';
+import { ProviderJobsModule, ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
 import { SalesJobsModule } from './sales';
 import { StaffModule } from './staff';
@@ -50,6 +50,7 @@ export class AppModule implements OnModuleDestroy {
         UsageModule,
         LinksModule,
         ProviderModule,
+        ProviderJobsModule,
         IntegrityJobsModule,
         SalesJobsModule,
         StatusJobsModule,

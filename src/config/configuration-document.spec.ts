@@ -5,6 +5,12 @@ import { settingGroups } from './settings';
 const DOCUMENT = join(__dirname, '../../docs/configuration.md');
 const WIDTH = 110;
 
+const secretVariables = (): string =>
+  settingGroups()
+    .flatMap(([, settings]) => settings.filter(([, { isSecret }]) => isSecret))
+    .map(([, { variable }]) => `\`${variable}\``)
+    .join(', ');
+
 const INTRODUCTION = `# Configuration
 
 <!-- Generated from src/config/settings.ts by \`npm run generate:configuration\`. -->
@@ -12,6 +18,10 @@ const INTRODUCTION = `# Configuration
 Environment variables configure the service. Each of them may be absent, with one exception: a service
 with \`DATABASE_URL\` needs \`PX6_API_KEY\` or \`PROVIDER=sandbox\`. An empty value counts as absent. The
 start checks all variables and reports every mistake at once, without the values.
+
+A secret may be given in a file instead, as orchestrators mount it: \`DATABASE_URL_FILE=/run/secrets/url\`.
+White space around the content does not count, and giving both is a mistake. The secrets are
+${secretVariables()}.
 `;
 
 /** Breaks a text into lines, each of which begins with the indent. */

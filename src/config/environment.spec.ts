@@ -39,6 +39,7 @@ describe('The environment', () => {
       provider: {
         kind: 'sandbox',
         apiKey: undefined,
+        apiKeyFile: undefined,
         baseUrl: 'https://px6.link',
         timeoutMs: 30_000,
         ratePerSecond: 3,

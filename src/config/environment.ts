@@ -1,3 +1,4 @@
+import { readSecretFiles } from './secret-files';
 import { type Lookup, settingGroups, type Settings } from './settings';
 
 /** The process environment, checked and typed, in groups. */
@@ -20,8 +21,9 @@ export class EnvironmentError extends Error {
  */
 export function readEnvironment(variables: Variables = process.env, needs = { provider: true }): Environment {
   // An empty value counts as absent, as `VAR= npm start` and compose files write it.
-  const given: Lookup = (variable) => variables[variable]?.trim() || undefined;
-  const problems: string[] = [];
+  const { secrets, problems: fileProblems } = readSecretFiles(variables);
+  const given: Lookup = (variable) => secrets.get(variable) ?? (variables[variable]?.trim() || undefined);
+  const problems = [...fileProblems];
   const groups = settingGroups().map(([group, settings]) => {
     const values = settings.map(([name, { variable, rule, default: fallback }]) => {
       const text = given(variable) ?? (typeof fallback === 'function' ? fallback(given) : fallback);
@@ -32,7 +34,10 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
     });
     return [group, Object.freeze(Object.fromEntries(values))];
   });
-  problems.push(...databaseProblems(given), ...providerProblems(given, needs));
+  // A secret that could not be read is not missing.
+  if (fileProblems.length === 0) {
+    problems.push(...databaseProblems(given), ...providerProblems(given, needs));
+  }
   if (problems.length > 0) throw new EnvironmentError(problems);
   return Object.freeze(Object.fromEntries(groups));
 }

@@ -1,2 +1,3 @@
 export { AppConfig, type ProviderAddress, resolveConfig } from './app-config';
 export { type Environment, EnvironmentError, readEnvironment } from './environment';
+export { readApiKeyFile } from './secret-files';

@@ -13,7 +13,12 @@ interface Setting {
   /** What the documentation calls a default that is absent or computed. */
   readonly defaultText?: string;
   readonly description: string;
+  /** A secret may be given in a file as well, which {@link fileVariable} names. */
+  readonly isSecret?: true;
 }
+
+/** The variable that names the file with the value of a secret: `DATABASE_URL_FILE`. */
+export const fileVariable = (variable: string): string => `${variable}_FILE`;
 
 const integer = (min: number, max: number) =>
   z
@@ -146,6 +151,7 @@ export const SETTINGS = {
     url: {
       variable: 'DATABASE_URL',
       rule: databaseUrl,
+      isSecret: true,
       defaultText: 'the embedded PostgreSQL, with a demo user',
       description:
         'PostgreSQL 15 or later. A pooler in transaction mode must not stand between it and the service.',
@@ -153,6 +159,7 @@ export const SETTINGS = {
     ownerUrl: {
       variable: 'DATABASE_OWNER_URL',
       rule: databaseUrl,
+      isSecret: true,
       defaultText: 'none (the role of `DATABASE_URL` owns the tables)',
       description:
         'The same database for the role that owns it. Only migrations use it; they grant the role of ' +
@@ -217,8 +224,17 @@ export const SETTINGS = {
     apiKey: {
       variable: 'PX6_API_KEY',
       rule: key,
+      isSecret: true,
       defaultText: 'none (the sandbox is used)',
       description: 'The key of the account at the provider. Every URL contains it, so no log may show a URL.',
+    },
+    apiKeyFile: {
+      variable: fileVariable('PX6_API_KEY'),
+      rule: text,
+      defaultText: 'none',
+      description:
+        'A file with the key. The service reads it again every few seconds, and goes over to a new key ' +
+        'without a stop.',
     },
     baseUrl: {
       variable: 'PX6_BASE_URL',

@@ -160,9 +160,18 @@ export class CircuitBreakers {
     return this.count(this.reads, call);
   }
 
+  /** Probes at once if one is open: something has changed that may close it. */
+  probeNow(): void {
+    if (!this.areClosed()) this.probeFirstIn(0);
+  }
+
   shutDown(): void {
     this.isShutDown = true;
     clearTimeout(this.timer);
+  }
+
+  private areClosed(): boolean {
+    return this.money.isClosed && this.reads.isClosed && this.funds.isClosed;
   }
 
   private assertClosed(breaker: CircuitBreaker): void {
@@ -210,7 +219,7 @@ export class CircuitBreakers {
       }),
     ]);
     this.isProbing = false;
-    if (this.money.isClosed && this.reads.isClosed && this.funds.isClosed) return;
+    if (this.areClosed()) return;
     const { probeMs } = this.options;
     this.probeIn(Math.min(probeMs * 2 ** this.failedProbes, Math.max(probeMs, LONGEST_PROBE_INTERVAL_MS)));
     this.failedProbes += 1;

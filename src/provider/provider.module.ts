@@ -5,6 +5,7 @@ import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { ProviderAccount } from './provider-account';
 import { ProxyProvider } from './proxy-provider';
+import { ApiKey } from './px6/api-key';
 import { Px6Client } from './px6/px6-client';
 import { PX6, Px6Provider } from './px6/px6.provider';
 import { createReadyAgents } from './px6/ready-agents';
@@ -28,6 +29,7 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
     }),
   ],
   providers: [
+    ApiKey,
     Px6Client,
     {
       provide: RatePermits,

@@ -107,6 +107,9 @@ export abstract class ProxyProvider {
 
   abstract status(): ProviderStatus;
 
+  /** Goes over to a new key at the provider, if one was put into the file of the key. Never rejects. */
+  abstract followKey(): Promise<void>;
+
   /** Ends the waits of all calls, which fail, and the probes of the circuit breakers. */
   abstract stop(): void;
 }

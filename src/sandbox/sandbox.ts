@@ -115,7 +115,7 @@ async function start(
       dialect: { current: { ...DEFAULT_DIALECT, ...options.dialect } },
       reachablePort: () => exits.portOf('http'),
     },
-    apiKey,
+    keys: new Map([[apiKey, account.userId]]),
     rateLimit: new SlidingRateLimit(
       options.rateLimitPerSecond === undefined ? profile.ratePerSecond : options.rateLimitPerSecond,
     ),

@@ -42,6 +42,11 @@ const decimal = field((value) => readDecimal(value, /^\d{1,12}(\.\d{1,12})?$/));
  */
 const balance = z.transform((value) => readDecimal(value, /^-?\d{1,10}(\.\d{1,12})?$/)).optional();
 
+/** The id of our account. It only tells one account from another: an unreadable one is left out. */
+const accountId = z
+  .transform((value) => (typeof value === 'string' || typeof value === 'number' ? String(value) : undefined))
+  .optional();
+
 const pricesByDays = z.record(z.string().regex(/^\d{1,4}$/), decimal).optional();
 
 const identifier = field((value) => {
@@ -85,6 +90,8 @@ const proxy = z.object({
 export type Px6Proxy = z.output<typeof proxy>;
 
 export const answers = {
+  /** Nothing but the envelope. */
+  account: z.object({ user_id: identifier }),
   getcountry: z.object({ list: listOf(z.string().regex(/^[A-Za-z]{2,4}$/)) }),
   getcount: z.object({ count: integer.pipe(z.int().nonnegative()) }),
   /** The price of an offer, or the table of prices by the provider's number of the version. */
@@ -128,7 +135,7 @@ export type Px6Method = keyof typeof answers;
  * same.
  */
 export const envelope = z.discriminatedUnion('status', [
-  z.object({ status: z.literal('yes'), currency: z.string(), balance }),
+  z.object({ status: z.literal('yes'), currency: z.string(), balance, user_id: accountId }),
   z.object({ status: z.literal('no'), error_id: integer }),
 ]);
 

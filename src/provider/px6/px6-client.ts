@@ -15,6 +15,7 @@ import {
 } from '../provider-errors';
 import type { CallOptions, CallPriority, ProviderCallRecord, RatePermit } from '../proxy-provider';
 import { RatePermits } from '../rate-permits';
+import { ApiKey } from './api-key';
 import { GuardedTransport } from './guarded-transport';
 import { answers, envelope, type Px6Method, refusals } from './px6-answers';
 
@@ -28,6 +29,8 @@ export interface Px6CallOptions extends CallOptions {
   readonly permit: RatePermit;
   /** For another permit, should the first expire before the request is written. */
   readonly priority: CallPriority;
+  /** In place of ours: one that is not in use yet, and may belong to another account. */
+  readonly key?: string | undefined;
 }
 
 export type Answer<Method extends Px6Method> = z.output<(typeof answers)[Method]>;
@@ -65,6 +68,7 @@ export class Px6Client {
     private readonly config: AppConfig,
     private readonly permits: RatePermits,
     private readonly account: ProviderAccount,
+    private readonly apiKey: ApiKey,
   ) {}
 
   async call<Method extends Px6Method>(
@@ -86,7 +90,7 @@ export class Px6Client {
       });
     try {
       raw = await this.send(method, parameters, deadline, options);
-      const answer = this.parse(method, raw);
+      const answer = this.parse(method, raw, options.key === undefined);
       report('done');
       return answer;
     } catch (error) {
@@ -99,16 +103,16 @@ export class Px6Client {
     method: Px6Method,
     parameters: Readonly<Record<string, string>>,
     deadline: Deadline,
-    { permit, priority }: Px6CallOptions,
+    { permit, priority, key = this.apiKey.current }: Px6CallOptions,
   ): Promise<RawAnswer> {
     const transport = new GuardedTransport(deadline, permit, () =>
       this.permits.waitForPermit(priority, deadline.remainingMs(), true),
     );
-    const { baseUrl, apiKey } = this.config.provider;
-    const query = new URLSearchParams(parameters).toString();
+    const { baseUrl } = this.config.provider;
+    const path = method === 'account' ? '' : `/${method}/?${new URLSearchParams(parameters).toString()}`;
     try {
       // The observable of HttpService would cancel each call after its end, which takes as long as the call.
-      const response = await this.http.axiosRef.get<string>(`${baseUrl}/api/${apiKey}/${method}/?${query}`, {
+      const response = await this.http.axiosRef.get<string>(`${baseUrl}/api/${key}${path}`, {
         transport,
         signal: AbortSignal.timeout(Math.ceil(deadline.remainingMs())),
       });
@@ -124,7 +128,11 @@ export class Px6Client {
     }
   }
 
-  private parse<Method extends Px6Method>(method: Method, { status, json }: RawAnswer): Answer<Method> {
+  private parse<Method extends Px6Method>(
+    method: Method,
+    { status, json }: RawAnswer,
+    isOurs: boolean,
+  ): Answer<Method> {
     if (TOO_MANY_CALLS.includes(status)) {
       this.permits.pauseAll();
       throw new TooManyCalls(`${method} was answered ${status}`, status === 429);
@@ -142,7 +150,10 @@ export class Px6Client {
     if (data.currency !== 'RUB') {
       throw new ProviderOutcomeUnknown(`${method} was answered in another currency`);
     }
-    if (data.balance !== undefined) this.account.update(data.balance);
+    if (isOurs) {
+      if (data.balance !== undefined) this.account.update(data.balance);
+      if (data.user_id !== undefined) this.apiKey.noteAccount(data.user_id);
+    }
     const answer = answers[method].safeParse(json);
     if (!answer.success) {
       throw new ProviderOutcomeUnknown(

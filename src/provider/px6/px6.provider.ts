@@ -28,6 +28,7 @@ import {
   type ReadOptions,
 } from '../proxy-provider';
 import { RatePermits } from '../rate-permits';
+import { ApiKey } from './api-key';
 import type { Px6ListedProxy, Px6Method, Px6Proxy } from './px6-answers';
 import { type Answer, Px6Client } from './px6-client';
 
@@ -118,6 +119,7 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     private readonly client: Px6Client,
     private readonly permits: RatePermits,
     private readonly account: ProviderAccount,
+    private readonly apiKey: ApiKey,
     config: AppConfig,
     clock: Clock,
   ) {
@@ -329,6 +331,15 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
 
   status(): ProviderStatus {
     return { breakers: this.breakers.status(), waitingCalls: this.permits.waitingCalls() };
+  }
+
+  async followKey(): Promise<void> {
+    const isNew = await this.apiKey.follow(async (key) => {
+      const permit = await this.waitForPermit('confirmation', this.readWaitMs);
+      return (await this.client.call('account', {}, { permit, priority: 'confirmation', key })).user_id;
+    });
+    // Breakers that the key before had opened need not wait.
+    if (isNew) this.breakers.probeNow();
   }
 
   waitForPermit(priority: CallPriority, maxWaitMs: number): Promise<RatePermit> {

@@ -57,6 +57,11 @@ export class SandboxControl {
     return this.ask('POST', '/balance', { balance });
   }
 
+  /** The keys that are accepted from now on, with the account (`user_id`) that each belongs to. */
+  setKeys(keys: Readonly<Record<string, string>>): Promise<unknown> {
+    return this.ask('POST', '/keys', { keys });
+  }
+
   setStock(version: Version, country: string, available: number): Promise<unknown> {
     return this.ask('POST', '/stock', { version, country, available });
   }

@@ -87,6 +87,12 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       store.record({ kind: 'balance', kopecks: new Fields(body, ['balance']).getKopecks('balance') });
       return doneDurably();
     },
+    'POST /keys': ({ body }) => {
+      const keys = Object.entries(new Fields(body, ['keys']).getStrings('keys'));
+      parts.keys.clear();
+      for (const [key, userId] of keys) parts.keys.set(key, userId);
+      return done();
+    },
     'POST /stock': ({ body }) => {
       const fields = new Fields(body, ['version', 'country', 'available']);
       const version = fields.getOneOf('version', VERSIONS);

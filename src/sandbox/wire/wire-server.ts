@@ -26,7 +26,8 @@ const CHARGING: ReadonlySet<WireMethodName> = new Set(['buy', 'prolong']);
 
 export interface WireServerParts {
   provider: Provider;
-  apiKey: string;
+  /** The keys that are accepted, with the account that each belongs to. */
+  keys: Map<string, string>;
   rateLimit: SlidingRateLimit;
   latencies: { current: Latencies };
   faults: FaultPlan;
@@ -39,6 +40,7 @@ class ConnectionDropped extends Error {}
 
 interface Exchange {
   method: WireMethodName;
+  userId: string;
   query: Query;
   parameters: Record<string, string>;
   response: ServerResponse;
@@ -86,11 +88,12 @@ export class WireServer {
       call.status = response.statusCode;
       call.answeredAtMs = performance.timeOrigin + performance.now();
     });
-    if (key !== this.parts.apiKey) return this.refuse(response, call, 100);
+    const userId = this.parts.keys.get(key);
+    if (userId === undefined) return this.refuse(response, call, 100);
     if (!this.parts.rateLimit.admits(performance.now())) return sendText(response, 429, 'Too Many Requests');
     if (!method) return this.refuse(response, call, 110);
     try {
-      await this.handle({ method, query, parameters, response, call });
+      await this.handle({ method, userId, query, parameters, response, call });
     } catch (error) {
       this.giveUp(response, error);
     }
@@ -110,15 +113,15 @@ export class WireServer {
     await this.answer(exchange, body, fault);
   }
 
-  private async execute({ method, query, call }: Exchange, fault: Fault | null): Promise<string> {
+  private async execute({ method, userId, query, call }: Exchange, fault: Fault | null): Promise<string> {
     const { provider } = this.parts;
     try {
       const fields = await WIRE_METHODS[method](provider, query, fault ?? DEFAULT_EFFECT);
-      const { account, balanceKopecks } = provider.store.state;
+      const { balanceKopecks } = provider.store.state;
       const dialect = provider.dialect.current;
       const answer = {
         status: 'yes',
-        user_id: account?.userId,
+        user_id: userId,
         balance: CHARGING.has(method) ? roubles(balanceKopecks) : balanceText(balanceKopecks),
         currency: fault?.kind === 'wrong-currency' ? fault.currency : 'RUB',
         ...(dialect.form === '2023' && { date_mod: moscowTime(provider.clock.nowS()) }),

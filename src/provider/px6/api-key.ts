@@ -1,0 +1,89 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { messageOf } from '../../common';
+import { AppConfig, readApiKeyFile } from '../../config';
+import { ProviderRefused } from '../provider-errors';
+
+/** A key that the provider has refused is tried again after this time: it may not be active yet. */
+const TRY_AGAIN_MS = 60_000;
+
+/** Why a key in the file is not used, other than that the provider could not be asked. */
+class KeyNotUsable extends Error {}
+
+/**
+ * The key of our account at the provider. When it comes from a file, a new content of the file takes its
+ * place once the provider has accepted it for the same account: with the key of another one, orders would be
+ * looked for where they never were. Until then the one before is used.
+ */
+@Injectable()
+export class ApiKey {
+  private readonly logger = new Logger(ApiKey.name);
+  private text: string;
+  /** The provider's id of our account, once an answer has told it. */
+  private account: string | undefined;
+  private rejected: { readonly text: string; readonly atMs: number } | undefined;
+  private complaint: string | undefined;
+
+  constructor(private readonly config: AppConfig) {
+    this.text = config.provider.apiKey;
+  }
+
+  /** A part of every URL: it must not reach a log. */
+  get current(): string {
+    return this.text;
+  }
+
+  noteAccount(id: string): void {
+    this.account ??= id;
+  }
+
+  /**
+   * Goes over to the key in the file, if that is another one and the provider accepts it. Never rejects.
+   *
+   * @param accountOf asks the provider for the id of the account that a key belongs to
+   * @returns whether there is a new key
+   */
+  async follow(accountOf: (key: string) => Promise<string>): Promise<boolean> {
+    const { apiKeyFile } = this.config.provider;
+    if (apiKeyFile === undefined) return false;
+    try {
+      const candidate = await readApiKeyFile(apiKeyFile).catch((error: unknown) => {
+        throw new KeyNotUsable(messageOf(error));
+      });
+      if (candidate !== this.text && this.mayTry(candidate)) {
+        await this.verify(candidate, accountOf);
+        this.text = candidate;
+        this.logger.log('the key at the provider was changed: PX6_API_KEY_FILE');
+        return true;
+      }
+      if (candidate === this.text) this.complaint = undefined;
+    } catch (error) {
+      if (error instanceof KeyNotUsable) this.complain(error.message);
+      else this.logger.debug(`a new key in PX6_API_KEY_FILE was not tried: ${messageOf(error)}`);
+    }
+    return false;
+  }
+
+  private mayTry(candidate: string): boolean {
+    const { text, atMs = 0 } = this.rejected ?? {};
+    return text !== candidate || performance.now() - atMs > TRY_AGAIN_MS;
+  }
+
+  private async verify(candidate: string, accountOf: (key: string) => Promise<string>): Promise<void> {
+    const reject = (why: string): never => {
+      this.rejected = { text: candidate, atMs: performance.now() };
+      throw new KeyNotUsable(why);
+    };
+    const account = await accountOf(candidate).catch((error: unknown) => {
+      if (error instanceof ProviderRefused) reject('the provider refuses the key in PX6_API_KEY_FILE');
+      throw error;
+    });
+    this.account ??= account;
+    if (account !== this.account) reject('the key in PX6_API_KEY_FILE belongs to another account');
+  }
+
+  private complain(why: string): void {
+    if (why === this.complaint) return;
+    this.complaint = why;
+    this.logger.error(`${why}: the one before stays in use`);
+  }
+}

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ProxyProvider } from '../src/provider';
+import { eventually } from './support/built-service';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { createTestDirectory, removeTestDirectory } from './support/test-directory';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+jest.setTimeout(60_000);
+
+const ACCOUNT = '148230';
+const BUYERS = 4;
+
+/** The keys of this file, none of which may be logged. */
+const KEYS = {
+  first: 'key-first-9b1',
+  second: 'key-second-4c7',
+  third: 'key-third-8e2',
+  fourth: 'key-fourth-1a5',
+};
+const WRONG = 'key-wrong-6d3';
+const OF_ANOTHER = 'key-of-another-2f8';
+
+describe('A new key at the provider', () => {
+  let service: TestService;
+  let user: TestUser;
+  let directory: string;
+  let log: LogCapture;
+
+  /** Puts a key where the service looks for it, as Kubernetes does: a link is replaced by another one. */
+  async function mount(key: string): Promise<void> {
+    const version = join(directory, randomUUID());
+    await mkdir(version);
+    await writeFile(join(version, 'key'), `${key}\n`);
+    await symlink(version, `${version}.link`);
+    await rename(`${version}.link`, join(directory, 'data'));
+  }
+
+  const accept = (...keys: string[]) =>
+    service.control.setKeys({
+      ...Object.fromEntries(keys.map((key) => [key, ACCOUNT])),
+      [OF_ANOTHER]: '99',
+    });
+
+  const linesWith = (text: string): string[] => log.lines.filter((line) => line.includes(text));
+  const changes = (): number => linesWith('the key at the provider was changed').length;
+
+  /** Waits until the service has gone over to the key. */
+  async function rotateTo(key: string): Promise<void> {
+    const before = changes();
+    await mount(key);
+    await eventually(() => changes() > before);
+  }
+
+  const buy = async (): Promise<number> =>
+    (await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } })).response.status;
+
+  const soldCount = async (): Promise<number> => (await service.control.getState()).sales.length;
+
+  const openBreakers = () =>
+    service.app
+      .get(ProxyProvider)
+      .status()
+      .breakers.filter(({ state }) => state !== 'closed');
+
+  beforeAll(async () => {
+    directory = await createTestDirectory();
+    await mount(KEYS.first);
+    log = captureLog();
+    service = await startTestService({
+      sandbox: { apiKey: KEYS.first },
+      environment: {
+        LOG_LEVEL: 'info',
+        PX6_API_KEY: '',
+        PX6_API_KEY_FILE: join(directory, 'data', 'key'),
+        ORDERS_PER_CALL: '1',
+        BREAKER_FAILURES: '2',
+        BREAKER_PROBE_MS: '600000',
+      },
+      jobIntervalsMs: { 'provider-key': 20 },
+    });
+    user = await service.createUser({ balance: '100000.00' });
+  });
+  afterAll(async () => {
+    await service.close();
+    log.stop();
+    await removeTestDirectory(directory);
+  });
+
+  it('is taken over from its file under purchases, none of which fails or is made twice', async () => {
+    await accept(KEYS.first, KEYS.second);
+    const end = new AbortController();
+    const statuses: number[] = [];
+    const buyer = async (): Promise<void> => {
+      while (!end.signal.aborted) statuses.push(await buy());
+    };
+    const buyers = Array.from({ length: BUYERS }, buyer);
+    await eventually(() => statuses.length > BUYERS);
+    await rotateTo(KEYS.second);
+    // What was sent with the key before may be on its way still; each buyer comes to a purchase after it.
+    const sentBefore = statuses.length + BUYERS;
+    await eventually(() => statuses.length > sentBefore);
+    await accept(KEYS.second);
+    const withTheNext = statuses.length + 2 * BUYERS;
+    await eventually(() => statuses.length > withTheNext);
+    end.abort();
+    await Promise.all(buyers);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(await soldCount()).toBe(statuses.length);
+    await service.audit({ withProvider: true });
+  });
+
+  it.each([
+    ['that the provider refuses', WRONG, 'the provider refuses the key in PX6_API_KEY_FILE'],
+    ['of another account', OF_ANOTHER, 'the key in PX6_API_KEY_FILE belongs to another account'],
+    ['that is none', 'no key at all', 'PX6_API_KEY_FILE contains no key'],
+  ])('is not used when it is one %s, which is said once', async (_, key, complaint) => {
+    const before = changes();
+    const sold = await soldCount();
+    await mount(key);
+    await eventually(() => linesWith(complaint).length > 0);
+    expect([await buy(), await buy()]).toEqual([200, 200]);
+    expect(await soldCount()).toBe(sold + 2);
+    expect(openBreakers()).toEqual([]);
+    expect(changes()).toBe(before);
+    expect(linesWith(complaint)).toEqual([expect.stringContaining('"level":"error"')]);
+  });
+
+  it('is not missed after its file was away', async () => {
+    await rm(join(directory, 'data'));
+    await eventually(() => linesWith('PX6_API_KEY_FILE cannot be read (ENOENT)').length > 0);
+    expect(await buy()).toBe(200);
+    await accept(KEYS.second, KEYS.third);
+    await rotateTo(KEYS.third);
+    expect(await buy()).toBe(200);
+  });
+
+  it('opens the orders again at once that the end of the one before has shut', async () => {
+    const sold = await soldCount();
+    await accept(KEYS.fourth);
+    await eventually(async () => {
+      expect(await buy()).toBe(503);
+      return openBreakers().length > 0;
+    });
+    await rotateTo(KEYS.fourth);
+    // By itself, the breaker would probe after ten minutes.
+    await eventually(async () => (await buy()) === 200);
+    expect(await soldCount()).toBe(sold + 1);
+    await service.untilSettled();
+    await service.audit({ withProvider: true });
+  });
+
+  it('is never logged', () => {
+    const text = log.lines.join('');
+    expect(
+      [...Object.values(KEYS), WRONG, OF_ANOTHER, 'no key at all'].filter((key) => text.includes(key)),
+    ).toEqual([]);
+  });
+});
