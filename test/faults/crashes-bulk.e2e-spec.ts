@@ -1,7 +1,8 @@
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { inLongForm } from '../support/long-form';
 import { type Answer, type Customer, type Order, Replicas, send } from '../support/replicas';
 
-const PROXIES = 250;
+const PROXIES = inLongForm(1000, 250);
 
 /** All orders wait for their deadlines before others are placed in their stead. */
 jest.setTimeout(120_000);

@@ -1,8 +1,11 @@
 import { compareDryRuns } from '../support/dry-runs';
+import { inLongForm } from '../support/long-form';
 import { PriceLead } from '../support/price-lead';
 import { racePrices } from '../support/price-race';
 import { startTestService, type TestService } from '../support/test-service';
 
+const RISES = inLongForm(1000, 200);
+const STATES = inLongForm(500, 100);
 const MINUTES = 60_000;
 
 describe('Guards of orders, over and over', () => {
@@ -15,13 +18,13 @@ describe('Guards of orders, over and over', () => {
   afterEach(() => service.audit({ withProvider: true }));
 
   it(
-    'let no order be charged above its max_price in 1,000 rises of the price',
+    `let no order be charged above its max_price in ${RISES} rises of the price`,
     async () => {
       const user = await service.createUser({ balance: '10000000.00' });
       const lead = new PriceLead(service);
       await service.control.setStock('6', 'ru', 1_000_000);
       await service.control.setBalance('100000000.00');
-      const report = await racePrices(service, lead, user, { rises: 1000, buyers: 4 });
+      const report = await racePrices(service, lead, user, { rises: RISES, buyers: 4 });
       lead.restore();
       process.stdout.write(`${report.placed} placed, ${report.refused} refused\n`);
       expect(report.chargedAboveGuard).toEqual([]);
@@ -32,9 +35,9 @@ describe('Guards of orders, over and over', () => {
   );
 
   it(
-    'are told by dry runs as by the orders that follow, in 500 random states',
+    `are told by dry runs as by the orders that follow, in ${STATES} random states`,
     async () => {
-      const outcomes = await compareDryRuns(service, 500);
+      const outcomes = await compareDryRuns(service, STATES);
       expect(outcomes.size).toBeGreaterThan(9);
     },
     10 * MINUTES,

@@ -4,17 +4,18 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from '../support/built-service';
+import { inLongForm } from '../support/long-form';
 import { insertProxies } from '../support/proxy-rows';
 import { type Customer, Replicas } from '../support/replicas';
 
 const PROXY_COUNT = 32_000;
-/** Whole answers for all of them would take 400 MB. */
-const READER_COUNT = 50;
+/** Whole answers for 50 of them would take 400 MB. */
+const READER_COUNT = inLongForm(200, 50);
 /** 200 kB for each reader, and what the young generation takes with them. */
 const MAX_GROWTH_MB = 60;
 /** Twice what an idle machine needs. */
 const MAX_LIFE_MS = 60_000;
-const PIPELINED_REQUESTS = 12_000;
+const PIPELINED_REQUESTS = inLongForm(20_000, 6000);
 /** Of the time that the pipelined requests take: whoever waits for all of them waits for all of it. */
 const MAX_DELAY = 0.2;
 /** In /proc/net/tcp. */
