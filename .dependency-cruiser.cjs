@@ -4,16 +4,17 @@
  */
 const allowed = {
   config: [],
-  common: ['config'],
-  http: ['common'],
+  metrics: ['config'],
+  common: ['config', 'metrics'],
+  http: ['common', 'metrics'],
   database: ['config', 'common'],
   limits: ['common', 'config', 'database'],
   auth: ['http', 'common', 'database', 'limits'],
   users: ['http', 'common', 'database', 'auth'],
   ledger: ['http', 'common', 'database', 'auth', 'users'],
-  provider: ['common', 'config', 'database'],
+  provider: ['common', 'config', 'database', 'metrics'],
   pricing: ['common', 'config', 'database', 'users'],
-  catalog: ['http', 'common', 'config', 'database', 'provider', 'auth', 'pricing'],
+  catalog: ['http', 'common', 'config', 'database', 'metrics', 'provider', 'auth', 'pricing'],
   proxies: ['http', 'common', 'config', 'database', 'auth'],
   links: ['http', 'common', 'config', 'database', 'limits', 'auth', 'proxies'],
   orders: [
@@ -21,6 +22,7 @@ const allowed = {
     'common',
     'config',
     'database',
+    'metrics',
     'provider',
     'auth',
     'ledger',
@@ -30,7 +32,7 @@ const allowed = {
   ],
   usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog'],
   trials: ['http', 'common', 'config', 'database', 'auth', 'proxies'],
-  health: ['common', 'database', 'auth'],
+  health: ['common', 'database', 'metrics', 'auth'],
   sales: ['http', 'common', 'database'],
   staff: [
     'http',
@@ -47,7 +49,7 @@ const allowed = {
     'sales',
   ],
   integrity: ['common', 'config', 'database', 'provider', 'orders'],
-  status: ['http', 'common', 'database', 'provider', 'orders'],
+  status: ['http', 'common', 'database', 'metrics', 'provider', 'orders'],
   local: ['config', 'common', 'database', 'auth', 'users', 'ledger', 'proxies'],
   sandbox: [],
 };

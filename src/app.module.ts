@@ -11,6 +11,7 @@ import { IntegrityJobsModule } from './integrity';
 import { LedgerModule } from './ledger';
 import { LimitsJobsModule } from './limits';
 import { LinksModule } from './links';
+import { MetricsModule } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
 import { ProviderJobsModule, ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
@@ -54,6 +55,7 @@ export class AppModule implements OnModuleDestroy {
         IntegrityJobsModule,
         SalesJobsModule,
         StatusJobsModule,
+        MetricsModule,
         TrialsModule,
         // The router tries routes in the order of their modules: those that are asked most come first.
         HealthModule,

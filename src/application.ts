@@ -10,6 +10,7 @@ import { HealthModule, Readiness } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { LedgerModule } from './ledger';
 import { LinksModule } from './links';
+import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
 import { StaffModule } from './staff';
@@ -75,7 +76,7 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   });
   // X-Forwarded-For is believed from these addresses only, by default from none.
   app.set('trust proxy', config.server.trustedProxies);
-  configureHttp(app, config.server, isDatabaseUnavailable);
+  configureHttp(app, config.server, isDatabaseUnavailable, app.get(Metrics));
   adapter.addPages(() => serveDescription(app, CUSTOMERS, ''));
   adapter.addPages(() => serveDescription(app, STAFF, 'staff/'));
   return app;

@@ -5,6 +5,7 @@ import { AppConfig } from './config';
 import { DatabaseModule } from './database';
 import { Account, LedgerEntry } from './ledger';
 import { ExportLink } from './links';
+import { Metrics } from './metrics';
 import { BulkProlongation, Order, Orphan, ProviderCall } from './orders';
 import { DefaultMarkup, PriceRule } from './pricing';
 import { Proxy, ProxyChange } from './proxies';
@@ -41,8 +42,9 @@ export class GlobalsModule {
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useValue: clock },
+        { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
-      exports: [AppConfig, Clock],
+      exports: [AppConfig, Clock, Metrics],
     };
   }
 }

@@ -65,6 +65,17 @@ export class CatalogCache<Value> {
     return this.refreshes.size;
   }
 
+  /** The age of the oldest value that customers of this process ask for; undefined when there is none. */
+  oldestWantedMs(): number | undefined {
+    const now = this.nowMs();
+    let oldest: number | undefined;
+    for (const entry of this.entries.values()) {
+      if (!entry.wanted || now - entry.wanted.atMs > WANTED_MS) continue;
+      oldest = Math.max(oldest ?? 0, this.ageMs(entry));
+    }
+    return oldest;
+  }
+
   /**
    * Gives a fresh value at once. Without one it waits a moment for a refresh and falls back to the last
    * value, up to a day old. `fetch` also refreshes the value later in the background.

@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
+import { Metrics } from '../metrics';
 import { CurrentMarkups, MarkupHistoryService } from '../pricing';
 import { CatalogService } from './catalog.service';
 
@@ -16,6 +17,7 @@ export class CatalogJobs implements OnApplicationBootstrap {
     private readonly catalog: CatalogService,
     private readonly markups: CurrentMarkups,
     private readonly history: MarkupHistoryService,
+    private readonly metrics: Metrics,
   ) {}
 
   /**
@@ -25,6 +27,11 @@ export class CatalogJobs implements OnApplicationBootstrap {
     await this.history.recordDefault();
     await this.markups.follow();
     await this.catalog.followStore();
+    this.metrics.addReader((set) => {
+      for (const [copy, ageMs] of Object.entries(this.catalog.agesMs())) {
+        if (ageMs !== undefined) set('catalog_age_seconds', { copy }, ageMs / 1000);
+      }
+    });
     this.jobs.every('follow-price-rules', FOLLOW_RULES_MS, () => this.markups.follow());
     this.jobs.every('follow-catalog', FOLLOW_MS, async () => {
       await this.catalog.writeSales();

@@ -289,6 +289,16 @@ export class CatalogService implements OnModuleDestroy {
     this.refreshSome([this.countryLists, this.stocks], 2);
   }
 
+  /** How old the oldest copy of each kind is that customers of this process ask for, in milliseconds. */
+  agesMs(): Readonly<Record<string, number | undefined>> {
+    return {
+      countries: this.countryLists.oldestWantedMs(),
+      stock: this.stocks.oldestWantedMs(),
+      prices: this.priceTables.oldestWantedMs(),
+      exact_prices: this.exactPrices.oldestWantedMs(),
+    };
+  }
+
   /** Bounds what the database keeps. */
   forgetOldPrices(): Promise<void> {
     return this.store.keepYoungest('price', MAX_EXACT_PRICES);

@@ -56,6 +56,7 @@ describe('The environment', () => {
       links: { maxPerUser: 100 },
       audit: { time: 180, allOn: 'sunday' },
       local: { dataDir: '.data', sandboxProfile: undefined },
+      metrics: { port: undefined, host: '127.0.0.1' },
       log: { level: 'info', format: 'json' },
     } satisfies Environment);
   });

@@ -410,6 +410,22 @@ export const SETTINGS = {
       description: 'How the sandbox behaves. `realistic`: purchases take 5 to 7 s, 1 % of all calls fail.',
     },
   },
+  metrics: {
+    port: {
+      variable: 'METRICS_PORT',
+      rule: integer(0, 65_535),
+      defaultText: 'none (nothing is measured)',
+      description:
+        'The port of `GET /metrics`, for Prometheus. `0`: any free port, which the log tells. Each replica ' +
+        'on a machine needs its own.',
+    },
+    host: {
+      variable: 'METRICS_HOST',
+      rule: text,
+      default: '127.0.0.1',
+      description: 'The address that `GET /metrics` is served on. It asks for no token: keep it inside.',
+    },
+  },
   log: {
     level: {
       variable: 'LOG_LEVEL',

@@ -1,10 +1,9 @@
-import { Client, type ClientConfig, type Pool } from 'pg';
+import { Client, type ClientConfig } from 'pg';
 import type { DataSource } from 'typeorm';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { connectionPool } from './connection-pool';
 
 /** A client that connects as those of the pool do, and is none of them. It is not connected yet. */
 export function clientOutsideThePool(dataSource: DataSource, changes: ClientConfig = {}): Client {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const { options } = (dataSource.driver as PostgresDriver).master as Pool;
+  const { options } = connectionPool(dataSource);
   return new Client({ ...options, password: options.password, keepAlive: true, ...changes });
 }

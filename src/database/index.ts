@@ -1,4 +1,5 @@
 export { batchedLookup } from './batched-lookup';
+export { connectionPool } from './connection-pool';
 export { createIndexConcurrently } from './concurrent-index';
 export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';
@@ -6,7 +7,7 @@ export { DatabaseModule } from './database.module';
 export { Hints } from './hints';
 export { type DatabaseAddress, migrate } from './migrate';
 export { groupedStatement } from './grouped-statement';
-export { JobLease, REPLICA_ID } from './job-lease';
+export { JobLease, leasedJobs, REPLICA_ID } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
 export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRows } from './prepared';

@@ -11,6 +11,11 @@ export class LeaseLost extends Error {}
 
 const PROGRESS_EVERY_MS = 10_000;
 
+const asked = new Set<string>();
+
+/** The jobs that this process takes part in. One that is switched off may have a row from before. */
+export const leasedJobs = (): ReadonlySet<string> => asked;
+
 /**
  * A job that runs on one replica at a time, whichever it is, and at most once in an interval. A run that
  * does not renew its lease counts as dead. Its report, counts by name, is stored in `job_runs`: first the
@@ -34,6 +39,7 @@ export class JobLease {
     times: { intervalSeconds: number; leaseSeconds: number },
     work: () => Promise<Report>,
   ): Promise<Report | null> {
+    asked.add(this.name);
     if (!(await this.take(times))) return null;
     this.loggedAt = performance.now();
     const report = await work();
@@ -71,11 +77,12 @@ export class JobLease {
   }): Promise<boolean> {
     const taken = await queryRows(
       this.dataSource,
-      `INSERT INTO job_runs AS run (name, holder, started_at, lease_seconds, leased_until)
-       VALUES ($1, $2, now(), $4, now() + make_interval(secs => $4))
+      `INSERT INTO job_runs AS run (name, holder, started_at, lease_seconds, leased_until, interval_seconds)
+       VALUES ($1, $2, now(), $4, now() + make_interval(secs => $4), $3)
        ON CONFLICT (name) DO UPDATE
           SET holder = excluded.holder, started_at = now(), finished_at = NULL, report = NULL,
-              lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until
+              lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until,
+              interval_seconds = excluded.interval_seconds
         WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
                    ELSE run.started_at + make_interval(secs => $3) END <= now()
            -- The database's clock was set back. A statement that waited for another sees its start ahead.
@@ -89,7 +96,8 @@ export class JobLease {
   private async finish(report: object): Promise<void> {
     await queryRows(
       this.dataSource,
-      'UPDATE job_runs SET finished_at = now(), report = $3 WHERE name = $1 AND holder = $2',
+      `UPDATE job_runs SET finished_at = now(), succeeded_at = now(), report = $3
+        WHERE name = $1 AND holder = $2`,
       [this.name, REPLICA_ID, report],
     );
   }

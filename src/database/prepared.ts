@@ -1,6 +1,5 @@
-import type { Pool } from 'pg';
 import { DataSource, QueryFailedError } from 'typeorm';
-import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+import { connectionPool } from './connection-pool';
 import { noteSession } from './lost-answers';
 import { isSessionLost, type Queryable, queryRows } from './sql';
 
@@ -29,10 +28,8 @@ export async function preparedRows<Row>(
   parameters: readonly unknown[] = [],
 ): Promise<Row[]> {
   if (!(queryable instanceof DataSource)) return queryRows<Row>(queryable, statement, parameters);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const pool = (queryable.driver as PostgresDriver).master as Pool;
   const values = [...parameters];
-  const client = await pool.connect();
+  const client = await connectionPool(queryable).connect();
   client.on('error', ignore);
   let isLost = false;
   try {

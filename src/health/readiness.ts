@@ -3,6 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { messageOf } from '../common';
 import { DatabaseProbe } from '../database';
+import { Metrics } from '../metrics';
 
 /** Whether this replica should be sent requests. */
 @Injectable()
@@ -12,8 +13,9 @@ export class Readiness implements OnModuleDestroy {
   private isDraining = false;
   private lastObstacle: string | undefined;
 
-  constructor(@InjectDataSource() dataSource: DataSource) {
+  constructor(@InjectDataSource() dataSource: DataSource, metrics: Metrics) {
     this.probe = new DatabaseProbe(dataSource);
+    metrics.addReader(async (set) => set('ready', {}, (await this.obstacle()) === undefined ? 1 : 0));
   }
 
   onModuleDestroy(): void {

@@ -1,17 +1,21 @@
 import { Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { chooseRequestId, type RequestContext, runInRequest } from '../common';
+import type { Metrics } from '../metrics';
+import { countRequest } from './request-metrics';
 import { withoutSecrets } from './request-url';
 
 const logger = new Logger('Http');
 
-/** Gives the request an id, for its answer and its log lines, and logs the request once it has ended. */
-export function beginRequest(request: Request, response: Response): RequestContext {
+/** Gives the request an id, for its answer and its log lines, and logs and counts it once it has ended. */
+export function beginRequest(request: Request, response: Response, metrics: Metrics): RequestContext {
   const context: RequestContext = { requestId: chooseRequestId(request.get('x-request-id')) };
   const startedMs = performance.now();
   response.setHeader('X-Request-Id', context.requestId);
   response.on('close', () => {
-    runInRequest(context, () => logRequest(request, response, performance.now() - startedMs, context));
+    const elapsedMs = performance.now() - startedMs;
+    countRequest(metrics, request, response, elapsedMs);
+    runInRequest(context, () => logRequest(request, response, elapsedMs, context));
   });
   return context;
 }

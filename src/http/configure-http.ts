@@ -4,6 +4,7 @@ import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application, NextFunction, Request, Response } from 'express';
 import { runInRequest } from '../common';
+import { Metrics } from '../metrics';
 import { beginRequest } from './begin-request';
 import { preferFixedPaths } from './errors/allowed-methods';
 import { ErrorFilter } from './errors/error.filter';
@@ -33,11 +34,13 @@ const FULL_LOG_INTERVAL_MS = 60_000;
  *
  * @param limits what clients may occupy
  * @param isUnavailable recognises failures of a dependency such as the database, which are answered 503
+ * @param metrics counts the requests
  */
 export function configureHttp(
   app: NestExpressApplication,
   limits: ConnectionLimits,
   isUnavailable: (error: unknown) => boolean = () => false,
+  metrics = Metrics.off,
 ): void {
   const express = app.getHttpAdapter().getInstance() as Application;
   // Nest has already made Express build its router, so the setting `case sensitive routing` comes too late.
@@ -48,20 +51,22 @@ export function configureHttp(
   neverFreshWithoutTag(express);
   preferFixedPaths(express, 'proxy_id');
 
-  app.use(prepareRequest);
+  app.use(prepareRequest(metrics));
   app.useGlobalFilters(new ErrorFilter(isUnavailable));
   app.useGlobalPipes(new RequestValidationPipe());
 
-  configureServer(app.getHttpServer(), limits);
+  configureServer(app.getHttpServer(), limits, metrics);
 }
 
 /** One middleware does all, because the router takes longer than each part of it. */
-function prepareRequest(request: Request, response: Response, next: NextFunction): void {
-  const context = beginRequest(request, response);
-  setSecurityHeaders(response);
-  request.url = toNormalUrl(request.url);
-  runInRequest(context, next);
-}
+const prepareRequest =
+  (metrics: Metrics) =>
+  (request: Request, response: Response, next: NextFunction): void => {
+    const context = beginRequest(request, response, metrics);
+    setSecurityHeaders(response);
+    request.url = toNormalUrl(request.url);
+    runInRequest(context, next);
+  };
 
 /** Express takes `If-None-Match: *` for a match with any answer, and makes a 304 even of one without ETag. */
 function neverFreshWithoutTag(express: Application): void {
@@ -74,14 +79,18 @@ function neverFreshWithoutTag(express: Application): void {
   });
 }
 
-function configureServer(server: Server, { maxConnections, readerIdleMs }: ConnectionLimits): void {
+function configureServer(
+  server: Server,
+  { maxConnections, readerIdleMs }: ConnectionLimits,
+  metrics: Metrics,
+): void {
   server.maxConnections = maxConnections;
   logRefusedConnections(server);
   disconnectIdleReaders(server, readerIdleMs);
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
-  answerMalformedRequests(server);
+  answerMalformedRequests(server, metrics);
   // Node would answer an unknown `Expect` header with an empty 417. It is ignored instead.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);

@@ -17,6 +17,7 @@ const batchOf = (...orders: [userId: number, count: number][]): OrderBatch => ({
     id: at + 1,
     userId,
     count,
+    placedAt: new Date(0),
     cost: `${count}.5`,
     providerProxyId: null,
     purchaseTag: null,

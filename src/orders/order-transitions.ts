@@ -4,6 +4,7 @@ import type { Money } from '../common';
 import { AppConfig } from '../config';
 import { groupedStatement, lookUpLost, preparedRows, type Queryable, queryRows, sqlList } from '../database';
 import { POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../ledger';
+import { Metrics } from '../metrics';
 import type { ProviderCallRecord, ProviderProxy } from '../provider';
 import { longestQueueSeconds } from './longest-order';
 import { memberIds, type OrderBatch } from './order-batch';
@@ -14,7 +15,14 @@ import {
   SELECT_BATCH_ROWS,
   toBatches,
 } from './order-queries';
-import { type FailureReason, type OpenState, statesBefore, UNATTENDED_STATES } from './order-states';
+import {
+  type FailureReason,
+  type OpenState,
+  type OrderKind,
+  type OrderState,
+  statesBefore,
+  UNATTENDED_STATES,
+} from './order-states';
 import type { DeliveredProxy } from './order.entity';
 import { checkOffsetsSeconds } from './reconciliation/check-schedule';
 
@@ -47,6 +55,12 @@ type ClosedPurchase = Omit<OrderOutcome, 'answer'> & {
 
 /** A closed prolongation, with the proxy as it is then. */
 type ClosedProlongation = Omit<OrderOutcome, 'answer'> & { readonly proxy: DeliveredProxy };
+
+/** An order that was closed, or left to staff. */
+interface EndedOrder {
+  readonly kind: OrderKind;
+  readonly state: OrderState;
+}
 
 /** An order that leaves the queue without having been sent. */
 interface LeavingOrder {
@@ -149,6 +163,7 @@ export class OrderTransitions {
     private readonly dataSource: DataSource,
     private readonly queries: OrderQueries,
     private readonly config: AppConfig,
+    private readonly metrics: Metrics,
   ) {}
 
   /**
@@ -361,12 +376,14 @@ export class OrderTransitions {
 
   /** Leaves orders to staff. @param why shown to staff */
   async sendToReview(orderIds: readonly number[], why: string): Promise<void> {
-    await queryRows(
+    const sent = await queryRows<EndedOrder>(
       this.dataSource,
       `UPDATE orders SET state = 'review', failure = $2
-        WHERE id = ANY ($1) AND state IN ${sqlList(statesBefore('review'))}`,
+        WHERE id = ANY ($1) AND state IN ${sqlList(statesBefore('review'))}
+       RETURNING kind, state`,
       [orderIds, why],
     );
+    this.countOutcomes(sent);
   }
 
   /**
@@ -481,6 +498,7 @@ export class OrderTransitions {
         ...callParameters(call),
       ],
     );
+    this.countOutcomes(closed);
     return closed.map(({ proxyIds, places, ...order }) => ({
       ...order,
       answer: (proxyIds ?? []).flatMap((id, n) => {
@@ -556,6 +574,7 @@ export class OrderTransitions {
         ...callParameters(call),
       ],
     );
+    this.countOutcomes(closed);
     return closed.map(({ proxy, ...order }) => ({ ...order, answer: [proxy] }));
   }
 
@@ -572,12 +591,12 @@ export class OrderTransitions {
     queryable: Queryable = this.dataSource,
   ): Promise<number[]> {
     if (orderIds.length === 0) return [];
-    const released = await preparedRows<{ id: number }>(
+    const released = await preparedRows<EndedOrder & { id: number }>(
       queryable,
       `WITH closed AS (
          UPDATE orders SET state = 'refunded', released = held, failure = $2, closed_at = now()
           WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) AND state = ANY ($3) ORDER BY id FOR UPDATE)
-         RETURNING id, user_id, held, released, token_id, created_at
+         RETURNING id, kind, state, user_id, held, released, token_id, created_at
        ),
        entries AS (
          ${postEntriesSql(
@@ -587,9 +606,10 @@ export class OrderTransitions {
          )}
          RETURNING order_id, kind
        ),${UNCOUNT_SPENDING}
-       SELECT order_id AS id FROM entries`,
+       SELECT id, kind, state FROM closed`,
       [[...orderIds], reason, [...from]],
     );
+    this.countOutcomes(released);
     return released.map(({ id }) => id);
   }
 
@@ -634,6 +654,11 @@ export class OrderTransitions {
     );
     if (!entry) throw new Error('the INSERT of a refund returned no row');
     return entry;
+  }
+
+  /** What staff decide is counted before their transaction ends. */
+  private countOutcomes(orders: readonly EndedOrder[]): void {
+    for (const { kind, state } of orders) this.metrics.count('orders_total', { kind, outcome: state });
   }
 
   /**

@@ -3,6 +3,7 @@ import { Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
+import { Metrics } from '../metrics';
 import { ProviderAccount } from './provider-account';
 import { ProxyProvider } from './proxy-provider';
 import { ApiKey } from './px6/api-key';
@@ -33,9 +34,9 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
     Px6Client,
     {
       provide: RatePermits,
-      inject: [DataSource, AppConfig],
-      useFactory: (dataSource: DataSource, config: AppConfig) =>
-        new RatePermits(dataSource, PX6, config.provider.ratePerSecond),
+      inject: [DataSource, AppConfig, Metrics],
+      useFactory: (dataSource: DataSource, config: AppConfig, metrics: Metrics) =>
+        new RatePermits(dataSource, PX6, config.provider.ratePerSecond, undefined, metrics),
     },
     {
       provide: ProviderAccount,

@@ -4,6 +4,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { messageOf } from '../common';
 import { queryRows } from '../database';
+import { Metrics } from '../metrics';
 import { Deadline } from './deadline';
 import { NoPermitInTime } from './provider-errors';
 import { CALL_PRIORITIES, type CallPriority, type RatePermit } from './proxy-provider';
@@ -66,6 +67,7 @@ export class RatePermits {
     private readonly provider: string,
     private readonly calls: number,
     private readonly windowMs = 1000,
+    private readonly metrics = Metrics.off,
   ) {}
 
   /**
@@ -77,17 +79,21 @@ export class RatePermits {
     if (this.calls === 0) return Promise.resolve(UNLIMITED);
     return new Promise((resolve, reject) => {
       const queue = this.waiting[priority];
-      const giveUp = () => {
+      const sinceMs = performance.now();
+      const endWait = () => {
         clearTimeout(timer);
         this.giveUps.delete(giveUp);
+        this.metrics.observe('provider_permit_wait_seconds', {}, (performance.now() - sinceMs) / 1000);
+      };
+      const giveUp = () => {
+        endWait();
         queue.splice(queue.indexOf(grant), 1);
         if (this.highest() === Infinity) this.wakeUp.abort();
         reject(new NoPermitInTime());
       };
       const timer = setTimeout(giveUp, Math.max(maxWaitMs, SHORTEST_WAIT_MS));
       const grant = (permit: RatePermit) => {
-        clearTimeout(timer);
-        this.giveUps.delete(giveUp);
+        endWait();
         resolve(permit);
       };
       this.giveUps.add(giveUp);

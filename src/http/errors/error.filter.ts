@@ -93,6 +93,8 @@ function answerTo(error: unknown, request: Request): ErrorAnswer {
 
 /** Only the router throws Nest's `NotFoundException`: it found no route for the method and the path. */
 function notServed(request: Request): ErrorAnswer {
+  // The router leaves a route here that it tried and that let the request pass.
+  request.route = undefined;
   const allowed = allowedMethods(request.app, request.path);
   if (allowed.length === 0) return { status: 404, detail: statusText(404) };
   return { status: 405, detail: statusText(405), headers: { Allow: allowed.join(', ') } };

@@ -1,6 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { chooseRequestId } from '../../common';
+import type { Metrics } from '../../metrics';
+import { countMalformedRequest } from '../request-metrics';
 import { statusText } from './status-text';
 
 interface Exchange {
@@ -22,7 +24,7 @@ const STATUS_BY_CODE = new Map([
  * Answers requests that are not valid HTTP in the form of all other answers. Node reports an error in the
  * middle of an exchange here as well; that one is answered only if no answer has begun.
  */
-export function answerMalformedRequests(server: Server): void {
+export function answerMalformedRequests(server: Server, metrics: Metrics): void {
   /** The last exchange of each connection. They end in order, so the one before it tells about all others. */
   const exchanges = new WeakMap<Duplex, Exchange>();
 
@@ -45,9 +47,10 @@ export function answerMalformedRequests(server: Server): void {
       return;
     }
     const id = open?.response.getHeader('X-Request-Id');
-    socket.end(
-      rawAnswer(STATUS_BY_CODE.get(error.code ?? '') ?? 400, String(id ?? chooseRequestId(undefined))),
-    );
+    const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
+    // A request that is being served is counted when it ends.
+    if (!open) countMalformedRequest(metrics, status);
+    socket.end(rawAnswer(status, String(id ?? chooseRequestId(undefined))));
   });
 }
 

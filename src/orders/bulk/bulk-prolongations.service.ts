@@ -164,8 +164,9 @@ export class BulkProlongations {
     const placed = new Map(orders.map((order, n) => [order, this.outcomeOf(order, placements[n])]));
     return proxies.map(({ id }, n) => {
       const one = prepared[n];
-      const outcome = one instanceof DomainError ? one : one && placed.get(one);
-      return [id, outcome ?? new ServiceUnavailable()];
+      const outcome = (one instanceof DomainError ? one : one && placed.get(one)) ?? new ServiceUnavailable();
+      this.orders.countRefusal('prolongation', outcome);
+      return [id, outcome];
     });
   }
 

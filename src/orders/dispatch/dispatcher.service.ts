@@ -6,6 +6,7 @@ import { DataSource } from 'typeorm';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
 import { Hints, mayHaveCommitted } from '../../database';
+import { Metrics } from '../../metrics';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
 import { LONGEST_CHECK_MS } from '../longest-order';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
@@ -56,6 +57,7 @@ export class DispatcherService implements OnModuleDestroy {
     private readonly provider: ProxyProvider,
     private readonly waits: OrderWaits,
     private readonly config: AppConfig,
+    private readonly metrics: Metrics,
   ) {
     this.hints = new Hints(dataSource, 'settled_orders', (ids) => {
       void this.lookForOutcomes(ids);
@@ -150,6 +152,7 @@ export class DispatcherService implements OnModuleDestroy {
       return;
     }
     for (const id of memberIds(batch)) this.setStatus(id, 'sent');
+    if (!batch.resent) this.observeWaits(batch);
     // Only a batch of one may cost more than is known to be there.
     if (batch.members.length === 1 && !(await this.provider.affords(batch.providerPrice))) {
       await permit.giveBack();
@@ -157,6 +160,12 @@ export class DispatcherService implements OnModuleDestroy {
       return;
     }
     this.track(this.send(batch, { permit, deadline }));
+  }
+
+  private observeWaits({ submittedAt, members }: OrderBatch): void {
+    for (const { placedAt } of members) {
+      this.metrics.observe('queue_wait_seconds', {}, (submittedAt.getTime() - placedAt.getTime()) / 1000);
+    }
   }
 
   /** Refunds a batch that was claimed and costs more than our balance at the provider. */

@@ -12,6 +12,7 @@ import { InsufficientBalance } from '../../ledger';
 import { ProviderClosed, ProxyProvider } from '../../provider';
 import { ProxiesService } from '../../proxies';
 import { OrderQueries } from '../order-queries';
+import type { OrderKind } from '../order-states';
 import {
   DailyLimitExceeded,
   KeyInProgress,
@@ -36,6 +37,7 @@ type OrderedStock = Pick<NewOrder, 'country' | 'version' | 'count'>;
 
 /** A request for an order, before it is checked. */
 export interface OrderRequest {
+  readonly kind: OrderKind;
   readonly caller: Caller;
   readonly idempotency: Idempotency | null;
   /** Finds what is ordered, by the checks that need no price. @throws DomainError */
@@ -80,6 +82,7 @@ export class OrderChecks {
     // A guard is no part of what the key stands for: with another one it is still the same order.
     const asked = { kind: 'purchase', country, version, period, count, proxyType } as const;
     return {
+      kind: 'purchase',
       caller,
       idempotency: readIdempotency(idempotencyKey, asked),
       findItem: async (checks) => {
@@ -100,6 +103,7 @@ export class OrderChecks {
     idempotencyKey: string | undefined,
   ): OrderRequest {
     return {
+      kind: 'prolongation',
       caller,
       idempotency: readIdempotency(idempotencyKey, { kind: 'prolongation', proxyId, period }),
       findItem: async (checks) => {

@@ -3,11 +3,13 @@ import type { Caller } from '../../auth';
 import { Clock, DomainError, messageOf, type Money, stackOf } from '../../common';
 import { StatementOutcomeUnknown } from '../../database';
 import { LedgerService } from '../../ledger';
+import { Metrics } from '../../metrics';
 import { ProviderRefused } from '../../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { ProlongationDates } from '../dispatch/prolongation-dates';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
+import type { OrderKind } from '../order-states';
 import { OrderTransitions } from '../order-transitions';
 import type { Order } from '../order.entity';
 import { IdempotencyKeyReused, KeyInProgress, OrderBeingConfirmed } from '../orders.errors';
@@ -64,6 +66,7 @@ export class OrdersService {
     private readonly ledger: LedgerService,
     private readonly proxies: ProxiesService,
     private readonly clock: Clock,
+    private readonly metrics: Metrics,
   ) {}
 
   async buy(caller: Caller, request: PurchaseRequest, key: string | undefined): Promise<Delivery> {
@@ -115,13 +118,28 @@ export class OrdersService {
     if (earlier) return this.replay(earlier);
     if (overLimit) throw overLimit;
 
+    const { proxyId, placed } = await this.checkAndPlace(request).catch((error: unknown) => {
+      this.countRefusal(request.kind, error);
+      throw error;
+    });
+    if (typeof placed !== 'number') return this.replay(placed);
+    return proxyId === null ? this.settle(placed) : this.settleProlongation(placed, userId, proxyId);
+  }
+
+  /** @throws DomainError */
+  private async checkAndPlace(
+    request: OrderRequest,
+  ): Promise<Pick<NewOrder, 'proxyId'> & { placed: number | Order }> {
     const order = await this.checks.prepare(request, IN_EARNEST);
     await this.checks.assertProviderAffords(order);
-    const placed = await this.placeOnce(order);
-    if (typeof placed !== 'number') return this.replay(placed);
-    return order.proxyId === null
-      ? this.settle(placed)
-      : this.settleProlongation(placed, userId, order.proxyId);
+    return { proxyId: order.proxyId, placed: await this.placeOnce(order) };
+  }
+
+  /** Counts an order that was refused before it was placed. An order that may have been placed is not one. */
+  countRefusal(kind: OrderKind, error: unknown): void {
+    if (error instanceof DomainError && !(error instanceof OrderBeingConfirmed)) {
+      this.metrics.count('orders_total', { kind, outcome: 'refused' });
+    }
   }
 
   /** Queues a prolongation that was placed, and waits for its outcome. @throws DomainError */

@@ -10,6 +10,7 @@ const member = (fields: Partial<BatchMember> = {}): BatchMember => ({
   id: 1,
   userId: 1,
   count: 2,
+  placedAt: SUBMITTED,
   cost: '10.0000',
   providerProxyId: '1',
   purchaseTag: 't',

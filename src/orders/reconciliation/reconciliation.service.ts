@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { stackOf } from '../../common';
 import { AppConfig } from '../../config';
 import { violatedConstraint } from '../../database';
+import { Metrics } from '../../metrics';
 import {
   Deadline,
   type ListedProxy,
@@ -41,6 +42,7 @@ export class ReconciliationService {
     private readonly calls: ProviderCallLog,
     private readonly waits: OrderWaits,
     private readonly config: AppConfig,
+    private readonly metrics: Metrics,
   ) {}
 
   /**
@@ -108,6 +110,7 @@ export class ReconciliationService {
       );
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
+      this.metrics.count('reconciliation_checks_total', { outcome: 'failed' });
       await this.reviewAfterADay(batch, startedAt, error.message);
       return null;
     }
@@ -120,6 +123,7 @@ export class ReconciliationService {
     startedAt: Date,
   ): Promise<boolean> {
     const evidence = purchaseEvidence(batch, listed);
+    this.metrics.count('reconciliation_checks_total', { outcome: evidence.kind });
     switch (evidence.kind) {
       case 'nothing':
         await this.refundIfProven(batch, startedAt);
@@ -153,6 +157,7 @@ export class ReconciliationService {
     const alone = { ...batch, members: [member] };
     const proxy = listed.find(({ id }) => id === member.providerProxyId);
     const evidence = prolongationEvidence(batch, member, proxy);
+    this.metrics.count('reconciliation_checks_total', { outcome: evidence.kind });
     switch (evidence.kind) {
       case 'nothing':
         await this.refundIfProven(alone, startedAt);

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
+import { Metrics } from '../../metrics';
 import { Deadline } from '../deadline';
 import { ProviderAccount } from '../provider-account';
 import {
@@ -69,6 +70,7 @@ export class Px6Client {
     private readonly permits: RatePermits,
     private readonly account: ProviderAccount,
     private readonly apiKey: ApiKey,
+    private readonly metrics: Metrics,
   ) {}
 
   async call<Method extends Px6Method>(
@@ -79,15 +81,19 @@ export class Px6Client {
     const startedAtMs = performance.now();
     const deadline = options.deadline ?? Deadline.after(this.config.provider.timeoutMs);
     let raw: RawAnswer | undefined;
-    const report = (outcome: ProviderCallRecord['outcome'], error?: unknown) =>
+    const report = (outcome: ProviderCallRecord['outcome'], error?: unknown) => {
+      const durationMs = performance.now() - startedAtMs;
+      this.metrics.count('provider_calls_total', { method, outcome });
+      this.metrics.observe('provider_call_duration_seconds', { method }, durationMs / 1000);
       options.onCall?.({
         method,
         request: parameters,
         outcome,
         httpStatus: raw?.status ?? null,
         answer: withoutSecrets(raw?.json) ?? messageOf(error),
-        durationMs: Math.round(performance.now() - startedAtMs),
+        durationMs: Math.round(durationMs),
       });
+    };
     try {
       raw = await this.send(method, parameters, deadline, options);
       const answer = this.parse(method, raw, options.key === undefined);

@@ -10,6 +10,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/support/tes
 import { Clock, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
 import { DatabaseModule } from '../../database';
+import { Metrics } from '../../metrics';
 import { Deadline } from '../deadline';
 import {
   ProviderClosed,
@@ -108,8 +109,9 @@ describe('the PROXY6 adapter', () => {
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useClass: TestClock },
+        { provide: Metrics, useValue: Metrics.off },
       ],
-      exports: [AppConfig, Clock],
+      exports: [AppConfig, Clock, Metrics],
     })
     class GlobalsModule {}
     const imports = [GlobalsModule, DatabaseModule.with([]), ProviderModule];

@@ -1,0 +1,8 @@
+import type { Pool } from 'pg';
+import type { DataSource } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
+
+/** The pool of pg below a data source, with its options: TypeORM has no way to them. */
+export const connectionPool = (dataSource: DataSource): Pool =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  (dataSource.driver as PostgresDriver).master as Pool;

@@ -1,0 +1,45 @@
+import type { Request, Response } from 'express';
+import type { Metrics } from '../metrics';
+
+/** Whoever calls may send any method: these, and `other` for the rest, make a fixed list. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const OTHER_METHOD = 'other';
+
+/** Stands for all paths that no route serves. */
+const UNMATCHED = 'unmatched';
+
+/** There are as many as routes. */
+const templates = new Map<string, string>();
+
+/**
+ * The template of the route that served a request, as in the OpenAPI document: `/proxies/{proxy_id}`. Never
+ * its path, of which a caller can make any number.
+ */
+export function routeTemplate({ route }: Pick<Request, 'route'>): string {
+  const path = (route as { readonly path?: unknown } | undefined)?.path;
+  if (typeof path !== 'string') return UNMATCHED;
+  let template = templates.get(path);
+  if (template === undefined) templates.set(path, (template = path.replace(/:(\w+)/g, '{$1}')));
+  return template;
+}
+
+/** Counts a request that has ended, by the route that served it. */
+export function countRequest(
+  metrics: Metrics,
+  request: Request,
+  response: Response,
+  elapsedMs: number,
+): void {
+  if (!metrics.isOn) return;
+  const method = METHODS.has(request.method) ? request.method : OTHER_METHOD;
+  const route = routeTemplate(request);
+  const status = response.writableFinished ? String(response.statusCode) : 'aborted';
+  metrics.count('http_requests_total', { method, route, status });
+  metrics.observe('http_request_duration_seconds', { method, route }, elapsedMs / 1000);
+}
+
+/** Counts a request that was answered before it had a method or a path. */
+export function countMalformedRequest(metrics: Metrics, status: number): void {
+  const labels = { method: OTHER_METHOD, route: UNMATCHED, status: String(status) };
+  metrics.count('http_requests_total', labels);
+}

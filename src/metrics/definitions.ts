@@ -1,0 +1,228 @@
+/** What is measured, by the kind of value and the labels that tell its series apart. */
+export interface MetricDefinition {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** For operators: it stands in every scrape, and in docs/metrics.md. */
+  readonly help: string;
+  /**
+   * What the values of each label are: a fixed set, and nothing that a caller chooses, such as a path, a
+   * token or a country.
+   */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of a histogram, in seconds. */
+  readonly buckets?: readonly number[];
+  /** Whether every replica tells the same, because it is read from the database they share. */
+  readonly isShared?: boolean;
+}
+
+/** The first part of every name. */
+export const PREFIX = 'proxy_rental_';
+
+/** From a request that reads one row to an order that waits for the provider, with its queue. */
+const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const CALL_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 30];
+const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
+
+const METHOD = '`GET`, `POST` and so on; `other` stands for all that are not known';
+const ROUTE = 'the template of the path; `unmatched` stands for all paths that no route serves';
+const PROVIDER_METHOD = 'of the interface of the provider, such as `buy`';
+const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
+/** A label `job` would be hidden by the one that Prometheus gives to everything it scrapes. */
+const JOB_NAME = 'the name of the job, as in `cli status`';
+const SCOPE = '`day`, `all`';
+
+/** Every metric of the service, by its name without {@link PREFIX}. Node's own come with prom-client. */
+export const METRICS = {
+  http_requests_total: {
+    type: 'counter',
+    help: 'Requests by the template of their route and the status of the answer.',
+    labels: {
+      method: METHOD,
+      route: ROUTE,
+      status: 'the status code, or `aborted` when the caller left before the end',
+    },
+  },
+  http_request_duration_seconds: {
+    type: 'histogram',
+    help: 'Time from a request to the end of its answer, waits for an order included.',
+    labels: { method: METHOD, route: ROUTE },
+    buckets: REQUEST_BUCKETS,
+  },
+  orders_total: {
+    type: 'counter',
+    help: 'Orders by what became of them. In review counts again once staff have decided.',
+    labels: {
+      kind: '`purchase`, `prolongation`',
+      outcome: '`completed`, `partial`, `refunded`, `review`; `refused`: before it was placed',
+    },
+  },
+  queue_orders: {
+    type: 'gauge',
+    help: 'Orders that wait to be sent to the provider.',
+    labels: {},
+    isShared: true,
+  },
+  queue_oldest_seconds: {
+    type: 'gauge',
+    help: 'Age of the oldest order that waits to be sent; 0 when none waits.',
+    labels: {},
+    isShared: true,
+  },
+  queue_wait_seconds: {
+    type: 'histogram',
+    help: 'Time from the placing of an order until it was sent to the provider.',
+    labels: {},
+    buckets: WAIT_BUCKETS,
+  },
+  provider_calls_total: {
+    type: 'counter',
+    help: 'Calls to the provider by method and outcome.',
+    labels: {
+      method: PROVIDER_METHOD,
+      outcome: '`done`, `refused`; `unavailable`: it was not sent; `unknown`: it may have been carried out',
+    },
+  },
+  provider_call_duration_seconds: {
+    type: 'histogram',
+    help: 'Time that calls to the provider took, without the wait for a rate permit.',
+    labels: { method: PROVIDER_METHOD },
+    buckets: CALL_BUCKETS,
+  },
+  provider_calls_waiting: {
+    type: 'gauge',
+    help: 'Calls of this replica that wait for a rate permit.',
+    labels: {},
+  },
+  provider_permit_wait_seconds: {
+    type: 'histogram',
+    help: 'Time that calls waited for a rate permit, those that gave up included.',
+    labels: {},
+    buckets: WAIT_BUCKETS,
+  },
+  breaker_open: {
+    type: 'gauge',
+    help: 'Whether a circuit breaker of this replica keeps calls from the provider.',
+    labels: { breaker: '`money`, `reads`, `funds`' },
+  },
+  provider_balance_roubles: {
+    type: 'gauge',
+    help: 'Our balance at the provider, as of its last answer. Absent before the first.',
+    labels: {},
+    isShared: true,
+  },
+  provider_runway_seconds: {
+    type: 'gauge',
+    help: 'How long the balance lasts at the spending of the last 24 hours. Absent when nothing was spent.',
+    labels: {},
+    isShared: true,
+  },
+  orders_open: {
+    type: 'gauge',
+    help: 'Orders that are not closed, by state.',
+    labels: { state: OPEN_STATE },
+    isShared: true,
+  },
+  orders_open_oldest_seconds: {
+    type: 'gauge',
+    help: 'Age of the oldest order in a state; 0 when there is none.',
+    labels: { state: OPEN_STATE },
+    isShared: true,
+  },
+  orphans_open: {
+    type: 'gauge',
+    help: 'Proxies at the provider that no order accounts for, for staff to decide.',
+    labels: {},
+    isShared: true,
+  },
+  reconciliation_checks_total: {
+    type: 'counter',
+    help: 'Checks of what became of orders, by what the provider listed.',
+    labels: {
+      outcome:
+        '`bought`, `prolonged`, `nothing`, `inconclusive`, `contradictory`; `failed`: there was no listing',
+    },
+  },
+  job_last_success_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a job last succeeded: on any replica, or on this one when each runs it for itself.',
+    labels: { name: JOB_NAME },
+  },
+  job_interval_seconds: {
+    type: 'gauge',
+    help: 'How often a job is to run.',
+    labels: { name: JOB_NAME },
+  },
+  job_failures_total: {
+    type: 'counter',
+    help: 'Rounds of a job that failed on this replica.',
+    labels: { name: JOB_NAME },
+  },
+  replicas: {
+    type: 'gauge',
+    help: 'Replicas that reported in the last 20 seconds.',
+    labels: {},
+    isShared: true,
+  },
+  catalog_age_seconds: {
+    type: 'gauge',
+    help: 'Age of the oldest copy that this replica was asked for in 15 minutes. Absent when there is none.',
+    labels: { copy: '`countries`, `stock`, `prices`, `exact_prices`' },
+  },
+  database_pool_connections: {
+    type: 'gauge',
+    help: 'Connections of this replica to the database, and requests that wait for one.',
+    labels: { state: '`idle`, `busy`; `waiting`: requests without one' },
+  },
+  database_up: {
+    type: 'gauge',
+    help: 'Whether the database answered this scrape in time. What is read from it is absent otherwise.',
+    labels: {},
+  },
+  database_size_bytes: {
+    type: 'gauge',
+    help: 'Size of the database on its disk.',
+    labels: {},
+    isShared: true,
+  },
+  audit_ok: {
+    type: 'gauge',
+    help: 'Whether the last audit of the books found every invariant kept. Absent before the first.',
+    labels: { scope: SCOPE },
+    isShared: true,
+  },
+  audit_last_run_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When the last audit of the books ended.',
+    labels: { scope: SCOPE },
+    isShared: true,
+  },
+  audit_violations: {
+    type: 'gauge',
+    help: 'How many rows broke an invariant in the last audit of the books.',
+    labels: { scope: SCOPE },
+    isShared: true,
+  },
+  ready: {
+    type: 'gauge',
+    help: 'Whether this replica is to be sent requests, as GET /health/ready answers.',
+    labels: {},
+  },
+  build_info: {
+    type: 'gauge',
+    help: 'Always 1; the label tells the version of this replica.',
+    labels: { version: 'as in package.json' },
+  },
+} as const satisfies Readonly<Record<string, MetricDefinition>>;
+
+type Names<Type extends MetricDefinition['type']> = {
+  [Name in keyof typeof METRICS]: (typeof METRICS)[Name]['type'] extends Type ? Name : never;
+}[keyof typeof METRICS];
+
+export type MetricName = keyof typeof METRICS;
+export type CounterName = Names<'counter'>;
+export type GaugeName = Names<'gauge'>;
+export type HistogramName = Names<'histogram'>;
+
+/** A value for each label of a metric. */
+export type LabelsOf<Name extends MetricName> = Readonly<
+  Record<keyof (typeof METRICS)[Name]['labels'], string>
+>;

@@ -1,0 +1,4 @@
+export { type MetricDefinition, METRICS, PREFIX } from './definitions';
+export { type GaugeReader, Metrics, type SetGauge } from './metrics';
+export { MetricsServer } from './metrics-server';
+export { MetricsModule } from './metrics.module';

@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  type BeforeApplicationShutdown,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { AppConfig } from '../config';
+import { Metrics } from './metrics';
+
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** A few scrapers, and somebody with curl. */
+const MAX_CONNECTIONS = 50;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/**
+ * Serves `GET /metrics` on a port of its own, so that it can be kept from customers and answers while the
+ * service drains. Off without METRICS_PORT.
+ */
+@Injectable()
+export class MetricsServer implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(MetricsServer.name);
+  private server: Server | undefined;
+
+  constructor(
+    private readonly metrics: Metrics,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** Where the metrics are read; undefined while nothing listens. */
+  get url(): string | undefined {
+    const address = this.server?.address() as AddressInfo | null | undefined;
+    if (!address) return undefined;
+    const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+    return `http://${host}:${address.port}/metrics`;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const { host, port } = this.config.metrics;
+    if (port === undefined) return;
+    const server = createServer((request, response) => void this.answer(request, response));
+    server.maxConnections = MAX_CONNECTIONS;
+    server.requestTimeout = REQUEST_TIMEOUT_MS;
+    this.server = server;
+    try {
+      await once(server.listen(port, host), 'listening');
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+      throw new Error(`Port ${port} on ${host} is taken: choose another with METRICS_PORT.`, {
+        cause: error,
+      });
+    }
+    this.logger.log(`metrics on ${this.url}`);
+  }
+
+  /** The orders in progress have ended by now, and the database is still there. */
+  async beforeApplicationShutdown(): Promise<void> {
+    const { server } = this;
+    if (!server?.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  }
+
+  private async answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isKnown = url === '/metrics' || url?.startsWith('/metrics?') === true;
+    if (!isKnown || (method !== 'GET' && method !== 'HEAD')) {
+      response.writeHead(isKnown ? 405 : 404).end();
+      return;
+    }
+    try {
+      const text = await this.metrics.render();
+      response.writeHead(200, { 'Content-Type': CONTENT_TYPE });
+      response.end(method === 'HEAD' ? undefined : text);
+    } catch (error) {
+      this.logger.error('the metrics could not be read', error instanceof Error ? error.stack : undefined);
+      response.writeHead(500).end();
+    }
+  }
+}

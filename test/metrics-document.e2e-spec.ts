@@ -1,0 +1,42 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type MetricDefinition, METRICS, PREFIX } from '../src/metrics';
+
+const DOCUMENT = join(__dirname, '../docs/metrics.md');
+const WIDTH = 110;
+const BEGIN = '<!-- Generated from src/metrics/definitions.ts by `npm run generate:metrics`. -->\n';
+const END = '<!-- End of the list. -->\n';
+
+/** Breaks a text into the lines of an entry of a list. */
+function wrap(text: string, first: string): string {
+  const lines = [first];
+  for (const word of text.split(' ')) {
+    const line = `${lines.at(-1)} ${word}`;
+    if (line.length <= WIDTH) lines[lines.length - 1] = line;
+    else lines.push(`  ${word}`);
+  }
+  return lines.join('\n');
+}
+
+function describeMetric(name: string, { type, help, labels, isShared }: MetricDefinition): string {
+  const values = Object.entries(labels).map(([label, meaning]) => wrap(`\`${label}\`: ${meaning}.`, '  -'));
+  const source = isShared ? ' The same from every replica.' : '';
+  const indented = values.map((text) => text.replaceAll('\n  ', '\n    '));
+  return [wrap(`\`${PREFIX}${name}\` (${type}): ${help}${source}`, '-'), ...indented, ''].join('\n');
+}
+
+const list = (): string =>
+  `${BEGIN}\n${Object.entries<MetricDefinition>(METRICS)
+    .map(([name, definition]) => describeMetric(name, definition))
+    .join('')}\n${END}`;
+
+describe('docs/metrics.md', () => {
+  it('lists every metric, as it is defined (npm run generate:metrics)', () => {
+    const document = readFileSync(DOCUMENT, 'utf8');
+    const [before, rest = ''] = document.split(BEGIN);
+    const after = rest.split(END)[1] ?? '';
+    const expected = `${before}${list()}${after}`;
+    if (process.env['UPDATE_METRICS'] === '1') writeFileSync(DOCUMENT, expected);
+    expect(readFileSync(DOCUMENT, 'utf8')).toBe(expected);
+  });
+});

@@ -1,0 +1,201 @@
+import { execFileSync } from 'node:child_process';
+import { AppConfig } from '../src/config';
+import { JobLease } from '../src/database';
+import { type MetricDefinition, METRICS, Metrics, MetricsServer, PREFIX } from '../src/metrics';
+import { eventually } from './support/built-service';
+import { findProgram } from './support/programs';
+import { readMetrics, type Scrape } from './support/scrape';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const PROMTOOL = findProgram('promtool');
+
+let service: TestService;
+let user: TestUser;
+
+const metricsUrl = (): string => service.app.get(MetricsServer).url ?? '';
+const scrape = (): Promise<Scrape> => readMetrics(metricsUrl());
+
+/** How many scrapes wait for a lock in the database. */
+async function countWaiting(): Promise<number> {
+  const [row] = await service.owner.query<{ count: number }[]>(
+    `SELECT count(*)::integer AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name LIKE '% metrics'`,
+  );
+  return row?.count ?? 0;
+}
+
+const buy = (idempotencyKey?: string) =>
+  fetch(`${service.baseUrl}/proxies/buy`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${user.token}`,
+      'Content-Type': 'application/json',
+      ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+    },
+    body: JSON.stringify({ country: 'ru', period: 30 }),
+  });
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { METRICS_PORT: '0' } });
+  user = await service.createUser();
+  await service.dataSource.query(
+    `INSERT INTO audit_runs (scope, started_at, finished_at, ok, violations)
+     VALUES ('day', now(), now(), true, '[]'),
+            ('all', now(), to_timestamp(1000), false, '[{"name": "a", "violations": 3, "rows": []}]')`,
+  );
+  expect((await buy()).status).toBe(200);
+});
+
+afterAll(() => service?.close());
+
+describe('GET /metrics', () => {
+  it('has every documented metric with its help and its kind', async () => {
+    const { text } = await scrape();
+    for (const [name, { help, type }] of Object.entries<MetricDefinition>(METRICS)) {
+      expect(text).toContain(`# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${type}\n`);
+    }
+    const ours = [...text.matchAll(/^# TYPE proxy_rental_(\S+)/gm)].map(([, name]) => name);
+    expect(new Set(ours)).toEqual(new Set(Object.keys(METRICS)));
+  });
+
+  if (PROMTOOL === undefined) {
+    it.skip('passes promtool: it is not on the PATH (apt-get install prometheus)', () => undefined);
+  } else {
+    it("passes promtool's rules for names, units and help", async () => {
+      const { text } = await scrape();
+      const complaints = execFileSync(PROMTOOL, ['check', 'metrics'], { input: text, encoding: 'utf8' });
+      expect(complaints).toBe('');
+    });
+  }
+
+  it('counts requests by the template of their route, and unknown paths and methods together', async () => {
+    const before = await scrape();
+    const get = (path: string, method = 'GET') =>
+      fetch(service.baseUrl + path, { method, headers: { Authorization: `Bearer ${user.token}` } });
+    await get('/proxies/1');
+    await get('/proxies/987654321');
+    await get('/proxies/buy');
+    await get('/a/b/c?d=e');
+    await get('/also-unknown', 'PROPFIND');
+    const after = await scrape();
+    const counted = (labels: string): number =>
+      after.value(`http_requests_total{${labels}}`) - before.value(`http_requests_total{${labels}}`);
+    expect(counted('method="GET",route="/proxies/{proxy_id}",status="200"')).toBe(1);
+    expect(counted('method="GET",route="/proxies/{proxy_id}",status="404"')).toBe(1);
+    expect(counted('method="GET",route="unmatched",status="405"')).toBe(1);
+    expect(counted('method="GET",route="unmatched",status="404"')).toBe(1);
+    expect(counted('method="other",route="unmatched",status="404"')).toBe(1);
+    expect(after.value('http_request_duration_seconds_count{method="GET",route="/proxies/{proxy_id}"}')).toBe(
+      before.value('http_request_duration_seconds_count{method="GET",route="/proxies/{proxy_id}"}') + 2,
+    );
+  });
+
+  it('counts orders by what became of them, and what the provider was asked', async () => {
+    const before = await scrape();
+    const poor = await service.createUser({ balance: '0.00' });
+    await poor.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    expect((await buy('a-key')).status).toBe(200);
+    expect((await buy('a-key')).status).toBe(200);
+    const after = await scrape();
+    const grew = (series: string): number => after.value(series) - before.value(series);
+    expect(grew('orders_total{kind="purchase",outcome="completed"}')).toBe(1);
+    expect(grew('orders_total{kind="purchase",outcome="refused"}')).toBe(1);
+    expect(grew('queue_wait_seconds_count')).toBe(1);
+    expect(grew('provider_calls_total{method="buy",outcome="done"}')).toBe(1);
+    expect(grew('provider_call_duration_seconds_count{method="buy"}')).toBe(1);
+  });
+
+  it('tells the state of the whole installation', async () => {
+    const { value } = await scrape();
+    expect(value('database_up')).toBe(1);
+    expect(value('ready')).toBe(1);
+    expect(value('database_size_bytes')).toBeGreaterThan(1_000_000);
+    expect(value('orders_open{state="review"}')).toBe(0);
+    expect(value('provider_balance_roubles')).toBeGreaterThan(0);
+    expect(value('provider_runway_seconds')).toBeGreaterThan(0);
+    expect(value('audit_ok{scope="day"}')).toBe(1);
+    expect(value('audit_ok{scope="all"}')).toBe(0);
+    expect(value('audit_violations{scope="all"}')).toBe(3);
+    expect(value('audit_last_run_timestamp_seconds{scope="all"}')).toBe(1000);
+  });
+
+  it('tells when a job last succeeded, also while its next run is under way', async () => {
+    const lease = new JobLease(service.dataSource, 'a-job');
+    const lastSuccess = async () =>
+      (await scrape()).value('job_last_success_timestamp_seconds{name="a-job"}');
+    expect(await lastSuccess()).toBe(0);
+    await lease.runWhenDue({ intervalSeconds: 0, leaseSeconds: 60 }, async () => ({}));
+    const first = await lastSuccess();
+    expect(first).toBeGreaterThan(1_000_000_000);
+    await lease.runWhenDue({ intervalSeconds: 0, leaseSeconds: 60 }, async () => {
+      expect(await lastSuccess()).toBe(first);
+      return {};
+    });
+    expect(await lastSuccess()).toBeGreaterThan(first);
+    const { value } = await scrape();
+    expect(value('job_interval_seconds{name="a-job"}')).toBe(0);
+    expect(value('job_interval_seconds{name="replica-report"}')).toBe(5);
+  });
+
+  it('leaves out a job that was switched off', async () => {
+    await service.dataSource.query(
+      `INSERT INTO job_runs (name, holder, started_at, finished_at, succeeded_at, lease_seconds, leased_until,
+                             interval_seconds)
+       VALUES ('of-before', gen_random_uuid(), now(), now(), now(), 60, now(), 900)`,
+    );
+    const { text } = await scrape();
+    expect(text).not.toContain('of-before');
+  });
+
+  it('has no token, password or key in it', async () => {
+    const { text } = await scrape();
+    const [{ password, login } = { password: '-', login: '-' }] = await service.dataSource.query<
+      { password: string; login: string }[]
+    >('SELECT login, password FROM proxies LIMIT 1');
+    const { provider } = service.app.get(AppConfig);
+    const databasePassword = new URL(service.databaseUrl).password;
+    for (const secret of [user.token, password, login, provider.apiKey, databasePassword, 'a-key']) {
+      expect(secret.length).toBeGreaterThan(1);
+      expect(text).not.toContain(secret);
+    }
+  });
+
+  it('answers nothing else', async () => {
+    const statusOf = async (path: string, method = 'GET') =>
+      (await fetch(new URL(path, metricsUrl()), { method })).status;
+    expect(await statusOf('/')).toBe(404);
+    expect(await statusOf('/metrics/x')).toBe(404);
+    expect(await statusOf('/metrics', 'POST')).toBe(405);
+    expect((await fetch(`${service.baseUrl}/metrics`)).status).toBe(404);
+    expect(new URL(metricsUrl()).hostname).toBe('127.0.0.1');
+  });
+
+  it('asks a database that hangs once for all who scrape, and says that it is not there', async () => {
+    const lock = service.owner.createQueryRunner();
+    await lock.query('BEGIN; LOCK TABLE orphans IN ACCESS EXCLUSIVE MODE');
+    try {
+      const scrapes = Array.from({ length: 10 }, scrape);
+      await eventually(async () => (await countWaiting()) > 0);
+      expect(await countWaiting()).toBe(1);
+      for (const { value, series } of await Promise.all(scrapes)) {
+        expect(value('database_up')).toBe(0);
+        expect(series).not.toContain(`${PREFIX}queue_orders`);
+        expect(series).toContain(`${PREFIX}database_pool_connections{state="idle"}`);
+        expect(series).toContain('process_cpu_seconds_total');
+      }
+    } finally {
+      await lock.query('ROLLBACK');
+      await lock.release();
+    }
+    expect((await scrape()).value('database_up')).toBe(1);
+  });
+});
+
+describe('without METRICS_PORT', () => {
+  it('measures nothing', async () => {
+    const metrics = await Metrics.open(false);
+    metrics.count('orders_total', { kind: 'purchase', outcome: 'completed' });
+    expect(metrics.isOn).toBe(false);
+    await expect(metrics.render()).rejects.toThrow('METRICS_PORT');
+  });
+});

@@ -1,0 +1,26 @@
+import { PREFIX } from '../../src/metrics';
+
+/** What a replica told of itself. */
+export interface Scrape {
+  readonly text: string;
+  /** The value of one of our series, written without the prefix; 0 when there is none. */
+  readonly value: (series: string) => number;
+  /** All series, with their labels and without their values. */
+  readonly series: readonly string[];
+}
+
+export async function readMetrics(url: string): Promise<Scrape> {
+  const response = await fetch(url);
+  if (response.status !== 200) throw new Error(`a scrape was answered ${response.status}`);
+  const text = await response.text();
+  const values = new Map(
+    text
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => {
+        const at = line.lastIndexOf(' ');
+        return [line.slice(0, at), Number(line.slice(at + 1))] as const;
+      }),
+  );
+  return { text, value: (series) => values.get(PREFIX + series) ?? 0, series: [...values.keys()] };
+}
