@@ -7,7 +7,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication, drain } from './application';
 import { failureLine } from './common';
 import { type Environment, EnvironmentError, readEnvironment } from './config';
-import { migrate } from './database';
+import { migrate, untilMigrated } from './database';
 import { acquireResources, provideDemo, tour } from './local';
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -49,10 +49,14 @@ async function listen(app: NestExpressApplication, { host, port }: Environment['
 
 async function main(): Promise<void> {
   const stopping = stopRequest();
+  const ended = new AbortController();
+  void stopping.then(() => ended.abort());
   const environment = readEnvironment();
   const resources = await acquireResources(environment, { provider: true }, tell);
   try {
-    if (environment.database.migrateOnStart) await migrate(resources.config.database);
+    const { database } = resources.config;
+    if (database.migrateOnStart) await migrate(database);
+    else if (!(await untilMigrated(database, tell, ended.signal))) return;
     const app = await createApplication(resources.config);
     try {
       const baseUrl = await listen(app, environment.server);

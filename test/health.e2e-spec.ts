@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { json as readJson } from 'node:stream/consumers';
 import { drain } from '../src/application';
+import { StatusService } from '../src/status';
 import { eventually } from './support/built-service';
 import { type Caught, type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
 import { captureLog, type LogCapture } from './support/log-capture';
@@ -34,7 +35,10 @@ describe('A replica', () => {
   beforeAll(async () => {
     log = captureLog();
     // The job would log an error for each round in which the database does not work.
-    service = await startTestService({ jobIntervalsMs: { 'reconcile-orders': 60_000 } });
+    service = await startTestService({
+      environment: { LOG_LEVEL: 'warn' },
+      jobIntervalsMs: { 'reconcile-orders': 60_000, 'replica-report': 50 },
+    });
     relay = await startDatabaseRelay(service.databaseUrl);
     replica = await startReplica(service, { database: { url: relay.url, poolSize: 2, poolWaitMs: 100 } });
   });
@@ -145,7 +149,17 @@ describe('A replica', () => {
     ]);
     await service.owner.query(`INSERT INTO migrations (timestamp, name) VALUES (9e12, 'Later9000000000000')`);
     await untilReadiness(service.baseUrl, READY);
+    const unknownTo = async (): Promise<unknown[]> =>
+      (await service.app.get(StatusService, { strict: false }).read()).replicas.map(
+        ({ unknown_migrations }) => unknown_migrations,
+      );
+    await eventually(
+      async () => JSON.stringify(await unknownTo()) === '[["Later9000000000000"],["Later9000000000000"]]',
+    );
+    // Each replica says it once.
+    expect(log.lines.filter((line) => line.includes('Later9000000000000'))).toHaveLength(2);
     await service.owner.query(`DELETE FROM migrations WHERE name = 'Later9000000000000'`);
+    await eventually(async () => JSON.stringify(await unknownTo()) === '[[],[]]');
   });
 });
 

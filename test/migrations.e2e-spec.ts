@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AbstractLogger, DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { createIndexConcurrently, dataSourceOptions, migrate, migrations } from '../src/database';
+import {
+  createIndexConcurrently,
+  dataSourceOptions,
+  migrate,
+  migrations,
+  untilMigrated,
+} from '../src/database';
 import { eventually } from './support/built-service';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from './support/test-database';
 
@@ -103,10 +109,49 @@ describe('Migrating', () => {
     consoleLog.mockRestore();
   });
 
+  it('leaves the rights alone that a later version has granted', async () => {
+    await owner.query(`INSERT INTO migrations (timestamp, name) VALUES (9e12, 'Later9000000000000')`);
+    await owner.query('CREATE TABLE later (); GRANT SELECT ON later TO proxy_rental_test');
+    expect(await migrate(database)).toEqual([]);
+    expect(
+      await owner.query(`SELECT has_table_privilege('proxy_rental_test', 'later', 'INSERT') AS "mayInsert"`),
+    ).toEqual([{ mayInsert: false }]);
+  });
+
   it('tells the service which role has to migrate', async () => {
     const migrating = migrate({ url: database.url }, withIndex);
     await expect(migrating).rejects.toThrow('DATABASE_OWNER_URL');
     expect(await migrate({ url: database.url })).toEqual([]);
+  });
+});
+
+describe('A start that does not migrate', () => {
+  let database: TestDatabase;
+  const never = new AbortController().signal;
+
+  beforeEach(async () => {
+    database = await createTestDatabase({ migrated: false });
+  });
+  afterEach(() => database.drop());
+
+  it('waits until another process has run every migration and granted the rights', async () => {
+    const notes: string[] = [];
+    const waiting = untilMigrated(database, (line) => notes.push(line), never);
+    await eventually(() => notes.length > 0);
+    await migrate(database);
+    expect(await waiting).toBe(true);
+    expect(notes).toEqual([expect.stringContaining(`${migrations.length} migrations: InitialSchema`)]);
+    const service = new DataSource(
+      dataSourceOptions({ url: database.url, poolSize: 2, applicationName: 'test' }),
+    );
+    await service.initialize();
+    expect(await service.query('SELECT FROM accounts')).toEqual([]);
+    await service.destroy();
+  });
+
+  it('ends its wait when it is told to', async () => {
+    const stopping = new AbortController();
+    expect(await untilMigrated(database, () => stopping.abort(), stopping.signal)).toBe(false);
   });
 });
 
@@ -180,6 +225,10 @@ describe('The linter of migrations', () => {
     ['CREATE INDEX CONCURRENTLY orders_country_idx ON orders (country)', 'in-transaction'],
     ['ALTER TABLE orders ALTER COLUMN id TYPE numeric', 'changing-column-type'],
     ['ALTER TABLE orders DROP COLUMN country', 'ban-drop-column'],
+    ['ALTER TABLE orders RENAME COLUMN country TO land', 'renaming-column'],
+    ['ALTER TABLE orders ADD COLUMN colour text NOT NULL', 'adding-required-field'],
+    ['ALTER TABLE orders ALTER COLUMN country SET NOT NULL', 'adding-not-nullable-field'],
+    ['DROP TABLE orphans', 'ban-drop-table'],
   ])('objects to %s in a transaction', (statement, objection) => {
     expect(lint('bad', `BEGIN; ${statement}; COMMIT;`)).toContain(objection);
   });

@@ -57,6 +57,7 @@ describe('the status of the service', () => {
           breakers: ['money', 'reads', 'funds'].map((name) => ({ name, state: 'closed', since: ISO })),
           waiting_calls: { order: 0, confirmation: 0, price: 0, rest: 0, exact: 0 },
           waiting_orders: 0,
+          unknown_migrations: [],
         });
       }
       expect(replicas.map(({ holder }) => holder)).toContain(REPLICA_ID);

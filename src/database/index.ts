@@ -5,12 +5,13 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';
 export { DatabaseModule } from './database.module';
 export { Hints } from './hints';
-export { type DatabaseAddress, migrate } from './migrate';
+export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { groupedStatement } from './grouped-statement';
 export { JobLease, leasedJobs, REPLICA_ID } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
 export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRows } from './prepared';
+export { readSchemaDifference } from './schema-version';
 export { createRoleStatement, findExcessiveRights } from './service-role';
 export {
   databaseTime,

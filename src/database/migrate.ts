@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
 import { DataSource, MigrationExecutor, QueryFailedError } from 'typeorm';
 import { migrations as allMigrations, dataSourceOptions } from './data-source-options';
+import { differenceOf, isBeforeFirstMigration, readSchemaDifference } from './schema-version';
 import { createRoleStatement, grantServiceRole } from './service-role';
 import { type Queryable, queryRows } from './sql';
 
@@ -9,6 +11,8 @@ const MIGRATION_LOCK = 7_283_001;
 const OLDEST_SERVER_VERSION = 150_000;
 
 const POLL_MS = 200;
+/** Between two looks whether another process has migrated. */
+const WAIT_MS = 500;
 /** Whoever wants to use a table waits behind a migration that waits for its lock. */
 const LOCK_TIMEOUT_SECONDS = 1;
 const LOCK_RETRY_MS = 3000;
@@ -63,7 +67,9 @@ export async function migrate(
       throw new Error(PENDING, { cause: error });
     });
     const serviceRole = decodeURIComponent(new URL(url).username);
-    if (ownerUrl !== undefined && serviceRole !== server.user) {
+    const { unknown } = await readSchemaDifference(dataSource);
+    // A later version has granted what it needs, and this one does not know its tables.
+    if (ownerUrl !== undefined && serviceRole !== server.user && unknown.length === 0) {
       await dataSource.query(createRoleStatement(url));
       await grantServiceRole(dataSource, serviceRole);
     }
@@ -71,6 +77,50 @@ export async function migrate(
   } finally {
     // Ends the session that holds the lock.
     await dataSource.destroy();
+  }
+}
+
+/**
+ * Waits until another process has run all migrations of this version and granted the service's role what it
+ * needs. With an older schema, statements would fail in the middle of orders.
+ *
+ * @param onWait is told once that there is something to wait for
+ * @param signal ends the wait
+ * @returns whether the schema is as new as it has to be
+ */
+export async function untilMigrated(
+  { url }: Pick<DatabaseAddress, 'url'>,
+  onWait: (line: string) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (let rounds = 0; !signal.aborted; rounds += 1) {
+    const missing = await findMissing(url);
+    if (missing?.length === 0) return true;
+    if (missing && rounds === 0) {
+      onWait(`Waiting until \`cli migrate\` has run ${missing.length} migrations: ${missing.join(', ')}`);
+    }
+    await pause(WAIT_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return false;
+}
+
+/** The migrations that are to be run; undefined while another process runs them. */
+async function findMissing(url: string): Promise<readonly string[] | undefined> {
+  const client = new Client({ connectionString: url, application_name: 'proxy-rental-service start' });
+  await client.connect();
+  try {
+    const { rows: locks } = await client.query<{ taken: boolean }>(
+      'SELECT pg_try_advisory_lock_shared($1) AS taken',
+      [MIGRATION_LOCK],
+    );
+    if (!locks[0]?.taken) return undefined;
+    const { rows: applied } = await client.query<{ name: string }>('SELECT name FROM migrations');
+    return differenceOf(applied.map(({ name }) => name)).missing;
+  } catch (error) {
+    if (isBeforeFirstMigration(error)) return differenceOf([]).missing;
+    throw error;
+  } finally {
+    await client.end();
   }
 }
 

@@ -1,4 +1,5 @@
 import { migrations } from './data-source-options';
+import { type Queryable, queryRows } from './sql';
 
 /** How the schema of a database differs from the one that this version of the service knows. */
 export interface SchemaDifference {
@@ -15,6 +16,11 @@ export function differenceOf(applied: readonly string[]): SchemaDifference {
     missing: known.filter((name) => !applied.includes(name)),
     unknown: applied.filter((name) => !known.includes(name)),
   };
+}
+
+export async function readSchemaDifference(queryable: Queryable): Promise<SchemaDifference> {
+  const applied = await queryRows<{ name: string }>(queryable, 'SELECT name FROM migrations ORDER BY id');
+  return differenceOf(applied.map(({ name }) => name));
 }
 
 const UNDEFINED_TABLE = '42P01';

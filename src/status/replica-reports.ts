@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows, REPLICA_ID } from '../database';
+import { queryRows, readSchemaDifference, REPLICA_ID } from '../database';
 import { DispatcherService } from '../orders';
 import { ProxyProvider } from '../provider';
 import type { ReplicaOut } from './status.dto';
@@ -12,8 +12,14 @@ export const FRESH_SECONDS = 20;
 /** What a replica reports of itself. */
 export type ReplicaReport = Omit<ReplicaOut, 'holder' | 'reported_at'>;
 
+/** As it is stored: replicas of earlier versions report less. */
+export type StoredReport = Omit<ReplicaReport, 'unknown_migrations'> & Partial<ReplicaReport>;
+
 @Injectable()
 export class ReplicaReports {
+  private readonly logger = new Logger(ReplicaReports.name);
+  private knowsOfLaterVersion = false;
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
@@ -29,6 +35,7 @@ export class ReplicaReports {
       breakers: breakers.map((breaker) => ({ ...breaker, since: breaker.since.toISOString() })),
       waiting_calls: waitingCalls,
       waiting_orders: this.dispatcher.countQueued(),
+      unknown_migrations: await this.findUnknownMigrations(),
     };
     await queryRows(
       this.dataSource,
@@ -39,5 +46,15 @@ export class ReplicaReports {
        ON CONFLICT (holder) DO UPDATE SET reported_at = excluded.reported_at, report = excluded.report`,
       [REPLICA_ID, report],
     );
+  }
+
+  private async findUnknownMigrations(): Promise<readonly string[]> {
+    const { unknown } = await readSchemaDifference(this.dataSource);
+    if (unknown.length > 0 && !this.knowsOfLaterVersion) {
+      const names = unknown.join(', ');
+      this.logger.warn(`a later version has migrated the database (${names}): this replica goes on`);
+    }
+    this.knowsOfLaterVersion = unknown.length > 0;
+    return unknown;
   }
 }

@@ -175,6 +175,16 @@ export class ReplicaOut {
 
   @ApiCount('Queued orders whose requests are pending at this replica')
   waiting_orders!: number;
+
+  @ApiProperty({
+    type: 'string',
+    isArray: true,
+    description:
+      'Migrations that were run by a later version and that this replica does not know. It serves all the ' +
+      'same; during an upgrade this is as it should be',
+    example: [],
+  })
+  unknown_migrations!: readonly string[];
 }
 
 /** The state of the service, as staff see it. */

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { findExcessiveRights, queryRows, sqlList } from '../database';
 import { OPEN_STATES, type OpenState } from '../orders';
 import { ProxyProvider } from '../provider';
-import { FRESH_SECONDS, type ReplicaReport } from './replica-reports';
+import { FRESH_SECONDS, type StoredReport } from './replica-reports';
 import type { AuditRunOut, ReplicaOut, StatusOut } from './status.dto';
 
 /** Reads the state of all replicas from the database. */
@@ -87,12 +87,16 @@ export class StatusService {
   }
 
   private async freshReplicas(): Promise<ReplicaOut[]> {
-    const replicas = await this.query<{ holder: string; reported_at: Date; report: ReplicaReport }>(
+    const replicas = await this.query<{ holder: string; reported_at: Date; report: StoredReport }>(
       `SELECT holder, reported_at, report FROM replica_reports
         WHERE reported_at > now() - make_interval(secs => $1) ORDER BY report->>'started_at', holder`,
       [FRESH_SECONDS],
     );
-    return replicas.map(({ report, ...replica }) => ({ ...replica, ...report }));
+    return replicas.map(({ report, ...replica }) => ({
+      ...replica,
+      ...report,
+      unknown_migrations: report.unknown_migrations ?? [],
+    }));
   }
 
   /** The states are written into the statement, so that PostgreSQL can use the partial index on them. */
