@@ -20,7 +20,7 @@ const BY = '--by anna --reason test';
 /** Actions without a command: on the command line nobody needs a list of scopes. */
 const OVER_HTTP_ALONE = ['scopes.list'];
 /** Commands for operators, which show and change nothing of a customer. */
-const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate'];
+const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'recovery begin'];
 
 let database: TestDatabase;
 let replicas: Replicas;
@@ -148,6 +148,17 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'orphans mark': [
     'orphans.mark',
     async () => `--id ${(await insertOrphan()).id} --as written-off ${REASON}`,
+  ],
+  'recovery show': ['recovery.read', async () => ''],
+  'recovery end': [
+    'recovery.end',
+    async () => {
+      await replicas.query(
+        `INSERT INTO recoveries (begun_at, first_swept_at, swept_at)
+         VALUES ('2020-01-01', '2100-01-01', '2100-01-02')`,
+      );
+      return REASON;
+    },
   ],
   'missing show': ['missing.read', async () => ''],
   'missing withdraw': [

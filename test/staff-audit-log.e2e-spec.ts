@@ -126,6 +126,15 @@ const REQUESTS: Readonly<
     await service.dataSource.query('UPDATE proxies SET absences = 2 WHERE order_id = $1', [await purchase()]);
     return { body: { proxies: 1, ...REASON } };
   },
+  'GET /staff/recovery': async () => ({}),
+  'POST /staff/recovery/end': async () => {
+    // No order is open that is older: they are all settled.
+    await service.dataSource.query(
+      `INSERT INTO recoveries (begun_at, first_swept_at, swept_at)
+       VALUES ('2020-01-01', '2100-01-01', '2100-01-02')`,
+    );
+    return { body: REASON };
+  },
   'GET /staff/orphans': async () => ({}),
   'POST /staff/orphans/{orphan_id}/assign': async () => ({
     path: { orphan_id: await orphan() },

@@ -1,5 +1,5 @@
 import { IP_VERSIONS } from '../common';
-import { ORDER_KINDS, ORDER_STATES, ORPHAN_STATES } from '../orders';
+import { DEFAULT_SKIPPED_IDS, ORDER_KINDS, ORDER_STATES, ORPHAN_STATES } from '../orders';
 import type { NewPriceRule } from '../pricing';
 import { SalesService } from '../sales';
 import {
@@ -11,6 +11,7 @@ import {
   StaffOrdersService,
   StaffOrphansService,
   StaffPricesService,
+  StaffRecoveryService,
   StaffTokensService,
   StaffUsersService,
   type TargetType,
@@ -48,6 +49,7 @@ export const GROUPS = {
   balance: 'Balances and the ledger',
   orders: 'Orders',
   orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
+  recovery: 'The recovery after the database was restored to an earlier moment',
   missing: 'Rented proxies that were missing from two listings of the provider',
   prices: 'Price rules, which set the markup',
   actions: 'The audit log of what staff do',
@@ -299,6 +301,26 @@ export const COMMANDS: readonly AddCommand[] = [
       ...withReason,
     },
     run: (missing, { proxies, reason }, audit) => missing.withdraw(audit, proxies, reason),
+  }),
+
+  change(StaffRecoveryService, 'recovery begin', 'Shuts orders after a restore, before the service starts.', {
+    options: {
+      skipIds: withDefault(
+        optional('<count>', 'ids left out in each table: more than were given out since', parseId),
+        DEFAULT_SKIPPED_IDS,
+      ),
+      ...withReason,
+    },
+    run: (recovery, { skipIds, reason }, audit) => recovery.begin(audit, skipIds, reason),
+  }),
+  read(StaffRecoveryService, 'recovery show', 'Shows what is to be done until orders can be opened.', {
+    action: 'recovery.read',
+    options: {},
+    run: (recovery) => recovery.show(),
+  }),
+  change(StaffRecoveryService, 'recovery end', 'Opens orders again; refused while something is undecided.', {
+    options: withReason,
+    run: (recovery, { reason }, audit) => recovery.end(audit, reason),
   }),
 
   read(StaffPricesService, 'prices list', 'Lists the price rules in force and those to come, newest first.', {

@@ -23,7 +23,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
 const SCRAM_ITERATIONS = 4096;
 
 /** Functions that not everybody may call. */
-const FUNCTIONS = ['lock_account(bigint)', 'lock_accounts(bigint[])'];
+const FUNCTIONS = ['lock_account(bigint)', 'lock_accounts(bigint[])', 'skip_ids(bigint)'];
 
 /**
  * A statement that creates the role of a database's URL, with its password, unless there is one of that name.

@@ -21,6 +21,8 @@ export { type Idempotency, readIdempotency } from './placing/idempotency';
 export { OrdersService } from './placing/orders.service';
 export { ProviderCall } from './provider-call.entity';
 export { OrderWaits } from './reading/order-waits';
+export { RecoveryOut } from './recovery/recovery.dto';
+export { beginRecovery, DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
 export { ReplayWindowService } from './replay-window.service';
 export { ReviewService } from './reconciliation/review.service';
 export { Orphan } from './sweep/orphan.entity';

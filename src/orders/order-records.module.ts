@@ -7,6 +7,7 @@ import { Order } from './order.entity';
 import { ProviderCallLog } from './provider-call-log';
 import { ProviderCall } from './provider-call.entity';
 import { ReviewService } from './reconciliation/review.service';
+import { RecoveryService } from './recovery/recovery.service';
 import { Orphan } from './sweep/orphan.entity';
 import { OrphansService } from './sweep/orphans.service';
 import { WithdrawalsService } from './sweep/withdrawals.service';
@@ -15,6 +16,7 @@ const SERVICES = [
   OrderQueries,
   OrderTransitions,
   ProviderCallLog,
+  RecoveryService,
   ReviewService,
   OrphansService,
   WithdrawalsService,

@@ -135,6 +135,24 @@ function callParameters(call: RecordedCall | undefined): unknown[] {
 
 const unixSeconds = (date: Date): number => date.getTime() / 1000;
 
+/**
+ * Has reconciliation look for evidence of every open order, from the beginning: the database was restored to
+ * an earlier moment, and what it knows of them is old. An order that waited may have been sent since. The end
+ * of a rental as it was then stands in for the one that is read before a call.
+ */
+export async function doubtOpenOrders(queryable: Queryable): Promise<void> {
+  await queryRows(
+    queryable,
+    `UPDATE orders
+        SET state = CASE state WHEN 'reserved' THEN 'submitting' ELSE state END,
+            group_id = coalesce(group_id, orders.id), submitted_at = coalesce(submitted_at, now()),
+            date_end_before = CASE WHEN proxy_id IS NOT NULL THEN
+              coalesce(date_end_before, (SELECT date_end FROM proxies WHERE proxies.id = proxy_id)) END,
+            deadline = greatest(deadline, now()), next_look_at = now(), looks = 0, nothing_seen_since = NULL
+      WHERE state IN ${sqlList(UNATTENDED_STATES)}`,
+  );
+}
+
 /** What {@link OrderOutcome} is made of, apart from the answer. */
 export const OUTCOME_COLUMNS = `id, kind, state, failure, captured, proxy_id AS "proxyId",
               proxy_type AS "proxyType", country, version`;
@@ -204,6 +222,8 @@ export class OrderTransitions {
             AND (kind = 'purchase' OR date_end_before IS NOT NULL)
             -- Two claims at once would choose the same orders, and one of them in vain.
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
+            -- What waited when the database was restored may have been sent since.
+            AND NOT (SELECT EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL))
        ),
        queued AS MATERIALIZED (
          -- Looked up once for each user.

@@ -100,6 +100,17 @@ export class RefundTooLarge extends DomainError {
   }
 }
 
+export class NoRecovery extends domainError('conflict', 'There is no recovery') {}
+
+/** Something that was sold after the restored moment may not be found or decided yet. */
+export class RecoveryNotOver extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor(toBeDone: readonly string[]) {
+    super(`Orders stay shut: ${toBeDone.join('; ')}`);
+  }
+}
+
 export class OrphanNotFound extends domainError('not-found', 'Orphan not found') {}
 
 export class OrphanAssigned extends domainError('conflict', 'The orphan is assigned to an order already') {}

@@ -6,8 +6,9 @@ import { ReplayWindowService } from './replay-window.service';
 import { SweepService } from './sweep/sweep.service';
 
 const BATCHES_AT_ONCE = 20;
-/** Each replica asks this many times per interval whether a sweep is due. */
+/** Each replica asks this many times per interval whether a sweep is due, and at least each minute. */
 const SWEEP_ASKS_PER_INTERVAL = 10;
+const LONGEST_SWEEP_ASK_MS = 60_000;
 
 const REPLAY_WINDOW_SECONDS = 3600;
 const REPLAY_WINDOW_ASK_MS = 60_000;
@@ -27,7 +28,8 @@ export class OrderJobs implements OnApplicationBootstrap {
     this.jobs.every('reconcile-orders', reconciliation.intervalMs, () =>
       this.reconciliation.settleDue(BATCHES_AT_ONCE),
     );
-    this.jobs.every('sweep', (sweep.intervalSeconds * 1000) / SWEEP_ASKS_PER_INTERVAL, () =>
+    const sweepAskMs = (sweep.intervalSeconds * 1000) / SWEEP_ASKS_PER_INTERVAL;
+    this.jobs.every('sweep', Math.min(sweepAskMs, LONGEST_SWEEP_ASK_MS), () =>
       this.sweep.sweepWhenDue(sweep.intervalSeconds),
     );
     this.jobs.every('replay-window', REPLAY_WINDOW_ASK_MS, () =>

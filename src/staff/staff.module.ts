@@ -24,6 +24,8 @@ import { StaffOrphansController } from './orphans/staff-orphans.controller';
 import { StaffOrphansService } from './orphans/staff-orphans.service';
 import { StaffPricesController } from './prices/staff-prices.controller';
 import { StaffPricesService } from './prices/staff-prices.service';
+import { StaffRecoveryController } from './recovery/staff-recovery.controller';
+import { StaffRecoveryService } from './recovery/staff-recovery.service';
 import { StaffRoutesCheck } from './staff-routes.check';
 import { StaffSystemController } from './system/staff-system.controller';
 import { StaffScopesController } from './tokens/staff-scopes.controller';
@@ -39,6 +41,7 @@ const SERVICES = [
   StaffOrdersService,
   StaffOrphansService,
   StaffPricesService,
+  StaffRecoveryService,
   StaffTokensService,
   StaffUsersService,
 ];
@@ -67,6 +70,7 @@ const SERVICES = [
     StaffPricesController,
     StaffSystemController,
     StaffMissingController,
+    StaffRecoveryController,
     StaffScopesController,
     AuditLogController,
   ],

@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from '../http';
+import { RecoveryOut } from '../orders';
 import type { BreakerStatus } from '../provider';
 
 const EXAMPLE_REPLICA = '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e';
@@ -229,6 +230,9 @@ export class StatusOut {
 
   @ApiCount('Proxies at the provider that no order accounts for, for staff to decide')
   open_orphans!: number;
+
+  @ApiProperty({ type: () => RecoveryOut, description: 'The recovery after a restore of the database' })
+  recovery!: RecoveryOut;
 
   @ApiProperty({
     type: () => CatalogueStatusOut,

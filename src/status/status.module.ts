@@ -1,7 +1,12 @@
 import { Module } from '@nestjs/common';
+import { OrderRecordsModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { StatusService } from './status.service';
 
 /** Without jobs, so that the command line can use it. */
-@Module({ imports: [ProviderModule], providers: [StatusService], exports: [StatusService] })
+@Module({
+  imports: [ProviderModule, OrderRecordsModule],
+  providers: [StatusService],
+  exports: [StatusService],
+})
 export class StatusModule {}

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findExcessiveRights, queryRows, sqlList } from '../database';
-import { OPEN_STATES, type OpenState } from '../orders';
+import { OPEN_STATES, type OpenState, RecoveryService } from '../orders';
 import { ProxyProvider } from '../provider';
 import { FRESH_SECONDS, type StoredReport } from './replica-reports';
 import type { AuditRunOut, ReplicaOut, StatusOut } from './status.dto';
@@ -12,6 +12,7 @@ export class StatusService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
+    private readonly recovery: RecoveryService,
   ) {}
 
   async read(): Promise<StatusOut> {
@@ -28,6 +29,7 @@ export class StatusService {
       orders_in_review: orders.get('review')?.count ?? 0,
       oldest_in_review_at: orders.get('review')?.oldest ?? null,
       open_orphans: orphans?.count ?? 0,
+      recovery: await this.recovery.show(),
       catalogue: await this.query(
         `SELECT split_part(key, '/', 1) AS kind, count(fetched_at) AS copies,
                 min(fetched_at) AS oldest_fetched_at, max(fetched_at) AS newest_fetched_at

@@ -4,7 +4,7 @@ import { findWholeReads, recordStatements, type SentStatement } from '../../benc
 import { dataSourceOptions } from '../../src/database';
 import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
-import { ReplayWindowService, SweepService } from '../../src/orders';
+import { RecoveryService, ReplayWindowService, SweepService } from '../../src/orders';
 import { ProxyProvider } from '../../src/provider';
 import { ActiveFlagsService } from '../../src/proxies';
 import { SalesRollupService, SalesService } from '../../src/sales';
@@ -150,7 +150,11 @@ describe('with many users, orders and proxies', () => {
     await service.app
       .get(SalesService)
       .read({ from: '2026-01-01', to: '2026-02-01', by: ['day', 'country', 'version'] });
-    await new StatusService(service.dataSource, service.app.get(ProxyProvider)).read();
+    await new StatusService(
+      service.dataSource,
+      service.app.get(ProxyProvider),
+      service.app.get(RecoveryService),
+    ).read();
     await useStaffRoutes();
   }
 

@@ -69,6 +69,25 @@ async function ensureTemplate(admin: Client, name: string): Promise<void> {
 export const connectAsOwner = ({ ownerUrl }: DatabaseUrls, poolSize = 2): Promise<DataSource> =>
   new DataSource(dataSourceOptions({ url: ownerUrl, poolSize, applicationName: 'test' })).initialize();
 
+const dropDatabase = (name: string): Promise<void> =>
+  asAdmin(async (admin) => void (await admin.query(`DROP DATABASE ${name} WITH (FORCE)`)));
+
+/** Copies a database that is in use as it is now: its sessions end, and none begins until it is copied. */
+export async function copyTestDatabase({ url }: Pick<DatabaseUrls, 'url'>): Promise<TestDatabase> {
+  const source = new URL(url).pathname.slice(1);
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await asAdmin(async (admin) => {
+    await admin.query(`ALTER DATABASE ${source} ALLOW_CONNECTIONS false`);
+    await admin.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1', [
+      source,
+    ]);
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${source} STRATEGY FILE_COPY`);
+    await admin.query(`ALTER DATABASE ${source} ALLOW_CONNECTIONS true`);
+    await admin.query(`REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`);
+  });
+  return { ...addressOf(name), drop: () => dropDatabase(name) };
+}
+
 /** Creates a database with the schema of all migrations, or an empty one. */
 export async function createTestDatabase({ migrated = true } = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
@@ -83,6 +102,6 @@ export async function createTestDatabase({ migrated = true } = {}): Promise<Test
   });
   return {
     ...addressOf(name),
-    drop: () => asAdmin(async (admin) => void (await admin.query(`DROP DATABASE ${name} WITH (FORCE)`))),
+    drop: () => dropDatabase(name),
   };
 }

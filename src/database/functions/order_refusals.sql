@@ -12,6 +12,9 @@ DECLARE
   refusals text[] := '{}';
 BEGIN
   -- Each query stands alone behind what needs none, so that its plan is kept.
+  IF EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL) THEN
+    refusals := refusals || 'recovering'::text;
+  END IF;
   IF key IS NOT NULL THEN
     IF format('key %s %s', of_user, key) = ANY (taken) THEN
       refusals := refusals || 'key-in-use'::text;

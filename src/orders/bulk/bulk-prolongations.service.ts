@@ -23,6 +23,7 @@ import { type Idempotency, readIdempotency } from '../placing/idempotency';
 import { OrderChecks, placementRefusal } from '../placing/order-checks';
 import { type NewOrder, OrderPlacement, type Placement } from '../placing/order-placement';
 import { type Delivery, OrdersService } from '../placing/orders.service';
+import { RecoveryService } from '../recovery/recovery.service';
 import { type Bulk, bulkOrderKey, BulkRecords } from './bulk-records';
 import {
   BULK_STATUSES,
@@ -64,6 +65,7 @@ export class BulkProlongations {
     private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
+    private readonly recovery: RecoveryService,
     private readonly catalog: CatalogService,
     private readonly provider: ProxyProvider,
   ) {}
@@ -83,6 +85,7 @@ export class BulkProlongations {
     const { userId } = caller;
     const known = await this.records.retry(userId, idempotency);
     if (!known && caller.overLimit) throw caller.overLimit;
+    if (!known) await this.recovery.assertOrdersAreOpen();
     const bulk = known ?? (await this.accept(request));
     const earlier = await this.records.findOrders(userId, idempotency.key, bulk);
     if ([...earlier.values()].some(({ state }) => state === 'reserved' || state === 'submitting')) {
@@ -90,6 +93,7 @@ export class BulkProlongations {
     }
     const missing = bulk.proxyIds.filter((id) => !earlier.has(id));
     if (missing.length > 0 && caller.overLimit) throw caller.overLimit;
+    if (known && missing.length > 0) await this.recovery.assertOrdersAreOpen();
 
     const outcomes = new Map<string, Outcome>();
     for (const [id, order] of earlier) {

@@ -20,6 +20,7 @@ import {
   ProlongationInProgress,
   UnsupportedProxyType,
 } from '../orders.errors';
+import { ordersAreShut } from '../recovery/recovery.service';
 import { type Checks, IN_EARNEST } from './checks';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
@@ -46,6 +47,7 @@ export interface OrderRequest {
 
 /** What a caller is told for each reason for which an order is not placed. */
 const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
+  recovering: ordersAreShut,
   'key-in-use': () => new KeyInProgress(),
   'prolongation-open': () => new ProlongationInProgress(),
   'above-max-price': ({ total, maxPrice }) => new PriceAboveMax(total, maxPrice ?? total),

@@ -41,7 +41,12 @@ export interface NewOrder {
 
 /** Why an order was not placed: `order_refusals.sql` decides. */
 export type PlacementRefusal =
-  'key-in-use' | 'prolongation-open' | 'above-max-price' | 'insufficient-balance' | 'daily-limit';
+  | 'recovering'
+  | 'key-in-use'
+  | 'prolongation-open'
+  | 'above-max-price'
+  | 'insufficient-balance'
+  | 'daily-limit';
 
 /** The id of an order, or why it was not placed. */
 export type Placement =

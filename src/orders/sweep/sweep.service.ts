@@ -4,6 +4,7 @@ import { AppConfig } from '../../config';
 import { databaseTime, JobLease, queryRows } from '../../database';
 import { type ListedProxy, ProxyProvider } from '../../provider';
 import { TAG_PREFIX_SQL } from '../order-tag';
+import { RecoveryService } from '../recovery/recovery.service';
 import { WithdrawalsService } from './withdrawals.service';
 
 export interface SweepReport {
@@ -38,6 +39,9 @@ interface Absences {
 const LONGEST_LEASE_SECONDS = 180;
 const SHORTEST_LEASE_SECONDS = 5;
 
+/** While orders are shut, everybody waits for the sweeps. */
+const RECOVERY_INTERVAL_SECONDS = 60;
+
 /** So many may be missing however few are rented. */
 const ALWAYS_BELIEVED = 20;
 
@@ -69,13 +73,16 @@ export class SweepService {
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly withdrawals: WithdrawalsService,
+    private readonly recovery: RecoveryService,
     private readonly config: AppConfig,
   ) {
     this.lease = new JobLease(dataSource, 'sweep');
   }
 
-  /** Sweeps when it is time and no other replica is sweeping. */
-  sweepWhenDue(intervalSeconds: number): Promise<SweepReport | null> {
+  /** Sweeps when it is time and no other replica is sweeping: more often in a recovery. */
+  async sweepWhenDue(usualSeconds: number): Promise<SweepReport | null> {
+    const isRecovering = await this.recovery.isOn();
+    const intervalSeconds = isRecovering ? Math.min(usualSeconds, RECOVERY_INTERVAL_SECONDS) : usualSeconds;
     const leaseSeconds = Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds));
     return this.lease.runWhenDue({ intervalSeconds, leaseSeconds }, () => this.sweep());
   }
@@ -108,6 +115,7 @@ export class SweepService {
     const doubted = this.isBelievable(absences) ? 0 : absences.missing;
     const mayWithdraw = absences.missing > 0 && doubted === 0;
     const withdrawn = mayWithdraw ? await this.withdrawals.withdraw(this.dataSource) : 0;
+    await this.recovery.noteSweep(startedAt);
     const report = { ...soFar, withdrawn, doubted };
     this.logReport(report);
     return report;

@@ -25,6 +25,7 @@ import {
   TypeChangeUncertain,
   TypesCannotBeChanged,
 } from '../orders.errors';
+import { RecoveryService } from '../recovery/recovery.service';
 
 /** Customers can ask for changes without end, so that everything else goes first. */
 const PRIORITY = 'exact';
@@ -51,6 +52,7 @@ export class TypeChangeService {
     private readonly provider: ProxyProvider,
     private readonly proxies: ProxiesService,
     private readonly orders: OrderQueries,
+    private readonly recovery: RecoveryService,
     private readonly config: AppConfig,
     private readonly clock: Clock,
   ) {}
@@ -66,6 +68,7 @@ export class TypeChangeService {
     if (proxy.proxyType === wanted && (await this.isSettled(proxy.id))) {
       return toProxyOut(proxy, this.clock.now());
     }
+    await this.recovery.assertOrdersAreOpen();
     const attempt = await this.begin(proxy.id);
     try {
       const { tag, providerProxyId } = await this.orders.getProviderIdentity(proxy.id);

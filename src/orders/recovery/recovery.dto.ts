@@ -1,0 +1,43 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiNullableMoment } from '../../http';
+
+/** Whether orders are shut because the database was restored, and what is left to be done until they open. */
+export class RecoveryOut {
+  @ApiProperty({
+    type: 'boolean',
+    description: 'Whether orders are shut because the database was restored to an earlier moment',
+    example: false,
+  })
+  recovering!: boolean;
+
+  @ApiNullableMoment('When the recovery began. Null: there is none', null)
+  begun_at!: Date | null;
+
+  @ApiNullableMoment('When the last complete sweep since then began. Null: none was complete yet', null)
+  swept_at!: Date | null;
+
+  @ApiNullableMoment('The earliest time at which a sweep may begin that tells everything', null)
+  sweep_counts_from!: Date | null;
+
+  @ApiProperty({
+    type: 'integer',
+    description: 'Orders that the restored database left open and that are not settled yet',
+    example: 0,
+  })
+  open_orders!: number;
+
+  @ApiProperty({
+    type: 'integer',
+    description: 'Proxies that were bought after the restored moment, for staff to decide',
+    example: 0,
+  })
+  undecided_orphans!: number;
+
+  @ApiProperty({
+    type: 'string',
+    isArray: true,
+    description: 'What keeps orders shut. Empty while there is no recovery, or when it can be ended',
+    example: [],
+  })
+  to_be_done!: string[];
+}

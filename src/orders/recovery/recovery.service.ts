@@ -1,0 +1,155 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { ServiceUnavailable } from '../../catalog';
+import { AppConfig } from '../../config';
+import { type Queryable, queryRows, sqlList } from '../../database';
+import { OPEN_STATES } from '../order-states';
+import { doubtOpenOrders } from '../order-transitions';
+import { NoRecovery, RecoveryNotOver } from '../orders.errors';
+import { spacingOfEmptyChecksSeconds } from '../reconciliation/check-schedule';
+import type { RecoveryOut } from './recovery.dto';
+
+/** A condition on the database: a recovery has begun and not ended. */
+export const RECOVERING_SQL = 'EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL)';
+
+/** What a caller is told while orders are shut. A recovery takes longer than ten minutes. */
+const RETRY_AFTER_SECONDS = 60;
+
+/** More than are given out in a day, as a rule. */
+export const DEFAULT_SKIPPED_IDS = 1_000_000;
+
+/**
+ * Shuts orders. What the restored database has as open may have been sent since: all of it counts as possibly
+ * bought, so that only evidence ends it. A recovery that is on begins anew.
+ *
+ * @param queryable a transaction
+ * @param skippedIds how many ids of each table are left out: more than were given out since that moment
+ */
+export async function beginRecovery(queryable: Queryable, skippedIds = DEFAULT_SKIPPED_IDS): Promise<void> {
+  await queryRows(queryable, 'UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
+  await queryRows(queryable, 'INSERT INTO recoveries DEFAULT VALUES');
+  await queryRows(queryable, 'SELECT skip_ids($1)', [skippedIds]);
+  await doubtOpenOrders(queryable);
+}
+
+/** What keeps a recovery from being ended. */
+interface Found {
+  readonly begun_at: Date;
+  readonly swept_at: Date | null;
+  readonly sweep_counts_from: Date;
+  readonly open_orders: number;
+  readonly undecided_orphans: number;
+  readonly is_swept: boolean;
+}
+
+/**
+ * The recovery of the service after its database was restored to an earlier moment. What was sold after
+ * that moment is forgotten here and known to the provider. Until all of it is found and decided, no order is
+ * placed and nothing is sent: `order_refusals.sql` and `OrderTransitions.claimNextBatch` see to that on every
+ * replica. `docs/decisions/0050-recovery.md` tells why.
+ */
+@Injectable()
+export class RecoveryService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** As {@link beginRecovery}. */
+  async begin(skippedIds: number, manager: EntityManager): Promise<RecoveryOut> {
+    await beginRecovery(manager, skippedIds);
+    return this.show(manager);
+  }
+
+  /**
+   * Opens orders again. Ids that the provider's listing names are left out, however many were skipped before.
+   *
+   * @throws NoRecovery, RecoveryNotOver
+   */
+  async end(manager: EntityManager): Promise<RecoveryOut> {
+    const { recovering, to_be_done: left } = await this.show(manager);
+    if (!recovering) throw new NoRecovery();
+    if (left.length > 0) throw new RecoveryNotOver(left);
+    await queryRows(
+      manager,
+      `SELECT skip_ids(listed.id - last_value + 1000)
+         FROM (SELECT max(substring(tag FROM '\\.u\\d+\\.o(\\d{1,15})')::bigint) AS id
+                 FROM orphans) AS listed, pg_sequences
+        WHERE schemaname = 'public'
+          AND sequencename = 'orders_id_seq' AND listed.id >= last_value`,
+    );
+    await queryRows(manager, 'UPDATE recoveries SET ended_at = now() WHERE ended_at IS NULL');
+    return this.show(manager);
+  }
+
+  async show(queryable: Queryable = this.dataSource): Promise<RecoveryOut> {
+    const { quietSeconds } = this.config.reconciliation;
+    const [found] = await queryRows<Found>(
+      queryable,
+      // A sweep tells everything when it began after all calls of before had their effect, and after the last
+      // order was refunded: what such an order left at the provider is found by the next sweep only. What one
+      // listing lacks may have moved between its pages, so there are two.
+      `WITH recovery AS (
+         SELECT begun_at, first_swept_at, swept_at,
+                greatest(begun_at + make_interval(secs => $1),
+                         first_swept_at + make_interval(secs => $2),
+                         (SELECT max(closed_at) FROM orders
+                           WHERE closed_at >= begun_at AND created_at < begun_at)) AS sweep_counts_from
+           FROM recoveries WHERE ended_at IS NULL
+       )
+       SELECT begun_at, swept_at, sweep_counts_from,
+              first_swept_at IS NOT NULL AND swept_at >= sweep_counts_from AS is_swept,
+              (SELECT count(*) FROM orders
+                WHERE state IN ${sqlList(OPEN_STATES)} AND created_at < begun_at) AS open_orders,
+              (SELECT count(*) FROM orphans
+                WHERE resolution IS NULL AND found_at >= begun_at) AS undecided_orphans
+         FROM recovery`,
+      [quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],
+    );
+    if (!found) return OPEN;
+    const { is_swept: isSwept, ...recovery } = found;
+    return { recovering: true, ...recovery, to_be_done: toBeDone(found, isSwept) };
+  }
+
+  async isOn(queryable: Queryable = this.dataSource): Promise<boolean> {
+    const [row] = await queryRows<{ isOn: boolean }>(queryable, `SELECT ${RECOVERING_SQL} AS "isOn"`);
+    return row?.isOn ?? false;
+  }
+
+  /** @throws ServiceUnavailable while orders are shut */
+  async assertOrdersAreOpen(): Promise<void> {
+    if (await this.isOn()) throw ordersAreShut();
+  }
+
+  /** Notes a sweep that was complete. @param startedAt the database's time before its first page */
+  async noteSweep(startedAt: Date): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE recoveries SET first_swept_at = coalesce(first_swept_at, $1), swept_at = $1
+        WHERE ended_at IS NULL AND begun_at <= $1`,
+      [startedAt],
+    );
+  }
+}
+
+/** What is asked for is not done, and may be repeated as it is. */
+export const ordersAreShut = (): ServiceUnavailable =>
+  new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });
+
+const OPEN: RecoveryOut = {
+  recovering: false,
+  begun_at: null,
+  swept_at: null,
+  sweep_counts_from: null,
+  open_orders: 0,
+  undecided_orphans: 0,
+  to_be_done: [],
+};
+
+function toBeDone({ open_orders: orders, undecided_orphans: orphans }: Found, isSwept: boolean): string[] {
+  return [
+    ...(orders > 0 ? [`${orders} orders of before are not settled`] : []),
+    ...(isSwept ? [] : ['no sweep has told everything yet']),
+    ...(orphans > 0 ? [`${orphans} orphans are undecided`] : []),
+  ];
+}

@@ -1,0 +1,29 @@
+import { Body, Controller, Get, HttpCode, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { RecoveryOut } from '../../orders';
+import type { AuditContext } from '../audit-log/audit-context';
+import { CurrentAudit, StaffRoute } from '../staff-route';
+import { EndRecoveryDocs, ReadRecoveryDocs } from './staff-recovery.docs';
+import { EndRecoveryRequest } from './staff-recovery.dto';
+import { StaffRecoveryService } from './staff-recovery.service';
+
+@ApiTags('System')
+@Controller('staff/recovery')
+export class StaffRecoveryController {
+  constructor(private readonly recovery: StaffRecoveryService) {}
+
+  @Get()
+  @ReadRecoveryDocs()
+  @StaffRoute({ scope: 'staff:system', action: 'recovery.read' })
+  read(): Promise<RecoveryOut> {
+    return this.recovery.show();
+  }
+
+  @Post('end')
+  @HttpCode(200)
+  @EndRecoveryDocs()
+  @StaffRoute({ scope: 'staff:system', action: 'recovery.end' })
+  end(@CurrentAudit() audit: AuditContext, @Body() { reason }: EndRecoveryRequest): Promise<RecoveryOut> {
+    return this.recovery.end(audit, reason);
+  }
+}

@@ -1,0 +1,7 @@
+import { StrictRequest, TextField } from '../../http';
+
+@StrictRequest()
+export class EndRecoveryRequest {
+  @TextField()
+  reason!: string;
+}

@@ -1,0 +1,37 @@
+import { Injectable } from '@nestjs/common';
+import { type RecoveryOut, RecoveryService } from '../../orders';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+
+/** The recovery after the database was restored, as staff begin and end it. */
+@Injectable()
+export class StaffRecoveryService {
+  constructor(
+    private readonly recovery: RecoveryService,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  show(): Promise<RecoveryOut> {
+    return this.recovery.show();
+  }
+
+  /** @param skippedIds how many ids of each table are left out */
+  begin(audit: AuditContext, skippedIds: number, reason: string): Promise<RecoveryOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.recovery.show(manager);
+      const after = await this.recovery.begin(skippedIds, manager);
+      await record({ reason, before, after });
+      return after;
+    });
+  }
+
+  /** @throws NoRecovery, RecoveryNotOver */
+  end(audit: AuditContext, reason: string): Promise<RecoveryOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.recovery.show(manager);
+      const after = await this.recovery.end(manager);
+      await record({ reason, before, after });
+      return after;
+    });
+  }
+}

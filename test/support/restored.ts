@@ -1,0 +1,59 @@
+import { AppConfig } from '../../src/config';
+import { runCliHere } from './cli';
+import { type Replica, startReplica } from './replica';
+import { connectAsOwner, copyTestDatabase } from './test-database';
+import type { TestService } from './test-service';
+
+/** The service after its database was restored to the moment at which it was copied. */
+export interface Restored {
+  /** Runs a command, and gives what it prints. */
+  command<Answer = unknown>(words: readonly string[]): Promise<Answer>;
+  /** Runs a command that is refused, and gives the line that tells why. */
+  refused(words: readonly string[]): Promise<string>;
+  query<Row>(statement: string, parameters?: readonly unknown[]): Promise<Row[]>;
+  /** Starts the service on the restored database. It sweeps each second. */
+  start(): Promise<Replica>;
+  close(): Promise<void>;
+}
+
+/** Copies the database of a service as it is now, as a backup to be restored later has it. */
+export async function restorePoint(service: TestService): Promise<Restored> {
+  const database = await copyTestDatabase({ url: service.databaseUrl });
+  const owner = await connectAsOwner(database);
+  const replicas: Replica[] = [];
+  const run = (words: readonly string[]) =>
+    runCliHere(words, {
+      DATABASE_URL: database.url,
+      MIGRATE_ON_START: 'false',
+      PX6_API_KEY: service.sandbox.apiKey,
+      PX6_BASE_URL: service.sandbox.baseUrl,
+      RECONCILE_QUIET_SECONDS: String(service.app.get(AppConfig).reconciliation.quietSeconds),
+    });
+  return {
+    async command<Answer>(words: readonly string[]) {
+      const { code, stdout, stderr } = await run(words);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      const answer: Answer = JSON.parse(stdout);
+      return answer;
+    },
+    async refused(words) {
+      const { code, stderr } = await run(words);
+      expect(code).toBe(1);
+      return stderr.trimEnd();
+    },
+    query: (statement, parameters) => owner.query(statement, [...(parameters ?? [])]),
+    async start() {
+      const replica = await startReplica(service, {
+        database: { url: database.url },
+        sweep: { intervalSeconds: 1 },
+      });
+      replicas.push(replica);
+      return replica;
+    },
+    async close() {
+      await Promise.all(replicas.map((replica) => replica.close()));
+      await owner.destroy();
+      await database.drop();
+    },
+  };
+}
