@@ -28,7 +28,7 @@ import {
   target,
   withDefault,
 } from './command-spec';
-import { addAudit, addMigrate } from './maintenance';
+import { addAudit, addBackup, addMigrate, addRestore } from './maintenance';
 import {
   parseAmount,
   parseAmountAboveZero,
@@ -413,4 +413,6 @@ export const COMMANDS: readonly AddCommand[] = [
   }),
   addAudit,
   addMigrate,
+  addBackup,
+  addRestore,
 ];

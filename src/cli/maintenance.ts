@@ -1,6 +1,9 @@
+import { resolve } from 'node:path';
 import { Option } from 'commander';
+import { readEnvironment } from '../config';
 import { migrate } from '../database';
 import { IntegrityService } from '../integrity';
+import { backUpEmbedded, restoreEmbedded } from '../local';
 import type { AddCommand } from './command-spec';
 import { complain, print, withResources, withServices } from './run';
 
@@ -34,4 +37,46 @@ export const addMigrate: AddCommand = (cli) => {
     .command('migrate')
     .description('Brings the database up to date and prints the migrations that were run.')
     .action(() => withResources(async ({ database }) => print({ migrations: await migrate(database) })));
+};
+
+const NO_PROVIDER = { provider: false };
+
+/** The directory of the embedded database. @throws Error when the environment names another database */
+function embeddedDataDir(): string {
+  const { database, local } = readEnvironment(undefined, NO_PROVIDER);
+  if (database.url !== undefined) {
+    throw new Error(
+      'This command is for the embedded database, and DATABASE_URL names another one: ' +
+        'back that up with pgBackRest or pg_dump (operations/backup.md).',
+    );
+  }
+  return local.dataDir;
+}
+
+export const addBackup: AddCommand = (cli) => {
+  cli
+    .command('backup')
+    .description('Backs the embedded database up to a new file, beside a running service.')
+    .argument('<file>', 'the file, which only its owner can read')
+    .action(async (file: string) =>
+      print(await backUpEmbedded({ dataDir: embeddedDataDir(), file: resolve(file) })),
+    );
+};
+
+export const addRestore: AddCommand = (cli) => {
+  cli
+    .command('restore')
+    .description('Replaces the embedded database by a backup. The service must not run.')
+    .argument('<file>', 'the file that the command backup has written')
+    .option('--replace', 'replace a database that is not empty')
+    .action(async (file: string, { replace = false }: { replace?: boolean }) =>
+      print(
+        await restoreEmbedded({
+          dataDir: embeddedDataDir(),
+          file: resolve(file),
+          replace,
+          prepare: async () => undefined,
+        }),
+      ),
+    );
 };

@@ -5,7 +5,7 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';
 export { DatabaseModule } from './database.module';
 export { Hints } from './hints';
-export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
+export { type DatabaseAddress, holdMigrationsOff, migrate, untilMigrated } from './migrate';
 export { groupedStatement } from './grouped-statement';
 export { JobLease, leasedJobs, REPLICA_ID } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';

@@ -1,3 +1,4 @@
+export { backUpEmbedded, restoreEmbedded } from './backup/embedded-backup';
 export { provideDemo, tour } from './demo-user';
 export { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 export { acquireResources } from './resources';

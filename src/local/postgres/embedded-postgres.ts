@@ -1,12 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { messageOf } from '../../common';
-import { createRoleStatement } from '../../database';
+import { createRoleStatement, type DatabaseAddress } from '../../database';
 import { isErrorWithCode } from '../system';
 import { type Cluster, getCluster, SERVICE_ROLE, servicePassword, SUPERUSER } from './embedded-cluster';
 import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
 
 const DATABASE = 'proxy_rental';
+/** Of a restore: the database that is going to replace the service's, and the one that it has replaced. */
+const REPLACEMENT = `${DATABASE}_replacement`;
+const REPLACED = `${DATABASE}_replaced`;
 /** The users of a server hold their lock in this database, because advisory locks are per database. */
 const MAINTENANCE_DATABASE = 'postgres';
 /**
@@ -56,13 +59,101 @@ export async function acquireEmbeddedPostgres(options: {
   const use = new ServerUse(cluster, await join(cluster), options.onNote);
   return {
     url: serviceUrl(cluster, use.port),
-    ownerUrl: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${use.port}/${DATABASE}`,
+    ownerUrl: ownerUrl(cluster, use.port),
     release: () => use.release(),
   };
 }
 
-const serviceUrl = (cluster: Cluster, port: number): string =>
-  `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${LOOPBACK}:${port}/${DATABASE}`;
+const serviceUrl = (cluster: Cluster, port: number, database = DATABASE): string =>
+  `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${LOOPBACK}:${port}/${database}`;
+
+const ownerUrl = (cluster: Cluster, port: number, database = DATABASE): string =>
+  `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}/${database}`;
+
+/** The server of a data directory, while nobody else uses it. */
+export interface ExclusivePostgres {
+  /** The addresses of the service's database. */
+  readonly address: OwnedDatabase;
+  /** Creates a database beside that of the service. One that was never put in place is dropped. */
+  createReplacement(): Promise<OwnedDatabase>;
+  /** Puts the replacement in the place of the service's database, which is dropped. */
+  putInPlace(): Promise<void>;
+  /** Removes the replacement if there still is one, and stops the server. */
+  release(): Promise<void>;
+}
+
+/** A database, for the service's role and for its owner. */
+export interface OwnedDatabase extends DatabaseAddress {
+  readonly ownerUrl: string;
+}
+
+/**
+ * Takes the server of a data directory for this process alone. Others that start meanwhile wait until it is
+ * released.
+ *
+ * @throws Error when another process uses it
+ */
+export async function acquireEmbeddedPostgresAlone({
+  dataDir,
+  onNote,
+}: {
+  dataDir: string;
+  onNote: (line: string) => void;
+}): Promise<ExclusivePostgres> {
+  const cluster = await getCluster(dataDir, onNote);
+  const { lock: session, port } = await join(cluster);
+  const addressOf = (database: string): OwnedDatabase => ({
+    url: serviceUrl(cluster, port, database),
+    ownerUrl: ownerUrl(cluster, port, database),
+  });
+  const dropOthers = async (): Promise<void> => {
+    for (const name of [REPLACEMENT, REPLACED]) await session.query(`DROP DATABASE IF EXISTS ${name}`);
+  };
+  try {
+    if (!(await takeAlone(session))) {
+      throw new Error('The database is in use: stop the service and all commands, and try again.');
+    }
+  } catch (error) {
+    await leave(cluster, session);
+    throw error;
+  }
+  return {
+    address: addressOf(DATABASE),
+    async createReplacement() {
+      await dropOthers();
+      await session.query(`CREATE DATABASE ${REPLACEMENT}`);
+      return addressOf(REPLACEMENT);
+    },
+    async putInPlace() {
+      // One commit: a crash leaves the old database in place or the new one.
+      await session.query(
+        `BEGIN;
+         ALTER DATABASE ${DATABASE} RENAME TO ${REPLACED};
+         ALTER DATABASE ${REPLACEMENT} RENAME TO ${DATABASE};
+         COMMIT`,
+      );
+    },
+    async release() {
+      try {
+        await dropOthers();
+      } finally {
+        await leave(cluster, session);
+      }
+    },
+  };
+}
+
+/** Whether nobody else holds the lock, or is connected to the database without it. */
+async function takeAlone(session: Client): Promise<boolean> {
+  await session.query('SELECT pg_advisory_unlock_shared($1)', [USE_LOCK]);
+  const { rows } = await session.query<{ isAlone: boolean }>(
+    `SELECT pg_try_advisory_lock($1)
+        AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $2 AND backend_type = 'client backend')
+         AS "isAlone"`,
+    [USE_LOCK, DATABASE],
+  );
+  return rows[0]?.isAlone === true;
+}
 
 /** Holds the lock and takes it again whenever its connection is lost. */
 class ServerUse {
