@@ -10,6 +10,8 @@ const ES_MODULES = [
   '@tokenizer',
   '@borewit',
   'simple-socks',
+  // Loads a module of Node by import(), which Jest knows of in what it transforms only.
+  '@opentelemetry/otlp-exporter-base',
 ];
 
 /** @type {import('jest').Config} */

@@ -18,6 +18,7 @@ import { ProxiesModule } from './proxies';
 import { SalesJobsModule } from './sales';
 import { StaffModule } from './staff';
 import { StatusJobsModule } from './status';
+import { TracingModule } from './tracing';
 import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
 import { UsersModule } from './users';
@@ -40,6 +41,7 @@ export class AppModule implements OnModuleDestroy {
       module: AppModule,
       imports: [
         GlobalsModule.with(config, clock),
+        TracingModule,
         JobsModule,
         LimitsJobsModule,
         AuthModule,

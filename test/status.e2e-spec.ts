@@ -1,8 +1,9 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AdministrationModule } from '../src/administration.module';
+import { REPLICA_ID } from '../src/common';
 import { AppConfig } from '../src/config';
-import { JobLease, REPLICA_ID } from '../src/database';
+import { JobLease } from '../src/database';
 import { SweepService } from '../src/orders';
 import { type StatusOut, StatusService } from '../src/status';
 import { eventually } from './support/built-service';

@@ -17,4 +17,4 @@ export {
 } from './logging/request-context';
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
-export { SERVICE_NAME, SERVICE_VERSION } from './service';
+export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';

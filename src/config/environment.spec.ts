@@ -57,6 +57,7 @@ describe('The environment', () => {
       audit: { time: 180, allOn: 'sunday' },
       local: { dataDir: '.data', sandboxProfile: undefined },
       metrics: { port: undefined, host: '127.0.0.1' },
+      traces: { url: undefined, ratio: 1 },
       log: { level: 'info', format: 'json' },
     } satisfies Environment);
   });
@@ -99,6 +100,8 @@ describe('The environment', () => {
     ['AUDIT_TIME', '23:59', { audit: { time: 1439 } }],
     ['AUDIT_TIME', 'off', { audit: { time: null } }],
     ['AUDIT_ALL_ON', 'friday', { audit: { allOn: 'friday' } }],
+    ['TRACES_URL', 'http://127.0.0.1:4318/v1/traces', { traces: { url: 'http://127.0.0.1:4318/v1/traces' } }],
+    ['TRACES_RATIO', '0.05', { traces: { ratio: 0.05 } }],
     ['LOG_LEVEL', 'debug', { log: { level: 'debug' } }],
     ['LOG_FORMAT', 'pretty', { log: { format: 'pretty' } }],
     ['LOG_FORMAT', 'json', { log: { format: 'json' } }],

@@ -94,6 +94,14 @@ const publicUrl = z
   .transform((href) => href.replace(/\/+$/, ''))
   .describe('a URL that begins with https:// or http://, without a login, query or fragment');
 
+const tracesUrl = publicUrl.describe('a URL that begins with http:// or https://, without a login or query');
+
+const ratio = z
+  .string()
+  .regex(/^(0(\.\d{1,6})?|1(\.0{1,6})?)$/)
+  .transform(Number)
+  .describe('a decimal number from 0 to 1, e.g. 0.05');
+
 /** Every setting: where the code finds it (`config.provider.timeoutMs`) and which variable sets it. */
 export const SETTINGS = {
   server: {
@@ -424,6 +432,22 @@ export const SETTINGS = {
       rule: text,
       default: '127.0.0.1',
       description: 'The address that `GET /metrics` is served on. It asks for no token: keep it inside.',
+    },
+  },
+  traces: {
+    url: {
+      variable: 'TRACES_URL',
+      rule: tracesUrl,
+      defaultText: 'none (no traces)',
+      description:
+        'Where an OpenTelemetry collector takes traces by OTLP over HTTP, e.g. ' +
+        '`http://127.0.0.1:4318/v1/traces`.',
+    },
+    ratio: {
+      variable: 'TRACES_RATIO',
+      rule: ratio,
+      default: '1',
+      description: 'Which part of all requests is recorded. No caller can have its requests recorded.',
     },
   },
   log: {

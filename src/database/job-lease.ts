@@ -1,10 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
+import { REPLICA_ID } from '../common';
 import { queryRows } from './sql';
-
-/** Identifies this process to the other replicas, in rows that name their holder. */
-export const REPLICA_ID = randomUUID();
 
 /** A run did not renew its lease in time, so another replica may have taken over the job. */
 export class LeaseLost extends Error {}

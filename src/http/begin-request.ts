@@ -2,22 +2,44 @@ import { Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { chooseRequestId, type RequestContext, runInRequest } from '../common';
 import type { Metrics } from '../metrics';
-import { countRequest } from './request-metrics';
+import { beginRequestSpan, type OpenSpan } from '../tracing';
+import { countRequest, routeTemplate } from './request-metrics';
 import { withoutSecrets } from './request-url';
 
 const logger = new Logger('Http');
 
-/** Gives the request an id, for its answer and its log lines, and logs and counts it once it has ended. */
-export function beginRequest(request: Request, response: Response, metrics: Metrics): RequestContext {
+/**
+ * Gives the request an id, for its answer and its log lines, and a span. Once it has ended, so has the span,
+ * and it is logged and counted.
+ *
+ * @param goOn is run within the request
+ */
+export function beginRequest(request: Request, response: Response, metrics: Metrics, goOn: () => void): void {
   const context: RequestContext = { requestId: chooseRequestId(request.get('x-request-id')) };
+  const span = beginRequestSpan(request.method, () => request.get('traceparent'));
+  if (span?.traceId !== undefined) context.traceId = span.traceId;
   const startedMs = performance.now();
   response.setHeader('X-Request-Id', context.requestId);
   response.on('close', () => {
     const elapsedMs = performance.now() - startedMs;
+    if (span) endSpan(span, request, response, context);
     countRequest(metrics, request, response, elapsedMs);
     runInRequest(context, () => logRequest(request, response, elapsedMs, context));
   });
-  return context;
+  runInRequest(context, () => (span ? span.run(goOn) : goOn()));
+}
+
+/** Tells the template of the route, never the path: some callers put secrets there. */
+function endSpan(span: OpenSpan, request: Request, response: Response, { userId }: RequestContext): void {
+  span.end({
+    'http.request.method': request.method,
+    'http.route': routeTemplate(request),
+    ...(userId !== undefined && { 'user.id': userId }),
+    ...(response.writableFinished
+      ? { 'http.response.status_code': response.statusCode }
+      : { 'error.type': 'aborted' }),
+    ...(response.statusCode >= 500 && { 'error.type': String(response.statusCode) }),
+  });
 }
 
 /** Logs the path without the query and without secrets: some callers put theirs there. */

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Application, NextFunction, Request, Response } from 'express';
-import { runInRequest } from '../common';
 import { Metrics } from '../metrics';
 import { beginRequest } from './begin-request';
 import { preferFixedPaths } from './errors/allowed-methods';
@@ -62,10 +61,11 @@ export function configureHttp(
 const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
-    const context = beginRequest(request, response, metrics);
-    setSecurityHeaders(response);
-    request.url = toNormalUrl(request.url);
-    runInRequest(context, next);
+    beginRequest(request, response, metrics, () => {
+      setSecurityHeaders(response);
+      request.url = toNormalUrl(request.url);
+      next();
+    });
   };
 
 /** Express takes `If-None-Match: *` for a match with any answer, and makes a 304 even of one without ETag. */

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows, readSchemaDifference, REPLICA_ID } from '../database';
+import { REPLICA_ID } from '../common';
+import { queryRows, readSchemaDifference } from '../database';
 import { DispatcherService } from '../orders';
 import { ProxyProvider } from '../provider';
 import type { ReplicaOut } from './status.dto';

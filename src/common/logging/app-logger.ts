@@ -1,5 +1,5 @@
 import { ConsoleLogger, type LogLevel } from '@nestjs/common';
-import { requestId } from './request-context';
+import { requestId, traceId } from './request-context';
 
 export interface AppLoggerOptions {
   readonly level: 'error' | 'warn' | 'info' | 'debug';
@@ -40,7 +40,12 @@ export class AppLogger extends ConsoleLogger {
     ...parameters: Parameters<ConsoleLogger['getJsonLogObject']>
   ): ReturnType<ConsoleLogger['getJsonLogObject']> {
     const id = requestId();
-    return { ...super.getJsonLogObject(...parameters), ...(id !== undefined && { requestId: id }) };
+    const trace = traceId();
+    return {
+      ...super.getJsonLogObject(...parameters),
+      ...(id !== undefined && { requestId: id }),
+      ...(trace !== undefined && { traceId: trace }),
+    };
   }
 
   protected override formatContext(context: string): string {

@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto';
 /** The request that the running code serves. */
 export interface RequestContext {
   readonly requestId: string;
+  /** Of its trace, when that is recorded. */
+  traceId?: string;
   userId?: string;
   tokenId?: number;
   /** The token by which that token was issued. */
@@ -23,6 +25,11 @@ export function runInRequest<Result>(context: RequestContext, run: () => Result)
 /** The id of the current request; undefined outside of one, for example in a job. */
 export function requestId(): string | undefined {
   return contexts.getStore()?.requestId;
+}
+
+/** The id of the current request's trace; undefined when it is not recorded. */
+export function traceId(): string | undefined {
+  return contexts.getStore()?.traceId;
 }
 
 /** Names the user, and the token with its issuer, in the access log line of the current request. */

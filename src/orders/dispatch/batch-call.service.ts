@@ -14,6 +14,7 @@ import {
   type RatePermit,
   type RefusalReason,
 } from '../../provider';
+import { inSpan } from '../../tracing';
 import { type BatchMember, chooseInTurn, memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
 import type { FailureReason } from '../order-states';
@@ -76,12 +77,18 @@ export class BatchCallService {
           const request = { tag, country, version, period, proxyType, count: sizeOf(batch) };
           const purchase = await this.provider.buy(request, options);
           isAnswered = true;
-          outcomes.push(...(await this.settlePurchases(batch, purchase, { onCall, unstored })));
+          outcomes.push(
+            ...(await settling('delivered', () =>
+              this.settlePurchases(batch, purchase, { onCall, unstored }),
+            )),
+          );
         } else {
           const proxyIds = batch.members.flatMap(({ providerProxyId }) => providerProxyId ?? []);
           const prolongation = await this.provider.prolong({ proxyIds, period: batch.period }, options);
           isAnswered = true;
-          await this.settleProlongations(batch, prolongation, { outcomes, unstored });
+          await settling('delivered', () =>
+            this.settleProlongations(batch, prolongation, { outcomes, unstored }),
+          );
         }
       });
       return { mayBeQueued: false, outcomes };
@@ -90,7 +97,7 @@ export class BatchCallService {
       // be a no.
       const failure = isAnswered ? new ProviderOutcomeUnknown(`after a yes: ${messageOf(error)}`) : error;
       try {
-        return { mayBeQueued: await this.settleFailure(batch, failure), outcomes };
+        return { mayBeQueued: await settling('failed', () => this.settleFailure(batch, failure)), outcomes };
       } catch (trouble) {
         this.logger.error(`${nameOf(batch)}: left to reconciliation`, stackOf(trouble));
         return { mayBeQueued: true, outcomes };
@@ -235,3 +242,6 @@ export class BatchCallService {
     await this.transitions.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }
 }
+
+const settling = <Result>(outcome: 'delivered' | 'failed', work: () => Promise<Result>): Promise<Result> =>
+  inSpan('orders.settle', { 'order.outcome': outcome }, work);

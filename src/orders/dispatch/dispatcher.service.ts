@@ -8,6 +8,7 @@ import { AppConfig } from '../../config';
 import { Hints, mayHaveCommitted } from '../../database';
 import { Metrics } from '../../metrics';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
+import { beginSpan, inSharedSpan, type OpenSpan, type Origin, origin } from '../../tracing';
 import { LONGEST_CHECK_MS } from '../longest-order';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
@@ -23,6 +24,10 @@ interface PendingRequest {
    * replica.
    */
   status: 'queued' | 'sent' | 'sent-elsewhere';
+  /** The request itself. */
+  readonly origin: Origin;
+  /** The wait in the queue, while it lasts. */
+  queueSpan: OpenSpan | undefined;
   /** With the outcome, if it is known. */
   readonly resolve: (outcome?: OrderOutcome) => void;
 }
@@ -48,6 +53,8 @@ export class DispatcherService implements OnModuleDestroy {
   private isDispatching = false;
   private polling: NodeJS.Timeout | undefined;
   private readonly hints: Hints;
+  /** The queue is emptied for all requests: it is no part of the one that woke it. */
+  private readonly nobody = origin();
 
   constructor(
     @InjectDataSource() dataSource: DataSource,
@@ -90,6 +97,8 @@ export class DispatcherService implements OnModuleDestroy {
       this.pending.set(orderId, {
         waitUntil: Deadline.after(purchases.waitMs),
         status: 'queued',
+        origin: origin(),
+        queueSpan: beginQueueSpan(orderId),
         resolve: (outcome) => {
           for (const timer of timers) clearTimeout(timer);
           done(outcome);
@@ -105,8 +114,8 @@ export class DispatcherService implements OnModuleDestroy {
   }
 
   private wake(): void {
-    if (!this.isDispatching) void this.dispatch();
-    this.polling ??= setInterval(() => this.poll(), POLL_INTERVAL_MS);
+    if (!this.isDispatching) this.nobody.run(() => void this.dispatch());
+    this.polling ??= this.nobody.run(() => setInterval(() => this.poll(), POLL_INTERVAL_MS));
     this.hints.listen();
   }
 
@@ -159,7 +168,13 @@ export class DispatcherService implements OnModuleDestroy {
       this.track(this.refundUnsent(batch));
       return;
     }
-    this.track(this.send(batch, { permit, deadline }));
+    const origins = memberIds(batch).flatMap((id) => this.pending.get(id)?.origin ?? []);
+    const attributes = { 'order.kind': batch.kind, 'order.ids': memberIds(batch) };
+    this.track(
+      inSharedSpan('orders.send', attributes, origins, this.nobody, () =>
+        this.send(batch, { permit, deadline }),
+      ),
+    );
   }
 
   private observeWaits({ submittedAt, members }: OrderBatch): void {
@@ -277,12 +292,16 @@ export class DispatcherService implements OnModuleDestroy {
 
   private setStatus(orderId: number, status: PendingRequest['status']): void {
     const request = this.pending.get(orderId);
-    if (request) request.status = status;
+    if (!request || request.status === status) return;
+    request.status = status;
+    request.queueSpan?.end();
+    request.queueSpan = status === 'queued' ? request.origin.run(() => beginQueueSpan(orderId)) : undefined;
   }
 
   private answer(orderId: number, outcome?: OrderOutcome): void {
     const request = this.pending.get(orderId);
     this.pending.delete(orderId);
+    request?.queueSpan?.end({ 'order.outcome': outcome?.failure ?? 'not-sent' });
     if (this.pending.size === 0) {
       clearInterval(this.polling);
       this.polling = undefined;
@@ -290,3 +309,6 @@ export class DispatcherService implements OnModuleDestroy {
     request?.resolve(outcome);
   }
 }
+
+const beginQueueSpan = (orderId: number): OpenSpan | undefined =>
+  beginSpan('order.queue', { 'order.ids': [orderId] });

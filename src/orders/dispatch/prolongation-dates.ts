@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../config';
 import { Deadline, type ListedProxy, ProxyProvider, type RatePermit } from '../../provider';
+import { inSharedSpan, type Origin, origin } from '../../tracing';
 import { hasAll } from '../order-batch';
 import { OrderTransitions } from '../order-transitions';
 import { ProviderCallLog } from '../provider-call-log';
@@ -17,6 +18,7 @@ interface WantedDate {
   readonly tag: string;
   readonly providerProxyId: string;
   readonly waitUntil: Deadline;
+  readonly origin: Origin;
   readonly resolve: (answer: DateAnswer) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -39,6 +41,8 @@ export class ProlongationDates {
   private isReading = false;
   /** The users that listings have been made for since somebody began to wait, in order of their last one. */
   private readonly served = new Set<number>();
+  /** Dates are read for all requests. */
+  private readonly nobody = origin();
 
   constructor(
     private readonly provider: ProxyProvider,
@@ -57,8 +61,8 @@ export class ProlongationDates {
   read(of: Pick<WantedDate, 'orderId' | 'userId' | 'tag' | 'providerProxyId'>): Promise<DateAnswer> {
     return new Promise((resolve, reject) => {
       const waitUntil = Deadline.after(this.config.purchases.waitMs);
-      this.wanted.add({ ...of, waitUntil, resolve, reject });
-      if (!this.isReading) void this.readWanted();
+      this.wanted.add({ ...of, waitUntil, origin: origin(), resolve, reject });
+      if (!this.isReading) this.nobody.run(() => void this.readWanted());
     });
   }
 
@@ -74,8 +78,10 @@ export class ProlongationDates {
         const tag = this.chooseNext()?.tag;
         const asked = this.take((one) => isAll || one.tag === tag);
         // The next permit does not wait for this listing.
-        void this.answerFrom(asked, () =>
-          isAll ? this.listEverything(asked, permit) : this.listPurchase(asked, permit),
+        void inSharedSpan('orders.read_ends', orderIds(asked), origins(asked), this.nobody, () =>
+          this.answerFrom(asked, () =>
+            isAll ? this.listEverything(asked, permit) : this.listPurchase(asked, permit),
+          ),
         );
         for (const late of this.take(({ waitUntil }) => waitUntil.hasPassed())) late.resolve('busy');
       } catch (error) {
@@ -171,3 +177,6 @@ export class ProlongationDates {
     return found;
   }
 }
+
+const origins = (asked: readonly WantedDate[]): Origin[] => asked.map((one) => one.origin);
+const orderIds = (asked: readonly WantedDate[]) => ({ 'order.ids': asked.map(({ orderId }) => orderId) });

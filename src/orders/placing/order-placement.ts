@@ -5,6 +5,7 @@ import { type IpVersion, Money, type ProxyType } from '../../common';
 import { AppConfig } from '../../config';
 import { groupedStatement, lookUpLost, mayHaveCommitted, preparedRows } from '../../database';
 import type { Markup } from '../../pricing';
+import { inSpan, noteInSpan } from '../../tracing';
 import { longestQueueSeconds } from '../longest-order';
 import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
@@ -90,7 +91,13 @@ export class OrderPlacement {
    * @throws StatementOutcomeUnknown when it may have been placed, or still may be
    */
   place(order: NewOrder): Promise<Placement> {
-    return this.placeTogether({ order, id: randomUUID() });
+    return inSpan('order.reserve', { 'order.kind': order.kind }, async () => {
+      const placement = await this.placeTogether({ order, id: randomUUID() });
+      noteInSpan(
+        placement.id === null ? { 'order.outcome': placement.refusal } : { 'order.ids': [placement.id] },
+      );
+      return placement;
+    });
   }
 
   /**
@@ -119,7 +126,16 @@ export class OrderPlacement {
    * Places orders of one user in their order, so that the balance goes to the first of them. Many are placed
    * by one statement after the other: what was placed stays placed whatever becomes of the rest.
    */
-  async placeInTurn(orders: readonly NewOrder[]): Promise<PromiseSettledResult<Placement>[]> {
+  placeInTurn(orders: readonly NewOrder[]): Promise<PromiseSettledResult<Placement>[]> {
+    return inSpan('order.reserve', {}, async () => {
+      const placed = await this.placeGroups(orders);
+      const ids = placed.flatMap((one) => (one.status === 'fulfilled' ? (one.value.id ?? []) : []));
+      noteInSpan({ 'order.ids': ids });
+      return placed;
+    });
+  }
+
+  private async placeGroups(orders: readonly NewOrder[]): Promise<PromiseSettledResult<Placement>[]> {
     const placed: PromiseSettledResult<Placement>[] = [];
     for (let first = 0; first < orders.length; first += GROUP.maxItems) {
       const attempts = orders

@@ -10,6 +10,7 @@ import {
   ProviderError,
   ProxyProvider,
 } from '../../provider';
+import { inSpan } from '../../tracing';
 import {
   type BatchMember,
   hasAll,
@@ -70,7 +71,12 @@ export class ReconciliationService {
    * @param timeoutMs bounds the provider's answer, for a caller who waits
    * @returns whether the check was complete and found nothing of any member
    */
-  async check(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
+  check(batch: OrderBatch, timeoutMs = this.config.provider.timeoutMs): Promise<boolean> {
+    const attributes = { 'order.kind': batch.kind, 'order.ids': memberIds(batch) };
+    return inSpan('orders.check', attributes, () => this.listAndJudge(batch, timeoutMs));
+  }
+
+  private async listAndJudge(batch: OrderBatch, timeoutMs: number): Promise<boolean> {
     const startedAt = await this.queries.now();
     if (batch.kind === 'purchase') {
       const isEnough = (found: readonly ListedProxy[]) => found.length >= sizeOf(batch);

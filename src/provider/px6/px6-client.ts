@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
 import { Metrics } from '../../metrics';
+import { inSpan, noteInSpan } from '../../tracing';
 import { Deadline } from '../deadline';
 import { ProviderAccount } from '../provider-account';
 import {
@@ -73,7 +74,18 @@ export class Px6Client {
     private readonly metrics: Metrics,
   ) {}
 
-  async call<Method extends Px6Method>(
+  /** The span of a call names its method alone: the key is a part of the URL. */
+  call<Method extends Px6Method>(
+    method: Method,
+    parameters: Readonly<Record<string, string>>,
+    options: Px6CallOptions,
+  ): Promise<Answer<Method>> {
+    return inSpan(`provider.${method}`, { 'provider.method': method }, () =>
+      this.sendAndParse(method, parameters, options),
+    );
+  }
+
+  private async sendAndParse<Method extends Px6Method>(
     method: Method,
     parameters: Readonly<Record<string, string>>,
     options: Px6CallOptions,
@@ -85,6 +97,7 @@ export class Px6Client {
       const durationMs = performance.now() - startedAtMs;
       this.metrics.count('provider_calls_total', { method, outcome });
       this.metrics.observe('provider_call_duration_seconds', { method }, durationMs / 1000);
+      noteInSpan({ 'provider.outcome': outcome, ...(raw && { 'http.response.status_code': raw.status }) });
       options.onCall?.({
         method,
         request: parameters,

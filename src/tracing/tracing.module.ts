@@ -1,0 +1,25 @@
+import { Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { AppConfig } from '../config';
+import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry';
+import { recordSpans } from './spans';
+
+/** Records spans from the start of the application to the end of its last module, if they are asked for. */
+@Module({})
+export class TracingModule implements OnModuleInit, OnApplicationShutdown {
+  private openTelemetry: OpenTelemetry | undefined;
+
+  constructor(private readonly config: AppConfig) {}
+
+  async onModuleInit(): Promise<void> {
+    const { url, ratio } = this.config.traces;
+    if (url === undefined) return;
+    this.openTelemetry = await loadOpenTelemetry(url, ratio);
+    recordSpans(this.openTelemetry);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    if (!this.openTelemetry) return;
+    recordSpans(undefined);
+    await this.openTelemetry.end();
+  }
+}
