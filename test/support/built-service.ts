@@ -48,9 +48,13 @@ export async function ensureBuild(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(PROJECT, 'scripts', 'build-if-stale.mjs')]);
 }
 
-/** Runs a command of the command line to its end. */
-export function runCli(parameters: readonly string[], environment: Environment): Promise<Outcome> {
-  return endOf(start([process.execPath, CLI, ...parameters], environment));
+/** Runs a command of the command line, of today's build or of another one, to its end. */
+export function runCli(
+  parameters: readonly string[],
+  environment: Environment,
+  cli: readonly string[] = [process.execPath, CLI],
+): Promise<Outcome> {
+  return endOf(start([...cli, ...parameters], environment));
 }
 
 /** Runs a service that is expected to refuse to start. */

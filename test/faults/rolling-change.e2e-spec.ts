@@ -1,0 +1,182 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type RunningSandbox, SandboxControl, startSandbox } from '../../src/sandbox';
+import {
+  BUILD_TIMEOUT_MS,
+  type BuiltService,
+  ensureBuild,
+  eventually,
+  killLeftovers,
+  runCli,
+  startBuiltService,
+} from '../support/built-service';
+import { buildPreviousRelease, hasPreviousRelease, type PreviousRelease } from '../support/previous-release';
+import { type Answer, type Customer, type Order, prolongation, purchase, send } from '../support/replicas';
+import { createTestDatabase, type TestDatabase } from '../support/test-database';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+
+const WORKERS = 4;
+
+/** Orders of a customer without a pause, to whichever replicas run, each repeated until it is carried out. */
+class Traffic {
+  /** What is sent orders. */
+  readonly baseUrls = new Set<string>();
+  readonly done: { readonly order: Order; readonly answer: Answer }[] = [];
+  /** How orders were answered that were not carried out at once. */
+  readonly refusals = new Map<number, number>();
+  private readonly workers: Promise<void>[];
+  private readonly stopping = new AbortController();
+  private sent = 0;
+
+  constructor(private readonly customer: Customer) {
+    this.workers = Array.from({ length: WORKERS }, (_, worker) => this.work(worker));
+  }
+
+  /** Waits until each replica has carried out some more. */
+  async goOn(): Promise<void> {
+    const enough = this.done.length + 3 * WORKERS;
+    await eventually(() => this.done.length > enough);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all(this.workers);
+  }
+
+  private async work(worker: number): Promise<void> {
+    for (let at = 0; !this.stopping.signal.aborted; at += 1) {
+      const bought = await this.carryOut(purchase(this.customer, `buy-${worker}-${at}`));
+      const [proxy] = bought.body['proxies'] as { id: string }[];
+      await this.carryOut(prolongation(this.customer, proxy?.id ?? '', `prolong-${worker}-${at}`));
+    }
+  }
+
+  private async carryOut(order: Order): Promise<Answer> {
+    for (;;) {
+      const baseUrls = [...this.baseUrls];
+      const baseUrl = baseUrls[(this.sent += 1) % baseUrls.length];
+      // Without a replica, or when its connection is lost, there is no answer.
+      const answer = baseUrl === undefined ? undefined : await send(baseUrl, order).catch(() => undefined);
+      if (answer?.status === 200) {
+        this.done.push({ order, answer });
+        return answer;
+      }
+      if (answer) this.refusals.set(answer.status, (this.refusals.get(answer.status) ?? 0) + 1);
+      await pause(20);
+    }
+  }
+}
+
+describe('A rolling change', () => {
+  if (!hasPreviousRelease()) {
+    it.skip('from the previous release: a shallow clone does not have it (git fetch --unshallow)', () =>
+      undefined);
+    return;
+  }
+
+  let directory: string;
+  let database: TestDatabase;
+  let sandbox: RunningSandbox;
+  let previous: PreviousRelease;
+  let environment: Readonly<Record<string, string>>;
+  let traffic: Traffic | undefined;
+
+  beforeAll(async () => {
+    directory = await createTestDirectory();
+    previous = buildPreviousRelease(directory);
+    await ensureBuild();
+    database = await createTestDatabase({ migrated: false });
+    sandbox = await startSandbox({ rateLimitPerSecond: null });
+    environment = {
+      DATABASE_URL: database.url,
+      PX6_API_KEY: sandbox.apiKey,
+      PX6_BASE_URL: sandbox.baseUrl,
+      LOG_LEVEL: 'warn',
+      PROVIDER_RATE_PER_SECOND: '0',
+      RECONCILE_QUIET_SECONDS: '1',
+      RECONCILE_INTERVAL_MS: '50',
+      MIGRATE_ON_START: 'false',
+    };
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    await traffic?.stop();
+    await killLeftovers();
+    await sandbox.close();
+    await database.drop();
+    await removeTestDirectory(directory);
+  });
+
+  const asOwner = () => ({ ...environment, DATABASE_OWNER_URL: database.ownerUrl });
+
+  async function run(
+    parameters: readonly string[],
+    cli?: readonly string[],
+  ): Promise<Record<string, unknown>> {
+    const { code, stdout, stderr } = await runCli(parameters, asOwner(), cli);
+    if (code !== 0) throw new Error(`${parameters.join(' ')}: ${stderr}`);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  }
+
+  async function createCustomer(cli: readonly string[]): Promise<Customer> {
+    const { id } = await run(['users', 'create', '--username', 'test'], cli);
+    const user = String(id);
+    const [{ token }] = await Promise.all([
+      run(['tokens', 'create', '--user', user, '--scopes', 'all'], cli),
+      run(
+        ['balance', 'credit', '--user', user, '--amount', '1000000', '--reason', 'test', '--key', 'first'],
+        cli,
+      ),
+    ]);
+    return { id: Number(id), token: String(token) };
+  }
+
+  const startPrevious = (): Promise<BuiltService> => startBuiltService(environment, previous.service);
+
+  it('from the previous release and back, under orders, loses none and doubles none', async () => {
+    await run(['migrate'], previous.cli);
+    const [customer, ...old] = await Promise.all([
+      createCustomer(previous.cli),
+      startPrevious(),
+      startPrevious(),
+    ]);
+    traffic = new Traffic(customer);
+    for (const { baseUrl } of old) traffic.baseUrls.add(baseUrl);
+    await traffic.goOn();
+
+    // One new replica waits while another one migrates, beside the old ones.
+    const waiting = startBuiltService(environment);
+    const migrating = startBuiltService({ ...asOwner(), MIGRATE_ON_START: 'true' });
+    const present = await Promise.all([waiting, migrating]);
+    for (const { baseUrl } of present) {
+      expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
+      traffic.baseUrls.add(baseUrl);
+    }
+    await traffic.goOn();
+
+    // A change is taken back while it is half done: an old replica starts on the new schema.
+    old.push(await startPrevious());
+    traffic.baseUrls.add(old.at(-1)?.baseUrl ?? '');
+    await traffic.goOn();
+
+    // Load balancers send nothing to a replica that is stopping.
+    for (const replica of old) {
+      traffic.baseUrls.delete(replica.baseUrl);
+      expect((await replica.stop()).code).toBe(0);
+      await traffic.goOn();
+    }
+    await traffic.stop();
+
+    expect([...traffic.refusals]).toEqual([]);
+    const { sales, prolongations } = await new SandboxControl(sandbox).getState();
+    const purchases = traffic.done.filter(({ order }) => order.path.endsWith('/buy'));
+    expect(sales.flatMap(({ proxyIds }) => proxyIds)).toHaveLength(purchases.length);
+    expect(prolongations.flatMap(({ proxies }) => proxies)).toHaveLength(
+      traffic.done.length - purchases.length,
+    );
+    // Whichever version carried out an order, the other one knows it by its key.
+    for (const { order, answer } of traffic.done.slice(0, WORKERS)) {
+      expect(await send(present[0]?.baseUrl ?? '', order)).toEqual({ ...answer, replayed: true });
+    }
+    expect(await run(['audit', '--provider'])).toMatchObject({ ok: true });
+    expect(present.map((replica) => replica.stderr())).toEqual(['', '']);
+  }, 180_000);
+});
