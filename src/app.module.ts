@@ -15,6 +15,7 @@ import { MetricsModule } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
 import { ProviderJobsModule, ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
+import { RetentionJobsModule } from './retention';
 import { SalesJobsModule } from './sales';
 import { StaffModule } from './staff';
 import { StatusJobsModule } from './status';
@@ -56,6 +57,7 @@ export class AppModule implements OnModuleDestroy {
         ProviderJobsModule,
         IntegrityJobsModule,
         SalesJobsModule,
+        RetentionJobsModule,
         StatusJobsModule,
         MetricsModule,
         TrialsModule,

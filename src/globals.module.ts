@@ -9,6 +9,7 @@ import { Metrics } from './metrics';
 import { BulkProlongation, Order, Orphan, ProviderCall } from './orders';
 import { DefaultMarkup, PriceRule } from './pricing';
 import { Proxy, ProxyChange } from './proxies';
+import { RetentionModule } from './retention';
 import { AuditLogEntry } from './staff';
 import { User } from './users';
 
@@ -38,7 +39,7 @@ export class GlobalsModule {
     return {
       module: GlobalsModule,
       global: true,
-      imports: [DatabaseModule.with(entities)],
+      imports: [DatabaseModule.with(entities), RetentionModule],
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useValue: clock },

@@ -1,8 +1,8 @@
 import { recordStatements } from '../bench/support/statement-plans';
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { generateSecret } from '../src/auth/token-text';
-import { EndedLinksService } from '../src/links/ended-links.service';
 import { FORMAT_NAMES } from '../src/proxies';
+import { Retention } from '../src/retention';
 import { eventually } from './support/built-service';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';
@@ -373,12 +373,12 @@ describe('A link ends', () => {
       const { items } = (await send(user.token, 'GET', '/links')).json() as { items: Link[] };
       return items.map(({ state }) => state);
     };
-    const ended = service.app.get(EndedLinksService);
+    const retention = service.app.get(Retention);
     service.clock.advanceDays(29);
-    await ended.removeWhenDue(0);
+    await retention.runWhenDue(0);
     expect(await states()).toEqual(['expired', 'revoked', 'active']);
     service.clock.advanceDays(2);
-    expect(await ended.removeWhenDue(0)).toEqual({ removed: expect.any(Number) });
+    expect((await retention.runWhenDue(0))?.['links']).toBeGreaterThanOrEqual(2);
     expect(await states()).toEqual(['active']);
     expect((await fetchLink(lasting)).status).toBe(200);
   });

@@ -1,6 +1,6 @@
 import net from 'node:net';
+import { Retention } from '../src/retention';
 import type { ExitFault } from '../src/sandbox';
-import { TrialHistoryService } from '../src/trials';
 import { captureLog } from './support/log-capture';
 import { openSilentPort } from './support/silent-port';
 import { startTcpRelay, type TcpRelay } from './support/tcp-relay';
@@ -283,8 +283,7 @@ describe('GET /proxies/{id}/checks', () => {
        SELECT -n, $1, $2, true, now() - interval '31 days' FROM generate_series(1, 25000) n`,
       [proxy.id, user.id],
     );
-    const forgotten = await service.app.get(TrialHistoryService).forgetWhenDue(0);
-    expect(forgotten).toEqual({ forgotten: 25_000 });
+    expect(await service.app.get(Retention).runWhenDue(0)).toMatchObject({ trials: 25_000 });
     expect((await history(proxy.id)).items).toHaveLength(1);
   });
 });

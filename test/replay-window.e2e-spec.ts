@@ -1,4 +1,4 @@
-import { ReplayWindowService } from '../src/orders';
+import { Retention } from '../src/retention';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 describe('After the replay window', () => {
@@ -35,7 +35,7 @@ describe('After the replay window', () => {
     if (!what.list) return;
     await service.owner.query('UPDATE proxies SET date_end = $2 WHERE user_id = $1', [user.id, ended]);
   };
-  const close = () => service.app.get(ReplayWindowService).closeWhenDue(0);
+  const close = () => service.app.get(Retention).runWhenDue(0);
   const keptSecrets = async (): Promise<number> => {
     const [row] = await service.owner.query<{ n: number }[]>(
       `SELECT count(*)::int AS n FROM orders JOIN proxies USING (user_id)
@@ -52,7 +52,7 @@ describe('After the replay window', () => {
     const prolonged = await prolong(proxyId, 'p');
     await end(31);
     expect(await keptSecrets()).toBeGreaterThan(0);
-    expect(await close()).toEqual({ orders: 2, orphans: 0, bulks: 0 });
+    expect(await close()).toMatchObject({ order_passwords: 2, orphan_passwords: 0, unused_bulks: 0 });
     expect(await keptSecrets()).toBe(0);
 
     const gone = {
@@ -74,7 +74,7 @@ describe('After the replay window', () => {
       proxy: { ...prolonged.data?.proxy, ...gone },
     });
     expect((await service.control.getState()).sales).toHaveLength(1);
-    expect(await close()).toEqual({ orders: 0, orphans: 0, bulks: 0 });
+    expect(await close()).toMatchObject({ order_passwords: 0, orphan_passwords: 0, unused_bulks: 0 });
     await service.audit();
   });
 
@@ -103,7 +103,7 @@ describe('After the replay window', () => {
       );
     await insert('old', 31);
     await insert('young', 29);
-    expect(await close()).toMatchObject({ orphans: 1 });
+    expect(await close()).toMatchObject({ orphan_passwords: 1 });
     expect(
       await service.owner.query('SELECT provider_proxy_id AS id, password FROM orphans ORDER BY 1'),
     ).toEqual([
@@ -134,10 +134,10 @@ describe('After the replay window', () => {
     await ask('tried-again', '0');
     await age('25 hours');
     await ask('tried-again', '0');
-    expect(await close()).toMatchObject({ bulks: 1 });
+    expect(await close()).toMatchObject({ unused_bulks: 1 });
     expect(await kept()).toEqual([{ key: 'prolonged' }, { key: 'tried-again' }]);
     await age('25 hours');
-    expect(await close()).toMatchObject({ bulks: 1 });
+    expect(await close()).toMatchObject({ unused_bulks: 1 });
     expect(await kept()).toEqual([{ key: 'prolonged' }]);
     expect((await ask('prolonged', proxy?.id)).response.headers.get('Idempotency-Replayed')).toBe('true');
   });

@@ -1,10 +1,11 @@
-import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
 /**
  * What the orders of a token with a daily limit have spent in a UTC day, less what was released or refunded.
  * The statements that change the orders also write this table.
  */
 @Entity('token_spending')
+@Index('token_spending_day_idx', ['day'])
 @Check('token_spending_limit_check', 'spent >= 0 AND spent <= day_limit')
 export class TokenSpending {
   @PrimaryColumn({ type: 'bigint' })

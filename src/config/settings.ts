@@ -43,6 +43,15 @@ const time = z
   .transform((at) => (at === 'off' ? null : Number(at.slice(0, 2)) * 60 + Number(at.slice(3))))
   .describe('a time of the day (UTC), e.g. 03:00, or off');
 
+/** 0 keeps for good. */
+const days = (least: number) =>
+  z
+    .string()
+    .regex(/^\d{1,5}$/)
+    .transform(Number)
+    .refine((count) => count === 0 || (count >= least && count <= 36_500))
+    .describe(`0, or a whole number from ${least} to 36500`);
+
 const percent = z
   .string()
   .regex(/^\d{1,4}(\.\d{1,4})?$/)
@@ -402,6 +411,53 @@ export const SETTINGS = {
       rule: oneOf('sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'),
       default: 'sunday',
       description: 'The day of the week on which the whole books are audited, at the same time.',
+    },
+  },
+  retention: {
+    providerCallDays: {
+      variable: 'PROVIDER_CALL_DAYS',
+      rule: days(7),
+      default: '180',
+      description:
+        'For how many days staff see what was said to the provider for an order that is closed. `0`: for ' +
+        'good.',
+    },
+    answerDays: {
+      variable: 'KEPT_ANSWER_DAYS',
+      rule: days(1),
+      default: '365',
+      description:
+        'For how many days after the end of a rental the repeated answer to its `Idempotency-Key` is the ' +
+        'one that was given; then it tells the proxies as they are. `0`: for good.',
+    },
+    orderHistoryDays: {
+      variable: 'ORDER_HISTORY_DAYS',
+      rule: days(30),
+      default: '365',
+      description:
+        'For how many days after the end of an order staff see each of its states with its time; then its ' +
+        'last one. `0`: for good.',
+    },
+    tokenSpendingDays: {
+      variable: 'TOKEN_SPENDING_DAYS',
+      rule: days(7),
+      default: '90',
+      description:
+        'For how many days it is kept what tokens with a daily limit spent in a day. `0`: for good.',
+    },
+    auditLogReadDays: {
+      variable: 'AUDIT_LOG_READ_DAYS',
+      rule: days(365),
+      default: '0',
+      description:
+        'For how many days the audit log keeps what staff looked at, and what they were refused. What they ' +
+        'changed is kept for good. `0`: all of it.',
+    },
+    endedLinkDays: {
+      variable: 'ENDED_LINK_DAYS',
+      rule: days(1),
+      default: '30',
+      description: 'For how many days customers see a secret link that has ended. `0`: for good.',
     },
   },
   local: {

@@ -37,6 +37,8 @@ import { ProxyTypeChanges1765807000000 } from './migrations/1765807000000-proxy-
 import { ProxyTrials1765807000001 } from './migrations/1765807000001-proxy-trials';
 import { AuditRuns1765910000000 } from './migrations/1765910000000-audit-runs';
 import { EntriesByTime1765910000001 } from './migrations/1765910000001-entries-by-time';
+import { Retention1765910000002 } from './migrations/1765910000002-retention';
+import { WhatIsKept1765910000003 } from './migrations/1765910000003-what-is-kept';
 import { Recoveries1765940000000 } from './migrations/1765940000000-recoveries';
 import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-successes-of-jobs';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
@@ -79,6 +81,8 @@ export const migrations = [
   ProxyTrials1765807000001,
   AuditRuns1765910000000,
   EntriesByTime1765910000001,
+  Retention1765910000002,
+  WhatIsKept1765910000003,
   Recoveries1765940000000,
   SuccessesOfJobs1765950000000,
 ];

@@ -8,6 +8,14 @@ export class LeaseLost extends Error {}
 
 const PROGRESS_EVERY_MS = 10_000;
 
+interface JobTimes {
+  readonly intervalSeconds: number;
+  /** The lease is renewed more often than this. */
+  readonly leaseSeconds: number;
+  /** For a job that runs at a time of the day: how long ago that was. The run before it was earlier. */
+  readonly dueForSeconds?: number;
+}
+
 const asked = new Set<string>();
 
 /** The jobs that this process takes part in. One that is switched off may have a row from before. */
@@ -33,7 +41,7 @@ export class JobLease {
    * when its lease ends.
    */
   async runWhenDue<Report extends object>(
-    times: { intervalSeconds: number; leaseSeconds: number },
+    times: JobTimes,
     work: () => Promise<Report>,
   ): Promise<Report | null> {
     asked.add(this.name);
@@ -42,6 +50,26 @@ export class JobLease {
     const report = await work();
     await this.finish(report);
     return report;
+  }
+
+  /**
+   * Repeats a step to the end, and renews the lease before each. What the steps have done is added up in the
+   * progress.
+   *
+   * @param step is given what the step before gave as `next`, at first null; gives null with the last one
+   */
+  async repeat<Place>(
+    soFar: Record<string, number>,
+    name: string,
+    step: (place: Place | null) => Promise<{ readonly done: number; readonly next: Place | null }>,
+  ): Promise<void> {
+    let place: Place | null = null;
+    do {
+      await this.renew(soFar);
+      const { done, next }: { done: number; next: Place | null } = await step(place);
+      soFar[name] = (soFar[name] ?? 0) + done;
+      place = next;
+    } while (place !== null);
   }
 
   /**
@@ -68,14 +96,12 @@ export class JobLease {
   private async take({
     intervalSeconds,
     leaseSeconds,
-  }: {
-    intervalSeconds: number;
-    leaseSeconds: number;
-  }): Promise<boolean> {
+    dueForSeconds = intervalSeconds,
+  }: JobTimes): Promise<boolean> {
     const taken = await queryRows(
       this.dataSource,
       `INSERT INTO job_runs AS run (name, holder, started_at, lease_seconds, leased_until, interval_seconds)
-       VALUES ($1, $2, now(), $4, now() + make_interval(secs => $4), $3)
+       VALUES ($1, $2, now(), $4, now() + make_interval(secs => $4), $5)
        ON CONFLICT (name) DO UPDATE
           SET holder = excluded.holder, started_at = now(), finished_at = NULL, report = NULL,
               lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until,
@@ -85,7 +111,7 @@ export class JobLease {
            -- The database's clock was set back. A statement that waited for another sees its start ahead.
            OR run.started_at > now() + interval '1 minute'
        RETURNING name`,
-      [this.name, REPLICA_ID, intervalSeconds, leaseSeconds],
+      [this.name, REPLICA_ID, dueForSeconds, leaseSeconds, intervalSeconds],
     );
     return taken.length > 0;
   }

@@ -23,7 +23,12 @@ const RIGHTS: Readonly<Record<string, string>> = {
 const SCRAM_ITERATIONS = 4096;
 
 /** Functions that not everybody may call. */
-const FUNCTIONS = ['lock_account(bigint)', 'lock_accounts(bigint[])', 'skip_ids(bigint)'];
+const FUNCTIONS = [
+  'lock_account(bigint)',
+  'lock_accounts(bigint[])',
+  'skip_ids(bigint)',
+  'forget_staff_reads(bigint, integer, integer)',
+];
 
 /**
  * A statement that creates the role of a database's URL, with its password, unless there is one of that name.

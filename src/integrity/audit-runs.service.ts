@@ -13,6 +13,8 @@ export interface AuditRunReport {
   readonly violated: number;
 }
 
+const DAY_SECONDS = 24 * 3600;
+const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
 /** Far more than an invariant takes over a hundred million orders. */
 const INVARIANT_SECONDS = 1800;
 /** The lease is renewed before each invariant. */
@@ -34,23 +36,21 @@ export class AuditRuns {
     private readonly config: AppConfig,
   ) {}
 
-  /** Runs what is due since its last time: each day what changed, each week everything. */
-  async runDue(signal: AbortSignal): Promise<void> {
+  /** Audits when its time has come and no other replica did or does it; gives null otherwise. */
+  async runWhenDue(scope: AuditScope, signal?: AbortSignal): Promise<AuditRunReport | null> {
     const { time, allOn } = this.config.audit;
-    if (time === null) return;
+    if (time === null) return null;
     const now = this.clock.now();
-    for (const [scope, since] of [
-      ['day', lastMoment(now, time)],
-      ['all', lastMoment(now, time, allOn)],
-    ] as const) {
-      await this.run(scope, (now.getTime() - since.getTime()) / 1000 + CLOCKS_APART_SECONDS, signal);
-    }
+    const since = lastMoment(now, time, scope === 'all' ? allOn : undefined);
+    return this.run(scope, (now.getTime() - since.getTime()) / 1000 + CLOCKS_APART_SECONDS, signal);
   }
 
-  /** Audits, unless that was done less than the interval ago or another replica does it: null then. */
-  run(scope: AuditScope, intervalSeconds: number, signal?: AbortSignal): Promise<AuditRunReport | null> {
+  /** Audits, unless that was begun more recently than this or another replica does it: null then. */
+  run(scope: AuditScope, dueForSeconds: number, signal?: AbortSignal): Promise<AuditRunReport | null> {
     const lease = new JobLease(this.dataSource, `audit-${scope}`);
-    return lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async () => {
+    const intervalSeconds = INTERVAL_SECONDS[scope];
+    const times = { intervalSeconds, dueForSeconds, leaseSeconds: LEASE_SECONDS };
+    return lease.runWhenDue(times, async () => {
       const startedAt = performance.now();
       const { checks } = await this.integrity.run({
         scope,

@@ -13,6 +13,8 @@ export class IntegrityJobs implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.jobs.every('audit', CHECK_MS, (signal) => this.runs.runDue(signal));
+    for (const scope of ['day', 'all'] as const) {
+      this.jobs.every(`audit-${scope}`, CHECK_MS, (signal) => this.runs.runWhenDue(scope, signal));
+    }
   }
 }

@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
 import { LimitsModule } from '../limits';
 import { ProxiesModule } from '../proxies';
-import { EndedLinksService } from './ended-links.service';
 import { LinkUses } from './link-uses.service';
+import { LinksRetention } from './links-retention';
 import { LinksController } from './links.controller';
 import { LinksJobs } from './links.jobs';
 import { LinksService } from './links.service';
@@ -11,6 +11,6 @@ import { SecretLinksController } from './secret-links.controller';
 @Module({
   imports: [LimitsModule, ProxiesModule],
   controllers: [LinksController, SecretLinksController],
-  providers: [LinksService, LinkUses, EndedLinksService, LinksJobs],
+  providers: [LinksService, LinkUses, LinksRetention, LinksJobs],
 })
 export class LinksModule {}

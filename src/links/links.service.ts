@@ -22,7 +22,7 @@ import {
   toProxyFilter,
 } from '../proxies';
 import type { CreatedLink, LinkOut } from './dto/link-out.dto';
-import { ENDED_AT } from './ended-links.service';
+import { ENDED_AT } from './links-retention';
 import {
   LinkAlreadyOver,
   LinkNotFound,

@@ -23,7 +23,6 @@ export { ProviderCall } from './provider-call.entity';
 export { OrderWaits } from './reading/order-waits';
 export { RecoveryOut } from './recovery/recovery.dto';
 export { beginRecovery, DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
-export { ReplayWindowService } from './replay-window.service';
 export { ReviewService } from './reconciliation/review.service';
 export { Orphan } from './sweep/orphan.entity';
 export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';

@@ -6,6 +6,7 @@ import { groupedStatement, lookUpLost, preparedRows, type Queryable, queryRows, 
 import { POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../ledger';
 import { Metrics } from '../metrics';
 import type { ProviderCallRecord, ProviderProxy } from '../provider';
+import { type RetentionStep, STEP_ROWS } from '../retention';
 import { longestQueueSeconds } from './longest-order';
 import { memberIds, type OrderBatch } from './order-batch';
 import {
@@ -686,12 +687,11 @@ export class OrderTransitions {
    * ended some days ago.
    *
    * @param after where the batch before ended
-   * @returns where this one ended; null when it was the last
    */
   async forgetCredentials(
     days: number,
     after: { readonly ended: string; readonly id: number },
-  ): Promise<{ forgotten: number; last: { ended: string; id: number } | null }> {
+  ): Promise<RetentionStep<{ ended: string; id: number }>> {
     const [batch] = await queryRows<{ forgotten: number; ended: string; id: number }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
@@ -716,6 +716,42 @@ export class OrderTransitions {
         ORDER BY ended DESC, id DESC LIMIT 1`,
       [after.ended, after.id, days, FORGOTTEN_AT_ONCE],
     );
-    return { forgotten: batch?.forgotten ?? 0, last: batch ?? null };
+    return { removed: batch?.forgotten ?? 0, next: batch ?? null };
+  }
+
+  /**
+   * Removes the kept answers of a batch of orders whose rentals, as first sold, ended some days ago and whose
+   * logins and passwords have been removed. A replay then tells the proxies as they are.
+   */
+  forgetAnswers(days: number): Promise<RetentionStep<true>> {
+    return this.forgetBatch(
+      `UPDATE orders SET answer = NULL WHERE id = ANY (ARRAY(
+         SELECT id FROM orders
+          WHERE answer IS NOT NULL AND answer #> '{0,password}' IS NULL
+            AND answer #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $1)) #>> '{}'
+          ORDER BY answer #>> '{0,date_end}', id LIMIT $2))`,
+      days,
+    );
+  }
+
+  /** Removes what tokens spent on days some days ago. What is released later is taken off no day then. */
+  forgetSpending(days: number): Promise<RetentionStep<true>> {
+    return this.forgetBatch(
+      `DELETE FROM token_spending WHERE (token_id, day) IN (
+         SELECT token_id, day FROM token_spending WHERE day < (now() AT TIME ZONE 'UTC')::date - $1::integer
+          ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+      days,
+    );
+  }
+
+  /** @param removal of so many rows at most: parameter 2 */
+  private async forgetBatch(removal: string, days: number): Promise<RetentionStep<true>> {
+    const [batch] = await queryRows<{ removed: number }>(
+      this.dataSource,
+      `WITH removed AS (${removal} RETURNING 1) SELECT count(*) AS removed FROM removed`,
+      [days, STEP_ROWS],
+    );
+    const removed = batch?.removed ?? 0;
+    return { removed, next: removed === STEP_ROWS ? true : null };
   }
 }

@@ -73,6 +73,7 @@ export interface DeliveredProxy {
 })
 // By an expression, which decorators cannot say.
 @Index('orders_answered_credentials_idx', { synchronize: false })
+@Index('orders_kept_answers_idx', { synchronize: false })
 @Index('orders_due_idx', ['nextCheckAt'], { where: `state IN ${sqlList(UNATTENDED_STATES)}` })
 @Check('orders_kind_check', `kind IN ${sqlList(ORDER_KINDS)}`)
 @Check('orders_state_check', `state IN ${sqlList(ORDER_STATES)}`)

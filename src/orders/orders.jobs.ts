@@ -2,16 +2,12 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { AppConfig } from '../config';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
-import { ReplayWindowService } from './replay-window.service';
 import { SweepService } from './sweep/sweep.service';
 
 const BATCHES_AT_ONCE = 20;
 /** Each replica asks this many times per interval whether a sweep is due, and at least each minute. */
 const SWEEP_ASKS_PER_INTERVAL = 10;
 const LONGEST_SWEEP_ASK_MS = 60_000;
-
-const REPLAY_WINDOW_SECONDS = 3600;
-const REPLAY_WINDOW_ASK_MS = 60_000;
 
 @Injectable()
 export class OrderJobs implements OnApplicationBootstrap {
@@ -20,7 +16,6 @@ export class OrderJobs implements OnApplicationBootstrap {
     private readonly config: AppConfig,
     private readonly reconciliation: ReconciliationService,
     private readonly sweep: SweepService,
-    private readonly replayWindow: ReplayWindowService,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -31,9 +26,6 @@ export class OrderJobs implements OnApplicationBootstrap {
     const sweepAskMs = (sweep.intervalSeconds * 1000) / SWEEP_ASKS_PER_INTERVAL;
     this.jobs.every('sweep', Math.min(sweepAskMs, LONGEST_SWEEP_ASK_MS), () =>
       this.sweep.sweepWhenDue(sweep.intervalSeconds),
-    );
-    this.jobs.every('replay-window', REPLAY_WINDOW_ASK_MS, () =>
-      this.replayWindow.closeWhenDue(REPLAY_WINDOW_SECONDS),
     );
   }
 }

@@ -10,6 +10,7 @@ import { BatchCallService } from './dispatch/batch-call.service';
 import { DispatcherService } from './dispatch/dispatcher.service';
 import { ProlongationDates } from './dispatch/prolongation-dates';
 import { OrderRecordsModule } from './order-records.module';
+import { OrderRetention } from './order-retention';
 import { OrderJobs } from './orders.jobs';
 import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
@@ -19,7 +20,6 @@ import { OrderReadingController } from './reading/order-reading.controller';
 import { OrderReadingService } from './reading/order-reading.service';
 import { OrderWaits } from './reading/order-waits';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
-import { ReplayWindowService } from './replay-window.service';
 import { SweepService } from './sweep/sweep.service';
 import { TypeChangeController } from './type-change/type-change.controller';
 import { TypeChangeService } from './type-change/type-change.service';
@@ -41,16 +41,9 @@ import { TypeChangeService } from './type-change/type-change.service';
     ReconciliationService,
     OrderJobs,
     SweepService,
-    ReplayWindowService,
+    OrderRetention,
     TypeChangeService,
   ],
-  exports: [
-    DispatcherService,
-    OrdersService,
-    OrderWaits,
-    ReconciliationService,
-    ReplayWindowService,
-    SweepService,
-  ],
+  exports: [DispatcherService, OrdersService, OrderWaits, ReconciliationService, SweepService],
 })
 export class OrdersModule {}

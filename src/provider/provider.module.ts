@@ -5,6 +5,7 @@ import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { Metrics } from '../metrics';
 import { ProviderAccount } from './provider-account';
+import { ProviderRetention } from './provider-retention';
 import { ProxyProvider } from './proxy-provider';
 import { ApiKey } from './px6/api-key';
 import { Px6Client } from './px6/px6-client';
@@ -32,6 +33,7 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
   providers: [
     ApiKey,
     Px6Client,
+    ProviderRetention,
     {
       provide: RatePermits,
       inject: [DataSource, AppConfig, Metrics],

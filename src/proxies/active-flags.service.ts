@@ -37,12 +37,10 @@ export class ActiveFlagsService {
   private async refresh(): Promise<ActiveFlagsReport> {
     const report = { ended: 0, restored: 0 };
     for (const kind of ['ended', 'restored'] as const) {
-      let corrected: number;
-      do {
-        await this.lease.renew(report);
-        corrected = await this.correctBatch(WRONG[kind]);
-        report[kind] += corrected;
-      } while (corrected === BATCH_SIZE);
+      await this.lease.repeat<true>(report, kind, async () => {
+        const done = await this.correctBatch(WRONG[kind]);
+        return { done, next: done === BATCH_SIZE ? true : null };
+      });
     }
     const text = `${report.ended} proxies have ended, ${report.restored} are active again`;
     if (report.ended + report.restored > 0) this.logger.log(text);

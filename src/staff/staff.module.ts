@@ -11,6 +11,7 @@ import { SalesModule } from '../sales';
 import { StatusModule } from '../status';
 import { UsersModule } from '../users';
 import { AuditLogEntry } from './audit-log/audit-log-entry.entity';
+import { AuditLogRetention } from './audit-log/audit-log-retention';
 import { AuditLogController } from './audit-log/audit-log.controller';
 import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
@@ -74,7 +75,7 @@ const SERVICES = [
     StaffScopesController,
     AuditLogController,
   ],
-  providers: [...SERVICES, StaffPostingsService, StaffRoutesCheck],
+  providers: [...SERVICES, StaffPostingsService, StaffRoutesCheck, AuditLogRetention],
   exports: SERVICES,
 })
 export class StaffModule {}

@@ -45,8 +45,8 @@ export class JobStatusOut {
     type: 'string',
     description:
       '`sweep` compares our proxies with those at the provider, `active-flags` marks proxies that have ' +
-      'ended, `sales-days` sums up sales, `replay-window` removes passwords that nobody needs any more, ' +
-      '`audit-day` and `audit-all` check the books',
+      'ended, `sales-days` sums up sales, `retention` removes what was kept for long enough, `audit-day` ' +
+      'and `audit-all` check the books',
     example: 'sweep',
   })
   name!: string;

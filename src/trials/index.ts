@@ -1,2 +1,1 @@
-export { TrialHistoryService } from './trial-history.service';
 export { TrialsModule } from './trials.module';

@@ -4,9 +4,10 @@ import { findWholeReads, recordStatements, type SentStatement } from '../../benc
 import { dataSourceOptions } from '../../src/database';
 import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
-import { RecoveryService, ReplayWindowService, SweepService } from '../../src/orders';
+import { RecoveryService, SweepService } from '../../src/orders';
 import { ProxyProvider } from '../../src/provider';
 import { ActiveFlagsService } from '../../src/proxies';
+import { Retention } from '../../src/retention';
 import { SalesRollupService, SalesService } from '../../src/sales';
 import { StatusService } from '../../src/status';
 import { createApiClient } from '../support/api-client';
@@ -145,7 +146,7 @@ describe('with many users, orders and proxies', () => {
     await eventually(async () => (await service.balanceOf(user)).held !== open.held || open.held === '0.00');
     await service.app.get(SweepService).sweepWhenDue(0);
     await service.app.get(ActiveFlagsService).refreshWhenDue(0);
-    await service.app.get(ReplayWindowService).closeWhenDue(0);
+    await service.app.get(Retention).runWhenDue(0);
     await service.app.get(SalesRollupService).rollUpWhenDue(0);
     await service.app
       .get(SalesService)

@@ -1,10 +1,15 @@
 -- Writes the history of an order: each state with the moment it began. No statement can forget or forge it,
--- because the column is refused to everyone but this trigger.
+-- because the column is refused to everyone but this trigger. Once an order has been closed for a month, its
+-- history may be cut to its end.
 CREATE OR REPLACE FUNCTION note_order_state() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN
     NEW.history := '[]';
   ELSIF NEW.history <> OLD.history THEN
+    IF NEW.state = OLD.state AND OLD.closed_at < now() - interval '30 days'
+       AND NEW.history = jsonb_build_array(OLD.history -> -1) THEN
+      RETURN NEW;
+    END IF;
     RAISE EXCEPTION 'the history of an order is written by its trigger';
   END IF;
   NEW.history := NEW.history || jsonb_build_object('state', NEW.state,

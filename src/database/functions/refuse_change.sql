@@ -21,8 +21,13 @@ CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('an account stays with its ledger');
 
 -- The audit log cannot be rewritten by the people it records.
-CREATE OR REPLACE TRIGGER staff_actions_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON staff_actions
+CREATE OR REPLACE TRIGGER staff_actions_append_only BEFORE UPDATE OR TRUNCATE ON staff_actions
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
+-- Only what changed nothing may go, after a year: forget_staff_reads().
+CREATE OR REPLACE TRIGGER staff_actions_stay BEFORE DELETE ON staff_actions
+  FOR EACH ROW WHEN (
+    OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
+  EXECUTE FUNCTION refuse_change('what staff do is kept, and what they look at for a year');
 
 -- A price rule changes once, when its end is set, and never for a moment that has passed: customers have
 -- been quoted by it, and orders name it.

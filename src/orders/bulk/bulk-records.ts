@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
+import type { RetentionStep } from '../../retention';
 import type { OrderOutcome } from '../order-queries';
 import { OUTCOME_COLUMNS } from '../order-transitions';
 import { IdempotencyKeyReused } from '../orders.errors';
@@ -89,10 +90,8 @@ export class BulkRecords {
   /**
    * Deletes bulks under whose keys nothing was ordered: their keys are free. Those with orders are kept as
    * long as the orders, so that a key never means another set of proxies.
-   *
-   * @returns how many were looked at, and how many deleted
    */
-  async forgetUnused(): Promise<{ checked: number; forgotten: number }> {
+  async forgetUnused(): Promise<RetentionStep<true>> {
     const [counts] = await queryRows<{ checked: number; forgotten: number }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
@@ -122,7 +121,7 @@ export class BulkRecords {
        SELECT (SELECT count(*) FROM judged) AS checked, (SELECT count(*) FROM forgotten) AS forgotten`,
       [UNUSED_DAYS, FORGOTTEN_AT_ONCE],
     );
-    return counts ?? { checked: 0, forgotten: 0 };
+    return { removed: counts?.forgotten ?? 0, next: counts && counts.checked > 0 ? true : null };
   }
 }
 

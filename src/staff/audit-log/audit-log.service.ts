@@ -135,7 +135,10 @@ export class AuditLogService {
       from && `at >= ${given(from)}`,
       to && `at < ${given(to)}`,
       changesOnly && 'after IS NOT NULL',
-      cursor && `(at, id) < ((SELECT at FROM staff_actions WHERE id = ${given(cursor)}), ${given(cursor)})`,
+      // The record itself may be gone: then the one before it tells the time.
+      cursor &&
+        `(at, id) < ((SELECT at FROM staff_actions WHERE id <= ${given(cursor)} ORDER BY id DESC LIMIT 1),
+                     ${given(cursor)})`,
     ].filter((condition) => typeof condition === 'string');
     return queryRows<ActionOut>(
       this.dataSource,

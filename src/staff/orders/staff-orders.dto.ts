@@ -332,7 +332,10 @@ export class OrderDetail extends OrderOut {
   @ApiNullable('string', { description: 'The Idempotency-Key of the customer', example: null })
   idempotency_key!: string | null;
 
-  @ApiProperty({ type: [OrderStepOut] })
+  @ApiProperty({
+    type: [OrderStepOut],
+    description: 'Its states; the last one alone, long after the order is closed (ORDER_HISTORY_DAYS)',
+  })
   history!: readonly OrderStepOut[];
 
   @ApiProperty({
@@ -344,7 +347,10 @@ export class OrderDetail extends OrderOut {
   @ApiProperty({ type: [LedgerEntryOut] })
   entries!: readonly LedgerEntryOut[];
 
-  @ApiProperty({ type: [UpstreamCallOut], description: 'The calls for the whole batch, oldest first' })
+  @ApiProperty({
+    type: [UpstreamCallOut],
+    description: 'The calls for the whole batch, oldest first; none long after it (PROVIDER_CALL_DAYS)',
+  })
   upstream_calls!: readonly UpstreamCallOut[];
 
   @ApiProperty({

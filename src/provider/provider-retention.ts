@@ -1,0 +1,18 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryRows } from '../database';
+import { Retention } from '../retention';
+
+/** Removes what replicas left behind that were killed while their calls waited for a permit. */
+@Injectable()
+export class ProviderRetention {
+  constructor(dataSource: DataSource, retention: Retention) {
+    retention.add('demands', async () => {
+      const gone = await queryRows(
+        dataSource,
+        `DELETE FROM call_demand WHERE expires_at < now() - interval '1 hour' RETURNING 1`,
+      );
+      return { removed: gone.length, next: null };
+    });
+  }
+}

@@ -1,0 +1,18 @@
+import { Injectable } from '@nestjs/common';
+import { AppConfig } from '../../config';
+import { Retention } from '../../retention';
+
+/**
+ * How long the audit log keeps what staff looked at. The service may not delete a line: a function of the
+ * owner's does, and a trigger keeps what staff changed, and all lines of the last year.
+ */
+@Injectable()
+export class AuditLogRetention {
+  constructor(retention: Retention, config: AppConfig) {
+    retention.addWalk(
+      'staff_reads',
+      config.retention.auditLogReadDays,
+      'walked AS MATERIALIZED (SELECT removed, last FROM forget_staff_reads($1, $2, $3))',
+    );
+  }
+}

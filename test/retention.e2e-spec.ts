@@ -1,0 +1,257 @@
+import { ALL_SCOPES, TokensService } from '../src/auth';
+import { Money } from '../src/common';
+import { Retention, STEP_ROWS } from '../src/retention';
+import { createApiClient } from './support/api-client';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const DAYS_AGO = 400;
+const MANY = 2500;
+
+interface OrderDetail {
+  readonly order: object;
+  readonly history: readonly { readonly state: string }[];
+  readonly upstream_calls: readonly object[];
+}
+interface ActionsPage {
+  readonly items: readonly { readonly id: number; readonly action: string }[];
+  readonly next_cursor: string | null;
+}
+
+describe('What has been kept for long enough', () => {
+  let service: TestService;
+  let staff: Staff;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService({
+      environment: { AUDIT_LOG_READ_DAYS: '365', SWEEP_INTERVAL_SECONDS: '86400' },
+    });
+    staff = await createStaff(service, ['staff:orders', 'staff:audit']);
+  });
+  beforeEach(async () => {
+    user = await service.createUser({ balance: '100000.00' });
+  });
+  afterAll(() => service.close());
+
+  const buy = (key?: string) =>
+    user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: 30 },
+      ...(key !== undefined && { params: { header: { 'Idempotency-Key': key } } }),
+    });
+  const retain = () => service.app.get(Retention).runWhenDue(0);
+  const count = async (table: string, condition = 'true'): Promise<number> => {
+    const [row] = await service.owner.query<{ n: number }[]>(
+      `SELECT count(*) AS n FROM ${table} WHERE ${condition}`,
+    );
+    return row?.n ?? -1;
+  };
+
+  /** Changes rows as the owner can, past all triggers. */
+  const tamper = (...statements: string[]) =>
+    service.owner.transaction(async (owner) => {
+      await owner.query('SET LOCAL session_replication_role = replica');
+      for (const statement of statements) await owner.query(statement);
+    });
+
+  /** Moves everything that there is into the past, as if nothing had happened since. */
+  const age = (days = DAYS_AGO) => {
+    const earlier = (column: string) => `${column} = ${column} - interval '${days} days'`;
+    return tamper(
+      `UPDATE orders SET ${earlier('created_at')}, ${earlier('closed_at')},
+              answer = (SELECT jsonb_agg(proxy || jsonb_build_object('date_end',
+                                 now() + interval '30 days' - interval '${days} days'))
+                          FROM jsonb_array_elements(answer) AS proxy)`,
+      `UPDATE ledger_entries SET ${earlier('created_at')}`,
+      `UPDATE upstream_calls SET ${earlier('created_at')}`,
+      `UPDATE proxies SET ${earlier('created_at')}, ${earlier('date_end')}, ${earlier('date_start')}`,
+      `UPDATE staff_actions SET ${earlier('at')}`,
+      `UPDATE token_spending SET day = day - ${days}`,
+      'DELETE FROM retention_marks',
+    );
+  };
+
+  /** Writes, as old as the rest, what an installation gathers. */
+  const gather = () =>
+    service.owner.transaction(async (owner) => {
+      await owner.query(
+        `WITH placed AS (
+         INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
+                             unit_price, held, provider, provider_price, deadline, next_look_at)
+         SELECT ${user.id}, 'purchase', 'reserved', gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6',
+                1, now() + interval '1 hour', now() + interval '1 hour'
+           FROM generate_series(1, ${MANY})
+         RETURNING id
+       ), entered AS (
+         INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+         SELECT ${user.id}, kind, id, delta, -delta
+           FROM placed, (VALUES ('hold', -1), ('release', 1)) AS entry (kind, delta) ORDER BY id, kind
+       ), looked AS (
+         INSERT INTO staff_actions (via, action, request) SELECT 'cli', 'users.list', '{}' FROM placed
+       )
+       INSERT INTO upstream_calls (order_id, method, request, outcome, duration_ms)
+       SELECT id, 'buy', '{}', 'done', 1 FROM placed`,
+      );
+      await owner.query(
+        `UPDATE orders SET state = 'refunded', released = held, closed_at = now() WHERE user_id = ${user.id}
+          AND state = 'reserved'`,
+      );
+    });
+
+  /** Notes how many rows each statement removes from a table. */
+  const noteSteps = () =>
+    service.owner.query(`
+      CREATE TABLE steps (name text, size integer);
+      CREATE FUNCTION note_step() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+      BEGIN
+        INSERT INTO steps SELECT TG_TABLE_NAME, count(*) FROM was;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER note_step AFTER DELETE ON upstream_calls REFERENCING OLD TABLE AS was
+        FOR EACH STATEMENT EXECUTE FUNCTION note_step();
+      CREATE TRIGGER note_step AFTER DELETE ON staff_actions REFERENCING OLD TABLE AS was
+        FOR EACH STATEMENT EXECUTE FUNCTION note_step();
+      CREATE TRIGGER note_step AFTER UPDATE ON orders REFERENCING OLD TABLE AS was
+        FOR EACH STATEMENT EXECUTE FUNCTION note_step()`);
+
+  it('goes in bounded steps while purchases go on, and the books hold before and after', async () => {
+    const limited = await service.app
+      .get(TokensService)
+      .issue({ userId: user.id, scopes: ALL_SCOPES, dailyLimit: Money.parse('1000.00') });
+    await createApiClient(service.baseUrl, limited.text).POST('/proxies/buy', {
+      body: { country: 'ru', period: 30 },
+    });
+    await buy('k');
+    await gather();
+    await service.audit();
+    await age();
+    await service.audit();
+    await noteSteps();
+
+    const progress = { isDone: false };
+    const bought: number[] = [];
+    const buyOn = async (): Promise<void> => {
+      bought.push((await buy()).response.status);
+      if (!progress.isDone) await buyOn();
+    };
+    const [report] = await Promise.all([
+      retain().finally(() => Object.assign(progress, { isDone: true })),
+      buyOn(),
+    ]);
+
+    expect(new Set(bought)).toEqual(new Set([200]));
+    expect(report).toMatchObject({
+      order_passwords: 1,
+      answers: 1,
+      order_histories: MANY + 2,
+      provider_calls: MANY + 2,
+      token_spending_days: 1,
+      staff_reads: MANY,
+    });
+    const steps = await service.owner.query<{ name: string; largest: number; steps: number }[]>(
+      `SELECT name, max(size) AS largest, count(*) FILTER (WHERE size > 100)::int AS steps
+         FROM steps GROUP BY name ORDER BY name`,
+    );
+    expect(steps).toEqual(
+      ['orders', 'staff_actions', 'upstream_calls'].map((name) => ({
+        name,
+        largest: STEP_ROWS,
+        steps: Math.ceil(MANY / STEP_ROWS),
+      })),
+    );
+    expect(await count('upstream_calls', `created_at < now() - interval '180 days'`)).toBe(0);
+    expect(await count('orders')).toBe(MANY + 2 + bought.length);
+    await service.audit();
+    expect(await retain()).toMatchObject({
+      order_histories: 0,
+      provider_calls: 0,
+      staff_reads: 0,
+      answers: 0,
+    });
+  });
+
+  it('leaves orders, keys and the pages of staff as they were, without the details', async () => {
+    const first = await buy('key');
+    const [order] = (await user.api.GET('/orders', { params: { query: {} } })).data?.items ?? [];
+    const before = (await user.api.GET('/orders', { params: { query: {} } })).data;
+    const detail = async () => (await staff.get<OrderDetail>(`/staff/orders/${order?.id}`)).body;
+    expect((await detail()).history).toHaveLength(3);
+    expect((await detail()).upstream_calls).toHaveLength(1);
+    await age();
+    const { sales } = await service.control.getState();
+    await retain();
+
+    const replay = await buy('key');
+    expect(replay.response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(replay.data).toEqual({
+      ...first.data,
+      proxies: first.data?.proxies.map((proxy) => ({
+        ...proxy,
+        login: '',
+        password: '',
+        descr: 'The login and the password are no longer kept',
+        active: false,
+        date_start: expect.any(String),
+        date_end: expect.any(String),
+      })),
+    });
+    expect((await service.control.getState()).sales).toHaveLength(sales.length);
+    const after = (await user.api.GET('/orders', { params: { query: {} } })).data;
+    expect(after?.items.map(({ id }) => id)).toEqual(before?.items.map(({ id }) => id));
+    expect(await detail()).toMatchObject({ history: [{ state: 'completed' }], upstream_calls: [] });
+    await service.audit();
+  });
+
+  it('is never what staff changed, and a list of that goes on past a line that is gone', async () => {
+    await service.owner.query(
+      `INSERT INTO staff_actions (via, action, request, after)
+       VALUES ('cli', 'users.create', '{}', '{}'), ('cli', 'users.list', '{}', NULL),
+              ('cli', 'users.create', '{}', '{}')`,
+    );
+    const page = async (query: string) =>
+      (await staff.get<ActionsPage>(`/staff/actions?limit=2&${query}`)).body;
+    const to = new Date().toISOString();
+    const first = await page(`to=${to}`);
+    expect(first.items.map(({ action }) => action)).toEqual(['users.create', 'users.list']);
+    await age();
+    await retain();
+    const next = await page(`to=${to}&cursor=${first.next_cursor}`);
+    expect(next.items.map(({ action }) => action)).toEqual(['users.create']);
+    expect(await count('staff_actions', `action = 'users.list'`)).toBe(0);
+    expect(await count('staff_actions', `action = 'users.create'`)).toBeGreaterThanOrEqual(2);
+  });
+
+  it('is not what is too young, or belongs to an order for staff to decide', async () => {
+    await buy('open');
+    await service.owner.query(
+      `INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'users.list', '{}')`,
+    );
+    await age(100);
+    await expect(service.dataSource.query('SELECT forget_staff_reads(0, 30, 1000)')).rejects.toThrow(
+      'is kept',
+    );
+    await age(-80);
+    await expect(
+      service.dataSource.query(
+        'UPDATE orders SET history = jsonb_build_array(history -> -1) WHERE user_id = $1',
+        [user.id],
+      ),
+    ).rejects.toThrow('written by its trigger');
+    await age(200);
+    await tamper(
+      `UPDATE orders SET state = 'review', captured = 0, closed_at = NULL WHERE user_id = ${user.id}`,
+    );
+    await retain();
+    const calls = `order_id IN (SELECT id FROM orders WHERE user_id = ${user.id})`;
+    expect(await count('upstream_calls', calls)).toBe(1);
+    await tamper(
+      `UPDATE orders SET state = 'completed', captured = held, closed_at = now() WHERE user_id = ${user.id}`,
+    );
+  });
+
+  it('is nothing where it is said to be kept for 0 days', async () => {
+    const retention = new Retention(service.dataSource);
+    retention.addOldRows({ name: 'orders', table: 'orders', time: 'created_at', days: 0, removal: 'DELETE' });
+    expect(await retention.runWhenDue(0)).toEqual({});
+  });
+});
