@@ -27,7 +27,7 @@ CREATE OR REPLACE TRIGGER staff_actions_append_only BEFORE UPDATE OR TRUNCATE ON
 CREATE OR REPLACE TRIGGER staff_actions_stay BEFORE DELETE ON staff_actions
   FOR EACH ROW WHEN (
     OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
-  EXECUTE FUNCTION refuse_change('what staff do is kept, and what they look at for a year');
+  EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 
 -- A price rule changes once, when its end is set, and never for a moment that has passed: customers have
 -- been quoted by it, and orders name it.

@@ -35,7 +35,7 @@ export class Retention1765910000002 implements MigrationInterface {
       CREATE TRIGGER staff_actions_stay BEFORE DELETE ON staff_actions
         FOR EACH ROW WHEN (
           OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
-        EXECUTE FUNCTION refuse_change('what staff do is kept, and what they look at for a year');
+        EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 
       CREATE FUNCTION forget_staff_reads(after_id bigint, days integer, row_limit integer)
       RETURNS TABLE (removed bigint, last bigint)
