@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { runProgram } from '../drills/support/daemon';
 import { DEBIAN, missingPackages } from '../drills/support/debian';
-import { OPERATIONS, readAlertRules, readDashboardQueries, readRuleTests } from './support/operations';
+import { type MetricDefinition, Metrics, METRICS, PREFIX } from '../src/metrics';
+import {
+  OPERATIONS,
+  readAlertRules,
+  readDashboardQueries,
+  readRuleTests,
+  selectorsOf,
+} from './support/operations';
 
 const rules = readAlertRules();
 const names = rules.map(({ alert }) => alert);
@@ -37,6 +44,63 @@ describe('Each alert', () => {
     const { firing, silent } = readRuleTests();
     expect([...firing].toSorted()).toEqual(names.toSorted());
     expect([...silent].toSorted()).toEqual(names.toSorted());
+  });
+});
+
+/** The labels of each series that Prometheus gets, beside `job` and `instance`, which it adds itself. */
+async function readSeries(): Promise<Map<string, string[]>> {
+  const series = new Map([
+    // These come from node exporter; test/faults/alerts.e2e-spec.ts reads them from it.
+    ['node_filesystem_avail_bytes', ['mountpoint', 'device', 'fstype']],
+    ['node_filesystem_size_bytes', ['mountpoint', 'device', 'fstype']],
+    ['up', []],
+  ]);
+  for (const [name, { type, labels }] of Object.entries<MetricDefinition>(METRICS)) {
+    const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
+    for (const suffix of suffixes) {
+      series.set(PREFIX + name + suffix, [...Object.keys(labels), ...(suffix === '_bucket' ? ['le'] : [])]);
+    }
+  }
+  const exposed = await (await Metrics.open(true)).render();
+  for (const [, name = ''] of exposed.matchAll(/^# TYPE ((?:nodejs|process)_\w+)/gm)) series.set(name, []);
+  return series;
+}
+
+describe('The rules and the dashboard', () => {
+  const queries = [
+    ...rules.map(({ alert, expr }) => ({ name: alert, expr })),
+    ...readDashboardQueries().map(({ panel, expr }) => ({ name: panel, expr })),
+  ];
+
+  it('read what the service tells, by labels that it has', async () => {
+    const series = await readSeries();
+    const unknown = queries.flatMap(({ name, expr }) => {
+      const selectors = selectorsOf(expr);
+      const known = new Set([
+        'job',
+        'instance',
+        ...selectors.flatMap(({ metric }) => series.get(metric) ?? []),
+      ]);
+      const grouped = [...expr.matchAll(/\b(?:by|on)\s*\(([^)]*)\)/g)].flatMap(([, labels = '']) =>
+        labels.split(/,\s*/).filter((label) => label !== ''),
+      );
+      return [
+        ...selectors.filter(({ metric }) => !series.has(metric)).map(({ metric }) => `${name}: ${metric}`),
+        ...selectors
+          .flatMap(({ labels }) => labels)
+          .concat(grouped)
+          .filter((label) => !known.has(label))
+          .map((label) => `${name}: ${label}`),
+      ];
+    });
+    expect(queries.length).toBeGreaterThan(50);
+    expect(unknown).toEqual([]);
+  });
+
+  it('show every metric of the service', () => {
+    const read = new Set(queries.flatMap(({ expr }) => selectorsOf(expr).map(({ metric }) => metric)));
+    const isRead = (name: string) => ['', '_bucket'].some((suffix) => read.has(`${PREFIX}${name}${suffix}`));
+    expect(Object.keys(METRICS).filter((name) => !isRead(name))).toEqual([]);
   });
 });
 

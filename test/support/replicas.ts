@@ -3,9 +3,9 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { AdministrationModule } from '../../src/administration.module';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
-import { Money } from '../../src/common';
-import { readEnvironment, resolveConfig } from '../../src/config';
-import { IntegrityService } from '../../src/integrity';
+import { Clock, Money } from '../../src/common';
+import { AppConfig, readEnvironment, resolveConfig } from '../../src/config';
+import { AuditRuns, IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
@@ -88,9 +88,13 @@ export class Replicas {
     );
   }
 
-  start({ throughRelay = false } = {}): Promise<BuiltService> {
+  start({
+    throughRelay = false,
+    environment = {},
+  }: { throughRelay?: boolean; environment?: Readonly<Record<string, string>> } = {}): Promise<BuiltService> {
     return startBuiltService({
       ...this.environment,
+      ...environment,
       DATABASE_URL: throughRelay ? this.relay.url : this.database.url,
     });
   }
@@ -140,6 +144,13 @@ export class Replicas {
     return checks
       .filter((check) => check.violations > 0)
       .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows)}`);
+  }
+
+  /** Audits the last day as the nightly job does, and keeps the result. */
+  async runAudit(): Promise<void> {
+    const [dataSource, integrity] = [this.office.get(DataSource), this.office.get(IntegrityService)];
+    const audits = new AuditRuns(dataSource, integrity, this.office.get(Clock), this.office.get(AppConfig));
+    await audits.run('day', 0);
   }
 
   /** Fails the test when an invariant is broken. */

@@ -1,0 +1,123 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Daemon, startDaemon } from './daemon';
+import { DEBIAN } from './debian';
+import { freePort, LOOPBACK } from './ports';
+
+export interface PrometheusOptions {
+  /** Its configuration and data go there. */
+  readonly directory: string;
+  /** How often it scrapes, and evaluates its rules. */
+  readonly intervalMs: number;
+  /** What it scrapes: `host:port` by the name of the job. */
+  readonly jobs: Readonly<Record<string, readonly string[]>>;
+  /** The text of a file of rules. */
+  readonly rules?: string;
+}
+
+/** The labels of a series or an alert. */
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Prometheus extends Daemon {
+  readonly baseUrl: string;
+  /** The alerts that are firing now, by their labels. */
+  firing(): Promise<Labels[]>;
+  /** What a query gives now: a value for each series. */
+  query(expr: string): Promise<{ labels: Labels; value: number }[]>;
+  /** What a query gives over a time: pairs of seconds since 1970 and a value. */
+  queryRange(
+    expr: string,
+    range: { start: number; end: number; stepSeconds: number },
+  ): Promise<{ labels: Labels; points: [seconds: number, value: number][] }[]>;
+}
+
+interface Sample {
+  readonly metric: Labels;
+  readonly value: [number, string];
+}
+
+interface Series {
+  readonly metric: Labels;
+  readonly values: [number, string][];
+}
+
+/** Starts the Prometheus of Debian, and returns when it answers. */
+export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
+  const { directory, intervalMs, jobs, rules } = options;
+  const port = await freePort();
+  const baseUrl = `http://${LOOPBACK}:${port}`;
+  const interval = `${intervalMs}ms`;
+  const configuration = {
+    global: { scrape_interval: interval, scrape_timeout: interval, evaluation_interval: interval },
+    rule_files: rules === undefined ? [] : ['rules.yml'],
+    scrape_configs: Object.entries(jobs).map(([job_name, targets]) => ({
+      job_name,
+      static_configs: [{ targets }],
+    })),
+  };
+  // JSON is YAML as well.
+  await writeFile(join(directory, 'prometheus.yml'), JSON.stringify(configuration));
+  if (rules !== undefined) await writeFile(join(directory, 'rules.yml'), rules);
+
+  const get = async <Data>(path: string): Promise<Data> => {
+    const response = await fetch(baseUrl + path);
+    const answer = (await response.json()) as { status: string; data: Data; error?: string };
+    if (answer.status !== 'success') throw new Error(`Prometheus answered ${path}: ${answer.error}`);
+    return answer.data;
+  };
+  const daemon = await startDaemon({
+    program: DEBIAN.prometheus.path,
+    parameters: [
+      `--config.file=${join(directory, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(directory, 'data')}`,
+      `--web.listen-address=${LOOPBACK}:${port}`,
+    ],
+    isReady: async () =>
+      fetch(`${baseUrl}/-/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+  });
+  return {
+    ...daemon,
+    baseUrl,
+    async firing() {
+      const { alerts } = await get<{ alerts: { labels: Labels; state: string }[] }>('/api/v1/alerts');
+      return alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels);
+    },
+    async query(expr) {
+      const { result } = await get<{ result: Sample[] }>(
+        `/api/v1/query?${new URLSearchParams({ query: expr }).toString()}`,
+      );
+      return result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }));
+    },
+    async queryRange(expr, { start, end, stepSeconds }) {
+      const parameters = new URLSearchParams({
+        query: expr,
+        start: String(start),
+        end: String(end),
+        step: String(stepSeconds),
+      });
+      const { result } = await get<{ result: Series[] }>(`/api/v1/query_range?${parameters.toString()}`);
+      return result.map(({ metric, values }) => ({
+        labels: metric,
+        points: values.map(([seconds, value]) => [seconds, Number(value)]),
+      }));
+    },
+  };
+}
+
+/** Starts the node exporter of Debian. It tells the file systems of this machine. */
+export async function startNodeExporter(): Promise<Daemon & { address: string }> {
+  const address = `${LOOPBACK}:${await freePort()}`;
+  const daemon = await startDaemon({
+    program: DEBIAN.nodeExporter.path,
+    parameters: [`--web.listen-address=${address}`, '--collector.disable-defaults', '--collector.filesystem'],
+    isReady: async () =>
+      fetch(`http://${address}/metrics`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+  });
+  return { ...daemon, address };
+}

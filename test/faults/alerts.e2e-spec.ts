@@ -1,0 +1,244 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { createDrillDirectory, type DrillDirectory } from '../../drills/support/accounts';
+import type { Daemon } from '../../drills/support/daemon';
+import { missingPackages } from '../../drills/support/debian';
+import { freePorts, LOOPBACK } from '../../drills/support/ports';
+import {
+  type Labels,
+  type Prometheus,
+  startNodeExporter,
+  startPrometheus,
+} from '../../drills/support/prometheus';
+import { until } from '../../drills/support/until';
+import { WireClient } from '../../src/sandbox';
+import { BUILD_TIMEOUT_MS, type BuiltService, ensureBuild, killLeftovers } from '../support/built-service';
+import { OPERATIONS, readAlertRules } from '../support/operations';
+import { type Customer, purchase, Replicas, send } from '../support/replicas';
+import { createTestDatabase, type TestDatabase } from '../support/test-database';
+
+/** Often enough that a test need not wait. */
+const SCRAPE_MS = 1000;
+/** Failures that open the circuit breaker of a replica. */
+const FAILURES = 20;
+
+const ENVIRONMENT = {
+  PROVIDER_RATE_PER_SECOND: '50',
+  PROVIDER_TIMEOUT_MS: '5000',
+  ORDERS_PER_CALL: '1',
+  PURCHASE_WAIT_MS: '60000',
+  BREAKER_FAILURES: String(FAILURES),
+  RECONCILE_QUIET_SECONDS: '600',
+  SWEEP_INTERVAL_SECONDS: '2',
+  DRAIN_SECONDS: '60',
+};
+
+/** The rules as they are, but for the time that each must hold before it fires, which promtool tests. */
+const quickRules = (): string =>
+  readFileSync(join(OPERATIONS, 'alerts.yml'), 'utf8').replaceAll(/^( +for: ).*$/gm, '$11s');
+
+const DISK_BYTES = 8 * 1024 * 1024;
+
+/** Mounts a small file system, which only root may. Gives its path, or undefined. */
+function mountSmallDisk(): string | undefined {
+  const path = mkdtempSync(join(tmpdir(), 'proxy-rental-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', path], { stdio: 'ignore' });
+    return path;
+  } catch {
+    rmdirSync(path);
+    return undefined;
+  }
+}
+
+function unmountSmallDisk(path: string): void {
+  execFileSync('umount', [path]);
+  rmdirSync(path);
+}
+
+const missing = missingPackages('prometheus', 'nodeExporter');
+if (missing.length > 0) {
+  it.skip(`alerts in live faults: apt-get install ${missing.join(' ')}`, () => undefined);
+} else {
+  describe('With the real Prometheus', () => {
+    jest.setTimeout(90_000);
+    const disk = mountSmallDisk();
+    let directory: DrillDirectory;
+    let exporter: Daemon & { address: string };
+    let database: TestDatabase;
+    let owner: Client;
+    let replicas: Replicas;
+    let first: BuiltService;
+    let second: BuiltService;
+    let customer: Customer;
+    let prometheus: Prometheus;
+    const seen = new Set<string>();
+
+    beforeAll(async () => {
+      await ensureBuild();
+      directory = await createDrillDirectory('alerts');
+      exporter = await startNodeExporter();
+      database = await createTestDatabase();
+      owner = new Client({ connectionString: database.ownerUrl });
+      await owner.connect();
+      replicas = await Replicas.open({ database, environment: ENVIRONMENT });
+      customer = await replicas.createCustomer();
+      const ports = await freePorts(2);
+      const [one, two] = await Promise.all(
+        ports.map((port) =>
+          replicas.start({ throughRelay: true, environment: { METRICS_PORT: String(port) } }),
+        ),
+      );
+      if (!one || !two) throw new Error('two replicas were to start');
+      [first, second] = [one, two];
+      prometheus = await startPrometheus({
+        directory: directory.path,
+        intervalMs: SCRAPE_MS,
+        jobs: {
+          'proxy-rental': ports.map((port) => `${LOOPBACK}:${port}`),
+          'database-host': [exporter.address],
+        },
+        rules: quickRules(),
+      });
+    }, BUILD_TIMEOUT_MS);
+
+    afterAll(async () => {
+      await prometheus?.stop();
+      await exporter?.stop();
+      await killLeftovers();
+      await replicas?.close();
+      await owner?.end();
+      await database?.drop();
+      if (disk !== undefined) unmountSmallDisk(disk);
+      await directory?.remove();
+    });
+
+    /** What fires, but for the other disks of this machine. */
+    const firing = async (): Promise<Labels[]> =>
+      (await prometheus.firing()).filter(
+        ({ alertname, mountpoint }) => !alertname?.startsWith('DatabaseDisk') || mountpoint === disk,
+      );
+
+    /** Waits until all of these fire. */
+    async function fires(...names: readonly string[]): Promise<void> {
+      await until(names.join(', '), async () => {
+        const alerts = (await firing()).map(({ alertname }) => alertname);
+        if (names.every((name) => alerts.includes(name))) return true;
+        throw new Error(`firing are ${alerts.join(', ')}`);
+      });
+      for (const name of names) seen.add(name);
+    }
+
+    const buy = (from: BuiltService) => send(from.baseUrl, purchase(customer)).catch(() => undefined);
+    const askPrice = () =>
+      fetch(`${first.baseUrl}/price?count=1&period=30`, {
+        headers: { Authorization: `Bearer ${customer.token}` },
+      });
+
+    /** Some things take a day. A test has that pass for a row. */
+    const age = (statement: string, parameters: unknown[] = []) => owner.query(statement, parameters);
+
+    async function leaveOrdersOpen(): Promise<void> {
+      await replicas.control.addFault({ method: 'buy', kind: 'answer-lost', times: 2 });
+      await replicas.control.addFault({
+        method: 'getproxy',
+        kind: 'http-status',
+        status: 500,
+        match: { descr: 'prs*' },
+        times: null,
+      });
+      await Promise.all([buy(first), buy(first)]);
+      const { rows } = await owner.query<{ id: string }>(`SELECT id FROM orders WHERE state = 'confirming'`);
+      const [aDayOld, anHourOld] = rows;
+      await age(`UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now() WHERE id = $1`, [
+        aDayOld?.id,
+      ]);
+      await age(`UPDATE orders SET created_at = now() - interval '2 hours' WHERE id = $1`, [anHourOld?.id]);
+    }
+
+    async function buyForNoOrder(): Promise<void> {
+      const [{ tag } = { tag: '' }] = await replicas.query<{ tag: string }>('SELECT tag FROM orders');
+      await new WireClient(replicas.sandbox.baseUrl, replicas.sandbox.apiKey).ask(
+        `buy/?count=1&period=30&country=ru&version=6&descr=${tag.replace(/\.o\d+x$/, '.o999999x')}`,
+      );
+    }
+
+    async function auditBrokenBooks(): Promise<void> {
+      await owner.query('SET session_replication_role = replica');
+      await owner.query('UPDATE accounts SET available = available + 1');
+      await owner.query('SET session_replication_role = DEFAULT');
+      await replicas.runAudit();
+    }
+
+    it('none fires while all is well, and each fires by its fault', async () => {
+      expect((await buy(first))?.status).toBe(200);
+      await askPrice();
+      await until('scrapes of all', async () => (await prometheus.query('up == 1')).length === 3);
+      await until('readiness', async () => (await prometheus.query('proxy_rental_ready == 1')).length === 2);
+      // Before its first scrape Prometheus knows of no replica.
+      await until('silence', async () => (await firing()).length === 0);
+
+      await buyForNoOrder();
+      await leaveOrdersOpen();
+      await fires('OrphanOpen', 'OrdersUnconfirmed', 'OrderInReview');
+
+      let waiting: Promise<unknown> | undefined;
+      await replicas.holdPermits(async () => {
+        waiting = buy(first);
+        await until('an order that waits', async () => {
+          const { rowCount } = await age(
+            `UPDATE orders SET created_at = created_at - interval '10 seconds' WHERE state = 'reserved'`,
+          );
+          return rowCount;
+        });
+        await auditBrokenBooks();
+        await age(`UPDATE audit_runs SET finished_at = finished_at - interval '31 hours'`);
+        await fires('AuditFails', 'AuditLate', 'QueueTooLong');
+      });
+      await waiting;
+
+      await replicas.control.setBalance('20.00');
+      await fires('ProviderFundsLow', 'ProviderOutOfFunds');
+      await replicas.control.setBalance('100000.00');
+      await until(
+        'funds',
+        async () => !(await firing()).some(({ alertname }) => alertname === 'ProviderOutOfFunds'),
+      );
+
+      await replicas.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+      // Either replica sends them.
+      const failing = Array.from({ length: 3 * FAILURES }, () => buy(first));
+      await fires('ProviderDown', 'ProviderCallsFailing', 'RequestsFailing');
+      await age(
+        `UPDATE catalogue_copies SET fetched_at = fetched_at - interval '10 minutes', changed_at = now()`,
+      );
+      await age(
+        `UPDATE job_runs SET succeeded_at = succeeded_at - interval '10 minutes' WHERE name = 'sweep'`,
+      );
+      await fires('CatalogStale', 'JobLate');
+
+      second.kill('SIGTERM');
+      await fires('ReplicaNotReady');
+      second.kill('SIGKILL');
+      await fires('ReplicaGone');
+      await replicas.relay.close();
+      await fires('DatabaseDown');
+      first.kill('SIGKILL');
+      await fires('ServiceDown');
+      await Promise.all(failing);
+
+      const others = readAlertRules().filter(({ alert }) => !alert.startsWith('DatabaseDisk'));
+      expect([...seen].toSorted()).toEqual(others.map(({ alert }) => alert).toSorted());
+    });
+
+    const onDisk = disk === undefined ? it.skip : it;
+    onDisk('a disk of the database that fills is told, twice', async () => {
+      await writeFile(join(disk ?? '', 'pg_wal'), Buffer.alloc(DISK_BYTES * 0.97));
+      await fires('DatabaseDiskFilling', 'DatabaseDiskFull');
+    });
+  });
+}
