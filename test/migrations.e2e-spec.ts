@@ -37,6 +37,17 @@ class ColumnOfOrders9000000000001 implements MigrationInterface {
   }
 }
 
+/** Stands for a migration that makes a table. */
+class TableOfColours9000000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('CREATE TABLE colours (id bigint)');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE colours');
+  }
+}
+
 describe('Migrating', () => {
   let database: TestDatabase;
   let owner: DataSource;
@@ -106,6 +117,28 @@ describe('Migrating', () => {
     await reader.commitTransaction();
     await reader.release();
     expect(await migrating).toEqual([ColumnOfOrders9000000000001.name]);
+    consoleLog.mockRestore();
+  });
+
+  it('gives the service its rights on a new table with the table, and not on tables of others', async () => {
+    const consoleLog = jest.spyOn(console, 'log').mockImplementation();
+    const reader = owner.createQueryRunner();
+    await reader.startTransaction();
+    await reader.query('SELECT FROM orders');
+    const migrating = migrate(database, [
+      ...migrations,
+      TableOfColours9000000000000,
+      ColumnOfOrders9000000000001,
+    ]);
+    await eventually(async () => (await waitsForLock()).length > 0);
+    const mayWrite = (table: string) =>
+      owner.query(`SELECT has_table_privilege('proxy_rental_test', $1, 'INSERT') AS "mayWrite"`, [table]);
+    expect(await mayWrite('colours')).toEqual([{ mayWrite: true }]);
+    await reader.commitTransaction();
+    await reader.release();
+    await migrating;
+    await owner.query('CREATE TABLE notes_of_the_owner ()');
+    expect(await mayWrite('notes_of_the_owner')).toEqual([{ mayWrite: false }]);
     consoleLog.mockRestore();
   });
 

@@ -3,7 +3,7 @@ import { Client, type ClientBase } from 'pg';
 import { DataSource, MigrationExecutor, QueryFailedError } from 'typeorm';
 import { migrations as allMigrations, dataSourceOptions } from './data-source-options';
 import { differenceOf, isBeforeFirstMigration, readSchemaDifference } from './schema-version';
-import { createRoleStatement, grantServiceRole } from './service-role';
+import { createRoleStatement, grantNewTables, grantNoNewTables, grantServiceRole } from './service-role';
 import { type Queryable, queryRows } from './sql';
 
 /** The key of the advisory lock under which migrations run. Any constant does. */
@@ -61,17 +61,22 @@ export async function migrate(
       throw new Error('The database server is older than PostgreSQL 15');
     }
     await takeLock(dataSource.createQueryRunner());
+    const serviceRole = decodeURIComponent(new URL(url).username);
+    const hasOwner = ownerUrl !== undefined && serviceRole !== server.user;
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
+    if (hasOwner) {
+      await dataSource.query(createRoleStatement(url));
+      if (pending.length > 0) await grantNewTables(dataSource, serviceRole);
+    }
     await runMigrations(dataSource).catch((error: unknown) => {
       if (ownerUrl !== undefined || !hasCode(error, INSUFFICIENT_PRIVILEGE)) throw error;
       throw new Error(PENDING, { cause: error });
     });
-    const serviceRole = decodeURIComponent(new URL(url).username);
-    const { unknown } = await readSchemaDifference(dataSource);
-    // A later version has granted what it needs, and this one does not know its tables.
-    if (ownerUrl !== undefined && serviceRole !== server.user && unknown.length === 0) {
-      await dataSource.query(createRoleStatement(url));
-      await grantServiceRole(dataSource, serviceRole);
+    if (hasOwner) {
+      await grantNoNewTables(dataSource, serviceRole);
+      const { unknown } = await readSchemaDifference(dataSource);
+      // A later version has granted what it needs, and this one does not know its tables.
+      if (unknown.length === 0) await grantServiceRole(dataSource, serviceRole);
     }
     return pending.map((migration) => migration.name);
   } finally {

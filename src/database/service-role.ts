@@ -97,6 +97,22 @@ export function grantServiceRole(owner: DataSource, roleName: string): Promise<v
 }
 
 /**
+ * Lets the service's role read and write the tables that migrations are about to make, as soon as they are
+ * made: a function or a trigger that changes with them may lead replicas of the version before to them.
+ * {@link grantServiceRole} settles the rights afterwards. It runs as the owner of the database.
+ */
+export async function grantNewTables(owner: DataSource, roleName: string): Promise<void> {
+  await owner.query(changeDefaults(`GRANT ${ROWS} ON TABLES TO ${escapeIdentifier(roleName)}`));
+}
+
+/** Ends what {@link grantNewTables} began: later tables of the owner are none of the service's. */
+export async function grantNoNewTables(owner: DataSource, roleName: string): Promise<void> {
+  await owner.query(changeDefaults(`REVOKE ALL ON TABLES FROM ${escapeIdentifier(roleName)}`));
+}
+
+const changeDefaults = (change: string): string => `ALTER DEFAULT PRIVILEGES IN SCHEMA public ${change}`;
+
+/**
  * What the role of this connection may do, and the service never does: with these rights a thief of its
  * connection could change balances, or keep what they steal from being seen. Empty for a role that
  * {@link grantServiceRole} has set up.
