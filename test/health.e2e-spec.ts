@@ -9,6 +9,8 @@ import { captureLog, type LogCapture } from './support/log-capture';
 import { type Replica, startReplica } from './support/replica';
 import { startTestService, type TestService } from './support/test-service';
 
+jest.setTimeout(60_000);
+
 interface Answer {
   readonly status: number;
   readonly body: unknown;
