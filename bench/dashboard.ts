@@ -47,8 +47,10 @@ interface Fleet {
 }
 
 async function startFleet(fixture: Fixture, metricsPorts: readonly number[]): Promise<Fleet> {
+  // In the next minute, so that there is an audit to be seen.
+  const auditTime = new Date(Date.now() + 60_000).toISOString().slice(11, 16);
   const start = (port: number | undefined): Promise<Replicas> =>
-    fixture.startReplicas(1, { METRICS_PORT: String(port) });
+    fixture.startReplicas(1, { METRICS_PORT: String(port), AUDIT_TIME: auditTime });
   const replicas = await Promise.all(metricsPorts.map(start));
   const baseUrls = replicas.map(({ baseUrls: [baseUrl = ''] }) => baseUrl);
   let chosen = 0;
@@ -146,10 +148,11 @@ async function main(): Promise<void> {
         'database-host': [exporter.address],
       },
     });
-    const start = Date.now() / 1000;
+    const start = Math.ceil(Date.now() / 1000);
     await load(fixture, fleet, ms);
-    const end = Date.now() / 1000;
-    const panels = await readPanels(prometheus, { start, end, stepSeconds: (end - start) / POINTS });
+    const end = Math.floor(Date.now() / 1000);
+    const stepSeconds = Math.ceil((end - start) / POINTS);
+    const panels = await readPanels(prometheus, { start, end, stepSeconds });
     await drawPicture(panels, options.picture);
     const empty = panels.filter(({ type, series }) => type !== 'row' && series.length === 0);
     progress(`panels without data: ${empty.map(({ title }) => title).join(', ') || 'none'}`);

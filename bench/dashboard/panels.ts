@@ -29,6 +29,7 @@ export type Panel = Dashboard['panels'][number] & {
   readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
 };
 
+/** Whole seconds since 1970: Prometheus answers for moments that are the same to the millisecond. */
 export interface TimeRange {
   readonly start: number;
   readonly end: number;
@@ -48,10 +49,10 @@ export async function readPanels(prometheus: Prometheus, range: TimeRange): Prom
         (panel.targets ?? []).map(async ({ expr, legendFormat }) => {
           const found = await prometheus.queryRange(withInterval(expr, range.stepSeconds), range);
           return found.map(({ labels, points }) => {
-            const values = new Map(points.map(([seconds, value]) => [Math.round(seconds * 1000), value]));
+            const values = new Map(points);
             return {
               name: legendOf(legendFormat, labels),
-              values: times.map((time) => values.get(Math.round(time * 1000)) ?? null),
+              values: times.map((time) => values.get(time) ?? null),
             };
           });
         }),
