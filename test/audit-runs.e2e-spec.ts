@@ -21,7 +21,10 @@ describe('the audit as a job', () => {
 
   beforeAll(async () => {
     log = captureLog();
-    service = await startTestService();
+    // They run when the tests say so.
+    service = await startTestService({
+      jobIntervalsMs: { 'audit-day': 3_600_000, 'audit-all': 3_600_000 },
+    });
     staff = await createStaff(service, ['staff:system']);
   });
   beforeEach(async () => {
