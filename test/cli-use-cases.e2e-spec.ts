@@ -105,6 +105,15 @@ const insertOrphan = (): Promise<Row> =>
      RETURNING id`,
   );
 
+async function foundProlongation(): Promise<number> {
+  const { id } = await insert(
+    `INSERT INTO found_prolongations (proxy_id, date_end_before, date_end)
+     SELECT id, date_end, date_end + interval '30 days' FROM proxies WHERE order_id = $1 RETURNING id`,
+    await buy(),
+  );
+  return id;
+}
+
 const addRule = (): Promise<Row> => answerTo(`prices add --user ${customer.id} --markup 20 ${BY}`);
 
 const optionsForUser = (more: string) => async () => `--user ${customer.id} ${more}`.trim();
@@ -148,6 +157,27 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'orphans mark': [
     'orphans.mark',
     async () => `--id ${(await insertOrphan()).id} --as written-off ${REASON}`,
+  ],
+  'orphans deliver': [
+    'orphans.deliver',
+    async () => {
+      const { id } = await insertOrphan();
+      await replicas.query(
+        `UPDATE orphans SET tag = format('prs.test.u%s.o999x', $2::text), country = 'ru', version = '6'
+          WHERE id = $1`,
+        [id, customer.id],
+      );
+      return `--id ${id} --user ${customer.id} --price 1.00 ${REASON}`;
+    },
+  ],
+  'prolongations list': ['found-prolongations.list', async () => ''],
+  'prolongations charge': [
+    'found-prolongations.charge',
+    async () => `--id ${await foundProlongation()} --price 1.00 ${REASON}`,
+  ],
+  'prolongations write-off': [
+    'found-prolongations.write-off',
+    async () => `--id ${await foundProlongation()} ${REASON}`,
   ],
   'recovery show': ['recovery.read', async () => ''],
   'recovery end': [

@@ -58,13 +58,21 @@ const orderInReview = async (): Promise<number> =>
     await purchase(),
   );
 
-const orphan = (): Promise<number> =>
+const orphan = (tag = 'prs.test.u1.o1'): Promise<number> =>
   insert(
     `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
-                          date_start, date_end)
-     VALUES ('px6', gen_random_uuid(), 'prs.test.u1.o1', '127.0.0.1', '1', 'login', 'password', 'http',
-             now(), now())
+                          country, version, date_start, date_end)
+     VALUES ('px6', gen_random_uuid(), $1, '127.0.0.1', '1', 'login', 'password', 'http', 'ru', '6', now(),
+             now())
      RETURNING id`,
+    tag,
+  );
+const foundProlongation = async (): Promise<number> =>
+  insert(
+    `INSERT INTO found_prolongations (proxy_id, date_end_before, date_end)
+     SELECT id, date_end, date_end + interval '30 days' FROM proxies WHERE order_id = $1
+     RETURNING id`,
+    await purchase(),
   );
 const addRule = async (): Promise<number> =>
   (
@@ -126,6 +134,19 @@ const REQUESTS: Readonly<
     await service.dataSource.query('UPDATE proxies SET absences = 2 WHERE order_id = $1', [await purchase()]);
     return { body: { proxies: 1, ...REASON } };
   },
+  'POST /staff/orphans/{orphan_id}/deliver': async () => ({
+    path: { orphan_id: await orphan(`prs.test.u${customer.id}.o999x`) },
+    body: { user_id: customer.id, price: '1.00', period: 3, ...REASON },
+  }),
+  'GET /staff/found-prolongations': async () => ({}),
+  'POST /staff/found-prolongations/{prolongation_id}/charge': async () => ({
+    path: { prolongation_id: await foundProlongation() },
+    body: { price: '1.00', ...REASON },
+  }),
+  'POST /staff/found-prolongations/{prolongation_id}/write-off': async () => ({
+    path: { prolongation_id: await foundProlongation() },
+    body: REASON,
+  }),
   'GET /staff/recovery': async () => ({}),
   'POST /staff/recovery/end': async () => {
     // No order is open that is older: they are all settled.

@@ -1,5 +1,11 @@
 import { IP_VERSIONS } from '../common';
-import { DEFAULT_SKIPPED_IDS, ORDER_KINDS, ORDER_STATES, ORPHAN_STATES } from '../orders';
+import {
+  DEFAULT_SKIPPED_IDS,
+  FOUND_PROLONGATION_STATES,
+  ORDER_KINDS,
+  ORDER_STATES,
+  ORPHAN_STATES,
+} from '../orders';
 import type { NewPriceRule } from '../pricing';
 import { SalesService } from '../sales';
 import {
@@ -11,6 +17,7 @@ import {
   StaffOrdersService,
   StaffOrphansService,
   StaffPricesService,
+  StaffProlongationsService,
   StaffRecoveryService,
   StaffTokensService,
   StaffUsersService,
@@ -49,6 +56,7 @@ export const GROUPS = {
   balance: 'Balances and the ledger',
   orders: 'Orders',
   orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
+  prolongations: 'Prolongations that the provider shows and that no order accounts for',
   recovery: 'The recovery after the database was restored to an earlier moment',
   missing: 'Rented proxies that were missing from two listings of the provider',
   prices: 'Price rules, which set the markup',
@@ -68,6 +76,11 @@ const KEY = 'an idempotency key: repeated with it, the command is carried out on
 const withSignature = {
   by: required('<name>', 'who makes the change', parseText),
   reason: required('<text>', 'kept with the rule', parseText),
+};
+
+const withTerms = {
+  price: required('<roubles>', 'what the user pays for each, e.g. 12.54', parseAmountAboveZero),
+  cost: optional('<roubles>', 'what the provider took for each; the price if left out', parseAmountAboveZero),
 };
 
 /** The options of a list that shows the newest first. */
@@ -281,6 +294,26 @@ export const COMMANDS: readonly AddCommand[] = [
       run: (orphans, { id, order, reason }, audit) => orphans.assign(audit, id, order, reason),
     },
   ),
+  change(
+    StaffOrphansService,
+    'orphans deliver',
+    'Delivers orphans of one tag to a user and charges for them.',
+    {
+      options: {
+        ...withId('orphan'),
+        user: required('<id>', 'the user to whom they are delivered', parseId),
+        count: optional('<count>', 'how many of the tag, this one first; all if left out', parseId),
+        period: optional(
+          '<days>',
+          'for how long they were bought; as long as they last if left out',
+          parseId,
+        ),
+        ...withTerms,
+        ...withReason,
+      },
+      run: (orphans, { id, user, ...terms }, audit) => orphans.deliver(audit, id, { userId: user, ...terms }),
+    },
+  ),
   change(StaffOrphansService, 'orphans mark', 'Marks what is to become of an orphan.', {
     options: {
       ...withId('orphan'),
@@ -303,6 +336,30 @@ export const COMMANDS: readonly AddCommand[] = [
     run: (missing, { proxies, reason }, audit) => missing.withdraw(audit, proxies, reason),
   }),
 
+  read(StaffProlongationsService, 'prolongations list', 'Lists found prolongations, newest first.', {
+    action: 'found-prolongations.list',
+    options: {
+      ...paged(),
+      state: optional('<state>', 'what was decided about them', FOUND_PROLONGATION_STATES),
+    },
+    run: async (prolongations, { state, ...options }) =>
+      (await prolongations.list(state ?? null, toPage(options))).items,
+  }),
+  change(StaffProlongationsService, 'prolongations charge', 'Charges the user for a found prolongation.', {
+    action: 'found-prolongations.charge',
+    options: {
+      ...withId('found-prolongation'),
+      period: optional('<days>', 'for how long it was; the days that were found if left out', parseId),
+      ...withTerms,
+      ...withReason,
+    },
+    run: (prolongations, { id, reason, ...terms }, audit) => prolongations.charge(audit, id, terms, reason),
+  }),
+  change(StaffProlongationsService, 'prolongations write-off', 'Leaves a found prolongation our cost.', {
+    action: 'found-prolongations.write-off',
+    options: { ...withId('found-prolongation'), ...withReason },
+    run: (prolongations, { id, reason }, audit) => prolongations.writeOff(audit, id, reason),
+  }),
   change(StaffRecoveryService, 'recovery begin', 'Shuts orders after a restore, before the service starts.', {
     options: {
       skipIds: withDefault(

@@ -40,6 +40,8 @@ import { EntriesByTime1765910000001 } from './migrations/1765910000001-entries-b
 import { Retention1765910000002 } from './migrations/1765910000002-retention';
 import { WhatIsKept1765910000003 } from './migrations/1765910000003-what-is-kept';
 import { Recoveries1765940000000 } from './migrations/1765940000000-recoveries';
+import { ForgottenOrders1765940000001 } from './migrations/1765940000001-forgotten-orders';
+import { ForgottenKeys1765940000002 } from './migrations/1765940000002-forgotten-keys';
 import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-successes-of-jobs';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -84,6 +86,8 @@ export const migrations = [
   Retention1765910000002,
   WhatIsKept1765910000003,
   Recoveries1765940000000,
+  ForgottenOrders1765940000001,
+  ForgottenKeys1765940000002,
   SuccessesOfJobs1765950000000,
 ];
 

@@ -21,6 +21,12 @@ export { type Idempotency, readIdempotency } from './placing/idempotency';
 export { OrdersService } from './placing/orders.service';
 export { ProviderCall } from './provider-call.entity';
 export { OrderWaits } from './reading/order-waits';
+export { ForgottenOrdersService, type ForgottenTerms } from './recovery/forgotten-orders.service';
+export {
+  FOUND_PROLONGATION_STATES,
+  FoundProlongationOut,
+  type FoundProlongationState,
+} from './recovery/found-prolongation.dto';
 export { RecoveryOut } from './recovery/recovery.dto';
 export { beginRecovery, DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
 export { ReviewService } from './reconciliation/review.service';

@@ -7,6 +7,7 @@ import { Order } from './order.entity';
 import { ProviderCallLog } from './provider-call-log';
 import { ProviderCall } from './provider-call.entity';
 import { ReviewService } from './reconciliation/review.service';
+import { ForgottenOrdersService } from './recovery/forgotten-orders.service';
 import { RecoveryService } from './recovery/recovery.service';
 import { Orphan } from './sweep/orphan.entity';
 import { OrphansService } from './sweep/orphans.service';
@@ -16,6 +17,7 @@ const SERVICES = [
   OrderQueries,
   OrderTransitions,
   ProviderCallLog,
+  ForgottenOrdersService,
   RecoveryService,
   ReviewService,
   OrphansService,

@@ -74,6 +74,7 @@ export interface DeliveredProxy {
 // By an expression, which decorators cannot say.
 @Index('orders_answered_credentials_idx', { synchronize: false })
 @Index('orders_kept_answers_idx', { synchronize: false })
+@Index('orders_key_forgotten_idx', ['userId', 'id'], { where: 'key_forgotten' })
 @Index('orders_due_idx', ['nextCheckAt'], { where: `state IN ${sqlList(UNATTENDED_STATES)}` })
 @Check('orders_kind_check', `kind IN ${sqlList(ORDER_KINDS)}`)
 @Check('orders_state_check', `state IN ${sqlList(ORDER_STATES)}`)
@@ -196,6 +197,13 @@ export class Order {
 
   @Column({ type: 'bytea', nullable: true })
   requestHash!: Buffer | null;
+
+  /**
+   * Set when the order was put back after a restore of the database: its idempotency key is not known. The
+   * first unknown key that asks for the same is taken for it.
+   */
+  @Column({ type: 'boolean', default: false })
+  keyForgotten!: boolean;
 
   @Column({ type: 'jsonb', nullable: true })
   answer!: DeliveredProxy[] | null;

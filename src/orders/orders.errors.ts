@@ -111,6 +111,30 @@ export class RecoveryNotOver extends DomainError {
   }
 }
 
+export class TooFewOrphans extends domainError(
+  'conflict',
+  'Fewer orphans of this tag are undecided than were asked for',
+) {}
+
+/** A listing may lack them. */
+export class OrphansIncomplete extends domainError(
+  'conflict',
+  'The provider does not tell the country or the version of this proxy',
+) {}
+
+/** The id that the tag names is to be the order of the user that it names. */
+export class TaggedUserFirst extends domainError(
+  'conflict',
+  'Deliver first to the user whom the tag names what is theirs',
+) {}
+
+export class FoundProlongationNotFound extends domainError('not-found', 'Found prolongation not found') {}
+
+export class FoundProlongationDecided extends domainError(
+  'conflict',
+  'The found prolongation is decided already',
+) {}
+
 export class OrphanNotFound extends domainError('not-found', 'Orphan not found') {}
 
 export class OrphanAssigned extends domainError('conflict', 'The orphan is assigned to an order already') {}

@@ -8,6 +8,7 @@ export { StaffOrdersService } from './orders/staff-orders.service';
 export { ORPHAN_MARKS } from './orphans/staff-orphans.dto';
 export { StaffOrphansService } from './orphans/staff-orphans.service';
 export { StaffPricesService } from './prices/staff-prices.service';
+export { StaffProlongationsService } from './recovery/staff-prolongations.service';
 export { StaffRecoveryService } from './recovery/staff-recovery.service';
 export { StaffModule } from './staff.module';
 export { StaffTokensService } from './tokens/staff-tokens.service';

@@ -25,6 +25,8 @@ import { StaffOrphansController } from './orphans/staff-orphans.controller';
 import { StaffOrphansService } from './orphans/staff-orphans.service';
 import { StaffPricesController } from './prices/staff-prices.controller';
 import { StaffPricesService } from './prices/staff-prices.service';
+import { StaffProlongationsController } from './recovery/staff-prolongations.controller';
+import { StaffProlongationsService } from './recovery/staff-prolongations.service';
 import { StaffRecoveryController } from './recovery/staff-recovery.controller';
 import { StaffRecoveryService } from './recovery/staff-recovery.service';
 import { StaffRoutesCheck } from './staff-routes.check';
@@ -42,6 +44,7 @@ const SERVICES = [
   StaffOrdersService,
   StaffOrphansService,
   StaffPricesService,
+  StaffProlongationsService,
   StaffRecoveryService,
   StaffTokensService,
   StaffUsersService,
@@ -68,6 +71,7 @@ const SERVICES = [
     StaffBalancesController,
     StaffOrdersController,
     StaffOrphansController,
+    StaffProlongationsController,
     StaffPricesController,
     StaffSystemController,
     StaffMissingController,

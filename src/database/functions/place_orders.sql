@@ -13,6 +13,8 @@
 -- at its end keeps it from being a part of another tag, so that a filter by prefix or substring finds this
 -- order alone. Older tags end with the number of the order.
 --
+-- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same.
+--
 -- The answer names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
 CREATE OR REPLACE FUNCTION place_orders(
@@ -45,8 +47,9 @@ BEGIN
   FOR wanted IN
     SELECT one.* FROM ROWS FROM (jsonb_to_recordset(asked) AS (
       user_id bigint, held numeric, max_price numeric, idempotency_key text, proxy_id bigint,
-      limited_by bigint[]
-    )) WITH ORDINALITY AS one (user_id, held, max_price, idempotency_key, proxy_id, limited_by, place)
+      limited_by bigint[], kind text, country text, version text, period integer, count integer, proxy_type text
+    )) WITH ORDINALITY AS one (user_id, held, max_price, idempotency_key, proxy_id, limited_by, kind, country,
+                               version, period, count, proxy_type, place)
     ORDER BY one.user_id, place
   LOOP
     "position" := wanted.place;
@@ -55,8 +58,18 @@ BEGIN
       SELECT user_id, seq, available, held INTO entry.user_id, entry.seq, entry.available_after, entry.held_after
         FROM accounts WHERE user_id = wanted.user_id;
     END IF;
-    refusal := (order_refusals(wanted.user_id, wanted.held, wanted.max_price, entry.available_after,
-                               wanted.idempotency_key, wanted.proxy_id, wanted.limited_by, taken))[1];
+    -- The key may be the one that such an order had, and that a restore of the database has forgotten.
+    IF wanted.idempotency_key IS NOT NULL AND EXISTS (
+      SELECT FROM orders
+       WHERE key_forgotten AND user_id = wanted.user_id
+         AND (kind, country, version, period, count, proxy_type)
+             = (wanted.kind, wanted.country, wanted.version, wanted.period, wanted.count, wanted.proxy_type)
+         AND proxy_id IS NOT DISTINCT FROM wanted.proxy_id) THEN
+      refusal := 'key-in-use';
+    ELSE
+      refusal := (order_refusals(wanted.user_id, wanted.held, wanted.max_price, entry.available_after,
+                                 wanted.idempotency_key, wanted.proxy_id, wanted.limited_by, taken))[1];
+    END IF;
     IF refusal IS NULL THEN
       id := nextval('orders_id_seq');
       ids[wanted.place] := id;

@@ -165,7 +165,8 @@ export class BulkProlongations {
     });
     const orders = prepared.filter((one) => !(one instanceof DomainError));
     const placements = await this.placement.placeInTurn(orders);
-    const placed = new Map(orders.map((order, n) => [order, this.outcomeOf(order, placements[n])]));
+    const outcomes = await Promise.all(orders.map((order, n) => this.outcomeOf(order, placements[n])));
+    const placed = new Map(orders.map((order, n) => [order, outcomes[n]]));
     return proxies.map(({ id }, n) => {
       const one = prepared[n];
       const outcome = (one instanceof DomainError ? one : one && placed.get(one)) ?? new ServiceUnavailable();
@@ -174,9 +175,14 @@ export class BulkProlongations {
     });
   }
 
-  private outcomeOf(order: NewOrder, placed: PromiseSettledResult<Placement> | undefined): Outcome {
+  private async outcomeOf(
+    order: NewOrder,
+    placed: PromiseSettledResult<Placement> | undefined,
+  ): Promise<Outcome> {
     if (placed?.status !== 'fulfilled') return this.notPlaced(order, placed?.reason);
     const { id, refusal } = placed.value;
+    const forgotten = refusal === 'key-in-use' && (await this.orders.takeForgotten(order));
+    if (forgotten) return { orderId: forgotten.id, deliver: () => this.orders.toDelivery(forgotten) };
     if (refusal !== null) return placementRefusal(refusal, order);
     return {
       orderId: id,

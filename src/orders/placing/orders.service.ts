@@ -215,9 +215,17 @@ export class OrdersService {
     // Another request with the key was faster. It may have been refunded since: then the caller's next
     // attempt finds the key free.
     const earlier =
-      refusal === 'key-in-use' && (await this.findEarlierOrder(order.userId, order.idempotency));
+      refusal === 'key-in-use' &&
+      ((await this.findEarlierOrder(order.userId, order.idempotency)) ?? (await this.takeForgotten(order)));
     if (earlier) return earlier;
     throw placementRefusal(refusal, order);
+  }
+
+  /** The order that had this key before the database was restored, as far as anybody can tell. */
+  async takeForgotten(order: NewOrder): Promise<Order | null> {
+    if (!order.idempotency) return null;
+    const id = await this.transitions.takeForgottenKey(order, order.idempotency);
+    return id === null ? null : this.queries.find(id);
   }
 
   /** @throws IdempotencyKeyReused */

@@ -34,6 +34,13 @@ export class RecoveryOut {
   undecided_orphans!: number;
 
   @ApiProperty({
+    type: 'integer',
+    description: 'Prolongations that were carried out after the restored moment, for staff to decide',
+    example: 0,
+  })
+  undecided_prolongations!: number;
+
+  @ApiProperty({
     type: 'string',
     isArray: true,
     description: 'What keeps orders shut. Empty while there is no recovery, or when it can be ended',

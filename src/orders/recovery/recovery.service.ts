@@ -39,6 +39,7 @@ interface Found {
   readonly sweep_counts_from: Date;
   readonly open_orders: number;
   readonly undecided_orphans: number;
+  readonly undecided_prolongations: number;
   readonly is_swept: boolean;
 }
 
@@ -102,7 +103,9 @@ export class RecoveryService {
               (SELECT count(*) FROM orders
                 WHERE state IN ${sqlList(OPEN_STATES)} AND created_at < begun_at) AS open_orders,
               (SELECT count(*) FROM orphans
-                WHERE resolution IS NULL AND found_at >= begun_at) AS undecided_orphans
+                WHERE resolution IS NULL AND found_at >= begun_at) AS undecided_orphans,
+              (SELECT count(*) FROM found_prolongations WHERE resolution IS NULL)
+                AS undecided_prolongations
          FROM recovery`,
       [quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],
     );
@@ -143,13 +146,16 @@ const OPEN: RecoveryOut = {
   sweep_counts_from: null,
   open_orders: 0,
   undecided_orphans: 0,
+  undecided_prolongations: 0,
   to_be_done: [],
 };
 
-function toBeDone({ open_orders: orders, undecided_orphans: orphans }: Found, isSwept: boolean): string[] {
+function toBeDone(found: Found, isSwept: boolean): string[] {
+  const { open_orders: orders, undecided_orphans: orphans, undecided_prolongations: prolongations } = found;
   return [
     ...(orders > 0 ? [`${orders} orders of before are not settled`] : []),
     ...(isSwept ? [] : ['no sweep has told everything yet']),
     ...(orphans > 0 ? [`${orphans} orphans are undecided`] : []),
+    ...(prolongations > 0 ? [`${prolongations} found prolongations are undecided`] : []),
   ];
 }

@@ -25,11 +25,18 @@ export class OrphanOut {
   })
   tag!: string;
 
-  @ApiNullable('integer', { description: 'The order that has this tag', example: 815 })
+  @ApiNullable('integer', { description: 'The order that the tag names', example: 815 })
   tag_order_id!: number | null;
 
-  @ApiNullable('integer', { description: 'The user who placed that order', example: 42 })
+  @ApiNullable('integer', { description: 'The user whom the tag names', example: 42 })
   tag_user_id!: number | null;
+
+  @ApiProperty({
+    type: 'boolean',
+    description: 'Whether that order is not in the database, which was restored to a moment before it',
+    example: false,
+  })
+  is_order_forgotten!: boolean;
 
   @ApiProperty({ type: 'string', example: '45.90.1.7' })
   host!: string;

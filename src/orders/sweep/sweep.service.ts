@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { databaseTime, JobLease, queryRows } from '../../database';
 import { type ListedProxy, ProxyProvider } from '../../provider';
 import { TAG_PREFIX_SQL } from '../order-tag';
-import { RecoveryService } from '../recovery/recovery.service';
+import { RECOVERING_SQL, RecoveryService } from '../recovery/recovery.service';
 import { WithdrawalsService } from './withdrawals.service';
 
 export interface SweepReport {
@@ -148,33 +148,46 @@ export class SweepService {
    * A proxy that is listed again is no longer withdrawn. While a prolongation of it is open, or was settled
    * after the page was requested, its end is left to that; and for a day after one, an earlier end than we
    * know counts as a listing that lags behind. A change of its type is given way likewise. A proxy that
-   * speaks both protocols keeps the type that it was rented as.
+   * speaks both protocols keeps the type that it was rented as. In a recovery, a later end than we know is
+   * the trace of a prolongation that was forgotten, which is kept for staff.
    */
   private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
     const changed = await queryRows(
       this.dataSource,
-      `UPDATE proxies
-          SET host = listed.host, port = listed.port, login = listed.login, password = listed.password,
-              proxy_type = CASE listed.type WHEN 'auto' THEN proxies.proxy_type ELSE listed.type END,
-              date_start = listed.date_start, date_end = listed.date_end, active = listed.date_end > now(),
-              absences = 0, withdrawn_at = NULL
-         FROM ${PAGE}
-        WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
-          AND (absences > 0
-               OR listed.type NOT IN ('auto', proxies.proxy_type)
-               OR (proxies.host, proxies.port, proxies.login, proxies.password, proxies.date_start,
-                   proxies.date_end)
-                  IS DISTINCT FROM
-                  (listed.host, listed.port, listed.login, listed.password, listed.date_start,
-                   listed.date_end))
-          AND NOT EXISTS (SELECT FROM orders
-                           WHERE orders.proxy_id = proxies.id
-                             AND (closed_at IS NULL OR closed_at >= $3
-                                  OR (listed.date_end < proxies.date_end
-                                      AND closed_at > now() - interval '1 day')))
-          AND NOT EXISTS (SELECT FROM proxy_type_changes change
-                           WHERE change.proxy_id = proxies.id
-                             AND (settled_at >= $3 OR (settled_at IS NULL AND attempt_until >= $3)))
+      `WITH changing AS MATERIALIZED (
+         SELECT proxies.id AS proxy_id, proxies.date_end AS date_end_before, listed.*
+           FROM proxies, ${PAGE}
+          WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
+            AND (absences > 0
+                 OR listed.type NOT IN ('auto', proxies.proxy_type)
+                 OR (proxies.host, proxies.port, proxies.login, proxies.password, proxies.date_start,
+                     proxies.date_end)
+                    IS DISTINCT FROM
+                    (listed.host, listed.port, listed.login, listed.password, listed.date_start,
+                     listed.date_end))
+            AND NOT EXISTS (SELECT FROM orders
+                             WHERE orders.proxy_id = proxies.id
+                               AND (closed_at IS NULL OR closed_at >= $3
+                                    OR (listed.date_end < proxies.date_end
+                                        AND closed_at > now() - interval '1 day')))
+            AND NOT EXISTS (SELECT FROM proxy_type_changes change
+                             WHERE change.proxy_id = proxies.id
+                               AND (settled_at >= $3 OR (settled_at IS NULL AND attempt_until >= $3)))
+            FOR UPDATE OF proxies
+       ),
+       found AS (
+         INSERT INTO found_prolongations (proxy_id, date_end_before, date_end)
+         SELECT proxy_id, date_end_before, date_end FROM changing
+          WHERE ${RECOVERING_SQL} AND date_end > date_end_before + interval '6 hours'
+       )
+       UPDATE proxies
+          SET host = changing.host, port = changing.port, login = changing.login,
+              password = changing.password,
+              proxy_type = CASE changing.type WHEN 'auto' THEN proxies.proxy_type ELSE changing.type END,
+              date_start = changing.date_start, date_end = changing.date_end,
+              active = changing.date_end > now(), absences = 0, withdrawn_at = NULL
+         FROM changing
+        WHERE proxies.id = changing.proxy_id
        RETURNING proxies.id`,
       [this.provider.name, this.json(page), requestedAt],
     );

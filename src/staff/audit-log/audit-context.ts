@@ -2,7 +2,7 @@ import type { Caller } from '../../auth';
 import { OwnAccount } from '../staff.errors';
 
 /** What staff can act on. */
-export const TARGET_TYPES = ['user', 'token', 'order', 'orphan', 'price-rule'] as const;
+export const TARGET_TYPES = ['user', 'token', 'order', 'orphan', 'found-prolongation', 'price-rule'] as const;
 export type TargetType = (typeof TARGET_TYPES)[number];
 
 export interface AuditTarget {

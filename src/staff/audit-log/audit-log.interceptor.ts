@@ -26,6 +26,7 @@ export const ID_PARAMETERS = {
   token: 'token_id',
   order: 'order_id',
   orphan: 'orphan_id',
+  'found-prolongation': 'prolongation_id',
   'price-rule': 'rule_id',
 } as const satisfies Record<TargetType, string>;
 

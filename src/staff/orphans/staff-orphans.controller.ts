@@ -4,8 +4,14 @@ import { IdParam } from '../../http';
 import type { OrphanOut } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
-import { AssignOrphanDocs, ListOrphansDocs, MarkOrphanDocs } from './staff-orphans.docs';
-import { AssignmentRequest, MarkRequest, type OrphansPage, OrphansQuery } from './staff-orphans.dto';
+import { AssignOrphanDocs, DeliverOrphanDocs, ListOrphansDocs, MarkOrphanDocs } from './staff-orphans.docs';
+import {
+  AssignmentRequest,
+  DeliveryRequest,
+  MarkRequest,
+  type OrphansPage,
+  OrphansQuery,
+} from './staff-orphans.dto';
 import { StaffOrphansService } from './staff-orphans.service';
 
 @ApiTags('Orders')
@@ -30,6 +36,18 @@ export class StaffOrphansController {
     @Body() { order_id: orderId, reason }: AssignmentRequest,
   ): Promise<OrphanOut> {
     return this.orphans.assign(audit, orphanId, orderId, reason);
+  }
+
+  @Post(':orphan_id/deliver')
+  @HttpCode(200)
+  @DeliverOrphanDocs()
+  @StaffRoute({ scope: 'staff:orders', action: 'orphans.deliver', on: 'orphan' })
+  deliver(
+    @CurrentAudit() audit: AuditContext,
+    @IdParam('orphan_id') orphanId: number,
+    @Body() { user_id: userId, ...delivery }: DeliveryRequest,
+  ): Promise<OrphanOut> {
+    return this.orphans.deliver(audit, orphanId, { userId, ...delivery });
   }
 
   @Post(':orphan_id/mark')

@@ -1,7 +1,7 @@
 import { missing, notOneOf, oneOf } from '../../http';
 import { ORPHAN_STATES, OrphanOut } from '../../orders';
 import { NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
-import { AssignmentRequest, MarkRequest, OrphansPage } from './staff-orphans.dto';
+import { AssignmentRequest, DeliveryRequest, MarkRequest, OrphansPage } from './staff-orphans.dto';
 
 export const ListOrphansDocs = () =>
   StaffDocs({
@@ -33,6 +33,33 @@ export const AssignOrphanDocs = () =>
       ],
     },
     invalid: missing('body', 'reason'),
+  });
+
+export const DeliverOrphanDocs = () =>
+  StaffDocs({
+    summary: 'Deliver orphans and charge for them',
+    description:
+      'For support, after the database was restored to an earlier moment: what was bought under a tag ' +
+      'since becomes a purchase of the user again, at `price` for each. When the order that the tag names ' +
+      'is forgotten, the purchase gets its number. The tag names the first order of a batch alone: what is ' +
+      'beyond that order belongs to others, who get theirs with `count`.',
+    body: DeliveryRequest,
+    answer: { description: 'The orphan as it is now', type: OrphanOut },
+    errors: {
+      400: ['The user has less than that', 'Insufficient balance'],
+      403: NOT_FOR_ONESELF,
+      404: notFound('orphan', 'user'),
+      409: [
+        'Nothing was changed',
+        'The orphan is assigned to an order already',
+        'Fewer orphans of this tag are undecided than were asked for',
+        'Deliver first to the user whom the tag names what is theirs',
+        'Orphans are assigned to purchases that are closed',
+        'The provider does not tell the country or the version of this proxy',
+        'The proxy belongs to another order',
+      ],
+    },
+    invalid: missing('body', 'user_id'),
   });
 
 export const MarkOrphanDocs = () =>

@@ -1,6 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { type PageRequest, readPage } from '../../http';
-import { type OrphanOut, OrphansService, type OrphanState } from '../../orders';
+import { LedgerService } from '../../ledger';
+import {
+  ForgottenOrdersService,
+  type ForgottenTerms,
+  type OrphanOut,
+  OrphansService,
+  type OrphanState,
+} from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { OrphanMark, OrphansPage } from './staff-orphans.dto';
@@ -11,11 +18,21 @@ export interface OrphanFilter {
   readonly tag?: string | null | undefined;
 }
 
+/** To whom orphans are delivered, and for how much. */
+export interface OrphanDelivery extends ForgottenTerms {
+  readonly userId: number;
+  /** Null: all of the tag that are undecided. */
+  readonly count?: number | null | undefined;
+  readonly reason: string;
+}
+
 /** What staff do with orphans, over HTTP and on the command line. */
 @Injectable()
 export class StaffOrphansService {
   constructor(
     private readonly orphans: OrphansService,
+    private readonly forgotten: ForgottenOrdersService,
+    private readonly ledger: LedgerService,
     private readonly auditLog: AuditLogService,
   ) {}
 
@@ -41,6 +58,28 @@ export class StaffOrphansService {
       const actionId = await record({ reason, before, after });
       audit.assertConcernsAnother(await this.orphans.assign(orphanId, orderId, actionId, manager));
       return this.orphans.get(orphanId, manager);
+    });
+  }
+
+  /**
+   * Delivers orphans of one tag to a user as a purchase, and charges for it.
+   *
+   * @throws OrphanNotFound, OrphanAssigned, UserNotFound, TooFewOrphans, OrphansGoToPurchases,
+   *   OrphansIncomplete, TaggedUserFirst, InsufficientBalance, ProxyBelongsToAnother, OwnAccount
+   */
+  deliver(
+    audit: AuditContext,
+    orphanId: number,
+    { userId, reason, ...terms }: OrphanDelivery,
+  ): Promise<OrphanOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      audit.assertConcernsAnother(userId);
+      const before = await this.orphans.lockUndecided(orphanId, manager);
+      await this.ledger.available(userId);
+      await this.forgotten.deliver(orphanId, userId, terms, manager);
+      const after = await this.orphans.get(orphanId, manager);
+      await record({ reason, before, after });
+      return after;
     });
   }
 

@@ -2,9 +2,9 @@ import { Body, Controller, Get, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { RecoveryOut } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
+import { ReasonRequest } from '../fields';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { EndRecoveryDocs, ReadRecoveryDocs } from './staff-recovery.docs';
-import { EndRecoveryRequest } from './staff-recovery.dto';
 import { StaffRecoveryService } from './staff-recovery.service';
 
 @ApiTags('System')
@@ -23,7 +23,7 @@ export class StaffRecoveryController {
   @HttpCode(200)
   @EndRecoveryDocs()
   @StaffRoute({ scope: 'staff:system', action: 'recovery.end' })
-  end(@CurrentAudit() audit: AuditContext, @Body() { reason }: EndRecoveryRequest): Promise<RecoveryOut> {
+  end(@CurrentAudit() audit: AuditContext, @Body() { reason }: ReasonRequest): Promise<RecoveryOut> {
     return this.recovery.end(audit, reason);
   }
 }

@@ -1,7 +1,7 @@
 import { missing } from '../../http';
 import { RecoveryOut } from '../../orders';
+import { ReasonRequest } from '../fields';
 import { StaffDocs } from '../staff-docs';
-import { EndRecoveryRequest } from './staff-recovery.dto';
 
 export const ReadRecoveryDocs = () =>
   StaffDocs({
@@ -19,7 +19,7 @@ export const EndRecoveryDocs = () =>
     description:
       'For whoever keeps the service running, when everything that was sold after the restored moment has ' +
       'been found and decided. It is refused before that.',
-    body: EndRecoveryRequest,
+    body: ReasonRequest,
     answer: { description: 'Orders are open', type: RecoveryOut },
     errors: {
       409: [

@@ -1,0 +1,279 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Money } from '../../common';
+import { type Queryable, queryRows, violatedConstraint } from '../../database';
+import { InsufficientBalance } from '../../ledger';
+import type { ProviderProxy } from '../../provider';
+import type { OrderKind } from '../order-states';
+import { type ForgottenOrder, OrderTransitions } from '../order-transitions';
+import {
+  FoundProlongationDecided,
+  FoundProlongationNotFound,
+  OrphansGoToPurchases,
+  OrphansIncomplete,
+  ProxyBelongsToAnother,
+  TaggedUserFirst,
+  TooFewOrphans,
+} from '../orders.errors';
+import type { FoundProlongationOut, FoundProlongationState } from './found-prolongation.dto';
+
+/** What staff know of a forgotten order. What they leave out is told by what was found. */
+export interface ForgottenTerms {
+  /** Days. */
+  readonly period?: number | null | undefined;
+  /** What the customer pays for each proxy. */
+  readonly price: Money;
+  /** What the provider took for each; the price when it is left out. */
+  readonly cost?: Money | null | undefined;
+}
+
+type OrphanProxy = ProviderProxy & {
+  readonly orphanId: number;
+  readonly provider: string;
+  readonly tag: string;
+  readonly country: string | null;
+  readonly version: string | null;
+};
+
+/** The order that the tag of an orphan names. */
+interface TaggedOrder {
+  readonly id: number;
+  readonly batchId: number | null;
+  readonly kind: OrderKind;
+  readonly country: string;
+  readonly version: string;
+  readonly period: number;
+  readonly proxyType: string;
+  readonly isClosed: boolean;
+}
+
+type FoundProlongation = Pick<ForgottenOrder, 'userId' | 'country' | 'version' | 'proxyType' | 'provider'> & {
+  readonly proxyId: number;
+  readonly dateEndBefore: Date;
+  readonly dateEnd: Date;
+  readonly days: number;
+};
+
+const FOUND = `
+  SELECT found.id, coalesce(resolution, 'open') AS state, proxy_id, proxies.user_id, date_end_before,
+         found.date_end, round(extract(epoch FROM found.date_end - date_end_before) / 86400)::integer AS days,
+         found_at, resolved_at, found.order_id
+    FROM found_prolongations found JOIN proxies ON proxies.id = found.proxy_id`;
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Puts back orders that a restore of the database has forgotten, as staff decide: what the provider has of
+ * them is delivered and charged, by the same steps as any order. Their idempotency keys are not known; see
+ * `OrderTransitions.takeForgottenKey`.
+ */
+@Injectable()
+export class ForgottenOrdersService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly transitions: OrderTransitions,
+  ) {}
+
+  /**
+   * Delivers orphans of one tag to a user as one purchase. When the order that the tag names is forgotten,
+   * the purchase gets its id and its tag. Otherwise it joins the batch of that order: the tag of a batch
+   * names its leader alone.
+   *
+   * @param orphanId one of them, which the caller has locked
+   * @param count how many of the tag; null: all that are undecided
+   * @returns the id of the order
+   * @throws TooFewOrphans, OrphansGoToPurchases, OrphansIncomplete, TaggedUserFirst, InsufficientBalance,
+   *   ProxyBelongsToAnother
+   */
+  async deliver(
+    orphanId: number,
+    userId: number,
+    { count, period, price, cost }: ForgottenTerms & { readonly count?: number | null | undefined },
+    manager: EntityManager,
+  ): Promise<number> {
+    const orphans = await this.lockOrphans(orphanId, count ?? null, manager);
+    const [first] = orphans;
+    if (!first || (count && orphans.length < count)) throw new TooFewOrphans();
+    const tagged = await this.findTagged(first.tag, manager);
+    if (tagged && (tagged.kind !== 'purchase' || !tagged.isClosed)) throw new OrphansGoToPurchases();
+    const country = tagged?.country ?? first.country;
+    const version = tagged?.version ?? first.version;
+    if (country === null || version === null) throw new OrphansIncomplete();
+    const place = tagged
+      ? { id: null, batchId: tagged.batchId ?? tagged.id, tag: null }
+      : await this.placeOfTag(first.tag, userId, manager);
+    const rented = Math.round((first.dateEnd.getTime() - first.dateStart.getTime()) / DAY_MS);
+    const id = await this.putBack(
+      {
+        ...place,
+        userId,
+        kind: 'purchase',
+        country,
+        version,
+        period: tagged?.period ?? period ?? rented,
+        count: orphans.length,
+        proxyType: tagged?.proxyType ?? (first.type === 'auto' ? 'http' : first.type),
+        proxyId: null,
+        dateEndBefore: null,
+        unitPrice: price,
+        unitCost: cost ?? price,
+        provider: first.provider,
+      },
+      manager,
+    );
+    try {
+      await this.transitions.deliverPurchases(
+        place.batchId ?? id,
+        { proxies: orphans, providerOrderId: null, charge: null },
+        { only: [id], queryable: manager },
+      );
+    } catch (error) {
+      if (violatedConstraint(error) === 'proxies_provider_proxy_id_key') throw new ProxyBelongsToAnother();
+      throw error;
+    }
+    await queryRows(
+      manager,
+      `UPDATE orphans SET resolution = 'assigned', resolved_at = now() WHERE id = ANY ($1)`,
+      [orphans.map((orphan) => orphan.orphanId)],
+    );
+    return id;
+  }
+
+  /** The latest first. @param page.cursor the id of the last one of the page before */
+  listProlongations(
+    state: FoundProlongationState | null,
+    page: { cursor: number | null; limit: number },
+  ): Promise<FoundProlongationOut[]> {
+    return queryRows(
+      this.dataSource,
+      `${FOUND} WHERE found.id < $1 AND ($3::text IS NULL OR coalesce(resolution, 'open') = $3)
+        ORDER BY found.id DESC LIMIT $2`,
+      [page.cursor ?? Number.MAX_SAFE_INTEGER, page.limit, state],
+    );
+  }
+
+  /** @throws FoundProlongationNotFound */
+  async getProlongation(id: number, queryable: Queryable = this.dataSource): Promise<FoundProlongationOut> {
+    const [found] = await queryRows<FoundProlongationOut>(queryable, `${FOUND} WHERE found.id = $1`, [id]);
+    if (!found) throw new FoundProlongationNotFound();
+    return found;
+  }
+
+  /**
+   * Locks a found prolongation until the transaction ends.
+   *
+   * @throws FoundProlongationNotFound, FoundProlongationDecided
+   */
+  async lockProlongation(id: number, manager: EntityManager): Promise<FoundProlongationOut> {
+    await queryRows(manager, 'SELECT FROM found_prolongations WHERE id = $1 FOR UPDATE', [id]);
+    const found = await this.getProlongation(id, manager);
+    if (found.state !== 'open') throw new FoundProlongationDecided();
+    return found;
+  }
+
+  /** Charges the user for a found prolongation. @throws InsufficientBalance */
+  async chargeProlongation(
+    id: number,
+    { period, price, cost }: ForgottenTerms,
+    manager: EntityManager,
+  ): Promise<void> {
+    const [found] = await queryRows<FoundProlongation>(
+      manager,
+      `SELECT proxies.user_id AS "userId", country, version, proxy_type AS "proxyType", provider,
+              proxies.id AS "proxyId", date_end_before AS "dateEndBefore",
+              greatest(found.date_end, proxies.date_end) AS "dateEnd",
+              round(extract(epoch FROM found.date_end - date_end_before) / 86400)::integer AS days
+         FROM found_prolongations found JOIN proxies ON proxies.id = proxy_id WHERE found.id = $1`,
+      [id],
+    );
+    if (!found) throw new FoundProlongationNotFound();
+    const { dateEnd, days, ...order } = found;
+    const orderId = await this.putBack(
+      {
+        ...order,
+        id: null,
+        batchId: null,
+        tag: null,
+        kind: 'prolongation',
+        period: period ?? days,
+        count: 1,
+        unitPrice: price,
+        unitCost: cost ?? price,
+      },
+      manager,
+    );
+    await this.transitions.deliverProlongations(
+      { ends: [{ orderId, dateEnd }], providerOrderId: null, charge: null },
+      { queryable: manager },
+    );
+    await queryRows(
+      manager,
+      `UPDATE found_prolongations SET resolution = 'charged', resolved_at = now(), order_id = $2
+        WHERE id = $1`,
+      [id, orderId],
+    );
+  }
+
+  /** The prolongation stays our cost. */
+  async writeOffProlongation(id: number, manager: EntityManager): Promise<void> {
+    await queryRows(
+      manager,
+      `UPDATE found_prolongations SET resolution = 'written-off', resolved_at = now() WHERE id = $1`,
+      [id],
+    );
+  }
+
+  private async putBack(order: ForgottenOrder, manager: EntityManager): Promise<number> {
+    try {
+      return await this.transitions.putBackForgotten(order, manager);
+    } catch (error) {
+      if (violatedConstraint(error) === 'accounts_available_check') throw new InsufficientBalance();
+      throw error;
+    }
+  }
+
+  private lockOrphans(
+    orphanId: number,
+    count: number | null,
+    manager: EntityManager,
+  ): Promise<OrphanProxy[]> {
+    return queryRows(
+      manager,
+      `SELECT id AS "orphanId", provider, provider_proxy_id AS id, tag, host, port, login, password,
+              proxy_type AS type, country, version, date_start AS "dateStart", date_end AS "dateEnd"
+         FROM orphans
+        WHERE tag = (SELECT tag FROM orphans WHERE id = $1) AND (id = $1 OR resolution IS NULL)
+        ORDER BY id <> $1, id LIMIT $2 FOR UPDATE`,
+      [orphanId, count],
+    );
+  }
+
+  private async findTagged(tag: string, manager: EntityManager): Promise<TaggedOrder | undefined> {
+    const [tagged] = await queryRows<TaggedOrder>(
+      manager,
+      `SELECT id, group_id AS "batchId", kind, country, version, period, proxy_type AS "proxyType",
+              closed_at IS NOT NULL AS "isClosed"
+         FROM orders WHERE tag = $1`,
+      [tag],
+    );
+    return tagged;
+  }
+
+  /** The id that a tag names is given back to its order. */
+  private async placeOfTag(
+    tag: string,
+    userId: number,
+    manager: EntityManager,
+  ): Promise<Pick<ForgottenOrder, 'id' | 'batchId' | 'tag'>> {
+    const [, taggedUser, taggedOrder] = /\.u(\d{1,15})\.o(\d{1,15})/.exec(tag) ?? [];
+    const [known] = await queryRows<{ hasUser: boolean; hasOrder: boolean }>(
+      manager,
+      `SELECT EXISTS (SELECT FROM users WHERE id = $1) AS "hasUser",
+              EXISTS (SELECT FROM orders WHERE id = $2) AS "hasOrder"`,
+      [taggedUser ?? 0, taggedOrder ?? 0],
+    );
+    if (known?.hasUser && Number(taggedUser) !== userId) throw new TaggedUserFirst();
+    const isFree = taggedOrder !== undefined && known?.hasOrder === false;
+    return { id: isFree ? Number(taggedOrder) : null, batchId: null, tag };
+  }
+}

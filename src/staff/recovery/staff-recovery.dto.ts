@@ -1,7 +1,0 @@
-import { StrictRequest, TextField } from '../../http';
-
-@StrictRequest()
-export class EndRecoveryRequest {
-  @TextField()
-  reason!: string;
-}

@@ -1,0 +1,261 @@
+import type { FoundProlongationOut, OrphanOut, RecoveryOut } from '../../src/orders';
+import { WireClient } from '../../src/sandbox';
+import { type ApiClient, createApiClient } from '../support/api-client';
+import { eventually } from '../support/built-service';
+import { captureLog, type LogCapture } from '../support/log-capture';
+import { type Restored, restorePoint } from '../support/restored';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
+
+const REASON = ['--reason', 'restored'];
+const reason = 'restored';
+
+jest.setTimeout(120_000);
+
+/** Asks the routes of staff at a replica. */
+interface Staff {
+  get<Answer>(path: string): Promise<Answer>;
+  post(path: string, body: object): Promise<unknown>;
+}
+
+describe('After the database was restored to an earlier moment', () => {
+  let log: LogCapture;
+  let service: TestService;
+  let restored: Restored;
+  let user: TestUser;
+  let other: TestUser;
+  let staffUser: TestUser;
+
+  beforeEach(async () => {
+    // Jobs fail, loudly, while their database is being copied.
+    log = captureLog();
+    // The restored service alone sweeps.
+    service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
+    user = await service.createUser();
+    other = await service.createUser();
+    staffUser = await service.createUser({ scopes: ['staff:system', 'staff:orders'] });
+  });
+  afterEach(async () => {
+    await restored.close();
+    await service.close();
+    log.stop();
+  });
+
+  const begin = () => restored.command<RecoveryOut>(['recovery', 'begin', ...REASON]);
+
+  function staffAt(baseUrl: string): Staff {
+    const ask = async <Answer>(method: string, path: string, body?: object): Promise<Answer> => {
+      const response = await fetch(`${baseUrl}/staff${path}`, {
+        method,
+        headers: { Authorization: `Bearer ${staffUser.token}`, 'Content-Type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      const answer: Answer = JSON.parse(await response.text());
+      return answer;
+    };
+    return {
+      get: (path) => ask('GET', path),
+      post: (path, body) => ask('POST', path, { reason, ...body }),
+    };
+  }
+
+  /** Waits until only decisions of staff are left. */
+  const untilSwept = (staff: Staff) =>
+    eventually(async () => {
+      const { to_be_done: left } = await staff.get<RecoveryOut>('/recovery');
+      return left.every((one) => one.includes('undecided'));
+    });
+  const api = (baseUrl: string, { token }: TestUser) => createApiClient(baseUrl, token);
+  const buy = (client: ApiClient, key?: string, count = 1) =>
+    client.POST('/proxies/buy', {
+      ...(key && { params: { header: { 'Idempotency-Key': key } } }),
+      body: { country: 'ru', period: 30, count },
+    });
+  const prolong = (client: ApiClient, proxyId: string, key?: string) =>
+    client.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: proxyId }, ...(key && { header: { 'Idempotency-Key': key } }) },
+      body: { period: 30 },
+    });
+  const prolongMany = (client: ApiClient, proxyId: string, key: string) =>
+    client.POST('/proxies/prolong', {
+      params: { header: { 'Idempotency-Key': key } },
+      body: { proxy_ids: [proxyId], period: 30 },
+    });
+  const moneyCalls = async () => {
+    const { sales, prolongations: prolonged } = await service.control.getState();
+    return { sales: sales.length, prolongations: prolonged.length };
+  };
+  const spentBy = async ({ id }: TestUser) => {
+    const [account] = await restored.query<{ spent: string; held: string }>(
+      'SELECT spent, held FROM accounts WHERE user_id = $1',
+      [id],
+    );
+    return account;
+  };
+
+  it('shuts orders until sweeps have told everything, and opens them then', async () => {
+    const { data: bought } = await buy(user.api, 'before');
+    restored = await restorePoint(service);
+    expect(await restored.refused(['recovery', 'end', ...REASON])).toBe('There is no recovery');
+
+    const left = ['no sweep has told everything yet'];
+    expect(await begin()).toMatchObject({ recovering: true, swept_at: null, to_be_done: left });
+    expect(await restored.refused(['recovery', 'end', ...REASON])).toBe(`Orders stay shut: ${left[0]}`);
+    const { baseUrl } = await restored.start();
+    const client = api(baseUrl, user);
+    const proxyId = bought?.proxies[0]?.id ?? '';
+    const shut = [
+      await buy(client),
+      await prolong(client, proxyId),
+      await prolongMany(client, proxyId, 'bulk'),
+      await client.PUT('/proxies/{proxy_id}/type', {
+        params: { path: { proxy_id: proxyId } },
+        body: { proxy_type: 'socks' },
+      }),
+    ];
+    for (const { response, error } of shut) {
+      expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+      expect([response.status, response.headers.get('Retry-After')]).toEqual([503, '60']);
+    }
+    expect((await buy(client, 'before')).data).toEqual(bought);
+    expect((await client.GET('/proxies')).data).toEqual(bought?.proxies);
+
+    const staff = staffAt(baseUrl);
+    await untilSwept(staff);
+    expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false, to_be_done: [] });
+    expect((await buy(client)).response.status).toBe(200);
+  });
+
+  it('settles what was open by evidence, also what had not been sent by then', async () => {
+    /** Keeps a purchase at the provider. */
+    const held = async (client: ApiClient, key: string, count = 1) => {
+      const gate = await service.control.addGate({ method: 'buy', stage: 'received' });
+      const answer = buy(client, key, count);
+      await service.control.untilGateReached(gate);
+      return { answer, open: (verdict: 'pass' | 'drop') => service.control.openGate(gate, verdict) };
+    };
+    const lost = await held(user.api, 'lost', 2);
+    const waiting = await held(other.api, 'waiting');
+    restored = await restorePoint(service);
+    await Promise.all([lost.open('drop'), waiting.open('pass')]);
+    await Promise.all([lost.answer, waiting.answer]);
+    // As it was before its claim.
+    await restored.query(
+      `UPDATE orders SET state = 'reserved', group_id = NULL, submitted_at = NULL, claim = NULL
+        WHERE idempotency_key = 'waiting'`,
+    );
+    await begin();
+    const { baseUrl } = await restored.start();
+    const staff = staffAt(baseUrl);
+    await untilSwept(staff);
+    expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false });
+    expect(
+      await restored.query('SELECT idempotency_key AS key, state, failure FROM orders ORDER BY id'),
+    ).toEqual([
+      { key: 'lost', state: 'refunded', failure: 'nothing-found' },
+      { key: 'waiting', state: 'completed', failure: null },
+    ]);
+    const before = await moneyCalls();
+    const { response } = await buy(api(baseUrl, other), 'waiting');
+    expect(response.headers.get('Idempotency-Replayed')).toBe('true');
+    expect(await moneyCalls()).toEqual(before);
+    expect(await restored.command(['audit', '--provider'])).toMatchObject({ ok: true });
+  });
+
+  it('finds what was sold since, has staff decide about it, and buys nothing twice', async () => {
+    const { data: early } = await buy(user.api, 'early', 2);
+    const [first = '', second = ''] = (early?.proxies ?? []).map(({ id }) => id);
+    restored = await restorePoint(service);
+
+    // Sold after that moment. The tag of a batch names the order of its first member alone.
+    const { data: forgotten } = await buy(user.api, 'forgotten', 2);
+    const { data: mine } = await buy(user.api, 'mine');
+    const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders WHERE id = $1', [
+      mine?.order_id,
+    ]);
+    await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).ask(
+      `buy/?count=1&period=30&country=ru&version=6&descr=${tag}`,
+    );
+    expect((await prolong(user.api, first, 'prolonged')).response.status).toBe(200);
+    expect((await prolongMany(user.api, second, 'bulk')).response.status).toBe(200);
+    const sold = await moneyCalls();
+    const { data: listed } = await user.api.GET('/proxies');
+
+    await begin();
+    const { baseUrl } = await restored.start();
+    const [client, theirs] = [api(baseUrl, user), api(baseUrl, other)];
+    const staff = staffAt(baseUrl);
+    await untilSwept(staff);
+    expect(await staff.post('/recovery/end', {})).toEqual({
+      detail: 'Orders stay shut: 4 orphans are undecided; 2 found prolongations are undecided',
+    });
+    const orphans = async () => (await staff.get<{ items: OrphanOut[] }>('/orphans?state=open')).items;
+    const found = await orphans();
+    expect(found).toHaveLength(4);
+    for (const orphan of found) {
+      expect(orphan).toMatchObject({ tag_user_id: user.id, is_order_forgotten: true });
+    }
+    const deliver = (orderId: number | null | undefined, { id }: TestUser, count?: number) => {
+      const orphan = found.findLast(({ tag_order_id: named }) => named === orderId);
+      return staff.post(`/orphans/${orphan?.id}/deliver`, { user_id: id, price: '2.00', count });
+    };
+    // The tag names the user, whose order gets its number back.
+    expect(await deliver(mine?.order_id, other, 1)).toEqual({
+      detail: 'Deliver first to the user whom the tag names what is theirs',
+    });
+    expect(await deliver(mine?.order_id, user, 3)).toEqual({
+      detail: 'Fewer orphans of this tag are undecided than were asked for',
+    });
+    expect(await deliver(forgotten?.order_id, user)).toMatchObject({ order_id: forgotten?.order_id });
+    expect(await deliver(mine?.order_id, user, 1)).toMatchObject({ order_id: mine?.order_id });
+    expect(await deliver(mine?.order_id, user)).toEqual({
+      detail: 'The orphan is assigned to an order already',
+    });
+    const [rest] = await orphans();
+    expect(
+      await staff.post(`/orphans/${rest?.id}/deliver`, { user_id: other.id, price: '2.00' }),
+    ).toMatchObject({ state: 'assigned' });
+    const { items: prolonged } = await staff.get<{ items: FoundProlongationOut[] }>(
+      '/found-prolongations?state=open',
+    );
+    for (const { id, days } of prolonged) {
+      expect(days).toBe(30);
+      expect(await staff.post(`/found-prolongations/${id}/charge`, { price: '1.50' })).toMatchObject({
+        state: 'charged',
+      });
+    }
+    expect(await staff.post('/recovery/end', {})).toMatchObject({ recovering: false });
+
+    // Each key that was forgotten is known again by what it asks for, and nothing is bought.
+    const repeated = [
+      await buy(client, 'forgotten', 2),
+      await buy(client, 'mine'),
+      await buy(theirs, 'theirs'),
+      await prolong(client, first, 'prolonged'),
+    ];
+    expect(repeated.map(({ response }) => response.status)).toEqual([200, 200, 200, 200]);
+    expect(repeated.map(({ response }) => response.headers.get('Idempotency-Replayed'))).toEqual(
+      repeated.map(() => 'true'),
+    );
+    expect(repeated[0]?.data).toMatchObject({ order_id: forgotten?.order_id, price_charged: '4.00' });
+    const bulk = await prolongMany(client, second, 'bulk');
+    expect(bulk.data).toMatchObject({ totals: { prolonged: 1, price_charged: '1.50' } });
+    expect(await moneyCalls()).toEqual(sold);
+    expect((await buy(client, 'forgotten', 2)).data).toEqual(repeated[0]?.data);
+    expect(await spentBy(other)).toEqual({ spent: '2.00', held: '0.00' });
+
+    // The customer has what the provider lists, under new numbers.
+    const withoutId = (proxies: readonly { id: string; port: string }[] | undefined) =>
+      (proxies ?? [])
+        .map((proxy) => ({ ...proxy, id: undefined }))
+        .sort((one, next) => Number(one.port) - Number(next.port));
+    expect(withoutId((await client.GET('/proxies')).data)).toEqual(withoutId(listed));
+    // A number or a tag that was given out once is never given out again.
+    const { data: next } = await buy(client, 'new');
+    expect(next?.order_id).toBeGreaterThan((mine?.order_id ?? 0) + 1000);
+    expect(Number(next?.proxies[0]?.id)).toBeGreaterThan(
+      Math.max(...(listed ?? []).map(({ id }) => Number(id))),
+    );
+    expect(await moneyCalls()).toEqual({ ...sold, sales: sold.sales + 1 });
+    expect(await restored.command(['audit', '--provider'])).toMatchObject({ ok: true });
+  });
+});
