@@ -40,7 +40,7 @@ export class Metrics {
 
   /** Loads prom-client, which takes a tenth of a second, only when it is needed. */
   static async open(isOn: boolean): Promise<Metrics> {
-    return new Metrics(isOn ? createRecorder(await import('prom-client')) : undefined);
+    return new Metrics(isOn ? await createRecorder(await import('prom-client')) : undefined);
   }
 
   get isOn(): boolean {
@@ -81,7 +81,7 @@ export class Metrics {
   }
 }
 
-function createRecorder(client: PromClient): Recorder {
+async function createRecorder(client: PromClient): Promise<Recorder> {
   const registry = new client.Registry();
   const registers = [registry];
   const counters = new Map<string, Counter>();
@@ -94,7 +94,7 @@ function createRecorder(client: PromClient): Recorder {
       histograms.set(name, new client.Histogram({ ...options, buckets, registers }));
     }
   }
-  collectProcessMetrics(client, registry);
+  await collectProcessMetrics(registry);
   return { client, registry, counters, histograms };
 }
 
@@ -102,13 +102,30 @@ function optionsOf(name: string, definition: MetricDefinition = METRICS[name as 
   return { name: PREFIX + name, help: definition.help, labelNames: Object.keys(definition.labels) };
 }
 
-/** Their labels name kinds of resources of Node, which come and go, and their names are against the rules. */
-const LEFT_OUT = /^nodejs_active_/;
+/**
+ * The process's own: CPU, memory, and how late the event loop is. Of what prom-client has, the observer of
+ * garbage collections is left out, because it costs a part of each, and resources in use, because their
+ * labels come and go and their names break the rules. It has no other way to choose.
+ */
+const PROCESS_METRICS = [
+  'processCpuTotal',
+  'processStartTime',
+  'osMemoryHeap',
+  'processOpenFileDescriptors',
+  'processMaxFileDescriptors',
+  'eventLoopLag',
+  'heapSizeAndUsed',
+  'heapSpacesSizeAndUsed',
+  'version',
+];
 
-/** The process's own: CPU, memory, garbage collection, and how late the event loop is. */
-function collectProcessMetrics(client: PromClient, registry: Registry): void {
-  client.collectDefaultMetrics({ register: registry });
-  for (const { name } of registry.getMetricsAsArray()) {
-    if (LEFT_OUT.test(name)) registry.removeSingleMetric(name);
+const LAG_RESOLUTION_MS = 10;
+
+type CollectProcessMetric = (registry: Registry, options: { eventLoopMonitoringPrecision: number }) => void;
+
+async function collectProcessMetrics(registry: Registry): Promise<void> {
+  for (const name of PROCESS_METRICS) {
+    const loaded = (await import(`prom-client/lib/metrics/${name}.js`)) as { default: CollectProcessMetric };
+    loaded.default(registry, { eventLoopMonitoringPrecision: LAG_RESOLUTION_MS });
   }
 }

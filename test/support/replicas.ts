@@ -43,6 +43,11 @@ const QUICK = {
   MIGRATE_ON_START: 'false',
 };
 
+interface ReplicaOptions {
+  readonly throughRelay?: boolean;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
 /**
  * One database, one sandbox, and as many processes of the built service as a test wants. Each process may
  * reach the database through a relay.
@@ -88,15 +93,14 @@ export class Replicas {
     );
   }
 
-  start({
-    throughRelay = false,
-    environment = {},
-  }: { throughRelay?: boolean; environment?: Readonly<Record<string, string>> } = {}): Promise<BuiltService> {
-    return startBuiltService({
-      ...this.environment,
-      ...environment,
-      DATABASE_URL: throughRelay ? this.relay.url : this.database.url,
-    });
+  start(options: ReplicaOptions = {}): Promise<BuiltService> {
+    return startBuiltService(this.environmentOf(options));
+  }
+
+  /** The environment that a replica is started with. */
+  environmentOf({ throughRelay = false, environment = {} }: ReplicaOptions = {}): Record<string, string> {
+    const url = throughRelay ? this.relay.url : this.database.url;
+    return { ...this.environment, ...environment, DATABASE_URL: url };
   }
 
   async createCustomer(balance = '100000.00', scopes: readonly Scope[] = ALL_SCOPES): Promise<Customer> {

@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import { METHODS } from 'node:http';
+import { connect, createServer, type Socket } from 'node:net';
+import { PREFIX } from '../../src/metrics';
+import {
+  BUILD_TIMEOUT_MS,
+  type BuiltService,
+  eventually,
+  killLeftovers,
+  runService,
+} from '../support/built-service';
+import { readDescription } from '../support/description';
+import { exchangeRaw } from '../support/raw-http';
+import { type Customer, Replicas } from '../support/replicas';
+import { readMetrics, type Scrape } from '../support/scrape';
+import { SeededRandom } from '../support/seeded-random';
+
+/** `METRICS_REQUESTS=1000000 npx jest test/faults/metrics` takes a quarter of an hour. */
+const REQUESTS = Number(process.env['METRICS_REQUESTS'] ?? 10_000);
+const CONNECTIONS = 16;
+const REQUESTS_AT_ONCE = 25;
+const REPEATS = 3;
+
+/** In whatever a caller makes up, so that it can be looked for. */
+const MARK = 'Zq7';
+
+/** CONNECT gets no answer: it asks for a tunnel. */
+const SENT_METHODS = METHODS.filter((method) => method !== 'CONNECT');
+
+let replicas: Replicas;
+let service: BuiltService;
+let customer: Customer;
+let random: SeededRandom;
+
+beforeAll(async () => {
+  replicas = await Replicas.open({ environment: { METRICS_PORT: '0', LOG_LEVEL: 'info' } });
+  customer = await replicas.createCustomer();
+  service = await replicas.start();
+}, BUILD_TIMEOUT_MS);
+
+afterAll(async () => {
+  await service?.stop();
+  await killLeftovers();
+  await replicas?.close();
+});
+
+const metricsUrlOf = (of: BuiltService): Promise<string> =>
+  eventually(() => /metrics on (http:[^"\s]+)/.exec(of.stdout())?.[1]);
+
+const scrape = async (of = service): Promise<Scrape> => readMetrics(await metricsUrlOf(of));
+
+const madeUp = (): string => `${MARK}${random.integer(0, 2 ** 31).toString(36)}`;
+
+/** Paths that callers make up. What is in them never decides which of our series is meant. */
+const PATHS: readonly (() => string)[] = [
+  () => `/${madeUp()}`,
+  () => `/${madeUp()}/${madeUp()}/${madeUp()}?${madeUp()}=${madeUp()}`,
+  () => `/proxies/${madeUp()}/${madeUp()}`,
+  () => `/proxies/${random.integer(10 ** 9, 10 ** 12)}`,
+  () => `/proxies/${random.integer(10 ** 9, 10 ** 12)}/prolong`,
+  () => `/countries/${madeUp()}/count`,
+  () => `/staff/users/${random.integer(10 ** 9, 10 ** 12)}`,
+  () => `/l/${madeUp()}`,
+  () => `/%${random.integer(20, 99)}${madeUp()}`,
+  () => `//${madeUp()}/../me`,
+  () => '/me',
+  () => '/metrics',
+];
+const TOKENS: readonly (() => string | undefined)[] = [() => undefined, () => madeUp(), () => customer.token];
+
+const KINDS = SENT_METHODS.flatMap((method) =>
+  PATHS.flatMap((path) => TOKENS.map((token) => ({ method, path, token }))),
+);
+type Kind = (typeof KINDS)[number];
+
+function write({ method, path, token }: Kind): string {
+  const text = token();
+  const authorization = text === undefined ? '' : `Authorization: Bearer ${text}\r\n`;
+  return `${method} ${path()} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}Content-Length: 0\r\n\r\n`;
+}
+
+/** Sends requests on a connection, and resolves when as many answers have come. */
+async function exchange(socket: Socket, requests: readonly string[]): Promise<void> {
+  let left = requests.length;
+  let tail = '';
+  socket.write(requests.join(''));
+  while (left > 0) {
+    const [bytes] = (await once(socket, 'data')) as [Buffer];
+    const text = tail + bytes.toString('latin1');
+    left -= [...text.matchAll(/HTTP\/1\.1 \d{3} /g)].length;
+    // Shorter than a status line, so that none is counted twice.
+    tail = text.slice(-12);
+  }
+}
+
+async function sendAll(choose: (n: number) => Kind, count: number): Promise<void> {
+  const { hostname, port } = new URL(service.baseUrl);
+  let sent = 0;
+  const sendSome = async (): Promise<void> => {
+    const socket = connect(Number(port), hostname).setNoDelay(true);
+    try {
+      while (sent < count) {
+        const some = Array.from({ length: Math.min(REQUESTS_AT_ONCE, count - sent) }, (_, n) => sent + n);
+        sent += some.length;
+        await exchange(
+          socket,
+          some.map((n) => write(choose(n))),
+        );
+      }
+    } finally {
+      socket.destroy();
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, sendSome));
+}
+
+const ours = ({ series }: Scrape): string[] => series.filter((one) => one.startsWith(`${PREFIX}http_`));
+
+const countedRequests = ({ text }: Scrape): number =>
+  [...text.matchAll(/^proxy_rental_http_requests_total\{.*\} (\d+)$/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
+
+describe('the metrics of a replica', () => {
+  it(`have as many series after ${REQUESTS} requests with random paths, methods and tokens`, async () => {
+    const seed = Number(process.env['METRICS_SEED'] ?? Date.now() % 1_000_000);
+    random = new SeededRandom(seed);
+    process.stdout.write(`the seed of the random requests is ${seed} (METRICS_SEED)\n`);
+    await sendAll((n) => KINDS[n % KINDS.length] as Kind, KINDS.length * REPEATS);
+    await exchangeRaw(service.baseUrl, `${MARK} /${madeUp()} HTTP/1.1\r\n\r\n`);
+    const before = await scrape();
+
+    await sendAll(() => KINDS[random.integer(0, KINDS.length - 1)] as Kind, REQUESTS);
+    for (let n = 0; n < 20; n += 1) {
+      await exchangeRaw(service.baseUrl, `${madeUp()} /${madeUp()} HTTP/1.1\r\n\r\n`);
+    }
+    const after = await scrape();
+
+    expect(countedRequests(after) - countedRequests(before)).toBe(REQUESTS + 20);
+    expect(new Set(ours(after))).toEqual(new Set(ours(before)));
+    // A job that had not run before has a series now, and so has a kind of garbage collection.
+    expect(after.series.length - before.series.length).toBeLessThan(50);
+    expect(after.text).not.toContain(MARK);
+    expect(after.text).not.toContain(customer.token);
+  }, 3_600_000);
+
+  it('name routes by the templates of the descriptions', async () => {
+    const described = await Promise.all(
+      ['/openapi.json', '/staff/openapi.json'].map((path) => readDescription(service.baseUrl + path)),
+    );
+    const templates = new Set(described.flatMap(({ paths }) => Object.keys(paths)));
+    const { text } = await scrape();
+    const routes = new Set([...text.matchAll(/route="([^"]+)"/g)].map(([, route]) => route ?? ''));
+    for (const expected of ['unmatched', '/me', '/proxies/{proxy_id}', '/staff/users/{user_id}']) {
+      expect(routes).toContain(expected);
+    }
+    const undescribed = [...routes].filter((route) => !templates.has(route));
+    expect(undescribed.toSorted((a, b) => a.localeCompare(b))).toEqual([
+      '/openapi.json',
+      '/staff/openapi.json',
+      'unmatched',
+    ]);
+  });
+
+  it('are there when the database is not, without what is read from it', async () => {
+    const behindRelay = await replicas.start({ throughRelay: true });
+    const url = await metricsUrlOf(behindRelay);
+    expect((await readMetrics(url)).value('database_up')).toBe(1);
+    await replicas.relay.close();
+    const { value, series } = await readMetrics(url);
+    expect(value('database_up')).toBe(0);
+    expect(series).not.toContain(`${PREFIX}orders_open{state="review"}`);
+    expect(series).toContain(`${PREFIX}breaker_open{breaker="money"}`);
+    expect(series).toContain('nodejs_eventloop_lag_p99_seconds');
+    behindRelay.kill('SIGKILL');
+  });
+
+  it('have a port of their own: a start on one that is taken says so', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const address = taken.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    try {
+      const { code, stderr } = await runService({
+        ...replicas.environmentOf(),
+        METRICS_PORT: port,
+        PORT: '0',
+      });
+      expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken: choose another with METRICS_PORT.`);
+      expect(code).toBe(1);
+    } finally {
+      taken.close();
+    }
+  });
+});
