@@ -47,7 +47,7 @@ export async function startSandboxProcess(directory: string): Promise<Daemon & {
   const daemon = await startDaemon({
     name: 'the sandbox',
     program: process.execPath,
-    parameters: [BUILT_SANDBOX, '--directory', directory, '--port', '0'],
+    parameters: [BUILT_SANDBOX, '--directory', directory, '--port', '0', '--no-rate-limit'],
     isReady: (output) => /^Sandbox provider at \S+,/m.test(output),
   });
   const address: SandboxAddress = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));

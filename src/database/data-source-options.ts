@@ -43,6 +43,7 @@ import { Recoveries1765940000000 } from './migrations/1765940000000-recoveries';
 import { ForgottenOrders1765940000001 } from './migrations/1765940000001-forgotten-orders';
 import { ForgottenKeys1765940000002 } from './migrations/1765940000002-forgotten-keys';
 import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-successes-of-jobs';
+import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
 export const migrations = [
@@ -94,6 +95,9 @@ export const migrations = [
 const DEFAULT_POOL_WAIT_MS = 5000;
 const DEFAULT_STATEMENT_TIMEOUT_SECONDS = 30;
 const DEFAULT_LOCK_TIMEOUT_SECONDS = 10;
+/** What the answer of a statement may take longer than the statement: its commit waits for the standby. */
+const ANSWER_TAKES_LONGER_SECONDS = 5;
+const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
  * Limits that the server enforces. pg's own `query_timeout` returns a connection to the pool while its
@@ -132,6 +136,11 @@ export function dataSourceOptions(database: {
     namingStrategy: new SnakeNamingStrategy(),
     extra: {
       connectionTimeoutMillis: database.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
+      Client: ServiceClient,
+      answerTimeoutMs:
+        statementTimeoutSeconds === 0 ? 0 : 1000 * (statementTimeoutSeconds + ANSWER_TAKES_LONGER_SECONDS),
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       onConnect: identifySession,
       options: [
         ...SERVER_LIMITS,

@@ -9,6 +9,7 @@ describe('Hints', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let heard: number[];
+  let missed: number;
   let hints: Hints;
 
   beforeAll(async () => {
@@ -23,7 +24,13 @@ describe('Hints', () => {
   });
   beforeEach(() => {
     heard = [];
-    hints = new Hints(dataSource, 'somewhere', (ids) => void heard.push(...ids));
+    missed = 0;
+    hints = new Hints(
+      dataSource,
+      'somewhere',
+      (ids) => void heard.push(...ids),
+      () => void (missed += 1),
+    );
   });
   afterEach(() => hints.close());
 
@@ -51,8 +58,9 @@ describe('Hints', () => {
     expect(heard.filter((id) => id !== 1)).toEqual(ids);
   });
 
-  it('come again after the connection was lost', async () => {
+  it('come again after the connection was lost, and it is told that some may have been missed', async () => {
     await untilHeard();
+    expect(missed).toBe(1);
     await dataSource.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()`,

@@ -23,11 +23,13 @@ export class Hints {
   /**
    * @param channel a name in SQL
    * @param hear is given the ids of a hint
+   * @param missed hints may have been lost until now: called whenever the connection begins to listen
    */
   constructor(
     private readonly dataSource: DataSource,
     private readonly channel: string,
     private readonly hear: (ids: readonly number[]) => void,
+    private readonly missed: () => void = () => undefined,
   ) {}
 
   /** Connects if needed, without waiting for it. Call it again now and then: the connection may be lost. */
@@ -41,6 +43,7 @@ export class Hints {
     client
       .connect()
       .then(() => client.query(`LISTEN ${this.channel}`))
+      .then(() => this.missed())
       .catch((error: unknown) => this.drop(client, error));
   }
 

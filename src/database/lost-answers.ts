@@ -1,14 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ClientBase } from 'pg';
+import type { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { messageOf } from '../common';
+import { untilReplicated } from './replicated';
+import { greet, type Session } from './service-client';
 import { queryRows } from './sql';
-
-/** The process of the database that serves one connection. A process id alone may come to another session. */
-interface Session {
-  readonly pid: number;
-  readonly startedAt: string;
-}
 
 /** How long it may take to find out what became of a statement. */
 const PATIENCE_MS = 10_000;
@@ -26,15 +22,10 @@ export class StatementOutcomeUnknown extends Error {
   }
 }
 
-/**
- * Asks for the session of a new connection. The database is asked, because the process id that a pooler tells
- * its clients is not the session's.
- */
-export async function identifySession(client: ClientBase): Promise<void> {
-  const { rows } = await client.query<Session>(
-    `SELECT pid, backend_start::text AS "startedAt" FROM pg_stat_activity WHERE pid = pg_backend_pid()`,
-  );
-  if (rows[0]) sessionsByClient.set(client, rows[0]);
+/** Asks for the session of a new connection. @throws Error when nothing may be sent on it */
+export async function identifySession(client: Client): Promise<void> {
+  const session = await greet(client);
+  if (session) sessionsByClient.set(client, session);
 }
 
 /** Keeps for {@link lookUpLost} on which connection a statement failed. */
@@ -46,7 +37,9 @@ export function noteSession(error: Error, client: object): void {
 /**
  * Looks up what became of a statement whose answer was lost. The session of the statement is ended first: it
  * does not notice that its connection is gone while it waits for a lock, and would commit the statement after
- * any look-up. Once the session is gone, what is not found will never be there.
+ * any look-up. Once the session is gone, what is not found will never be there. If it waited for the
+ * synchronous standby, its commit is visible from then on, and a failover may take it back: what is found
+ * counts only once the standby has it.
  *
  * @param error of the statement, from `preparedRows` on a data source
  * @param lookUp is repeated when it fails
@@ -61,12 +54,37 @@ export async function lookUpLost<Found>(
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     let failure: unknown = 'its session does not end';
     try {
-      if (await isSessionOver(dataSource, error)) return await lookUp();
+      const outcome = await inTime(giveUpAtMs, async () => {
+        if (!(await isSessionOver(dataSource, error))) return undefined;
+        await untilReplicated(dataSource);
+        return { found: await lookUp() };
+      });
+      if (outcome) return outcome.found;
     } catch (trouble) {
       failure = trouble;
     }
     if (performance.now() + pauseMs > giveUpAtMs) throw new StatementOutcomeUnknown(failure);
     await pause(pauseMs);
+  }
+}
+
+/**
+ * A database that hangs, or that waits for a standby, does not answer. The work goes on, and nobody hears of
+ * it.
+ */
+async function inTime<Result>(giveUpAtMs: number, work: () => Promise<Result>): Promise<Result> {
+  const timer = new AbortController();
+  const tooLate = pause(Math.max(giveUpAtMs - performance.now(), 0), undefined, { signal: timer.signal });
+  try {
+    return await Promise.race([
+      work(),
+      tooLate.then(() => {
+        throw new Error('the database does not answer');
+      }),
+    ]);
+  } finally {
+    timer.abort();
+    tooLate.catch(() => undefined);
   }
 }
 

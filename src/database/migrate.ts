@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, type ClientBase } from 'pg';
-import { DataSource, MigrationExecutor, QueryFailedError } from 'typeorm';
+import { DataSource, MigrationExecutor, QueryFailedError, type QueryRunner } from 'typeorm';
 import { migrations as allMigrations, dataSourceOptions } from './data-source-options';
 import { differenceOf, isBeforeFirstMigration, readSchemaDifference } from './schema-version';
 import { createRoleStatement, grantNewTables, grantNoNewTables, grantServiceRole } from './service-role';
@@ -60,7 +60,8 @@ export async function migrate(
     if (!server || server.version < OLDEST_SERVER_VERSION) {
       throw new Error('The database server is older than PostgreSQL 15');
     }
-    await takeLock(dataSource.createQueryRunner());
+    const runner = dataSource.createQueryRunner();
+    await takeLock(runner);
     const serviceRole = decodeURIComponent(new URL(url).username);
     const hasOwner = ownerUrl !== undefined && serviceRole !== server.user;
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
@@ -68,7 +69,7 @@ export async function migrate(
       await dataSource.query(createRoleStatement(url));
       if (pending.length > 0) await grantNewTables(dataSource, serviceRole);
     }
-    await runMigrations(dataSource).catch((error: unknown) => {
+    await runMigrations(dataSource, runner).catch((error: unknown) => {
       if (ownerUrl !== undefined || !hasCode(error, INSUFFICIENT_PRIVILEGE)) throw error;
       throw new Error(PENDING, { cause: error });
     });
@@ -152,16 +153,24 @@ async function takeLock(holder: Queryable): Promise<void> {
   while ((await take())[0]?.taken !== true) await pause(POLL_MS);
 }
 
-/** Runs the pending migrations. One that does not get a lock in time is tried again, from where it began. */
-async function runMigrations(dataSource: DataSource): Promise<void> {
+/**
+ * Runs the pending migrations, in the session that holds the lock: when a failover ends the session, another
+ * process may get the lock at the new primary, and this one migrates no more. A migration that does not get a
+ * table in time is tried again, from where it began.
+ */
+async function runMigrations(dataSource: DataSource, holder: QueryRunner): Promise<void> {
+  const executor = new MigrationExecutor(dataSource, holder);
+  executor.transaction = 'each';
   const patientUntilMs = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {
     try {
-      await dataSource.runMigrations();
+      await executor.executePendingMigrations();
       return;
     } catch (error) {
       if (!hasCode(error, LOCK_NOT_AVAILABLE) || performance.now() > patientUntilMs) throw error;
       await pause(LOCK_RETRY_MS);
+      // An index that was being built may have left another value.
+      await holder.query('RESET lock_timeout');
     }
   }
 }

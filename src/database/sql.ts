@@ -68,8 +68,11 @@ export class TransactionOutcomeUnknown extends Error {
   }
 }
 
-/** Codes of the system and of PostgreSQL for a server that refuses, is full, is stopping, or is too slow. */
-const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|08|53|57|55P03)/;
+/**
+ * Codes of the system and of PostgreSQL for a server that refuses, is full, is stopping, is too slow, or is
+ * not the primary any more.
+ */
+const UNAVAILABLE = /^(ECONN|ETIMEDOUT|EPIPE|EHOST|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08|25006|53|57|55P03)/;
 
 /** Whether an error comes from the state of the database rather than from the request or the code. */
 export function isDatabaseUnavailable(error: unknown): boolean {

@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, Not, Repository } from 'typeorm';
 import type { IpVersion } from '../common';
-import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList } from '../database';
+import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList, untilReplicated } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
-import { POSSIBLY_BOUGHT_STATES } from './order-states';
+import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
 import { type DeliveredProxy, Order } from './order.entity';
 
@@ -66,9 +66,11 @@ export class OrderQueries {
     return this.orders.findOneBy({ id: orderId });
   }
 
-  /** The order that holds or has spent money under an idempotency key. */
-  findByKey(userId: number, idempotencyKey: string): Promise<Order | null> {
-    return this.orders.findOneBy({ userId, idempotencyKey, state: Not('refunded') });
+  /** The order that holds or has spent money under an idempotency key. A failover cannot take it back. */
+  async findByKey(userId: number, idempotencyKey: string): Promise<Order | null> {
+    const order = await this.orders.findOneBy({ userId, idempotencyKey, state: Not('refunded') });
+    if (order) await untilReplicated(this.dataSource);
+    return order;
   }
 
   /** The ids of the orders that were placed with client-generated ids, by these. */
@@ -95,7 +97,9 @@ export class OrderQueries {
   /** The callers of a batch ask in the same moment: their questions become one statement. */
   private readonly outcomeOf = batchedLookup((orderIds: readonly number[]) => this.outcomesOf(orderIds));
 
-  /** Outcomes by order id; ids that do not exist are left out. */
+  /**
+   * Outcomes by order id; ids that do not exist are left out. A failover cannot take back that one is closed.
+   */
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderOutcome>> {
     const outcomes = await preparedRows<OrderOutcome>(
       this.dataSource,
@@ -104,6 +108,7 @@ export class OrderQueries {
          FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );
+    if (outcomes.some(({ state }) => !isOpen(state))) await untilReplicated(this.dataSource);
     return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
   }
 

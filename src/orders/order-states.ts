@@ -37,7 +37,7 @@ export const ORDER_STATES = Object.keys(NEXT_STATES) as readonly OrderState[];
 export const ORDER_KINDS = ['purchase', 'prolongation'] as const;
 export type OrderKind = (typeof ORDER_KINDS)[number];
 
-const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].length > 0;
+export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[state].length > 0;
 
 /** The money of these orders is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { compareAnswers, compareWithBook } from '../../drills/support/books';
 import { DEFAULT_DIALECT, type FaultSpec } from '../../src/sandbox';
 import { type BuiltService, eventually } from './built-service';
 import type { OwnPostgres } from './own-postgres';
@@ -226,50 +227,6 @@ export async function soak(
   };
 }
 
-/** Each sold proxy has one owner or is a known orphan. Each prolongation belongs to one paid order. */
-async function compareWithBook(replicas: Replicas): Promise<string[]> {
-  const book = await replicas.control.getState();
-  const owned = new Map(
-    (
-      await replicas.query<{ id: string; tag: string; state: string }>(
-        `SELECT provider_proxy_id AS id, lead.tag, orders.state
-           FROM proxies
-           JOIN orders ON orders.id = proxies.order_id
-           JOIN orders lead ON lead.id = orders.group_id`,
-      )
-    ).map((row) => [row.id, row]),
-  );
-  const orphans = new Set(
-    (await replicas.query<{ id: string }>('SELECT provider_proxy_id AS id FROM orphans')).map(({ id }) => id),
-  );
-  const tags = book.sales.map(({ descr }) => descr);
-  const twice = tags.filter((tag, at) => tags.indexOf(tag) !== at).map((tag) => `${tag} was sold twice`);
-  const unowned = book.sales.flatMap(({ descr, proxyIds }) =>
-    proxyIds
-      .map(String)
-      .filter((id) => owned.get(id)?.tag !== descr && !orphans.has(id))
-      .map((id) => `proxy ${id} of ${descr} has no owner`),
-  );
-  const sold = new Set(book.sales.flatMap(({ proxyIds }) => proxyIds.map(String)));
-  const unsold = [...owned.keys()].filter((id) => !sold.has(id)).map((id) => `proxy ${id} was never sold`);
-
-  const prolonged = new Map<string, number>();
-  for (const { proxies } of book.prolongations) {
-    for (const { id } of proxies) prolonged.set(String(id), (prolonged.get(String(id)) ?? 0) + 1);
-  }
-  const paid = await replicas.query<{ id: string; count: number }>(
-    `SELECT provider_proxy_id AS id, count(orders.id) FILTER (WHERE orders.state = 'completed') AS count
-       FROM proxies LEFT JOIN orders ON orders.proxy_id = proxies.id GROUP BY proxies.id`,
-  );
-  const unpaid = paid
-    .filter(({ id, count }) => (prolonged.get(id) ?? 0) !== count)
-    .map(
-      ({ id, count }) =>
-        `proxy ${id} was prolonged ${prolonged.get(id) ?? 0} times and paid for ${count} times`,
-    );
-  return [...twice, ...unowned, ...unsold, ...unpaid];
-}
-
 /** An order without a key that was refused was never carried out, unless its caller was told otherwise. */
 async function compareRefusals(
   replicas: Replicas,
@@ -286,44 +243,4 @@ async function compareRefusals(
     if (isOpen || orderId === (answer.status === 200 ? answer.body['order_id'] : undefined)) return [];
     return [`request ${requestId} was answered ${answer.status}, and its order is ${orderId ?? 'missing'}`];
   });
-}
-
-/** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */
-async function compareAnswers(
-  replicas: Replicas,
-  answers: readonly { order: Order; answer: Answer }[],
-): Promise<string[]> {
-  const kept = new Map(
-    (
-      await replicas.query<{ key: string; id: number; captured: string; state: string }>(
-        `SELECT format('%s/%s', user_id, idempotency_key) AS key, id, captured, state
-           FROM orders WHERE state <> 'refunded'`,
-      )
-    ).map((order) => [order.key, order]),
-  );
-  const wrong = answers.flatMap(({ order, answer }) => {
-    const found = kept.get(`${order.customer.id}/${order.key}`);
-    if (answer.status !== 200) {
-      return found ? [`order ${found.id} was refused with ${answer.status}, and is ${found.state}`] : [];
-    }
-    if (!found) return [`an order answered 200 is gone: ${JSON.stringify(answer.body['order_id'])}`];
-    return found.id === answer.body['order_id'] && found.captured === answer.body['price_charged']
-      ? []
-      : [`order ${found.id} is not as it was answered`];
-  });
-  const unexplained = await replicas.query<{ id: number }>(
-    `SELECT user_id AS id FROM accounts
-      WHERE available + held <>
-            (SELECT sum(available_delta) FROM ledger_entries e
-              WHERE e.user_id = accounts.user_id AND kind = 'topup')
-          - (SELECT coalesce(sum(captured), 0) FROM orders o WHERE o.user_id = accounts.user_id)`,
-  );
-  const review = await replicas.query<{ id: number; failure: string }>(
-    `SELECT id, failure FROM orders WHERE state = 'review'`,
-  );
-  return [
-    ...wrong,
-    ...unexplained.map(({ id }) => `the balance of user ${id} is not explained by top-ups and charges`),
-    ...review.map(({ id, failure }) => `order ${id} came to review: ${failure}`),
-  ];
 }

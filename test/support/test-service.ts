@@ -12,7 +12,7 @@ import { UsersService } from '../../src/users';
 import { type ApiClient, createApiClient } from './api-client';
 import { untilSettled } from './settled';
 import { TestClock } from './test-clock';
-import { connectAsOwner, createTestDatabase } from './test-database';
+import { connectAsOwner, createTestDatabase, type DatabaseUrls } from './test-database';
 
 export interface TestUser {
   readonly id: number;
@@ -70,13 +70,17 @@ export async function startTestService(
   options: {
     environment?: Record<string, string>;
     sandbox?: SandboxOptions;
+    /** A migrated database of the test's own; left out: one is created. */
+    database?: DatabaseUrls;
     /** Runs before the service starts on the database, whose owner's URL it is given. */
     prepareDatabase?: (ownerUrl: string) => Promise<void>;
     /** Intervals of scheduled jobs in milliseconds, by the job's name, in place of the usual ones. */
     jobIntervalsMs?: JobIntervalsMs;
   } = {},
 ): Promise<TestService> {
-  const database = await createTestDatabase();
+  const database = options.database
+    ? { ...options.database, drop: async () => undefined }
+    : await createTestDatabase();
   await options.prepareDatabase?.(database.ownerUrl);
   const sandbox = await startSandbox({ rateLimitPerSecond: null, ...options.sandbox });
   const environment = readEnvironment({

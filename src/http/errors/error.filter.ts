@@ -49,6 +49,9 @@ interface ErrorAnswer {
 
 const UNAVAILABLE: ErrorAnswer = { status: STATUS.unavailable, detail: 'Service temporarily unavailable' };
 
+/** When to repeat a request that is answered 503, unless its error knows better: a failover takes seconds. */
+const RETRY_UNAVAILABLE = { 'Retry-After': '2' };
+
 /**
  * Turns any error into `{"detail": …}`. Unforeseen ones are logged, and the caller does not see their text.
  */
@@ -75,7 +78,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     for (const name of REPLACED_HEADERS) response.removeHeader(name);
     response
       .status(answer.status)
-      .set({ ...answer.headers })
+      .set({ ...(answer.status === STATUS.unavailable && RETRY_UNAVAILABLE), ...answer.headers })
       .type('json')
       .send(writeJson({ detail: answer.detail }));
   }

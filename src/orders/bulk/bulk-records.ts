@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
-import { queryRows } from '../../database';
+import { queryRows, untilReplicated } from '../../database';
 import type { RetentionStep } from '../../retention';
 import type { OrderOutcome } from '../order-queries';
 import { OUTCOME_COLUMNS } from '../order-transitions';
@@ -84,6 +84,7 @@ export class BulkRecords {
         WHERE user_id = $1 AND idempotency_key = ANY ($2) AND state <> 'refunded'`,
       [userId, proxyIds.map((id) => bulkOrderKey(key, id))],
     );
+    if (orders.length > 0) await untilReplicated(this.dataSource);
     return new Map(orders.map((order) => [order.proxyId ?? 0, order]));
   }
 

@@ -66,10 +66,18 @@ export class DispatcherService implements OnModuleDestroy {
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
   ) {
-    this.hints = new Hints(dataSource, 'settled_orders', (ids) => {
-      void this.lookForOutcomes(ids);
-      void this.waits.look(ids);
-    });
+    this.hints = new Hints(
+      dataSource,
+      'settled_orders',
+      (ids) => {
+        void this.lookForOutcomes(ids);
+        void this.waits.look(ids);
+      },
+      () => {
+        void this.lookForOutcomes();
+        void this.waits.lookAtAll();
+      },
+    );
   }
 
   onModuleDestroy(): void {

@@ -45,8 +45,13 @@ export class OrderWaits {
       hungUp.addEventListener('abort', end);
       waits.add(end);
       this.waiting.set(orderId, waits);
-      this.looking ??= setInterval(() => void this.look(this.waiting.keys()), LOOK_INTERVAL_MS);
+      this.looking ??= setInterval(() => void this.lookAtAll(), LOOK_INTERVAL_MS);
     });
+  }
+
+  /** Looks which of all orders that anybody waits for are closed. Never rejects. */
+  lookAtAll(): Promise<void> {
+    return this.look(this.waiting.keys());
   }
 
   /** Looks which of the orders are closed, as far as anybody waits for them. Never rejects. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { queryRows, violatedConstraint } from '../../database';
+import { queryRows, untilReplicated, violatedConstraint } from '../../database';
 import { POSTED_ENTRY, type PostedEntryOut } from '../../ledger';
 import { type Idempotency, IdempotencyKeyReused } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
@@ -41,7 +41,7 @@ export class StaffPostingsService {
     }
   }
 
-  /** @throws IdempotencyKeyReused */
+  /** What a failover cannot take back. @throws IdempotencyKeyReused */
   private async findEarlier(
     { caller }: AuditContext,
     idempotency: Idempotency,
@@ -54,6 +54,7 @@ export class StaffPostingsService {
       [idempotency.key, ...(caller ? [caller.userId] : [])],
     );
     if (!earlier) return null;
+    await untilReplicated(this.dataSource);
     const { hash, ...entry } = earlier;
     if (!hash.equals(idempotency.requestHash)) throw new IdempotencyKeyReused(idempotency.key);
     return entry;

@@ -1,0 +1,42 @@
+import 'reflect-metadata';
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { Cluster } from './failover/cluster';
+import { chooseFaults } from './failover/faults';
+import { failoverMarkdown } from './failover/report';
+import { runFailover } from './failover/run';
+import { progress, run } from './support/command';
+import { requirePrograms } from './support/debian';
+
+/**
+ * `npm run drill:failover`: three replicas of the service behind HAProxy, PostgreSQL under Patroni with etcd,
+ * and one fault after the other under purchases and prolongations. 30 rounds take 20 minutes; `-- --rounds 5`
+ * fewer.
+ */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '30' },
+      /** Faults whose names contain this. */
+      only: { type: 'string', default: '' },
+      /** A file for the last part of what the daemons write. */
+      outputs: { type: 'string' },
+    },
+  });
+  const rounds = Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number above 0');
+  requirePrograms('etcd', 'etcdctl', 'haproxy', 'patroni', 'postgres');
+  const cluster = await Cluster.start(undefined, (part) => progress(`starting ${part}`));
+  try {
+    const faults = chooseFaults(rounds, values.only);
+    const report = await runFailover(cluster, faults, { onProgress: progress });
+    process.stdout.write(`${failoverMarkdown(report)}\n`);
+    for (const violation of report.violations) progress(`BROKEN: ${violation}`);
+    if (report.violations.length > 0) process.exitCode = 1;
+  } finally {
+    if (values.outputs !== undefined) await writeFile(values.outputs, cluster.readOutputs());
+    await cluster.close();
+  }
+}
+
+void run(main);

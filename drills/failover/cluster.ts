@@ -1,0 +1,297 @@
+import { randomBytes } from 'node:crypto';
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import { AdministrationModule } from '../../src/administration.module';
+import { ALL_SCOPES, TokensService } from '../../src/auth';
+import { Money } from '../../src/common';
+import { readEnvironment, resolveConfig } from '../../src/config';
+import { migrate } from '../../src/database';
+import { IntegrityService } from '../../src/integrity';
+import { LedgerService } from '../../src/ledger';
+import { SandboxControl } from '../../src/sandbox';
+import { UsersService } from '../../src/users';
+import { createDrillDirectory, databaseAccount, type DrillDirectory } from '../support/accounts';
+import { type Daemon } from '../support/daemon';
+import { freePorts, LOOPBACK } from '../support/ports';
+import { PROJECT } from '../support/project';
+import { type BuiltReplica, startReplica, startSandboxProcess } from '../support/service';
+import { until } from '../support/until';
+import { Etcd } from './etcd';
+import { startBalancer } from './haproxy';
+import { DatabaseNode, type Member } from './patroni';
+
+const NODES = 3;
+const REPLICAS = 3;
+const FILES = join(PROJECT, 'docker', 'cluster');
+
+/** Shortens times that only make a drill longer. No logic is left out. */
+const QUICK = {
+  LOG_LEVEL: 'warn',
+  PROVIDER_TIMEOUT_MS: '5000',
+  PROVIDER_RATE_PER_SECOND: '20',
+  RECONCILE_QUIET_SECONDS: '10',
+  SWEEP_INTERVAL_SECONDS: '20',
+  TOKEN_REQUESTS_PER_MINUTE: '0',
+  USER_REQUESTS_PER_MINUTE: '0',
+  ADDRESS_FAILURES_PER_MINUTE: '0',
+};
+
+const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
+const SWEPT_SINCE = `SELECT FROM job_runs
+  WHERE name = 'sweep' AND started_at >= $1 AND finished_at IS NOT NULL`;
+
+export interface Customer {
+  readonly id: number;
+  readonly token: string;
+}
+
+/** One replica of the service, on a port of its own, which may be killed and started again. */
+export class ServiceReplica {
+  private running: BuiltReplica | undefined;
+
+  constructor(
+    readonly name: string,
+    private readonly environment: Readonly<Record<string, string>>,
+  ) {}
+
+  async start(): Promise<void> {
+    this.running = await startReplica(this.environment, { name: this.name, timeoutMs: 60_000 });
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.running?.signal(name);
+  }
+
+  async kill(): Promise<void> {
+    await this.running?.stop({ signal: 'SIGKILL' });
+  }
+
+  /** What it wrote. */
+  output(): string {
+    return this.running?.output() ?? '';
+  }
+}
+
+/**
+ * Three replicas of the built service and a sandbox behind HAProxy, with PostgreSQL under Patroni and etcd,
+ * all on this machine. The configuration files are those of `docker/cluster/`.
+ */
+export class Cluster {
+  private constructor(
+    readonly serviceUrl: string,
+    /** For the service's role, through HAProxy. Contains its password. */
+    readonly databaseUrl: string,
+    readonly etcd: Etcd,
+    readonly nodes: readonly DatabaseNode[],
+    readonly replicas: readonly ServiceReplica[],
+    readonly control: SandboxControl,
+    readonly balancer: Daemon,
+    private readonly office: INestApplicationContext,
+    readonly close: () => Promise<void>,
+  ) {}
+
+  /** @param settings of the service, beside those that it needs here */
+  static async start(
+    settings: Readonly<Record<string, string>> = {},
+    onProgress: (line: string) => void = () => undefined,
+  ): Promise<Cluster> {
+    // Closed in reverse order.
+    const closers: (() => Promise<unknown>)[] = [];
+    const close = async (): Promise<void> => {
+      for (const closer of closers.splice(0).toReversed()) await closer();
+    };
+    try {
+      const directory = await createDrillDirectory('failover');
+      closers.push(() => directory.remove());
+      const ports = await freePorts(2 * NODES + 2 * NODES + REPLICAS + 3);
+      const etcdPorts = ports.splice(0, 2 * NODES);
+      const replicaPorts = ports.splice(0, REPLICAS);
+      const [servicePort = 0, databasePort = 0, statePort = 0] = ports.splice(0, 3);
+
+      const files = await copyFiles(directory);
+      onProgress('etcd');
+      const members = [1, 2, 3].map((number) => directory.create(`etcd-${number}`));
+      const etcd = await Etcd.start(await Promise.all(members), etcdPorts);
+      closers.push(() => etcd.stop());
+
+      onProgress('Patroni and PostgreSQL');
+      const passwords = { superuser: draw(), replication: draw(), rewind: draw(), owner: draw() };
+      const account = await databaseAccount();
+      const nodes: DatabaseNode[] = [];
+      for (let number = 1; number <= NODES; number += 1) {
+        const name = `database-${number}`;
+        const [database = 0, rest = 0] = ports.splice(0, 2);
+        const node = new DatabaseNode({
+          name,
+          directory: await directory.create(name, account),
+          databasePort: database,
+          restPort: rest,
+          etcdHosts: etcd.hosts,
+          passwords,
+          files,
+          account,
+        });
+        nodes.push(node);
+        closers.push(() => node.stop());
+        await node.start();
+        onProgress(name);
+        // The first one creates the cluster, and the others copy it.
+        if (number === 1) await until('the first primary', () => node.isPrimary(), { timeoutMs: 60_000 });
+      }
+      const balancer = await startBalancer({
+        servicePort,
+        databasePort,
+        statePort,
+        replicaPorts,
+        nodes,
+        files,
+      });
+      closers.push(() => balancer.stop());
+      onProgress('balancer');
+      await untilWhole(nodes);
+
+      onProgress('the sandbox and the service');
+      const sandbox = await startSandboxProcess(await directory.create('sandbox'));
+      closers.push(() => sandbox.stop());
+      const { apiKey, baseUrl } = sandbox.address;
+      const place = `${LOOPBACK}:${databasePort}/proxy_rental`;
+      const url = `postgres://proxy_rental_service:${draw()}@${place}`;
+      const ownerUrl = `postgres://proxy_rental:${passwords.owner}@${place}`;
+      await until('a migrated database', async () => Boolean(await migrate({ url, ownerUrl })));
+      onProgress('migrated');
+      const environment = {
+        DATABASE_URL: url,
+        MIGRATE_ON_START: 'false',
+        PX6_API_KEY: apiKey,
+        PX6_BASE_URL: baseUrl,
+        TRUSTED_PROXIES: LOOPBACK,
+        ...QUICK,
+        ...settings,
+      };
+      const replicas = replicaPorts.map(
+        (port, at) => new ServiceReplica(`replica-${at + 1}`, { ...environment, PORT: String(port) }),
+      );
+      for (const replica of replicas) {
+        closers.push(() => replica.kill());
+        await replica.start();
+      }
+      const office = await NestFactory.createApplicationContext(
+        AdministrationModule.with(resolveConfig(readEnvironment(environment), url, { baseUrl, apiKey })),
+        { logger: false },
+      );
+      closers.push(() => office.close());
+      const serviceUrl = `http://${LOOPBACK}:${servicePort}`;
+      await until('the service behind HAProxy', async () => (await fetch(`${serviceUrl}/health`)).ok);
+      const control = new SandboxControl(sandbox.address);
+      return new Cluster(serviceUrl, url, etcd, nodes, replicas, control, balancer, office, close);
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  }
+
+  /** The last part of what everything here has written. */
+  readOutputs(): string {
+    const outputs = [
+      ['haproxy', this.balancer.output()],
+      ...this.nodes.map((node) => [node.name, node.output()]),
+      ...this.replicas.map((replica) => [replica.name, replica.output()]),
+    ];
+    return outputs.map(([name, text = '']) => `=== ${name}\n${text}`).join('\n');
+  }
+
+  /** What the nodes that answer agree on. */
+  readMembers(): Promise<readonly Member[]> {
+    return readMembers(this.nodes);
+  }
+
+  async findPrimary(): Promise<DatabaseNode> {
+    return this.findByRole('leader');
+  }
+
+  findSynchronousStandby(): Promise<DatabaseNode> {
+    return this.findByRole('sync_standby');
+  }
+
+  /** Returns when there is a primary, a synchronous standby, and every node follows. */
+  untilWhole(): Promise<void> {
+    return untilWhole(this.nodes);
+  }
+
+  async createCustomer(balance: string): Promise<Customer> {
+    const { id } = await this.office.get(UsersService).create({ username: 'drill' });
+    await this.office.get(LedgerService).credit(id, Money.parse(balance), 'drill');
+    const { text } = await this.office.get(TokensService).issue({ userId: id, scopes: ALL_SCOPES });
+    return { id, token: text };
+  }
+
+  query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
+    return this.office.get(DataSource).query(statement, parameters);
+  }
+
+  /** Waits until every order is closed, and for a complete sweep after that. */
+  async untilSettled(): Promise<void> {
+    await until('the end of every order', async () => (await this.query(OPEN_ORDERS)).length === 0, {
+      timeoutMs: 120_000,
+      pollMs: 200,
+    });
+    const [{ now } = { now: new Date() }] = await this.query<{ now: Date }>(
+      'SELECT clock_timestamp() AS now',
+    );
+    await until('a sweep', async () => (await this.query(SWEPT_SINCE, [now])).length > 0, {
+      timeoutMs: 120_000,
+      pollMs: 200,
+    });
+  }
+
+  /** The broken invariants of the books, and of the books and what the provider lists. */
+  async findViolations(): Promise<string[]> {
+    const { checks } = await this.office.get(IntegrityService).run({ withProvider: true });
+    return checks
+      .filter(({ violations }) => violations > 0)
+      .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
+  }
+
+  private findByRole(role: string): Promise<DatabaseNode> {
+    return until(
+      `a ${role}`,
+      async () => {
+        const found = (await this.readMembers()).find((member) => member.role === role);
+        return this.nodes.find(({ name }) => name === found?.name);
+      },
+      { timeoutMs: 60_000, pollMs: 500 },
+    );
+  }
+}
+
+const draw = (): string => randomBytes(18).toString('base64url');
+
+/** The user of the database may not enter this project: a copy of the files is where it can read them. */
+async function copyFiles(directory: DrillDirectory): Promise<string> {
+  const files = join(directory.path, 'files');
+  await cp(FILES, files, { recursive: true });
+  return files;
+}
+
+async function readMembers(nodes: readonly DatabaseNode[]): Promise<readonly Member[]> {
+  for (const node of nodes) {
+    const members = await node.readCluster();
+    if (members?.some(({ role }) => role === 'leader')) return members;
+  }
+  return [];
+}
+
+function untilWhole(nodes: readonly DatabaseNode[]): Promise<void> {
+  return until(
+    'a cluster of which every node follows',
+    async () => {
+      const leader = (await readMembers(nodes)).find(({ role }) => role === 'leader');
+      const standbys = await nodes.find(({ name }) => name === leader?.name)?.readStandbys();
+      return standbys?.length === nodes.length - 1 && standbys.includes('sync');
+    },
+    { timeoutMs: 120_000, pollMs: 500 },
+  ).then(() => undefined);
+}

@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ServerAccount } from '../../src/local/postgres/embedded-account';
+import { type Daemon, startDaemon } from '../support/daemon';
+import { DEBIAN, POSTGRES_BIN } from '../support/debian';
+import { LOOPBACK } from '../support/ports';
+import { processesIn, signalProcess } from '../support/processes';
+
+/** What Patroni's REST interface tells of a member in `/cluster`. */
+export interface Member {
+  readonly name: string;
+  /** leader, sync_standby, replica … */
+  readonly role: string;
+  readonly state: string;
+  readonly timeline?: number;
+}
+
+export interface Passwords {
+  readonly superuser: string;
+  readonly replication: string;
+  readonly rewind: string;
+  readonly owner: string;
+}
+
+export interface NodeOptions {
+  readonly name: string;
+  readonly directory: string;
+  readonly databasePort: number;
+  readonly restPort: number;
+  readonly etcdHosts: string;
+  readonly passwords: Passwords;
+  /** The folder with patroni.yml. */
+  readonly files: string;
+  readonly account: ServerAccount;
+}
+
+/** One node of the database: Patroni, and the PostgreSQL that it starts, as one machine would have them. */
+export class DatabaseNode {
+  private patroni: Daemon | undefined;
+
+  constructor(private readonly options: NodeOptions) {
+    // PostgreSQL is not a child of this process.
+    process.once('exit', () => this.killProcesses());
+  }
+
+  get name(): string {
+    return this.options.name;
+  }
+
+  get restUrl(): string {
+    return `http://${LOOPBACK}:${this.options.restPort}`;
+  }
+
+  get restPort(): number {
+    return this.options.restPort;
+  }
+
+  get databasePort(): number {
+    return this.options.databasePort;
+  }
+
+  /** The last part of what Patroni and PostgreSQL wrote. */
+  output(): string {
+    return this.patroni?.output() ?? '';
+  }
+
+  /** Returns when Patroni answers, which is before PostgreSQL does. */
+  async start(): Promise<void> {
+    const { name, directory, databasePort, restPort, etcdHosts, passwords, files, account } = this.options;
+    this.patroni = await startDaemon({
+      name: `patroni of ${name}`,
+      program: DEBIAN.patroni.path,
+      parameters: [join(files, 'patroni.yml')],
+      account,
+      directory,
+      environment: {
+        CLUSTER_FILES: files,
+        OWNER_PASSWORD: passwords.owner,
+        PATRONI_NAME: name,
+        PATRONI_ETCD_HOSTS: etcdHosts,
+        PATRONI_RESTAPI_LISTEN: `${LOOPBACK}:${restPort}`,
+        PATRONI_RESTAPI_CONNECT_ADDRESS: `${LOOPBACK}:${restPort}`,
+        PATRONI_POSTGRESQL_LISTEN: `${LOOPBACK}:${databasePort}`,
+        PATRONI_POSTGRESQL_CONNECT_ADDRESS: `${LOOPBACK}:${databasePort}`,
+        PATRONI_POSTGRESQL_DATA_DIR: this.dataDirectory,
+        PATRONI_POSTGRESQL_BIN_DIR: POSTGRES_BIN,
+        PATRONI_POSTGRESQL_PGPASS: join(directory, 'pgpass'),
+        PATRONI_SUPERUSER_USERNAME: 'postgres',
+        PATRONI_SUPERUSER_PASSWORD: passwords.superuser,
+        PATRONI_REPLICATION_USERNAME: 'replicator',
+        PATRONI_REPLICATION_PASSWORD: passwords.replication,
+        PATRONI_REWIND_USERNAME: 'rewinder',
+        PATRONI_REWIND_PASSWORD: passwords.rewind,
+      },
+      isReady: async () => (await this.readState()) !== null,
+      timeoutMs: 60_000,
+    });
+  }
+
+  /** Everything that this node runs ends at once, as when a machine loses its power. */
+  async kill(): Promise<void> {
+    this.killProcesses();
+    await this.patroni?.ended;
+  }
+
+  /** PostgreSQL's main process alone is killed, and with it its sessions. Patroni goes on. */
+  killPostgres(): void {
+    const pid = Number.parseInt(readFileSync(join(this.dataDirectory, 'postmaster.pid'), 'utf8'), 10);
+    signalProcess(pid, 'SIGKILL');
+  }
+
+  /** Nothing of this node runs on until {@link thaw}, as on a machine that hangs. */
+  freeze(): void {
+    // First Patroni: it would notice that PostgreSQL hangs. Again, for a process may have been starting.
+    this.patroni?.signal('SIGSTOP');
+    for (let round = 0; round < 2; round += 1) this.signalAll('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.signalAll('SIGCONT');
+  }
+
+  async stop(): Promise<void> {
+    this.thaw();
+    await this.patroni?.stop({ patienceMs: 20_000 });
+    this.killProcesses();
+  }
+
+  /** What Patroni tells of its cluster; null when it does not answer. */
+  async readCluster(): Promise<readonly Member[] | null> {
+    const cluster = (await this.ask('/cluster')) as { members: readonly Member[] } | null;
+    return cluster?.members ?? null;
+  }
+
+  /** How the standbys follow this node, when it is the primary: `sync`, `async` … for each that streams. */
+  async readStandbys(): Promise<string[]> {
+    const state = (await this.ask('/patroni')) as {
+      replication?: { state: string; sync_state: string }[];
+    } | null;
+    return (state?.replication ?? []).filter((one) => one.state === 'streaming').map((one) => one.sync_state);
+  }
+
+  /** Whether it is the primary and accepts writes. */
+  async isPrimary(): Promise<boolean> {
+    try {
+      return (await fetch(`${this.restUrl}/primary`, { signal: AbortSignal.timeout(2000) })).ok;
+    } catch {
+      return false;
+    }
+  }
+
+  private get dataDirectory(): string {
+    return join(this.options.directory, 'data');
+  }
+
+  private readState(): Promise<unknown> {
+    return this.ask('/patroni');
+  }
+
+  private async ask(path: string): Promise<unknown> {
+    try {
+      return await (await fetch(this.restUrl + path, { signal: AbortSignal.timeout(2000) })).json();
+    } catch {
+      return null;
+    }
+  }
+
+  private signalAll(name: NodeJS.Signals): void {
+    for (const pid of processesIn(this.options.directory)) signalProcess(pid, name);
+  }
+
+  /** Until none is left, for a process may just be starting another. */
+  private killProcesses(): void {
+    this.patroni?.signal('SIGKILL');
+    for (let pids = processesIn(this.options.directory); pids.length > 0;) {
+      for (const pid of pids) signalProcess(pid, 'SIGKILL');
+      pids = processesIn(this.options.directory);
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import type { FailoverReport, Round } from './run';
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.ceil(sorted.length / 2) - 1] ?? Number.NaN;
+}
+
+function faultRow(fault: string, rounds: readonly Round[]): string {
+  const seconds = rounds.map(({ secondsWithoutWrites }) => secondsWithoutWrites);
+  const [middle, most] = [median(seconds), Math.max(...seconds)].map((value) => value.toFixed(1));
+  return `| ${fault} | ${seconds.length} | ${middle} | ${most} |`;
+}
+
+/** The report as Markdown. */
+export function failoverMarkdown(report: FailoverReport): string {
+  const { rounds, seconds, orders, answers, longestAnswerSeconds, timelines, sales, orphans, violations } =
+    report;
+  const faults = [...new Set(rounds.map(({ fault }) => fault))];
+  const all = rounds.map(({ secondsWithoutWrites }) => secondsWithoutWrites);
+  return [
+    `${rounds.length} rounds in ${(seconds / 60).toFixed(0)} minutes, ${timelines} timelines of PostgreSQL.`,
+    '',
+    '| fault | rounds | median, s without writes | most |',
+    '| --- | ---: | ---: | ---: |',
+    ...faults.map((name) =>
+      faultRow(
+        name,
+        rounds.filter(({ fault }) => fault === name),
+      ),
+    ),
+    faultRow('**all**', rounds),
+    '',
+    '| answers to purchases and prolongations | |',
+    '| --- | ---: |',
+    ...Object.entries(answers)
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([answer, times]) => `| ${answer} | ${times} |`),
+    `| longest, s | ${longestAnswerSeconds.toFixed(1)} |`,
+    '',
+    '| orders and books | |',
+    '| --- | ---: |',
+    `| orders acknowledged to clients | ${orders} |`,
+    `| purchases at the provider | ${sales} |`,
+    `| orphans | ${orphans} |`,
+    `| violations | ${violations.length} |`,
+    `| longest without writes, s (30 at most) | ${Math.max(...all).toFixed(1)} |`,
+    ...(violations.length > 0 ? ['', ...violations.map((violation) => `- ${violation}`)] : []),
+  ].join('\n');
+}

@@ -1,0 +1,117 @@
+import { compareAnswers, compareProxies, compareWithBook } from '../support/books';
+import { until } from '../support/until';
+import type { Cluster } from './cluster';
+import { Clients } from './customers';
+import { type FaultName, FAULTS } from './faults';
+
+const CUSTOMERS = 6;
+/** So many orders are acknowledged before the next round begins. */
+const ORDERS_BETWEEN = 20;
+const BACK_TIMEOUT_MS = 120_000;
+
+export interface Round {
+  readonly fault: FaultName;
+  /** The longest time without an acknowledged order. */
+  readonly secondsWithoutWrites: number;
+  readonly seconds: number;
+}
+
+export interface FailoverReport {
+  readonly rounds: readonly Round[];
+  readonly seconds: number;
+  readonly orders: number;
+  readonly answers: Readonly<Record<string, number>>;
+  readonly longestAnswerSeconds: number;
+  readonly timelines: number;
+  readonly sales: number;
+  readonly orphans: number;
+  readonly violations: readonly string[];
+}
+
+/** Answers that a client may get while it is not served. */
+const ALLOWED = /^(200|200, replayed|(503|409) with Retry-After: .*)$/;
+
+/**
+ * Causes one fault after the other under purchases and prolongations. A round ends when orders are
+ * acknowledged again and the cluster is whole. At the end the books are compared with the clients' and the
+ * provider's.
+ */
+export async function runFailover(
+  cluster: Cluster,
+  faults: readonly FaultName[],
+  {
+    pauseMs = 150,
+    onProgress = () => undefined,
+  }: { pauseMs?: number; onProgress?: (line: string) => void } = {},
+): Promise<FailoverReport> {
+  const startedAtMs = performance.now();
+  const customers = await Promise.all(
+    Array.from({ length: CUSTOMERS }, () => cluster.createCustomer('10000000.00')),
+  );
+  for (const country of ['ru', 'us', 'de', 'nl']) await cluster.control.setStock('6', country, 10_000_000);
+  await cluster.control.setLatencies({
+    buy: { minMs: 200, maxMs: 800 },
+    prolong: { minMs: 200, maxMs: 800 },
+  });
+  const clients = new Clients(cluster, customers, pauseMs);
+  clients.start();
+  const untilServed = (): Promise<unknown> => {
+    const fromMs = performance.now();
+    return until(
+      'orders that are acknowledged again',
+      () => clients.log.countAcknowledged(fromMs) >= ORDERS_BETWEEN,
+      { timeoutMs: BACK_TIMEOUT_MS },
+    );
+  };
+  await untilServed();
+
+  const rounds: Round[] = [];
+  for (const fault of faults) {
+    const beganAtMs = performance.now();
+    const setRight = await FAULTS[fault].cause(cluster);
+    await untilServed();
+    await setRight();
+    await cluster.untilWhole();
+    await untilServed();
+    const endedAtMs = performance.now();
+    const round = {
+      fault,
+      secondsWithoutWrites: clients.log.longestGapMs(beganAtMs, endedAtMs) / 1000,
+      seconds: (endedAtMs - beganAtMs) / 1000,
+    };
+    rounds.push(round);
+    onProgress(
+      `${rounds.length}/${faults.length} ${fault}: ${round.secondsWithoutWrites.toFixed(1)} s without ` +
+        `writes, ${round.seconds.toFixed(0)} s in all`,
+    );
+  }
+  await clients.stop();
+  await cluster.untilSettled();
+
+  const { acknowledged, counts, longestAnswerMs } = clients.log;
+  const answered = acknowledged.map(({ order, ...answer }) => ({ order, answer }));
+  const answers = Object.fromEntries(counts);
+  const book = await cluster.control.getState();
+  const [{ orphans } = { orphans: -1 }] = await cluster.query<{ orphans: number }>(
+    'SELECT count(*)::int AS orphans FROM orphans',
+  );
+  return {
+    rounds,
+    seconds: (performance.now() - startedAtMs) / 1000,
+    orders: acknowledged.length,
+    answers,
+    longestAnswerSeconds: longestAnswerMs.value / 1000,
+    timelines: Math.max(...(await cluster.readMembers()).map(({ timeline }) => timeline ?? 0)),
+    sales: book.sales.length,
+    orphans,
+    violations: [
+      ...Object.entries(answers)
+        .filter(([answer]) => !ALLOWED.test(answer))
+        .map(([answer, times]) => `${times} times a client was answered: ${answer}`),
+      ...(await cluster.findViolations()),
+      ...(await compareWithBook(cluster)),
+      ...(await compareAnswers(cluster, answered)),
+      ...(await compareProxies(cluster, answered)),
+    ],
+  };
+}

@@ -1,0 +1,131 @@
+import type { SandboxControl } from '../../src/sandbox';
+
+/** What is compared at the end of a soak or a drill. */
+export interface Books {
+  readonly control: Pick<SandboxControl, 'getState'>;
+  query<Row>(statement: string, parameters?: unknown[]): Promise<Row[]>;
+}
+
+/** The last answer to an order with a key. */
+export interface AnsweredOrder {
+  readonly order: { readonly customer: { readonly id: number }; readonly key?: string };
+  readonly answer: { readonly status: number; readonly body: Record<string, unknown> };
+}
+
+/** Each sold proxy has one owner or is a known orphan. Each prolongation belongs to one paid order. */
+export async function compareWithBook(books: Books): Promise<string[]> {
+  const book = await books.control.getState();
+  const owned = new Map(
+    (
+      await books.query<{ id: string; tag: string; state: string }>(
+        `SELECT provider_proxy_id AS id, lead.tag, orders.state
+           FROM proxies
+           JOIN orders ON orders.id = proxies.order_id
+           JOIN orders lead ON lead.id = orders.group_id`,
+      )
+    ).map((row) => [row.id, row]),
+  );
+  const orphans = new Set(
+    (await books.query<{ id: string }>('SELECT provider_proxy_id AS id FROM orphans')).map(({ id }) => id),
+  );
+  const tags = book.sales.map(({ descr }) => descr);
+  const twice = tags.filter((tag, at) => tags.indexOf(tag) !== at).map((tag) => `${tag} was sold twice`);
+  const unowned = book.sales.flatMap(({ descr, proxyIds }) =>
+    proxyIds
+      .map(String)
+      .filter((id) => owned.get(id)?.tag !== descr && !orphans.has(id))
+      .map((id) => `proxy ${id} of ${descr} has no owner`),
+  );
+  const sold = new Set(book.sales.flatMap(({ proxyIds }) => proxyIds.map(String)));
+  const unsold = [...owned.keys()].filter((id) => !sold.has(id)).map((id) => `proxy ${id} was never sold`);
+
+  const prolonged = new Map<string, number>();
+  for (const { proxies } of book.prolongations) {
+    for (const { id } of proxies) prolonged.set(String(id), (prolonged.get(String(id)) ?? 0) + 1);
+  }
+  const paid = await books.query<{ id: string; count: number }>(
+    `SELECT provider_proxy_id AS id, count(orders.id) FILTER (WHERE orders.state = 'completed') AS count
+       FROM proxies LEFT JOIN orders ON orders.proxy_id = proxies.id GROUP BY proxies.id`,
+  );
+  const unpaid = paid
+    .filter(({ id, count }) => (prolonged.get(id) ?? 0) !== count)
+    .map(
+      ({ id, count }) =>
+        `proxy ${id} was prolonged ${prolonged.get(id) ?? 0} times and paid for ${count} times`,
+    );
+  return [...twice, ...unowned, ...unsold, ...unpaid];
+}
+
+/** Orders answered with 200 exist and cost what was answered. Refused ones cost nothing. Balances agree. */
+export async function compareAnswers(books: Books, answers: readonly AnsweredOrder[]): Promise<string[]> {
+  const kept = new Map(
+    (
+      await books.query<{ key: string; id: number; captured: string; state: string }>(
+        `SELECT format('%s/%s', user_id, idempotency_key) AS key, id, captured, state
+           FROM orders WHERE state <> 'refunded'`,
+      )
+    ).map((order) => [order.key, order]),
+  );
+  const wrong = answers.flatMap(({ order, answer }) => {
+    const found = kept.get(`${order.customer.id}/${order.key}`);
+    if (answer.status !== 200) {
+      return found ? [`order ${found.id} was refused with ${answer.status}, and is ${found.state}`] : [];
+    }
+    if (!found) return [`an order answered 200 is gone: ${JSON.stringify(answer.body['order_id'])}`];
+    return found.id === answer.body['order_id'] && found.captured === answer.body['price_charged']
+      ? []
+      : [`order ${found.id} is not as it was answered`];
+  });
+  const unexplained = await books.query<{ id: number }>(
+    `SELECT user_id AS id FROM accounts
+      WHERE available + held <>
+            (SELECT sum(available_delta) FROM ledger_entries e
+              WHERE e.user_id = accounts.user_id AND kind = 'topup')
+          - (SELECT coalesce(sum(captured), 0) FROM orders o WHERE o.user_id = accounts.user_id)`,
+  );
+  const review = await books.query<{ id: number; failure: string }>(
+    `SELECT id, failure FROM orders WHERE state = 'review'`,
+  );
+  return [
+    ...wrong,
+    ...unexplained.map(({ id }) => `the balance of user ${id} is not explained by top-ups and charges`),
+    ...review.map(({ id, failure }) => `order ${id} came to review: ${failure}`),
+  ];
+}
+
+interface AnsweredProxy {
+  readonly id: string;
+  readonly host: string;
+  readonly port: number;
+  readonly login: string;
+  readonly password: string;
+  readonly date_end: string;
+}
+
+/**
+ * Every proxy that a customer was told of is theirs, is the same one, and ends no earlier than they were
+ * told.
+ */
+export async function compareProxies(books: Books, answers: readonly AnsweredOrder[]): Promise<string[]> {
+  const kept = new Map(
+    (
+      await books.query<Omit<AnsweredProxy, 'date_end'> & { userId: number; dateEnd: Date }>(
+        `SELECT id::text, user_id AS "userId", host, port, login, password, date_end AS "dateEnd"
+           FROM proxies`,
+      )
+    ).map((proxy) => [proxy.id, proxy]),
+  );
+  return answers.flatMap(({ order, answer }) => {
+    const { proxies, proxy } = answer.body as { proxies?: AnsweredProxy[]; proxy?: AnsweredProxy };
+    return [...(proxies ?? []), ...(proxy ? [proxy] : [])]
+      .filter((told) => {
+        const found = kept.get(told.id);
+        const isSame =
+          found?.userId === order.customer.id &&
+          (['host', 'login', 'password'] as const).every((name) => found[name] === told[name]) &&
+          found.port === told.port;
+        return !isSame || found.dateEnd.getTime() < Math.floor(Date.parse(told.date_end));
+      })
+      .map(({ id }) => `proxy ${id} is not as user ${order.customer.id} was told`);
+  });
+}

@@ -1,0 +1,46 @@
+import { DataSource } from 'typeorm';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { dataSourceOptions } from './data-source-options';
+import { preparedRows } from './prepared';
+import { ServiceClient } from './service-client';
+import { isDatabaseUnavailable, mayHaveCommitted, queryRows } from './sql';
+
+describe('A connection of the service', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataSource = await new DataSource(
+      dataSourceOptions({ url: database.url, poolSize: 1, applicationName: 'service-client-spec' }),
+    ).initialize();
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  const session = async (): Promise<number | undefined> =>
+    (await queryRows<{ pid: number }>(dataSource, 'SELECT pg_backend_pid() AS pid'))[0]?.pid;
+
+  it.each([
+    ['prepared', preparedRows],
+    ['other', queryRows],
+  ])('is thrown away when the server takes no writes any more: %s statements', async (_, run) => {
+    const before = await session();
+    await dataSource.query('SET default_transaction_read_only = on');
+    const failure: unknown = await run(dataSource, `UPDATE users SET username = 'x'`).catch(
+      (error: unknown) => error,
+    );
+    // It is certain that nothing was written.
+    expect([isDatabaseUnavailable(failure), mayHaveCommitted(failure)]).toEqual([true, false]);
+    expect(await session()).not.toBe(before);
+    await run(dataSource, `UPDATE users SET username = 'x'`);
+  });
+
+  it('ends when no answer comes', async () => {
+    const client = new ServiceClient({ connectionString: database.url, answerTimeoutMs: 100 });
+    await client.connect();
+    await expect(client.query('SELECT pg_sleep(60)')).rejects.toThrow('Connection terminated');
+  });
+});

@@ -1,0 +1,160 @@
+import { AppConfig } from '../src/config';
+import { type AbsentStandby, connectAbsentStandby } from './support/absent-standby';
+import { createApiClient } from './support/api-client';
+import { eventually } from './support/built-service';
+import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
+import { type OwnPostgres, startOwnPostgres } from './support/own-postgres';
+import { type Replica, startReplica } from './support/replica';
+import { createStaff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const RU_30 = { country: 'ru', period: 30 } as const;
+/** The beginnings of long statements: the database shows no more of one than 1 kB. */
+const CLAIM = 'WITH waiting AS';
+const SETTLEMENT = 'WITH member AS MATERIALIZED';
+const BARRIER = 'pg_logical_emit_message';
+
+describe('A commit whose wait for the synchronous standby is cancelled', () => {
+  let postgres: OwnPostgres;
+  let service: TestService;
+  let standby: AbsentStandby;
+  let relay: DatabaseRelay;
+  /** Reaches the database through the relay. */
+  let replica: Replica;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    postgres = await startOwnPostgres();
+    service = await startTestService({ database: postgres });
+    standby = await connectAbsentStandby(postgres.ownerUrl);
+    relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
+    replica = await startReplica(service, { database: { url: relay.url } });
+  });
+  beforeEach(async () => {
+    user = await service.createUser({ balance: '500.00' });
+    await service.control.clearCalls();
+  });
+  afterEach(() => standby.comeBack());
+  afterAll(async () => {
+    await replica.close();
+    await relay.close();
+    await standby.close();
+    await service.close();
+    await postgres.close();
+  });
+
+  const orders = (): Promise<{ state: string }[]> =>
+    service.owner.query('SELECT state FROM orders WHERE user_id = $1 ORDER BY id', [user.id]);
+
+  const buy = (key?: string) =>
+    createApiClient(replica.baseUrl, user.token).POST('/proxies/buy', {
+      body: RU_30,
+      ...(key !== undefined && { params: { header: { 'Idempotency-Key': key } } }),
+    });
+
+  /** Lets the statement be sent when no standby is there, and waits until its commit waits for one. */
+  async function untilWaiting(statement: string, send: () => unknown): Promise<number> {
+    const held = relay.catchNext({ statement, moment: 'before', action: 'hold' });
+    send();
+    await held.reached;
+    await standby.leave();
+    held.letGo();
+    return standby.waitingFor(statement);
+  }
+
+  it('of a claim: nothing is bought for it, and its order is refunded before the answer', async () => {
+    let answer: ReturnType<typeof buy> | undefined;
+    const pid = await untilWaiting(CLAIM, () => (answer = buy()));
+    await standby.cancel(pid);
+    // The claim is there for everybody to see, and what became of it is not known before a standby has it.
+    await standby.waitingFor(BARRIER);
+    expect(await orders()).toEqual([{ state: 'submitting' }]);
+    await standby.comeBack();
+
+    const { response, error } = (await answer) ?? {};
+    expect(response?.status).toBe(503);
+    expect(response?.headers.get('Retry-After')).not.toBeNull();
+    expect(error).toEqual({ detail: 'Service temporarily unavailable' });
+    expect(await service.control.getCalls('buy')).toEqual([]);
+    expect(await orders()).toEqual([{ state: 'refunded' }]);
+    await service.audit({ withProvider: true });
+  });
+
+  it.each(['pg_cancel_backend', 'pg_terminate_backend'] as const)(
+    'of a reservation, by %s: it is neither sent nor answered before a standby has it',
+    async (how) => {
+      let answer: ReturnType<typeof buy> | undefined;
+      const pid = await untilWaiting('place_orders', () => (answer = buy()));
+      await standby.cancel(pid, how);
+      await standby.waitingFor(BARRIER);
+      expect(await orders()).toEqual([{ state: 'reserved' }]);
+      expect(await service.control.getCalls('buy')).toEqual([]);
+      await standby.comeBack();
+
+      expect((await answer)?.response.status).toBe(200);
+      expect(await orders()).toEqual([{ state: 'completed' }]);
+      await service.audit({ withProvider: true });
+    },
+  );
+
+  it('of a settlement: it is answered, and replayed, once a standby has it', async () => {
+    let answer: ReturnType<typeof buy> | undefined;
+    const pid = await untilWaiting(SETTLEMENT, () => (answer = buy('settled')));
+    await standby.cancel(pid);
+    await standby.waitingFor(BARRIER);
+    expect(await orders()).toEqual([{ state: 'completed' }]);
+    let isAnswered = false;
+    const replay = buy('settled').finally(() => (isAnswered = true));
+    // Only statements that wait for the standby are under way.
+    await eventually(async () => (await waitingBarriers()) > 1);
+    expect(isAnswered).toBe(false);
+    await standby.comeBack();
+
+    const [{ data }, { data: replayed }] = await Promise.all([answer!, replay]);
+    expect(data).toEqual(replayed);
+    expect(data?.proxies).toHaveLength(1);
+    expect(await service.control.getCalls('buy')).toHaveLength(1);
+    await service.audit({ withProvider: true });
+  });
+
+  const waitingBarriers = async (): Promise<number> => {
+    const [row] = await service.owner.query<[{ count: number }]>(
+      `SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE wait_event = 'SyncRep' AND query LIKE '%' || $1 || '%'`,
+      [BARRIER],
+    );
+    return row.count;
+  };
+
+  it('of a credit by staff: it is answered 503, and repeated under its key it is booked once', async () => {
+    const staff = await createStaff(service);
+    const credit = (baseUrl: string) =>
+      fetch(`${baseUrl}/staff/users/${user.id}/credit`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${staff.token}`,
+          'Content-Type': 'application/json',
+          'Idempotency-Key': `credit-${user.id}`,
+        },
+        body: JSON.stringify({ amount: '10.00', reason: 'test' }),
+      });
+    let answer: Promise<Response> | undefined;
+    const held = relay.catchNext({
+      statement: 'INSERT INTO staff_actions',
+      moment: 'before',
+      action: 'hold',
+    });
+    answer = credit(replica.baseUrl);
+    await held.reached;
+    await standby.leave();
+    held.letGo();
+    await standby.cancel(await standby.waitingFor('COMMIT'));
+    await standby.waitingFor(BARRIER);
+    await standby.comeBack();
+
+    expect((await answer).status).toBe(503);
+    const repeated = await credit(replica.baseUrl);
+    expect([repeated.status, repeated.headers.get('Idempotency-Replayed')]).toEqual([200, 'true']);
+    expect((await service.balanceOf(user)).available).toBe('510.00');
+  });
+});

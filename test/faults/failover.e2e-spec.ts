@@ -1,0 +1,38 @@
+import { DataSource } from 'typeorm';
+import { Cluster } from '../../drills/failover/cluster';
+import { runFailover } from '../../drills/failover/run';
+import { missingPackages } from '../../drills/support/debian';
+import { dataSourceOptions, isDatabaseUnavailable } from '../../src/database';
+import { ensureBuild } from '../support/built-service';
+
+jest.setTimeout(240_000);
+
+/** `npm run drill:failover` is the long form. Skipped where Debian's packages are missing. */
+const isInstalled = missingPackages('etcd', 'etcdctl', 'haproxy', 'patroni', 'postgres').length === 0;
+
+(isInstalled ? describe : describe.skip)('A cluster of Patroni, etcd and HAProxy', () => {
+  let cluster: Cluster;
+
+  beforeAll(async () => {
+    await ensureBuild();
+    cluster = await Cluster.start();
+  });
+  afterAll(() => cluster.close());
+
+  it('lets nobody read from a standby', async () => {
+    const standby = await cluster.findSynchronousStandby();
+    const url = Object.assign(new URL(cluster.databaseUrl), { port: String(standby.databasePort) }).href;
+    const dataSource = new DataSource(dataSourceOptions({ url, poolSize: 1, applicationName: 'test' }));
+    const failure: unknown = await dataSource.initialize().catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: '25006' });
+    expect(isDatabaseUnavailable(failure)).toBe(true);
+  });
+
+  it('loses nothing that was acknowledged when its primary is killed under orders', async () => {
+    const report = await runFailover(cluster, ['kill -9 of the primary alone, beside Patroni']);
+    expect(report.violations).toEqual([]);
+    expect(report.timelines).toBe(2);
+    expect(report.orders).toBeGreaterThan(0);
+    expect(report.orphans).toBe(0);
+  });
+});
