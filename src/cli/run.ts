@@ -42,13 +42,21 @@ export const withServices = (
 ): Promise<void> =>
   withResources(async (config) => {
     if (config.database.migrateOnStart) await migrate(config.database);
-    const app = await NestFactory.createApplicationContext(AdministrationModule.with(config), {
-      logger: false,
-      abortOnError: false,
-    });
-    try {
-      await useCase(app);
-    } finally {
-      await app.close();
-    }
+    await withServicesOf(config, useCase);
   }, needs);
+
+/** Runs a use case with that configuration. */
+export async function withServicesOf(
+  config: AppConfig,
+  useCase: (app: INestApplicationContext) => Promise<void>,
+): Promise<void> {
+  const app = await NestFactory.createApplicationContext(AdministrationModule.with(config), {
+    logger: false,
+    abortOnError: false,
+  });
+  try {
+    await useCase(app);
+  } finally {
+    await app.close();
+  }
+}

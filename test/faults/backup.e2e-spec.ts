@@ -144,7 +144,7 @@ describe('a backup of the embedded database', () => {
           'The backup is from a later version of the service than this one.',
         ],
       ];
-      const rows = await query('SELECT count(*), sum(available_delta) FROM ledger_entries');
+      const rows = await query('SELECT count(*)::int, sum(available_delta) FROM ledger_entries');
       for (const [name, content, line] of files) {
         const file = join(dataDir, name);
         await writeFile(file, content);
@@ -154,7 +154,7 @@ describe('a backup of the embedded database', () => {
       expect(await refusalOf(['restore', backup.file])).toBe(
         'The database is not empty: --replace has everything in it replaced by the backup.',
       );
-      expect(await query('SELECT count(*), sum(available_delta) FROM ledger_entries')).toEqual(rows);
+      expect(await query('SELECT count(*)::int, sum(available_delta) FROM ledger_entries')).toEqual(rows);
       expect(await query(`SELECT datname FROM pg_database WHERE datname LIKE 'proxy%'`)).toEqual([
         { datname: 'proxy_rental' },
       ]);
@@ -167,7 +167,7 @@ describe('a backup of the embedded database', () => {
     async () => {
       const later = await countOrders();
       const restored = await answerTo<RestoredBackup>(['restore', backup.file, '--replace']);
-      expect(restored).toMatchObject({ rows: backup.rows, replaced: true, migrations: [] });
+      expect(restored).toMatchObject({ rows: backup.rows, replaced: true, migrations: [], recovering: true });
 
       const orders = await countOrders();
       expect(orders).toBeGreaterThanOrEqual(ordersAround[0]);
@@ -186,6 +186,16 @@ describe('a backup of the embedded database', () => {
       const token = (await readFile(join(dataDir, 'demo-token'), 'utf8')).trim();
       const profile = await fetch(`${service.baseUrl}/me`, { headers: { Authorization: `Bearer ${token}` } });
       expect(await profile.json()).toMatchObject({ username: 'demo' });
+      const order = await fetch(`${service.baseUrl}/proxies/buy`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ country: 'ru', period: 3 }),
+      });
+      expect([order.status, await order.json()]).toEqual([
+        503,
+        { detail: 'Service temporarily unavailable' },
+      ]);
+      expect(await answerTo(['recovery', 'show'])).toMatchObject({ recovering: true });
       await service.stop();
     },
     TIMEOUT_MS,

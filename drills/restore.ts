@@ -1,0 +1,38 @@
+import 'reflect-metadata';
+import { parseArgs } from 'node:util';
+import { restoreMarkdown } from './restore/report';
+import { runRestore } from './restore/run';
+import { progress, run } from './support/command';
+import { requirePrograms } from './support/debian';
+
+/**
+ * `npm run drill:restore`: sells, backs up beside it, destroys the database, restores it to five minutes
+ * before, and opens orders once the service has found what was sold since. Takes 10 minutes;
+ * `-- --minutes 0.5` takes two.
+ */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      /** From the restored moment to the destruction. */
+      minutes: { type: 'string', default: '5' },
+      customers: { type: 'string', default: '8' },
+    },
+  });
+  const [minutes, customers] = [Number(values.minutes), Number(values.customers)];
+  if (!(minutes > 0)) throw new Error('--minutes must be a number above 0');
+  if (!Number.isInteger(customers) || customers < 1) throw new Error('--customers must be a whole number');
+  requirePrograms('postgres', 'pgbackrest');
+  const report = await runRestore({
+    customers,
+    pauseMs: 200,
+    secondsBetween: Math.min(60, 20 * minutes),
+    secondsLost: 60 * minutes,
+    archiveTimeoutSeconds: Math.ceil(Math.min(60, 20 * minutes)),
+    onProgress: progress,
+  });
+  process.stdout.write(`${restoreMarkdown(report)}\n`);
+  for (const violation of report.violations) progress(`BROKEN: ${violation}`);
+  if (report.violations.length > 0) process.exitCode = 1;
+}
+
+void run(main);

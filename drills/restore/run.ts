@@ -1,0 +1,278 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { StateView } from '../../src/sandbox';
+import { createDrillDirectory } from '../support/accounts';
+import { startSandboxProcess } from '../support/service';
+import { until } from '../support/until';
+import { ArchivedPostgres, type MadeBackup } from './archived-postgres';
+import { type Answer, Clients, type Customer, type Intent } from './clients';
+import { Shop } from './shop';
+import { decide, type Decided } from './staff';
+
+const REASON = 'drill: the disk is lost';
+
+/** What a client may be answered. Of a proxy that the database has forgotten it hears 404. */
+const ALLOWED: ReadonlySet<string> = new Set([
+  '200',
+  '200, replayed',
+  '404',
+  '503',
+  '409',
+  'connection lost',
+]);
+
+export interface RestoreOptions {
+  readonly customers: number;
+  /** Each client waits so long between two orders, about. */
+  readonly pauseMs: number;
+  /** How long customers buy before the full backup, and between it and the differential one. */
+  readonly secondsBetween: number;
+  /** From the moment that is restored to the destruction. */
+  readonly secondsLost: number;
+  /** After so long, a part of the log is archived that is not full. */
+  readonly archiveTimeoutSeconds: number;
+  readonly onProgress?: (line: string) => void;
+}
+
+export interface RestoreReport {
+  readonly backups: Readonly<Record<string, MadeBackup>>;
+  readonly restoreSeconds: number;
+  readonly replaySeconds: number;
+  /** From the destruction on. */
+  readonly secondsUntil: Readonly<Record<'read' | 'ordered', number>>;
+  readonly secondsLost: number;
+  /** How long before the destruction the newest archived part of the log ended. */
+  readonly secondsNotArchived: number;
+  readonly orders: Readonly<Record<'answered' | 'lost' | 'afterwards', number>>;
+  /** What was sold after the restored moment, in proxies and prolongations. */
+  readonly soldSince: { readonly proxies: number; readonly prolongations: number };
+  readonly decided: Decided;
+  readonly answers: Readonly<Record<string, number>>;
+  readonly violations: readonly string[];
+}
+
+/**
+ * Sells, backs up beside it, loses the database, restores it to a moment before, and opens again: the steps
+ * of `operations/backup.md`, in their order.
+ */
+export async function runRestore(options: RestoreOptions): Promise<RestoreReport> {
+  const { onProgress = () => undefined } = options;
+  // Closed in reverse order.
+  const closers: (() => Promise<unknown>)[] = [];
+  try {
+    onProgress('starts PostgreSQL, with pgBackRest behind it');
+    const postgres = await ArchivedPostgres.start(options.archiveTimeoutSeconds);
+    closers.push(() => postgres.close());
+    const directory = await createDrillDirectory('restore-sandbox');
+    closers.push(() => directory.remove());
+    const sandbox = await startSandboxProcess(await directory.create('sandbox'));
+    closers.push(() => sandbox.stop());
+    const shop = await Shop.open(postgres, sandbox.address);
+    closers.push(() => shop.stop());
+    return await carryOut(shop, postgres, options);
+  } finally {
+    for (const closer of closers.splice(0).toReversed()) await closer();
+  }
+}
+
+async function carryOut(
+  shop: Shop,
+  postgres: ArchivedPostgres,
+  options: RestoreOptions,
+): Promise<RestoreReport> {
+  const customers = await shop.createCustomers(options.customers);
+  await shop.start();
+  const clients = new Clients(customers, shop.baseUrls, options.pauseMs);
+  try {
+    return await sellAndRestore(shop, postgres, clients, customers, options);
+  } finally {
+    clients.abandon();
+  }
+}
+
+async function sellAndRestore(
+  shop: Shop,
+  postgres: ArchivedPostgres,
+  clients: Clients,
+  customers: readonly Customer[],
+  { onProgress = () => undefined, ...options }: RestoreOptions,
+): Promise<RestoreReport> {
+  clients.start();
+
+  onProgress('customers buy; full backup');
+  await pause(options.secondsBetween * 1000);
+  const full = await postgres.backUp('full');
+  onProgress('customers buy; differential backup');
+  await pause(options.secondsBetween * 1000);
+  const differential = await postgres.backUp('diff');
+  await pause(options.secondsBetween * 1000);
+
+  const target = await shop.now();
+  onProgress(`customers buy on for ${options.secondsLost} s, from ${target.toISOString()} on`);
+  const untilMs = Date.now() + options.secondsLost * 1000;
+  const known = clients.countAnswered(target);
+  await until('an order after the restored moment', () => clients.countAnswered(target) > known);
+  const part = await shop.currentLog();
+  await pause(untilMs - Date.now());
+  await until('the log of the restored moment in the archive', () => shop.hasArchived(part), {
+    timeoutMs: 180_000,
+  });
+
+  onProgress('kill -9 of PostgreSQL, and its data is removed');
+  const lastArchivedAt = await shop.lastArchivedAt();
+  const destroyedAtMs = Date.now();
+  await postgres.destroy();
+  await shop.stop();
+
+  const restored = await postgres.restore(target);
+  onProgress(`restored in ${restored.seconds.toFixed(1)} s; PostgreSQL replays its log`);
+  const replayed = await postgres.startServer();
+  await shop.migrate();
+  await shop.cli('recovery', 'begin', '--reason', REASON);
+  const remembered = await shop.readOrderKeys();
+  await shop.start();
+  const problems = await findOpenings(shop, clients, customers);
+  const readAtMs = Date.now();
+
+  // Clients that were answered after the restored moment never learn of it, and ask again all the same.
+  const forgotten = clients.answered.filter(
+    ({ intent, answer }) => answer.status === 200 && !remembered.has(`${intent.customer.id} ${intent.key}`),
+  );
+  onProgress(`${forgotten.length} answered orders are gone; the service looks for them at the provider`);
+  await shop.untilEverythingIsFound();
+  const decided = await decide(shop, forgotten, unitPriceOf(clients), REASON);
+  await shop.asStaff('POST', '/recovery/end', { reason: REASON });
+  const openedAt = new Date();
+  onProgress(`orders are open again, ${((openedAt.getTime() - destroyedAtMs) / 1000).toFixed(1)} s after`);
+  const repeated = await repeatAll(clients, forgotten);
+  await until('orders that are answered again', () => clients.countAnswered(openedAt) >= options.customers);
+  await clients.stop();
+  await shop.untilSettled();
+
+  await postgres.backUp('full');
+  const book = await shop.control.getState();
+  const since = (atMs: number): boolean => atMs > target.getTime() && atMs < destroyedAtMs;
+  return {
+    backups: { full, differential },
+    restoreSeconds: restored.seconds,
+    replaySeconds: replayed.seconds,
+    secondsUntil: {
+      read: (readAtMs - destroyedAtMs) / 1000,
+      ordered: (openedAt.getTime() - destroyedAtMs) / 1000,
+    },
+    secondsLost: (destroyedAtMs - target.getTime()) / 1000,
+    secondsNotArchived: (destroyedAtMs - lastArchivedAt.getTime()) / 1000,
+    orders: {
+      answered: clients.answered.filter(({ answer }) => answer.status === 200).length,
+      lost: forgotten.length,
+      afterwards: clients.countAnswered(openedAt),
+    },
+    soldSince: {
+      proxies: book.sales.filter(({ atMs }) => since(atMs)).flatMap(({ proxyIds }) => proxyIds).length,
+      prolongations: book.prolongations.filter(({ atMs }) => since(atMs)).length,
+    },
+    decided,
+    answers: clients.counts,
+    violations: [
+      ...problems,
+      ...(await shop.findViolations()),
+      ...findDoubles(clients, repeated, book),
+      ...Object.entries(clients.counts)
+        .filter(([answer]) => !ALLOWED.has(answer))
+        .map(([answer, times]) => `${times} times a client was answered ${answer}`),
+    ],
+  };
+}
+
+/** Each customer repeats one key after the other. */
+async function repeatAll(
+  clients: Clients,
+  orders: readonly { readonly intent: Intent }[],
+): Promise<{ intent: Intent; answer: Answer }[]> {
+  const customers = new Set(orders.map(({ intent }) => intent.customer));
+  const answered = [...customers].map(async (customer) => {
+    const own: { intent: Intent; answer: Answer }[] = [];
+    for (const { intent } of orders) {
+      if (intent.customer === customer) own.push({ intent, answer: await clients.repeat(intent) });
+    }
+    return own;
+  });
+  return (await Promise.all(answered)).flat();
+}
+
+/** The service reads and does not sell before the recovery has ended. */
+async function findOpenings(shop: Shop, clients: Clients, customers: readonly Customer[]): Promise<string[]> {
+  const problems: string[] = [];
+  for (const [at, customer] of customers.entries()) {
+    const profile = await fetch(`${shop.baseUrls[0]}/me`, {
+      headers: { Authorization: `Bearer ${customer.token}` },
+    });
+    await profile.arrayBuffer();
+    if (profile.status !== 200) problems.push(`GET /me answers ${profile.status} in the recovery`);
+    const { answer } = await clients.send({
+      customer,
+      key: `too-early-${at}`,
+      path: '/proxies/buy',
+      body: { country: 'ru', period: 30 },
+    });
+    if (answer) problems.push(`an order was answered ${answer.status} in the recovery`);
+  }
+  return problems;
+}
+
+/**
+ * Counts at the provider what clients wanted once, however often they asked and whoever forgot it. No id
+ * names things of two customers.
+ */
+function findDoubles(
+  clients: Clients,
+  repeated: readonly { intent: Intent; answer: Answer }[],
+  book: StateView,
+): string[] {
+  const wanted = { proxies: 0, prolongations: 0 };
+  // Prolongations of proxies that were forgotten with their ids: they may have been carried out before.
+  let unknown = 0;
+  for (const { intent, answer } of clients.answered) {
+    if (intent.path !== '/proxies/buy') {
+      if (answer.status === 200) wanted.prolongations += 1;
+      else unknown += 1;
+    } else if (answer.status === 200) wanted.proxies += intent.body.count ?? 1;
+  }
+  const sold = {
+    proxies: book.sales.flatMap(({ proxyIds }) => proxyIds).length,
+    prolongations: book.prolongations.flatMap(({ proxies }) => proxies).length,
+  };
+  const tags = book.sales.map(({ descr }) => descr);
+  const owners = new Map<string, Customer>();
+  const named = [...clients.answered, ...repeated].flatMap(({ intent: { customer }, answer: { body } }) => {
+    const { order_id: orderId, proxies = [] } = body as {
+      order_id?: number;
+      proxies?: readonly { id: string }[];
+    };
+    const names = proxies.map(({ id }) => `proxy ${id}`);
+    if (orderId !== undefined) names.push(`order ${orderId}`);
+    return names.filter((name) => {
+      const owner = owners.get(name) ?? customer;
+      owners.set(name, owner);
+      return owner !== customer;
+    });
+  });
+  return [
+    ...(['proxies', 'prolongations'] as const)
+      .filter((what) => {
+        const more = sold[what] - wanted[what];
+        return more < 0 || more > (what === 'prolongations' ? unknown : 0);
+      })
+      .map((what) => `clients wanted ${wanted[what]} ${what}, and the provider sold ${sold[what]}`),
+    ...tags.filter((tag, at) => tags.indexOf(tag) !== at).map((tag) => `${tag} was sold twice`),
+    ...named.map((name) => `${name} names things of two customers`),
+  ];
+}
+
+/** What customers paid for a proxy: it is the same for all in this drill. */
+function unitPriceOf({ answered }: Clients): string {
+  for (const { intent, answer } of answered) {
+    const { price_charged: charged } = answer.body as { price_charged?: string };
+    if (charged !== undefined && intent.body.count === 1) return charged;
+  }
+  throw new Error('nobody has bought a single proxy');
+}

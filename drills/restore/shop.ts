@@ -1,0 +1,254 @@
+import { randomBytes } from 'node:crypto';
+import { NestFactory } from '@nestjs/core';
+import { AdministrationModule } from '../../src/administration.module';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, TokensService } from '../../src/auth';
+import { Money } from '../../src/common';
+import { readEnvironment, resolveConfig } from '../../src/config';
+import { migrate } from '../../src/database';
+import { LedgerService } from '../../src/ledger';
+import { SandboxControl } from '../../src/sandbox';
+import { UsersService } from '../../src/users';
+import { runProgram } from '../support/daemon';
+import { freePorts, LOOPBACK } from '../support/ports';
+import { BUILT_CLI } from '../support/project';
+import { type BuiltReplica, type SandboxAddress, startReplica } from '../support/service';
+import { until } from '../support/until';
+import type { ArchivedPostgres } from './archived-postgres';
+import type { Customer } from './clients';
+
+const DATABASE = 'proxy_rental';
+const SERVICE_ROLE = 'proxy_rental_service';
+const REPLICAS = 2;
+const BALANCE = Money.parse('10000000.00');
+const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
+
+/** Shortens times that only make a drill longer. No logic is left out. */
+const QUICK = {
+  LOG_LEVEL: 'error',
+  PROVIDER_TIMEOUT_MS: '5000',
+  PROVIDER_RATE_PER_SECOND: '50',
+  RECONCILE_QUIET_SECONDS: '2',
+  SWEEP_INTERVAL_SECONDS: '2',
+  TOKEN_REQUESTS_PER_MINUTE: '0',
+  USER_REQUESTS_PER_MINUTE: '0',
+  ADDRESS_FAILURES_PER_MINUTE: '0',
+  DRAIN_SECONDS: '0',
+  MIGRATE_ON_START: 'false',
+};
+
+/** A proxy that was bought after the restored moment, as staff see it. */
+export interface Orphan {
+  readonly id: number;
+  readonly tag: string;
+  readonly tag_order_id: number;
+  readonly tag_user_id: number;
+  readonly country: string;
+}
+
+/** A prolongation that was carried out after the restored moment, as staff see it. */
+export interface FoundProlongation {
+  readonly id: number;
+  readonly user_id: number;
+  readonly proxy_id: number;
+}
+
+/** Two replicas of the built service, with what an operator and staff do about them. */
+export class Shop {
+  readonly baseUrls: readonly string[];
+  readonly control: SandboxControl;
+  private replicas: BuiltReplica[] = [];
+  private staffToken = '';
+
+  private constructor(
+    private readonly postgres: ArchivedPostgres,
+    private readonly environment: Readonly<Record<string, string>>,
+    private readonly urls: { readonly url: string; readonly ownerUrl: string },
+    private readonly ports: readonly number[],
+    sandbox: SandboxAddress,
+  ) {
+    this.baseUrls = ports.map((port) => `http://${LOOPBACK}:${port}`);
+    this.control = new SandboxControl(sandbox);
+  }
+
+  static async open(postgres: ArchivedPostgres, sandbox: SandboxAddress): Promise<Shop> {
+    await postgres.query(`CREATE DATABASE ${DATABASE}`);
+    const password = randomBytes(24).toString('base64url');
+    const urls = {
+      url: postgres.url(DATABASE, { user: SERVICE_ROLE, password }),
+      ownerUrl: postgres.url(DATABASE),
+    };
+    const environment = {
+      ...QUICK,
+      DATABASE_URL: urls.url,
+      PX6_API_KEY: sandbox.apiKey,
+      PX6_BASE_URL: sandbox.baseUrl,
+    };
+    const shop = new Shop(postgres, environment, urls, await freePorts(REPLICAS), sandbox);
+    await shop.migrate();
+    await shop.control.setRateLimit(null);
+    await shop.control.setBalance('100000000.00');
+    for (const country of ['ru', 'us', 'de', 'nl']) await shop.control.setStock('6', country, 10_000_000);
+    return shop;
+  }
+
+  /** As `cli migrate` does. */
+  async migrate(): Promise<void> {
+    await migrate(this.urls);
+  }
+
+  /** Customers with money and a token each, and a token of staff. */
+  async createCustomers(count: number): Promise<Customer[]> {
+    const config = resolveConfig(readEnvironment(this.environment), this.urls.url, {
+      apiKey: this.environment['PX6_API_KEY'] ?? '',
+      baseUrl: this.environment['PX6_BASE_URL'] ?? '',
+    });
+    const office = await NestFactory.createApplicationContext(AdministrationModule.with(config), {
+      logger: false,
+    });
+    try {
+      const [users, ledger, tokens] = [
+        office.get(UsersService),
+        office.get(LedgerService),
+        office.get(TokensService),
+      ];
+      const { id: staffId } = await users.create({ username: 'staff' });
+      const { text } = await tokens.issue({ userId: staffId, scopes: ALL_STAFF_SCOPES });
+      this.staffToken = text;
+      const customers: Customer[] = [];
+      while (customers.length < count) {
+        const { id } = await users.create({ username: 'drill' });
+        await ledger.credit(id, BALANCE, 'drill');
+        customers.push({ id, token: (await tokens.issue({ userId: id, scopes: ALL_SCOPES })).text });
+      }
+      return customers;
+    } finally {
+      await office.close();
+    }
+  }
+
+  async start(): Promise<void> {
+    this.replicas = await Promise.all(
+      this.ports.map((port) =>
+        startReplica({ ...this.environment, PORT: String(port) }, { timeoutMs: 60_000 }),
+      ),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.replicas.map((replica) => replica.stop()));
+  }
+
+  /** Runs a command of the command line, and reads its answer. */
+  async cli<Answer>(...words: readonly string[]): Promise<Answer> {
+    const said = await runProgram({
+      program: process.execPath,
+      parameters: [BUILT_CLI, ...words],
+      environment: this.environment,
+    });
+    return JSON.parse(said) as Answer;
+  }
+
+  async asStaff<Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {
+    const response = await fetch(`${this.baseUrls[0]}/staff${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${this.staffToken}`, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const answer: unknown = await response.json();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
+    return answer as Answer;
+  }
+
+  query<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
+    return this.postgres.query<Row>(statement, parameters, DATABASE);
+  }
+
+  async now(): Promise<Date> {
+    const [{ now } = { now: new Date() }] = await this.query<{ now: Date }>(
+      'SELECT clock_timestamp() AS now',
+    );
+    return now;
+  }
+
+  /** The part of the log that is written now. */
+  async currentLog(): Promise<string> {
+    const [row] = await this.query<{ part: string }>('SELECT pg_walfile_name(pg_current_wal_lsn()) AS part');
+    return row?.part ?? '';
+  }
+
+  /** Whether that part of the log is in the archive. */
+  async hasArchived(part: string): Promise<boolean> {
+    const rows = await this.query('SELECT FROM pg_stat_archiver WHERE last_archived_wal >= $1', [part]);
+    return rows.length > 0;
+  }
+
+  /** When the archive was given the newest part of the log. */
+  async lastArchivedAt(): Promise<Date> {
+    const [row] = await this.query<{ at: Date | null }>(
+      'SELECT last_archived_time AS at FROM pg_stat_archiver',
+    );
+    return row?.at ?? new Date(0);
+  }
+
+  /** The users and keys of all orders, each as `user key`. */
+  async readOrderKeys(): Promise<Set<string>> {
+    const rows = await this.query<{ key: string }>(
+      `SELECT format('%s %s', user_id, idempotency_key) AS key FROM orders`,
+    );
+    return new Set(rows.map(({ key }) => key));
+  }
+
+  /** Waits until nothing but decisions of staff keeps orders shut. */
+  async untilEverythingIsFound(): Promise<void> {
+    await until(
+      'sweeps that have told everything',
+      async () => {
+        const { to_be_done: left } = await this.asStaff<{ to_be_done: readonly string[] }>(
+          'GET',
+          '/recovery',
+        );
+        return left.every((line) => line.endsWith('are undecided'));
+      },
+      { timeoutMs: 600_000 },
+    );
+  }
+
+  listOrphans(): Promise<Orphan[]> {
+    return this.list('/orphans');
+  }
+
+  listFoundProlongations(): Promise<FoundProlongation[]> {
+    return this.list('/found-prolongations');
+  }
+
+  private async list<Item extends { readonly id: number }>(path: string): Promise<Item[]> {
+    const items: Item[] = [];
+    for (let cursor: number | null = null; ;) {
+      const after: string = cursor === null ? '' : `&cursor=${cursor}`;
+      const page: { items: Item[]; next_cursor: number | null } = await this.asStaff(
+        'GET',
+        `${path}?state=open&limit=200${after}`,
+      );
+      items.push(...page.items);
+      cursor = page.next_cursor;
+      if (cursor === null) return items;
+    }
+  }
+
+  async untilSettled(): Promise<void> {
+    await until('the end of all orders', async () => (await this.query(OPEN_ORDERS)).length === 0);
+  }
+
+  /** What is wrong with the books, and between them and what the provider lists. */
+  async findViolations(): Promise<string[]> {
+    interface Check {
+      readonly name: string;
+      readonly violations: number;
+      readonly rows: readonly unknown[];
+    }
+    const { checks } = await this.cli<{ checks: readonly Check[] }>('audit', '--provider');
+    return checks
+      .filter(({ violations }) => violations > 0)
+      .map(({ name, violations, rows }) => `${name}: ${violations}: ${JSON.stringify(rows.slice(0, 3))}`);
+  }
+}
