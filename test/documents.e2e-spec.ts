@@ -97,7 +97,7 @@ function documentedCommands(): [string, string[]][] {
     .map(({ text }) => text.replace(/ # .*$/, ''))
     .join('\n')
     .replaceAll(/\n\s+/g, ' ');
-  return [...code.matchAll(/^cli ([a-z ]+)(.*)$/gm)].map(([, words = '', rest = '']) => [
+  return [...code.matchAll(/^cli ((?:[a-z][a-z-]* ?)+)(.*)$/gm)].map(([, words = '', rest = '']) => [
     words.trim(),
     [...rest.matchAll(/--[a-z][a-z-]*/g)].map(([option]) => option).toSorted(),
   ]);
