@@ -23,7 +23,8 @@ export async function decide(
   unitPrice: string,
   reason: string,
 ): Promise<Decided> {
-  const orphans = await shop.listOrphans();
+  // Of a tag, the service delivers the one that is named and then those of the lowest ids.
+  const orphans = (await shop.listOrphans()).toSorted((one, other) => one.id - other.id);
   const leaders = new Set(orphans.map((orphan) => orphan.tag_order_id));
   const members = forgotten.filter(
     ({ intent, answer }) => intent.path === '/proxies/buy' && !leaders.has(Number(answer.body['order_id'])),
@@ -41,6 +42,10 @@ export async function decide(
       });
     };
     const leader = left[0] as Orphan;
+    // The orders of a batch were placed in the same moment.
+    const distance = ({ answer }: ForgottenOrder): number =>
+      Math.abs(Number(answer.body['order_id']) - leader.tag_order_id);
+    members.sort((one, other) => distance(one) - distance(other));
     const own = forgotten.find(({ answer }) => answer.body['order_id'] === leader.tag_order_id);
     await deliver(leader.tag_user_id, Math.min(own?.intent.body.count ?? left.length, left.length));
     while (left.length > 0) {
