@@ -156,19 +156,20 @@ describe('The refresh of the flags on two replicas', () => {
     try {
       const user = await service.createUser();
       await insertProxies(service.dataSource, user.id, 5, { active: true, endsInSeconds: -1 });
+      const rounds = () => log.lines.filter((line) => line.includes('proxies have ended')).length;
       const [{ startedAt }] = await service.dataSource.query('SELECT clock_timestamp() AS "startedAt"');
+      const roundsBefore = rounds();
       await eventually(async () => {
         const left = await service.dataSource.query('SELECT id FROM proxies WHERE active');
         return left.length === 0;
       });
-      const rounds = () => log.lines.filter((line) => line.includes('proxies have ended')).length;
-      await eventually(() => rounds() >= 4);
+      await eventually(() => rounds() >= roundsBefore + 4);
       const [{ seconds }] = await service.dataSource.query(
         'SELECT extract(epoch FROM clock_timestamp() - $1)::float8 AS seconds',
         [startedAt],
       );
       // If each replica refreshed on its own, there would be twice as many.
-      expect(rounds()).toBeLessThanOrEqual(seconds + 2);
+      expect(rounds() - roundsBefore).toBeLessThanOrEqual(seconds + 2);
       await eventually(async () => {
         const [job] = await service.dataSource.query(
           `SELECT report FROM job_runs WHERE name = 'active-flags' AND finished_at IS NOT NULL`,

@@ -557,6 +557,16 @@ describe('the command line', () => {
       catalogue: [],
       jobs: [],
       audits: [],
+      recovery: {
+        recovering: false,
+        begun_at: null,
+        open_orders: 0,
+        sweep_counts_from: null,
+        swept_at: null,
+        undecided_orphans: 0,
+        undecided_prolongations: 0,
+        to_be_done: [],
+      },
       replicas: [],
       excessive_database_rights: [],
     };

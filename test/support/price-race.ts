@@ -10,6 +10,9 @@ export interface PriceRace {
   readonly chargedAboveGuard: readonly string[];
 }
 
+/** After as many rises the price rests until orders were quoted and placed at it, however slow the machine is. */
+const RISES_BETWEEN_RESTS = 10;
+
 const ABOVE = /^"The price is (\d+\.\d\d), above the max_price of (\d+\.\d\d)"$/;
 
 /**
@@ -26,6 +29,7 @@ export async function racePrices(
   const chargedAboveGuard: string[] = [];
   let placed = 0;
   let refused = 0;
+  let answered = 0;
   const rising = new AbortController();
 
   async function raise(): Promise<void> {
@@ -34,6 +38,10 @@ export async function racePrices(
       const rule = { userId: user.id, markupPercent: String(20 + rise) };
       last = (await rules.add(rule, { by: 'anna', reason: `rise ${rise}` }, last)).id;
       await priceLead.applyChanges();
+      if (rise % RISES_BETWEEN_RESTS !== 0) continue;
+      // One of the buyers has then ordered twice, so the second order began after the rise.
+      const resting = answered + buyers + 1;
+      while (answered < resting) await new Promise(setImmediate);
     }
     rising.abort();
   }
@@ -58,7 +66,10 @@ export async function racePrices(
   }
 
   async function buyOn(): Promise<void> {
-    while (!rising.signal.aborted) await order();
+    while (!rising.signal.aborted) {
+      await order();
+      answered += 1;
+    }
   }
 
   await Promise.all([raise(), ...Array.from({ length: buyers }, buyOn)]);

@@ -11,6 +11,7 @@ import { Clock, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
 import { DatabaseModule } from '../../database';
 import { Metrics } from '../../metrics';
+import { RetentionModule } from '../../retention';
 import { Deadline } from '../deadline';
 import {
   ProviderClosed,
@@ -114,7 +115,7 @@ describe('the PROXY6 adapter', () => {
       exports: [AppConfig, Clock, Metrics],
     })
     class GlobalsModule {}
-    const imports = [GlobalsModule, DatabaseModule.with([]), ProviderModule];
+    const imports = [GlobalsModule, DatabaseModule.with([]), RetentionModule, ProviderModule];
     const module = await Test.createTestingModule({ imports }).compile();
     modules.push(await module.init());
     return module.get(ProxyProvider);
