@@ -52,7 +52,7 @@ const HOT: Readonly<Record<string, string>> = {
   'how the provider knows a proxy': 'AS tag, provider_proxy_id',
   'the ends before prolongations': 'SET date_end_before',
   'delivering a prolongation': 'prolonged AS',
-  'changes in a page of the sweep': 'SET host = listed.host',
+  'changes in a page of the sweep': 'SET host = changing.host',
   'orphans in a page of the sweep': 'INSERT INTO orphans',
   'what the sweep has not seen': 'SET absences = absences + 1',
   'sales that are not summed up yet': 'grouping(day, country, version)',

@@ -165,13 +165,14 @@ async function describe(client: Client): Promise<BackupHeader> {
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-const openText = (file: string): Gunzip =>
-  connect(
-    createReadStream(file, { highWaterMark: PIECE_BYTES }),
-    createGunzip({ chunkSize: PIECE_BYTES }),
-    // Whoever reads the text gets the error, too.
-    () => undefined,
-  );
+/** Whoever reads the text gets its error. */
+function openText(file: string): Gunzip {
+  const text = createGunzip({ chunkSize: PIECE_BYTES });
+  // That the file was cut off is found when the pipeline has ended, and perhaps before anybody reads.
+  text.on('error', () => undefined);
+  connect(createReadStream(file, { highWaterMark: PIECE_BYTES }), text, () => undefined);
+  return text;
+}
 
 async function refuseExisting(file: string): Promise<void> {
   try {
