@@ -1,4 +1,5 @@
 import { PriceRulesService } from '../../src/pricing';
+import { eventually } from './built-service';
 import type { PriceLead } from './price-lead';
 import type { TestService, TestUser } from './test-service';
 
@@ -10,7 +11,7 @@ export interface PriceRace {
   readonly chargedAboveGuard: readonly string[];
 }
 
-/** After as many rises the price rests until orders were quoted and placed at it, however slow the machine is. */
+/** After as many rises the price rests until an order was quoted and placed, on a slow machine as well. */
 const RISES_BETWEEN_RESTS = 10;
 
 const ABOVE = /^"The price is (\d+\.\d\d), above the max_price of (\d+\.\d\d)"$/;
@@ -41,7 +42,7 @@ export async function racePrices(
       if (rise % RISES_BETWEEN_RESTS !== 0) continue;
       // One of the buyers has then ordered twice, so the second order began after the rise.
       const resting = answered + buyers + 1;
-      while (answered < resting) await new Promise(setImmediate);
+      await eventually(() => answered >= resting);
     }
     rising.abort();
   }
