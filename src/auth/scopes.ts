@@ -6,6 +6,8 @@ export const SCOPES = {
   'proxies:read': 'Proxies with their history and checks, orders and TCP ping',
   'proxies:export': 'Proxies as a file, also by secret links',
   'proxies:write': 'Buying and prolonging proxies, which spends the balance; changing their type; labels',
+  'events:read': 'Events, webhooks and their attempts, and the threshold of a low balance',
+  'events:write': 'Adding, changing and removing webhooks; setting the threshold of a low balance',
 } as const;
 
 /**

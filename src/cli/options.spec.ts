@@ -33,7 +33,7 @@ describe('scopes on the command line', () => {
 
   it('are all six of customers with the word `all`', () => {
     expect(parseScopes('all')).toEqual(ALL_SCOPES);
-    expect(ALL_SCOPES).toHaveLength(6);
+    expect(ALL_SCOPES).toHaveLength(8);
   });
 
   it('are those of staff with the word `staff`, which grants nothing of a customer', () => {
