@@ -11,7 +11,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   accounts: 'SELECT',
   audit_runs: 'SELECT, INSERT, DELETE',
   default_markups: 'SELECT, INSERT',
-  installation: 'SELECT, UPDATE (price_rules_version)',
+  installation: 'SELECT, UPDATE (price_rules_version, renewals_paused_at, renewals_paused_reason)',
   ledger_entries: 'SELECT, INSERT',
   migrations: 'SELECT',
   price_rules: 'SELECT, INSERT, UPDATE',
