@@ -19,6 +19,7 @@ const allowed = {
   catalog: ['http', 'common', 'config', 'database', 'metrics', 'provider', 'auth', 'pricing'],
   proxies: ['http', 'common', 'config', 'database', 'auth'],
   links: ['http', 'common', 'config', 'database', 'retention', 'limits', 'auth', 'proxies'],
+  webhooks: ['http', 'common', 'config', 'database', 'metrics', 'retention', 'auth', 'events'],
   orders: [
     'tracing',
     'http',

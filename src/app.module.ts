@@ -23,6 +23,7 @@ import { TracingModule } from './tracing';
 import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
 import { UsersModule } from './users';
+import { WebhooksModule } from './webhooks';
 
 /** The service as a whole. */
 @Module({})
@@ -53,6 +54,7 @@ export class AppModule implements OnModuleDestroy {
         OrdersModule,
         UsageModule,
         LinksModule,
+        WebhooksModule,
         ProviderModule,
         ProviderJobsModule,
         IntegrityJobsModule,

@@ -12,6 +12,7 @@ import { Proxy, ProxyChange } from './proxies';
 import { RetentionModule } from './retention';
 import { AuditLogEntry } from './staff';
 import { User } from './users';
+import { Webhook, WebhookAttempt, WebhookDelivery } from './webhooks';
 
 /** Every entity: for the application, the TypeORM command line and the test that compares the schema. */
 export const entities = [
@@ -30,6 +31,9 @@ export const entities = [
   TokenSpending,
   ProviderCall,
   User,
+  Webhook,
+  WebhookAttempt,
+  WebhookDelivery,
 ];
 
 /** What every module may inject. */

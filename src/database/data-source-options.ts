@@ -43,6 +43,7 @@ import { Recoveries1765940000000 } from './migrations/1765940000000-recoveries';
 import { ForgottenOrders1765940000001 } from './migrations/1765940000001-forgotten-orders';
 import { ForgottenKeys1765940000002 } from './migrations/1765940000002-forgotten-keys';
 import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-successes-of-jobs';
+import { Webhooks1766020000000 } from './migrations/1766020000000-webhooks';
 import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-renewals';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
@@ -91,6 +92,7 @@ export const migrations = [
   ForgottenOrders1765940000001,
   ForgottenKeys1765940000002,
   SuccessesOfJobs1765950000000,
+  Webhooks1766020000000,
   PausedRenewals1766060000000,
 ];
 

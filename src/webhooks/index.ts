@@ -1,0 +1,4 @@
+export { Webhook } from './webhook.entity';
+export { WebhookAttempt } from './webhook-attempt.entity';
+export { WebhookDelivery } from './webhook-delivery.entity';
+export { WebhooksModule } from './webhooks.module';
