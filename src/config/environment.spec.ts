@@ -54,6 +54,7 @@ describe('The environment', () => {
       proxies: { pingTimeoutMs: 3000, activeFlagsIntervalSeconds: 60 },
       trials: { judgeUrl: undefined, timeoutMs: 7000, historyDays: 30 },
       links: { maxPerUser: 100 },
+      webhooks: { maxPerUser: 10, allowHttp: false },
       audit: { time: 180, allOn: 'sunday' },
       retention: {
         providerCallDays: 180,

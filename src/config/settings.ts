@@ -398,6 +398,22 @@ export const SETTINGS = {
       description: 'How many secret links a user may have. `0`: none, and those that exist do not work.',
     },
   },
+  webhooks: {
+    maxPerUser: {
+      variable: 'MAX_WEBHOOKS_PER_USER',
+      rule: integer(0, 1000),
+      default: '10',
+      description: 'How many webhooks a user may have. `0`: no further ones can be made.',
+    },
+    allowHttp: {
+      variable: 'WEBHOOK_ALLOW_HTTP',
+      rule: flag,
+      default: 'false',
+      description:
+        'Whether the URL of a webhook may begin with `http://`. What is sent can be read and changed on its ' +
+        'way then.',
+    },
+  },
   audit: {
     /** Minutes after midnight (UTC); null: off. */
     time: {

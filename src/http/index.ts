@@ -35,6 +35,7 @@ export {
   AmountField,
   BooleanField,
   ChangedStringField,
+  ChangedStringListField,
   DateField,
   DateTimeField,
   IntegerField,

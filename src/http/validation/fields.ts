@@ -204,6 +204,19 @@ export function StringListField(options: StringListFieldOptions): PropertyDecora
   });
 }
 
+/** Texts of a change: undefined when the request leaves them out, null when it says null. */
+export function ChangedStringListField(options: Omit<StringListFieldOptions, 'optional'>): PropertyDecorator {
+  const { atLeast, atMost, of } = options;
+  const items = defined({ type: 'string', enum: of.choices });
+  return requestField({
+    schema: {
+      oneOf: [defined({ type: 'array', items, minItems: atLeast, maxItems: atMost }), { type: 'null' }],
+    },
+    fallback: LEFT_OUT,
+    read: (input) => (input === null ? null : readStringList(input, options)),
+  });
+}
+
 const absent = (optional: true | undefined): null | undefined => (optional ? null : undefined);
 
 function readObject(input: JsonValue, of: Type<object>, strict: StrictPlace | undefined): object {
