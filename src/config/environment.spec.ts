@@ -54,7 +54,15 @@ describe('The environment', () => {
       proxies: { pingTimeoutMs: 3000, activeFlagsIntervalSeconds: 60 },
       trials: { judgeUrl: undefined, timeoutMs: 7000, historyDays: 30 },
       links: { maxPerUser: 100 },
-      webhooks: { maxPerUser: 10, allowHttp: false },
+      webhooks: {
+        maxPerUser: 10,
+        allowHttp: false,
+        allowedNetworks: [],
+        timeoutMs: 15_000,
+        attemptsAtOnce: 64,
+        attemptsPerWebhook: 8,
+        retrySeconds: 259_200,
+      },
       audit: { time: 180, allOn: 'sunday' },
       retention: {
         providerCallDays: 180,

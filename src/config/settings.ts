@@ -413,6 +413,47 @@ export const SETTINGS = {
         'Whether the URL of a webhook may begin with `http://`. What is sent can be read and changed on its ' +
         'way then.',
     },
+    allowedNetworks: {
+      variable: 'WEBHOOK_ALLOWED_NETWORKS',
+      rule: networks,
+      default: '',
+      defaultText: 'none (public addresses only)',
+      description:
+        'Addresses and networks beside the public ones that webhooks may be sent to, e.g. receivers on a ' +
+        'private network.',
+    },
+    timeoutMs: {
+      variable: 'WEBHOOK_TIMEOUT_MS',
+      rule: integer(100, 60_000),
+      default: '15000',
+      description:
+        'How long one attempt to send a webhook may take as a whole, looking up the name and connecting ' +
+        'included.',
+    },
+    attemptsAtOnce: {
+      variable: 'WEBHOOK_ATTEMPTS_AT_ONCE',
+      rule: integer(0, 1000),
+      default: '64',
+      description:
+        'How many attempts a replica makes at once. At most half of them are for webhooks that fail. `0`: ' +
+        'it leaves them to other replicas.',
+    },
+    attemptsPerWebhook: {
+      variable: 'WEBHOOK_ATTEMPTS_PER_WEBHOOK',
+      rule: integer(1, 100),
+      default: '8',
+      description:
+        'How many attempts are made at once for one webhook, over all replicas, and twice as many for all ' +
+        'webhooks of a user. One that fails is tried once at a time.',
+    },
+    retrySeconds: {
+      variable: 'WEBHOOK_RETRY_SECONDS',
+      rule: integer(1, 2_592_000),
+      default: '259200',
+      description:
+        'For how long an event is sent again with growing pauses, and after what time without a success a ' +
+        'webhook is switched off. The pauses are longer or shorter with it.',
+    },
   },
   audit: {
     /** Minutes after midnight (UTC); null: off. */

@@ -1,0 +1,78 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** Below these, services of the machine itself listen. */
+const FIRST_FREE_PORT = 1024;
+const WEB_PORTS: readonly number[] = [80, 443];
+
+/** All addresses of IPv6 that are given out to the public internet. */
+const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
+
+/** Why nothing is sent to an address or a URL. The text tells no address: a customer reads it. */
+export class AddressRefused extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = AddressRefused.name;
+  }
+}
+
+/**
+ * Which addresses webhooks may be sent to: public ones, and those of the networks that the operator allows.
+ * An IPv6 address that stands for one of IPv4 (mapped, compatible, NAT64, 6to4, Teredo) is never public.
+ */
+export class AddressRules {
+  private readonly allowed = new BlockList();
+
+  /** @param networks addresses and networks in CIDR notation */
+  constructor(networks: readonly string[]) {
+    for (const text of networks) {
+      const [address = '', prefix] = text.split('/');
+      const family = isIPv4(address) ? 'ipv4' : 'ipv6';
+      this.allowed.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family);
+    }
+  }
+
+  /** @param address an IP address; anything else is refused */
+  isAllowed(address: string): boolean {
+    if (isIP(address) === 0) return false;
+    return this.allowed.check(address, isIPv4(address) ? 'ipv4' : 'ipv6') || isPublic(address);
+  }
+
+  /**
+   * Tells whether a URL may be that of a webhook, as far as it shows without asking for the addresses of its
+   * name. Numeric forms of an address (`http://2130706433`) are read as what they stand for.
+   *
+   * @throws AddressRefused
+   */
+  checkUrl(text: string): URL {
+    if (!URL.canParse(text)) throw new AddressRefused('the URL is not valid');
+    const url = new URL(text);
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+      throw new AddressRefused('the URL must begin with https:// or http://');
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new AddressRefused('the URL must not hold a login');
+    }
+    const port = portOf(url);
+    if (!WEB_PORTS.includes(port) && port < FIRST_FREE_PORT) {
+      throw new AddressRefused('the port must be 80, 443, or 1024 and above');
+    }
+    const host = hostOf(url);
+    if (isIP(host) !== 0 && !this.isAllowed(host)) throw new AddressRefused('the address is not public');
+    return url;
+  }
+}
+
+/** Of an IPv6 address, without its brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+
+const portOf = ({ port, protocol }: URL): number => {
+  if (port !== '') return Number(port);
+  return protocol === 'https:' ? 443 : 80;
+};
+
+function isPublic(address: string): boolean {
+  const parsed = ipaddr.parse(address);
+  if (parsed.range() !== 'unicast') return false;
+  return parsed instanceof ipaddr.IPv4 || parsed.match(GLOBAL_IPV6);
+}

@@ -1,0 +1,339 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { type DnsServer, startDnsServer } from '../../../test/support/dns-server';
+import { AddressRefused, AddressRules } from './addresses';
+import { KEPT_ANSWER_BYTES, WebhookSender } from './webhook-sender';
+
+const HEADERS = { 'content-type': 'application/json' };
+const LOOPBACK = ['127.0.0.0/8', '::1'];
+
+/** A receiver on 127.0.0.1 and on ::1, which counts connections: what is refused never opens one. */
+interface Receiver {
+  readonly port: number;
+  connections: number;
+  readonly requests: { url: string | undefined; headers: http.IncomingHttpHeaders; body: string }[];
+  close(): void;
+}
+
+let dns: DnsServer;
+let receiver: Receiver;
+let answer: http.RequestListener;
+const senders: WebhookSender[] = [];
+
+const sender = (networks: readonly string[] = [], timeoutMs = 3000): WebhookSender => {
+  const made = new WebhookSender(new AddressRules(networks), timeoutMs, dns.resolver);
+  senders.push(made);
+  return made;
+};
+
+const listen = async (server: net.Server, port: number, host: string): Promise<number> => {
+  await once(server.listen(port, host), 'listening');
+  return (server.address() as AddressInfo).port;
+};
+
+async function startReceiver(): Promise<Receiver> {
+  const made: Receiver = { port: 0, connections: 0, requests: [], close: () => undefined };
+  const servers = [0, 1].map(() =>
+    http
+      .createServer((request, response) => {
+        let body = '';
+        request.on('data', (chunk) => (body += String(chunk)));
+        request.on('end', () => {
+          made.requests.push({ url: request.url, headers: request.headers, body });
+          answer(request, response);
+        });
+      })
+      .on('connection', () => (made.connections += 1)),
+  );
+  const [four, six] = servers;
+  if (!four || !six) throw new Error('no servers');
+  const port = await listen(four, 0, '127.0.0.1');
+  await listen(six, port, '::1').catch(() => undefined);
+  return Object.assign(made, {
+    port,
+    close: () => servers.forEach((server) => (server.closeAllConnections(), server.close())),
+  });
+}
+
+beforeAll(async () => {
+  dns = await startDnsServer({
+    'receiver.test': [['127.0.0.1']],
+    'mapped.test': [['::ffff:127.0.0.1']],
+    'six.test': [['::1']],
+    'two.test': [['127.0.0.2', '127.0.0.1']],
+    'two-families.test': [['127.0.0.2', '::1']],
+    'rebinding.test': [['127.0.0.2'], ['127.0.0.1']],
+    'silent.test': 'silent',
+    'empty.test': [[]],
+  });
+  receiver = await startReceiver();
+});
+beforeEach(() => {
+  answer = (_request, response) => response.end('thanks');
+  receiver.connections = 0;
+  receiver.requests.length = 0;
+});
+afterEach(() => senders.splice(0).forEach((made) => made.close()));
+afterAll(async () => {
+  receiver.close();
+  await dns.close();
+});
+
+const urlOf = (host: string, path = '/hook'): string => `http://${host}:${receiver.port}${path}`;
+
+describe('A webhook is not sent', () => {
+  it.each([
+    ['loopback', '127.0.0.1'],
+    ['another address of loopback', '127.8.9.10'],
+    ['loopback as one number', '2130706433'],
+    ['loopback in hexadecimal', '0x7f000001'],
+    ['loopback in parts', '0x7f.1'],
+    ['loopback in octal', '017700000001'],
+    ['loopback with a trailing dot', '127.0.0.1.'],
+    ['loopback in other digits', '①②⑦.⓪.⓪.①'],
+    ['unspecified', '0.0.0.0'],
+    ['zero', '0'],
+    ['private, class A', '10.1.2.3'],
+    ['private, class B', '172.16.0.1'],
+    ['private, class C', '192.168.0.1'],
+    ['link-local, where clouds tell secrets', '169.254.169.254'],
+    ['CGNAT', '100.64.0.1'],
+    ['multicast', '224.0.0.1'],
+    ['broadcast', '255.255.255.255'],
+    ['reserved', '240.0.0.1'],
+    ['benchmarking', '198.18.0.1'],
+    ['documentation', '192.0.2.1'],
+    ['IPv6 loopback', '[::1]'],
+    ['IPv6 unspecified', '[::]'],
+    ['IPv4-mapped', '[::ffff:127.0.0.1]'],
+    ['IPv4-mapped, public', '[::ffff:8.8.8.8]'],
+    ['IPv4-compatible', '[::127.0.0.1]'],
+    ['IPv4-translated', '[::ffff:0:127.0.0.1]'],
+    ['NAT64', '[64:ff9b::7f00:1]'],
+    ['local NAT64', '[64:ff9b:1::7f00:1]'],
+    ['6to4', '[2002:7f00:1::]'],
+    ['Teredo', '[2001:0:7f00:1::]'],
+    ['IPv6 link-local', '[fe80::1]'],
+    ['IPv6 site-local', '[fec0::1]'],
+    ['unique local', '[fd00::1]'],
+    ['IPv6 multicast', '[ff02::1]'],
+    ['IPv6 outside of what is given out', '[4000::1]'],
+  ])('to %s: %s', async (_what, host) => {
+    // Written out, an address is refused before anything else: nothing leaves the machine if it is not.
+    expect(() => new AddressRules([]).checkUrl(urlOf(host))).toThrow(AddressRefused);
+    const result = await sender().post(urlOf(host), '{}', HEADERS);
+    expect(result).toMatchObject({ outcome: 'forbidden', status: null, error: 'the address is not public' });
+    expect(receiver.connections).toBe(0);
+  });
+
+  it.each([
+    ['a name of loopback', 'localhost'],
+    ['a name of loopback with a trailing dot', 'localhost.'],
+    ['a name below localhost', 'a.localhost'],
+    ['a name of loopback in the DNS', 'receiver.test'],
+    ['such a name in capitals', 'RECEIVER.test'],
+    ['such a name with a trailing dot', 'receiver.test.'],
+    ['a name of an IPv4-mapped address', 'mapped.test'],
+    ['a name of IPv6 loopback', 'six.test'],
+  ])('to %s: %s', async (_what, name) => {
+    const result = await sender().post(urlOf(name), '{}', HEADERS);
+    expect(result).toMatchObject({ outcome: 'forbidden', status: null, error: 'the address is not public' });
+    expect(receiver.connections).toBe(0);
+  });
+
+  it.each([
+    ['a login', (port: number) => `http://user:secret@127.0.0.1:${port}/`, 'the URL must not hold a login'],
+    [
+      'a login that looks like a host',
+      (port: number) => `http://example.com@127.0.0.1:${port}/`,
+      'the URL must not hold a login',
+    ],
+    ['the port of mail', () => 'http://127.0.0.1:25/', 'the port must be 80, 443, or 1024 and above'],
+    ['another scheme', () => 'ftp://127.0.0.1/', 'the URL must begin with https:// or http://'],
+    ['a file', () => 'file:///etc/passwd', 'the URL must begin with https:// or http://'],
+    ['a port that is none', () => 'http://127.0.0.1:70000/', 'the URL is not valid'],
+    ['no URL at all', () => 'nonsense', 'the URL is not valid'],
+  ])('to a URL with %s, whatever is allowed', async (_what, url, error) => {
+    const result = await sender(LOOPBACK).post(url(receiver.port), '{}', HEADERS);
+    expect(result).toMatchObject({ outcome: 'forbidden', error });
+    expect(receiver.connections).toBe(0);
+  });
+
+  // 127.0.0.2 stands for a public address: tests send nothing to others.
+  it.each(['two.test', 'two-families.test'])(
+    'to a name of which one address is allowed, and another is not: %s',
+    async (name) => {
+      const result = await sender(['127.0.0.2']).post(urlOf(name), '{}', HEADERS);
+      expect(result).toMatchObject({ outcome: 'forbidden', error: 'the address is not public' });
+      expect(receiver.connections).toBe(0);
+    },
+  );
+
+  it('to an address that a name got after it was checked', async () => {
+    const rebinding = sender(['127.0.0.2']);
+    const url = urlOf('rebinding.test');
+    // Nobody listens there: the connection is refused, and none is kept.
+    expect(await rebinding.post(url, '{}', HEADERS)).toMatchObject({ outcome: 'unreachable' });
+    expect(dns.asked('rebinding.test')).toBe(1);
+    expect(await rebinding.post(url, '{}', HEADERS)).toMatchObject({ outcome: 'forbidden' });
+    expect(dns.asked('rebinding.test')).toBe(2);
+    expect(receiver.connections).toBe(0);
+  });
+
+  it.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e'])(
+    'except to public addresses such as %s',
+    (address) => {
+      expect(new AddressRules([]).isAllowed(address)).toBe(true);
+    },
+  );
+
+  it.each(['', 'example.com', '127.0.0.1 ', '8.8.8.8/32', '010.1.1.1'])(
+    'to what is no address: "%s"',
+    (text) => {
+      expect(new AddressRules([]).isAllowed(text)).toBe(false);
+    },
+  );
+});
+
+describe('A webhook is sent', () => {
+  it.each(['127.0.0.1', '2130706433', 'localhost', 'receiver.test', '[::ffff:127.0.0.1]'])(
+    'to what the operator allows: %s',
+    async (host) => {
+      const result = await sender(LOOPBACK).post(urlOf(host, '/hook?key=1'), '{"a":"ä"}', HEADERS);
+      expect(result).toMatchObject({ outcome: 'delivered', status: 200, answer: 'thanks', error: null });
+      expect(receiver.requests).toMatchObject([{ url: '/hook?key=1', body: '{"a":"ä"}', headers: HEADERS }]);
+    },
+  );
+
+  it('over one connection again and again, and once more when the receiver closed it', async () => {
+    const kept = sender(LOOPBACK);
+    for (let at = 0; at < 3; at += 1) await kept.post(urlOf('127.0.0.1'), '{}', HEADERS);
+    expect(receiver.connections).toBe(1);
+    // The receiver takes the next request on the kept connection, and closes it without an answer.
+    let isFirst = true;
+    answer = (request, response) => {
+      if (isFirst) request.socket.destroy();
+      else response.end();
+      isFirst = false;
+    };
+    expect(await kept.post(urlOf('127.0.0.1'), '{}', HEADERS)).toMatchObject({ outcome: 'delivered' });
+    expect(receiver.connections).toBe(2);
+  });
+
+  it('past the proxies that the environment names', async () => {
+    const env = { http_proxy: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' };
+    const replaced = jest.replaceProperty(process, 'env', env);
+    const result = await sender(LOOPBACK).post(urlOf('127.0.0.1'), '{}', HEADERS);
+    replaced.restore();
+    expect(result).toMatchObject({ outcome: 'delivered' });
+  });
+});
+
+describe('What comes of a webhook', () => {
+  const post = (url = urlOf('127.0.0.1'), timeoutMs = 3000, stop?: AbortSignal) =>
+    sender(LOOPBACK, timeoutMs).post(url, '{}', HEADERS, stop);
+
+  it.each([301, 302, 303, 307, 308])('is a failure when it is redirected: %d', async (status) => {
+    answer = (_request, response) => response.writeHead(status, { Location: '/elsewhere' }).end();
+    expect(await post()).toMatchObject({ outcome: 'refused', status, error: 'redirects are not followed' });
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it.each([400, 404, 410, 500, 503])('is a failure for the status %d, with its answer', async (status) => {
+    answer = (_request, response) => response.writeHead(status).end('why');
+    const error = `the status ${status} is no success`;
+    expect(await post()).toMatchObject({ outcome: 'refused', status, answer: 'why', error });
+  });
+
+  it.each<[string, number | null]>([
+    ['120', 120],
+    [new Date(Date.now() + 60_000).toUTCString(), 60],
+    ['soon', null],
+  ])('tells what Retry-After asks for: %s', async (header, expected) => {
+    answer = (_request, response) => response.writeHead(429, { 'Retry-After': header }).end();
+    const { retryAfterSeconds } = await post();
+    // A date has whole seconds, and some time may have passed.
+    const told = retryAfterSeconds === null ? null : Math.round(retryAfterSeconds / 60) * 60;
+    expect(told).toBe(expected);
+  });
+
+  it('has the first kB of an answer, whose end is not waited for', async () => {
+    answer = (_request, response) => {
+      response.write(`\0${'ä'.repeat(KEPT_ANSWER_BYTES)}`);
+    };
+    const { answer: text, ...result } = await post();
+    expect(result).toMatchObject({ outcome: 'delivered', status: 200 });
+    expect(text).toBe(`\uFFFD${'ä'.repeat(KEPT_ANSWER_BYTES / 2 - 1)}`);
+  });
+
+  it('is known by the status when the body does not come', async () => {
+    answer = (_request, response) => response.write('a');
+    expect(await post(undefined, 20_000)).toMatchObject({ outcome: 'delivered', answer: 'a' });
+  });
+
+  it('is a failure when there is no answer in time', async () => {
+    answer = () => undefined;
+    expect(await post(undefined, 200)).toMatchObject({
+      outcome: 'timeout',
+      status: null,
+      error: 'no answer in time',
+    });
+  });
+
+  it('is a failure in time when no DNS server answers', async () => {
+    const result = await post(urlOf('silent.test'), 2000);
+    expect(result).toMatchObject({ outcome: 'unreachable', error: 'the name has no address' });
+  });
+
+  it.each(['empty.test', 'missing.test'])('is a failure for a name without an address: %s', async (name) => {
+    expect(await post(urlOf(name))).toMatchObject({
+      outcome: 'unreachable',
+      error: 'the name has no address',
+    });
+  });
+
+  it('is a failure when nobody listens, and the text names no address', async () => {
+    const server = net.createServer();
+    const port = await listen(server, 0, '127.0.0.1');
+    server.close();
+    expect(await post(`http://receiver.test:${port}/`)).toMatchObject({
+      outcome: 'unreachable',
+      error: 'the connection failed: ECONNREFUSED',
+    });
+  });
+
+  it('is a failure for what is no answer: another protocol, a change of it, and a huge head', async () => {
+    const answers = [
+      'SSH-2.0-OpenSSH\r\n',
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+      `HTTP/1.1 200 OK\r\nX: ${'a'.repeat(100_000)}\r\n\r\n`,
+    ];
+    for (const text of answers) {
+      const server = net.createServer((socket) => socket.on('error', () => undefined).end(text));
+      const port = await listen(server, 0, '127.0.0.1');
+      expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ outcome: 'unreachable', status: null });
+      server.close();
+    }
+  });
+
+  it('is a failure when the certificate is not trusted', async () => {
+    const server = net.createServer((socket) => socket.on('error', () => undefined).end('no TLS'));
+    const port = await listen(server, 0, '127.0.0.1');
+    const { outcome, error } = await post(`https://127.0.0.1:${port}/`);
+    expect({ outcome, error }).toEqual({
+      outcome: 'unreachable',
+      error: expect.stringMatching(/^the connection failed: [A-Z0-9_]+$/),
+    });
+    server.close();
+  });
+
+  it('is cut off by whoever sends it', async () => {
+    answer = () => undefined;
+    const stop = new AbortController();
+    const result = post(undefined, 20_000, stop.signal);
+    while (receiver.requests.length === 0) await new Promise(setImmediate);
+    stop.abort();
+    expect(await result).toMatchObject({ outcome: 'cut-off', status: null });
+  });
+});

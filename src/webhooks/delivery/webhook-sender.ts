@@ -1,0 +1,208 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { AddressRefused, type AddressRules } from './addresses';
+import { checkedLookup, NameNotFound, systemResolver } from './lookup';
+
+/** How much of an answer is kept. What comes after it is not read. */
+export const KEPT_ANSWER_BYTES = 1024;
+/** The status says all that counts: a body that does not end is not waited for. */
+const LONGEST_BODY_MS = 1000;
+
+/** Connections that nothing is sent on are kept for the next event, a few and not for long. */
+const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
+const MAX_IDLE_CONNECTIONS = 256;
+
+/** What came of sending something once. */
+export type Sent =
+  | 'delivered'
+  /** An answer with another status than 2xx, a redirect too. */
+  | 'refused'
+  | 'timeout'
+  | 'unreachable'
+  /** The address is one that nothing is sent to. */
+  | 'forbidden'
+  /** We stopped waiting ourselves. */
+  | 'cut-off';
+
+export interface SendResult {
+  readonly outcome: Sent;
+  /** Of the answer; null: there was none. */
+  readonly status: number | null;
+  /** How long it took, in whole milliseconds. */
+  readonly durationMs: number;
+  /** The first bytes of the answer's body, as text; null: there was no answer. */
+  readonly answer: string | null;
+  /** Why it does not count as delivered, for the customer; without the URL. Null: it does. */
+  readonly error: string | null;
+  /** What `Retry-After` asked for, in seconds. */
+  readonly retryAfterSeconds: number | null;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfter: string | undefined;
+}
+
+/**
+ * Posts to addresses that customers chose. It connects to no address that the rules refuse, follows no
+ * redirect, asks no proxy, and keeps the beginning of an answer only.
+ */
+export class WebhookSender {
+  private readonly agents = { 'http:': boundedAgent(http), 'https:': boundedAgent(https) };
+  private readonly lookup: LookupFunction;
+
+  /** @param timeoutMs for one request as a whole, looking up the name and connecting included */
+  constructor(
+    private readonly rules: AddressRules,
+    private readonly timeoutMs: number,
+    resolver: Parameters<typeof checkedLookup>[0] = systemResolver(),
+  ) {
+    this.lookup = checkedLookup(resolver, rules);
+  }
+
+  /** Never rejects. @param stop ends the request: its outcome is then `cut-off` */
+  async post(url: string, body: string, headers: Headers, stop?: AbortSignal): Promise<SendResult> {
+    const startedAtMs = performance.now();
+    const timeout = AbortSignal.timeout(this.timeoutMs);
+    const signal = stop ? AbortSignal.any([timeout, stop]) : timeout;
+    const measured = () => ({ durationMs: Math.round(performance.now() - startedAtMs) });
+    try {
+      const answer = await this.send(this.rules.checkUrl(url), body, headers, signal);
+      return { ...judge(answer), ...measured() };
+    } catch (error) {
+      return {
+        ...failure(error, { isLate: timeout.aborted, isStopped: stop?.aborted === true }),
+        ...measured(),
+      };
+    }
+  }
+
+  /** Closes the connections that nothing is sent on. */
+  close(): void {
+    for (const agent of Object.values(this.agents)) agent.destroy();
+  }
+
+  private async send(url: URL, body: string, headers: Headers, signal: AbortSignal): Promise<Answer> {
+    const agent = url.protocol === 'https:' ? this.agents['https:'] : this.agents['http:'];
+    try {
+      return await request(url, body, { headers, signal, agent, lookup: this.lookup });
+    } catch (error) {
+      // The receiver closed a connection that had been idle, while the request was on its way.
+      if (!(error instanceof StaleConnection)) throw error;
+      return request(url, body, { headers, signal, agent: false, lookup: this.lookup });
+    }
+  }
+}
+
+class StaleConnection extends Error {}
+
+function boundedAgent(scheme: typeof http | typeof https): http.Agent {
+  const agent = new scheme.Agent(KEEP_ALIVE);
+  const keep = agent.keepSocketAlive.bind(agent) as (socket: unknown) => boolean;
+  const idle = () =>
+    Object.values(agent.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
+  Object.assign(agent, {
+    keepSocketAlive: (socket: unknown) => idle() < MAX_IDLE_CONNECTIONS && keep(socket),
+  });
+  return agent;
+}
+
+function request(
+  url: URL,
+  body: string,
+  options: Pick<https.RequestOptions, 'agent' | 'signal' | 'lookup'> & { readonly headers: Headers },
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const bytes = Buffer.from(body);
+    const call = (url.protocol === 'https:' ? https : http).request(url, {
+      ...options,
+      method: 'POST',
+      headers: { ...options.headers, 'content-length': bytes.length },
+    });
+    call.on('error', (error) => reject(call.reusedSocket && isClosed(error) ? new StaleConnection() : error));
+    let isAnswered = false;
+    // An answer that is none, such as a change of the protocol, ends the connection and tells no error.
+    call.on('close', () => isAnswered || reject(new Error('the connection was closed')));
+    call.on('response', (response) => {
+      isAnswered = true;
+      void firstBytes(response).then((text) =>
+        resolve({ status: response.statusCode ?? 0, text, retryAfter: response.headers['retry-after'] }),
+      );
+    });
+    call.end(bytes);
+  });
+}
+
+const isClosed = (error: Error): boolean =>
+  'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+
+/** Reads until the end, a kilobyte, a second or a failure, whichever comes first. */
+function firstBytes(response: http.IncomingMessage): Promise<string> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const finish = (): void => {
+      clearTimeout(timer);
+      // A connection with unread bytes is closed; one that was read to the end goes back to its agent.
+      if (!response.complete) response.destroy();
+      resolve(readable(Buffer.concat(chunks).subarray(0, KEPT_ANSWER_BYTES)));
+    };
+    const timer = setTimeout(finish, LONGEST_BODY_MS);
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > KEPT_ANSWER_BYTES) finish();
+    });
+    response.on('end', finish);
+    response.on('error', finish);
+    response.on('close', finish);
+  });
+}
+
+/** PostgreSQL keeps no NUL in a text. A character that was cut off in the middle is left out. */
+const readable = (bytes: Buffer): string =>
+  new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
+
+function judge({ status, text, retryAfter }: Answer): Omit<SendResult, 'durationMs'> {
+  const isDelivered = status >= 200 && status < 300;
+  return {
+    outcome: isDelivered ? 'delivered' : 'refused',
+    status,
+    answer: text,
+    error: isDelivered ? null : whyNot(status),
+    retryAfterSeconds: secondsOf(retryAfter),
+  };
+}
+
+const whyNot = (status: number): string =>
+  status >= 300 && status < 400 ? 'redirects are not followed' : `the status ${status} is no success`;
+
+/** Reads both forms of the header: seconds, and a date. */
+function secondsOf(retryAfter: string | undefined): number | null {
+  if (retryAfter === undefined) return null;
+  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter);
+  const atMs = /^[A-Z][a-z]/.test(retryAfter) ? Date.parse(retryAfter) : NaN;
+  return Number.isNaN(atMs) ? null : Math.max(0, Math.ceil((atMs - Date.now()) / 1000));
+}
+
+function failure(
+  error: unknown,
+  { isLate, isStopped }: { readonly isLate: boolean; readonly isStopped: boolean },
+): Omit<SendResult, 'durationMs'> {
+  const none = { status: null, answer: null, retryAfterSeconds: null };
+  if (error instanceof AddressRefused) return { ...none, outcome: 'forbidden', error: error.message };
+  if (error instanceof NameNotFound) return { ...none, outcome: 'unreachable', error: error.message };
+  if (isStopped) return { ...none, outcome: 'cut-off', error: 'we stopped waiting: it is sent again' };
+  if (isLate) return { ...none, outcome: 'timeout', error: 'no answer in time' };
+  return { ...none, outcome: 'unreachable', error: `the connection failed: ${codeOf(error)}` };
+}
+
+/** The message of an error may name the address. */
+const codeOf = (error: unknown): string => {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'closed';
+};

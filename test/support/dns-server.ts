@@ -1,0 +1,61 @@
+import { createSocket } from 'node:dgram';
+import { Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
+import { isIPv4 } from 'node:net';
+import { type Answer, decode, encode } from 'dns-packet';
+
+export interface DnsServer {
+  /** Asks this server only. */
+  readonly resolver: Resolver;
+  /** How often a name's IPv4 addresses were asked for. */
+  asked(name: string): number;
+  close(): Promise<void>;
+}
+
+/**
+ * A DNS server on loopback.
+ *
+ * @param zone the addresses of each name, for one question after the other: the last list is given for good.
+ *   `silent`: the name is never answered. Names that are not there do not exist
+ */
+export async function startDnsServer(
+  zone: Readonly<Record<string, 'silent' | readonly (readonly string[])[]>>,
+): Promise<DnsServer> {
+  const socket = createSocket('udp4');
+  const counts = new Map<string, number>();
+  socket.on('message', (message, peer) => {
+    const query = decode(message);
+    const [question] = query.questions ?? [];
+    if (!question) return;
+    const { name, type } = question;
+    const key = `${type} ${name.toLowerCase()}`;
+    const count = counts.get(key) ?? 0;
+    counts.set(key, count + 1);
+    const answers = zone[name.toLowerCase()];
+    if (answers === 'silent') return;
+    const now = answers?.[Math.min(count, answers.length - 1)] ?? [];
+    const records = now
+      .filter((address) => isIPv4(address) === (type === 'A'))
+      .map((data): Answer => ({ type: type === 'A' ? 'A' : 'AAAA', name, ttl: 0, data }));
+    const reply = encode({
+      type: 'response',
+      id: query.id ?? 0,
+      flags: answers ? 0 : 3,
+      questions: [question],
+      answers: records,
+    });
+    socket.send(reply, peer.port, peer.address);
+  });
+  await once(socket.bind(0, '127.0.0.1'), 'listening');
+  const resolver = new Resolver({ timeout: 200, tries: 1 });
+  resolver.setServers([`127.0.0.1:${socket.address().port}`]);
+  return {
+    resolver,
+    asked: (name) => counts.get(`A ${name}`) ?? 0,
+    close: async () => {
+      resolver.cancel();
+      socket.close();
+      await once(socket, 'close');
+    },
+  };
+}
