@@ -15,6 +15,7 @@ import { MetricsModule } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
 import { ProviderJobsModule, ProviderModule, ProxyProvider } from './provider';
 import { ProxiesModule } from './proxies';
+import { RenewalsModule } from './renewals';
 import { RetentionJobsModule } from './retention';
 import { SalesJobsModule } from './sales';
 import { StaffModule } from './staff';
@@ -55,6 +56,7 @@ export class AppModule implements OnModuleDestroy {
         UsageModule,
         LinksModule,
         WebhooksModule,
+        RenewalsModule,
         ProviderModule,
         ProviderJobsModule,
         IntegrityJobsModule,

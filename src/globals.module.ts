@@ -9,6 +9,7 @@ import { Metrics } from './metrics';
 import { BulkProlongation, Order, Orphan, ProviderCall } from './orders';
 import { DefaultMarkup, PriceRule } from './pricing';
 import { Proxy, ProxyChange } from './proxies';
+import { Renewal, RenewalRule, RenewalSettings } from './renewals';
 import { RetentionModule } from './retention';
 import { AuditLogEntry } from './staff';
 import { User } from './users';
@@ -28,6 +29,9 @@ export const entities = [
   PriceRule,
   Proxy,
   ProxyChange,
+  Renewal,
+  RenewalRule,
+  RenewalSettings,
   TokenSpending,
   ProviderCall,
   User,

@@ -44,6 +44,7 @@ import { ForgottenOrders1765940000001 } from './migrations/1765940000001-forgott
 import { ForgottenKeys1765940000002 } from './migrations/1765940000002-forgotten-keys';
 import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-successes-of-jobs';
 import { Webhooks1766020000000 } from './migrations/1766020000000-webhooks';
+import { Renewals1766040000000 } from './migrations/1766040000000-renewals';
 import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-renewals';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
@@ -93,6 +94,7 @@ export const migrations = [
   ForgottenKeys1765940000002,
   SuccessesOfJobs1765950000000,
   Webhooks1766020000000,
+  Renewals1766040000000,
   PausedRenewals1766060000000,
 ];
 
