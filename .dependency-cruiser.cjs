@@ -12,6 +12,7 @@ const allowed = {
   retention: ['common', 'config', 'database'],
   limits: ['common', 'config', 'database'],
   auth: ['http', 'common', 'database', 'limits'],
+  events: ['http', 'common', 'config', 'database', 'metrics', 'retention', 'auth'],
   users: ['http', 'common', 'database', 'auth'],
   ledger: ['http', 'common', 'database', 'auth', 'users'],
   provider: ['common', 'config', 'database', 'metrics', 'retention', 'tracing'],

@@ -5,6 +5,7 @@ import { AuthModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, Jobs, JobsModule } from './common';
 import { AppConfig } from './config';
+import { EventsJobsModule, EventsModule } from './events';
 import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
 import { IntegrityJobsModule } from './integrity';
@@ -57,6 +58,8 @@ export class AppModule implements OnModuleDestroy {
         LinksModule,
         WebhooksModule,
         RenewalsModule,
+        EventsModule,
+        EventsJobsModule,
         ProviderModule,
         ProviderJobsModule,
         IntegrityJobsModule,

@@ -3,6 +3,7 @@ import { ApiToken, TokenSpending } from './auth';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule } from './database';
+import { LoggedEvent } from './events';
 import { Account, LedgerEntry } from './ledger';
 import { ExportLink } from './links';
 import { Metrics } from './metrics';
@@ -24,6 +25,7 @@ export const entities = [
   DefaultMarkup,
   ExportLink,
   LedgerEntry,
+  LoggedEvent,
   Order,
   Orphan,
   PriceRule,

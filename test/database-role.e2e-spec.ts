@@ -94,6 +94,10 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   "a proxy's past that is made up": [
     `INSERT INTO proxy_changes (proxy_id, user_id, kind) VALUES (1, 1, 'withdrawn')`,
   ],
+  'an event that is rewritten': [`UPDATE events SET data = '{}'`],
+  'an event that is published out of turn': [
+    `INSERT INTO events (user_id, type, data, position) VALUES (1, 'order.completed', '{}', 1)`,
+  ],
   'a truncated audit log': ['TRUNCATE staff_actions CASCADE'],
 };
 
@@ -160,6 +164,13 @@ describe("The service's role", () => {
     ]);
     expect(outcome).toEqual([]);
     expect(await readBooks()).toEqual(before);
+  });
+
+  it('sets a threshold of a balance, and nothing else of the account', async () => {
+    const [account] = (await owner.query('SELECT * FROM accounts WHERE user_id = 1')).rows;
+    expect(await attack(['UPDATE accounts SET low_balance = 5 WHERE user_id = 1'])).toEqual([]);
+    const { rows } = await owner.query('SELECT * FROM accounts WHERE user_id = 1');
+    expect(rows).toEqual([{ ...account, low_balance: '5.00' }]);
   });
 
   it('changes a balance by a ledger entry', async () => {

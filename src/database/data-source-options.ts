@@ -43,6 +43,8 @@ import { Recoveries1765940000000 } from './migrations/1765940000000-recoveries';
 import { ForgottenOrders1765940000001 } from './migrations/1765940000001-forgotten-orders';
 import { ForgottenKeys1765940000002 } from './migrations/1765940000002-forgotten-keys';
 import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-successes-of-jobs';
+import { Events1766000000000 } from './migrations/1766000000000-events';
+import { EventsOfChanges1766000000001 } from './migrations/1766000000001-events-of-changes';
 import { Webhooks1766020000000 } from './migrations/1766020000000-webhooks';
 import { Renewals1766040000000 } from './migrations/1766040000000-renewals';
 import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-renewals';
@@ -93,6 +95,8 @@ export const migrations = [
   ForgottenOrders1765940000001,
   ForgottenKeys1765940000002,
   SuccessesOfJobs1765950000000,
+  Events1766000000000,
+  EventsOfChanges1766000000001,
   Webhooks1766020000000,
   Renewals1766040000000,
   PausedRenewals1766060000000,

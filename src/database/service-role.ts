@@ -8,9 +8,10 @@ const ROWS = 'SELECT, INSERT, UPDATE, DELETE';
 
 /** The tables on which the service's role has other rights than to read and write rows. */
 const RIGHTS: Readonly<Record<string, string>> = {
-  accounts: 'SELECT',
+  accounts: 'SELECT, UPDATE (low_balance)',
   audit_runs: 'SELECT, INSERT, DELETE',
   default_markups: 'SELECT, INSERT',
+  events: 'SELECT, INSERT (user_id, type, data), DELETE',
   installation: 'SELECT, UPDATE (price_rules_version, renewals_paused_at, renewals_paused_reason)',
   ledger_entries: 'SELECT, INSERT',
   migrations: 'SELECT',
@@ -27,6 +28,7 @@ const FUNCTIONS = [
   'lock_account(bigint)',
   'lock_accounts(bigint[])',
   'skip_ids(bigint)',
+  'publish_events(integer)',
   'forget_staff_reads(bigint, integer, integer)',
 ];
 
@@ -134,8 +136,12 @@ export async function findExcessiveRights(dataSource: Queryable): Promise<string
        ('may create tables and functions', has_database_privilege(current_database(), 'CREATE')
           OR has_schema_privilege('public', 'CREATE')),
        ('may switch triggers off', has_parameter_privilege('session_replication_role', 'SET')),
-       ('may write to accounts', has_table_privilege('accounts', 'DELETE, TRUNCATE, TRIGGER')
-          OR has_any_column_privilege('accounts', 'INSERT, UPDATE')),
+       ('may write to accounts', has_table_privilege('accounts', 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
+          OR EXISTS (
+            SELECT FROM pg_attribute
+             WHERE attrelid = 'accounts'::regclass AND attnum > 0 AND attname <> 'low_balance'
+               AND NOT attisdropped
+               AND has_column_privilege(attrelid, attnum, 'INSERT, UPDATE'))),
        ('may change ledger entries', has_table_privilege('ledger_entries', 'DELETE, TRUNCATE, TRIGGER')
           OR has_any_column_privilege('ledger_entries', 'UPDATE')),
        ('may change the log of what staff do',

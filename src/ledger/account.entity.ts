@@ -27,4 +27,8 @@ export class Account {
   /** The `seq` of the last entry. */
   @Column({ type: 'bigint', default: 0 })
   seq!: number;
+
+  /** Roubles: the customer is told when less than this becomes available. Null: never. */
+  @Column({ type: 'numeric', precision: 14, scale: 2, nullable: true })
+  lowBalance!: string | null;
 }

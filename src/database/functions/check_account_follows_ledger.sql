@@ -14,4 +14,7 @@ END $$;
 
 CREATE CONSTRAINT TRIGGER accounts_equal_ledger AFTER UPDATE ON accounts
   DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION check_account_follows_ledger();
+  FOR EACH ROW WHEN (
+    (OLD.user_id, OLD.available, OLD.held, OLD.spent, OLD.seq)
+    IS DISTINCT FROM (NEW.user_id, NEW.available, NEW.held, NEW.spent, NEW.seq))
+  EXECUTE FUNCTION check_account_follows_ledger();

@@ -1,9 +1,11 @@
--- Notes in `proxy_changes` what an update changed of a proxy that its customer sees, whichever statement it
--- comes from, so that none can forget it. Labels and flags for staff are no changes, and a purchase writes
+-- Notes in `proxy_changes` what an update changed of a proxy that its customer sees, and writes the events of
+-- it, whichever statement it comes from, so that none can forget it. Labels and flags for staff are no changes, and a purchase writes
 -- nothing. It never notes a login or a password.
 --
 -- It runs for the rows that have changed alone: the condition of the trigger costs an update of many rows
 -- next to nothing. It writes with the rights of the owner: the service's role may only read the notes.
+--
+-- An end that moves by some hours is a correction, not a prolongation.
 CREATE OR REPLACE FUNCTION note_proxy_changes() RETURNS trigger LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
@@ -21,6 +23,20 @@ BEGIN
       ('returned', OLD.withdrawn_at IS NOT NULL AND NEW.withdrawn_at IS NULL, NULL, NULL)
     ) AS change (kind, is_one, before, after)
    WHERE change.is_one;
+  INSERT INTO events (user_id, type, data)
+  SELECT NEW.user_id, event.type, jsonb_build_object('proxy_id', NEW.id::text) || event.data
+    FROM (VALUES
+      ('proxy.moved', (OLD.host, OLD.port) <> (NEW.host, NEW.port), '{}'::jsonb),
+      ('proxy.prolonged', NEW.date_end > OLD.date_end + interval '6 hours', jsonb_build_object(
+         'date_end', to_char(NEW.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+         'date_end_before', to_char(OLD.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))),
+      ('proxy.withdrawn', OLD.withdrawn_at IS NULL AND NEW.withdrawn_at IS NOT NULL, jsonb_build_object(
+         'date_end', to_char(NEW.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))),
+      ('proxy.expired', OLD.active AND NOT NEW.active AND NEW.withdrawn_at IS NULL
+                        AND NEW.date_end <= clock_timestamp(), jsonb_build_object(
+         'date_end', to_char(NEW.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
+    ) AS event (type, is_one, data)
+   WHERE event.is_one;
   RETURN NULL;
 END $$;
 
@@ -28,5 +44,6 @@ CREATE OR REPLACE TRIGGER proxies_note_changes AFTER UPDATE ON proxies
   FOR EACH ROW WHEN (
     (OLD.host, OLD.port, OLD.login, OLD.password, OLD.proxy_type, OLD.date_end, OLD.withdrawn_at)
       IS DISTINCT FROM
-    (NEW.host, NEW.port, NEW.login, NEW.password, NEW.proxy_type, NEW.date_end, NEW.withdrawn_at))
+    (NEW.host, NEW.port, NEW.login, NEW.password, NEW.proxy_type, NEW.date_end, NEW.withdrawn_at)
+    OR (OLD.active AND NOT NEW.active))
   EXECUTE FUNCTION note_proxy_changes();

@@ -12,7 +12,10 @@ CREATE OR REPLACE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR 
 -- statement that is not inside a trigger. The service's role has no right to write accounts at all, and what
 -- comes past both is refused by check_account_follows_ledger().
 CREATE OR REPLACE TRIGGER accounts_follow_ledger BEFORE UPDATE ON accounts
-  FOR EACH ROW WHEN (pg_trigger_depth() = 0)
+  FOR EACH ROW WHEN (
+    pg_trigger_depth() = 0
+    AND (OLD.user_id, OLD.available, OLD.held, OLD.spent, OLD.seq)
+        IS DISTINCT FROM (NEW.user_id, NEW.available, NEW.held, NEW.spent, NEW.seq))
   EXECUTE FUNCTION refuse_change('a balance changes through ledger_entries only');
 CREATE OR REPLACE TRIGGER accounts_start_empty BEFORE INSERT ON accounts
   FOR EACH ROW WHEN (NEW.available <> 0 OR NEW.held <> 0 OR NEW.seq <> 0)

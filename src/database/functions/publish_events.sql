@@ -1,0 +1,23 @@
+-- Gives the events that have none the next positions, in the order of their ids, and tells the user of each.
+-- Readers go on from positions: ids are taken before the commit and become visible out of order. One
+-- transaction at a time gives positions, whose lock ends when they are visible, so that none becomes visible
+-- after a greater one. Another one is not waited for: it does the same.
+--
+-- The positions are a sequence of their own, which `skip_ids` skips after a restore: no cursor that was given
+-- out names another event. The loop looks up one row at a time, so that no plan ever reads the table from end
+-- to end. The service's role may not write positions otherwise.
+CREATE OR REPLACE FUNCTION publish_events(how_many integer) RETURNS SETOF bigint LANGUAGE plpgsql
+  SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE
+  unpublished bigint;
+  of_user bigint;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7283003) THEN
+    RETURN;
+  END IF;
+  FOR unpublished IN SELECT id FROM events WHERE position IS NULL ORDER BY id LIMIT how_many LOOP
+    UPDATE events SET position = nextval('event_positions') WHERE id = unpublished
+      RETURNING user_id INTO of_user;
+    RETURN NEXT of_user;
+  END LOOP;
+END $$;

@@ -1,0 +1,190 @@
+/** What a type of event tells. */
+export interface EventTypeDefinition {
+  /** When it happens: for customers. */
+  readonly description: string;
+  /** What its `data` hold, by field: for customers. */
+  readonly data: Readonly<Record<string, string>>;
+  /** Data as they are sent: all fields, and nothing else. */
+  readonly example: Readonly<Record<string, unknown>>;
+}
+
+const AT = '2026-11-28T12:00:00.000Z';
+const BEFORE = '2026-11-21T12:00:00.000Z';
+
+const ORDER = {
+  order_id: 'The `id` of the order',
+  kind: '`purchase`, `prolongation`',
+  state: 'The state of the order, as `GET /orders` tells it',
+  count: 'The number of proxies that were asked for',
+  delivered: 'The number of proxies that were delivered, or prolonged',
+  price: 'Roubles that were charged',
+  reason:
+    'Why it was refunded: `not-enough-proxies`, `period-not-sold`, `country-not-sold`, ' +
+    '`cannot-be-prolonged`, `unavailable`. Else null',
+};
+const ORDER_EXAMPLE = { order_id: 42, kind: 'purchase', count: 2, reason: null };
+
+const PROXY_ID = { proxy_id: 'The `id` of the proxy' };
+const PROXY_END = { ...PROXY_ID, date_end: 'When its rental ends' };
+
+const BALANCE = {
+  seq: 'The `seq` of the change in `GET /ledger`',
+  order_id: 'The order whose charge was returned. Else null',
+  amount: 'Roubles that were added',
+  available: 'Roubles that can be spent after it',
+};
+
+const RENEWAL = {
+  ...PROXY_END,
+  period: 'Days',
+  price: 'Roubles, when it is known. Else null',
+};
+const RENEWAL_EXAMPLE = { proxy_id: '17', date_end: BEFORE, period: 7, price: '25.08' };
+
+const TOKEN = {
+  token_id: 'The `id` of the token',
+  name: 'Its name, or null',
+  scopes: 'Its scopes',
+};
+const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
+
+/**
+ * Every type of event that customers are told, with what its data hold. Validation, the descriptions and
+ * docs/events.md are made of it or compared with it. Who writes each: triggers those of `order`, `proxy` (but
+ * `proxy.expiring`), `balance` and `token`, the service the others.
+ */
+export const EVENT_TYPES = {
+  'order.being_confirmed': {
+    description: 'The outcome of an order is not known yet. Its money stays held until it is',
+    data: ORDER,
+    example: { ...ORDER_EXAMPLE, state: 'being_confirmed', delivered: 0, price: '0.00' },
+  },
+  'order.completed': {
+    description: 'An order was delivered in full',
+    data: ORDER,
+    example: { ...ORDER_EXAMPLE, state: 'completed', delivered: 2, price: '50.16' },
+  },
+  'order.partial': {
+    description: 'A part of an order was delivered, and the rest of its money released',
+    data: ORDER,
+    example: { ...ORDER_EXAMPLE, state: 'partial', delivered: 1, price: '25.08' },
+  },
+  'order.refunded': {
+    description: 'Nothing was delivered, and nothing is charged',
+    data: ORDER,
+    example: {
+      ...ORDER_EXAMPLE,
+      state: 'refunded',
+      delivered: 0,
+      price: '0.00',
+      reason: 'not-enough-proxies',
+    },
+  },
+  'proxy.expiring': {
+    description: 'A rental ends soon. It is told at each of some stages before the end',
+    data: { ...PROXY_END, hours_left: 'The stage: hours before the end' },
+    example: { proxy_id: '17', date_end: AT, hours_left: 72 },
+  },
+  'proxy.expired': {
+    description: 'A rental has ended',
+    data: PROXY_END,
+    example: { proxy_id: '17', date_end: AT },
+  },
+  'proxy.withdrawn': {
+    description: 'The proxy was taken away before its end',
+    data: PROXY_END,
+    example: { proxy_id: '17', date_end: AT },
+  },
+  'proxy.moved': {
+    description: 'The proxy has another host or port: read it again',
+    data: PROXY_ID,
+    example: { proxy_id: '17' },
+  },
+  'proxy.prolonged': {
+    description: 'The end of a rental moved later by more than six hours, whatever did it',
+    data: { ...PROXY_END, date_end_before: 'When it ended before' },
+    example: { proxy_id: '17', date_end: AT, date_end_before: BEFORE },
+  },
+  'balance.credited': {
+    description: 'Money was put on the balance',
+    data: BALANCE,
+    example: { seq: 7, order_id: null, amount: '500.00', available: '974.92' },
+  },
+  'balance.refunded': {
+    description: 'A part of what an order was charged was returned',
+    data: BALANCE,
+    example: { seq: 8, order_id: 42, amount: '25.08', available: '1000.00' },
+  },
+  'balance.low': {
+    description: 'What can be spent fell below the threshold that you have set',
+    data: { available: 'Roubles that can be spent', threshold: 'The threshold, roubles' },
+    example: { available: '74.92', threshold: '100.00' },
+  },
+  'renewal.planned': {
+    description: 'A rental will be renewed',
+    data: { ...RENEWAL, planned_at: 'When it will be ordered' },
+    example: { ...RENEWAL_EXAMPLE, planned_at: '2026-11-20T12:00:00.000Z' },
+  },
+  'renewal.done': {
+    description: 'A rental was renewed',
+    data: { ...RENEWAL, order_id: 'The `id` of its order' },
+    example: { ...RENEWAL_EXAMPLE, order_id: 43 },
+  },
+  'renewal.skipped': {
+    description: 'A rental is not renewed as things are. It is tried again until an hour before its end',
+    data: { ...RENEWAL, reason: 'Why' },
+    example: { ...RENEWAL_EXAMPLE, reason: 'balance-short' },
+  },
+  'renewal.failed': {
+    description: 'A rental was not renewed, and is not tried again',
+    data: { ...RENEWAL, reason: 'Why' },
+    example: { ...RENEWAL_EXAMPLE, reason: 'price-above-max' },
+  },
+  'token.created': {
+    description: 'A token of yours was issued',
+    data: TOKEN,
+    example: TOKEN_EXAMPLE,
+  },
+  'token.revoked': {
+    description: 'A token of yours was revoked',
+    data: TOKEN,
+    example: TOKEN_EXAMPLE,
+  },
+  'webhook.disabled': {
+    description: 'A webhook was switched off, because it has failed for too long',
+    data: { webhook_id: 'The `id` of the webhook', reason: 'Why' },
+    example: { webhook_id: 3, reason: 'failing' },
+  },
+} as const satisfies Record<string, EventTypeDefinition>;
+
+export type EventType = keyof typeof EVENT_TYPES;
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.keys() gives texts
+export const ALL_EVENT_TYPES = Object.keys(EVENT_TYPES) as readonly EventType[];
+
+const ID = 'evt_';
+
+/** An event as customers see it, wherever they do. */
+export interface EventOut {
+  readonly id: string;
+  readonly type: EventType;
+  readonly at: Date;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** @param event a published one */
+export const toEventOut = (event: {
+  readonly position: number | null;
+  readonly type: EventType;
+  readonly at: Date;
+  readonly data: Readonly<Record<string, unknown>>;
+}): EventOut => {
+  if (event.position === null) throw new Error('an event was to be told before it was published');
+  return { id: `${ID}${event.position}`, type: event.type, at: event.at, data: event.data };
+};
+
+/** The position of an event's id; null for any other text. */
+export function positionOf(id: string): number | null {
+  const digits = /^evt_([1-9]\d{0,14})$/.exec(id)?.[1];
+  return digits === undefined ? null : Number(digits);
+}
