@@ -46,6 +46,9 @@ import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-success
 import { Events1766000000000 } from './migrations/1766000000000-events';
 import { EventsOfChanges1766000000001 } from './migrations/1766000000001-events-of-changes';
 import { Webhooks1766020000000 } from './migrations/1766020000000-webhooks';
+import { EventsForWebhooks1766020000001 } from './migrations/1766020000001-events-for-webhooks';
+import { DeliveriesHaveEvents1766020000002 } from './migrations/1766020000002-deliveries-have-events';
+import { WebhooksInTrouble1766020000003 } from './migrations/1766020000003-webhooks-in-trouble';
 import { Renewals1766040000000 } from './migrations/1766040000000-renewals';
 import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-renewals';
 import { ServiceClient } from './service-client';
@@ -98,6 +101,9 @@ export const migrations = [
   Events1766000000000,
   EventsOfChanges1766000000001,
   Webhooks1766020000000,
+  EventsForWebhooks1766020000001,
+  DeliveriesHaveEvents1766020000002,
+  WebhooksInTrouble1766020000003,
   Renewals1766040000000,
   PausedRenewals1766060000000,
 ];

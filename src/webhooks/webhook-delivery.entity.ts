@@ -35,7 +35,9 @@ export class WebhookDelivery {
   @ForeignKey('Webhook')
   webhookId!: number;
 
+  /** It goes with its event. */
   @Column({ type: 'bigint' })
+  @ForeignKey('LoggedEvent', { onDelete: 'CASCADE' })
   eventId!: number;
 
   /** When the event was published, or first replayed to this webhook. */

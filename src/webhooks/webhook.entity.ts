@@ -9,6 +9,7 @@ export type DisabledReason = (typeof DISABLED_REASONS)[number];
 /** An address of a customer to which their events are sent. */
 @Entity('webhooks')
 @Index('webhooks_user_id_idx', ['userId', 'id'])
+@Index('webhooks_trouble_idx', ['id'], { where: 'disabled_at IS NOT NULL OR failing_since IS NOT NULL' })
 @Check('webhooks_secret_check', '(secret IS NULL) = (deleted_at IS NOT NULL)')
 @Check('webhooks_previous_check', '(previous_secret IS NULL) = (previous_secret_until IS NULL)')
 @Check('webhooks_disabled_check', '(disabled_reason IS NULL) = (disabled_at IS NULL)')

@@ -4,20 +4,26 @@
 -- after a greater one. Another one is not waited for: it does the same.
 --
 -- The positions are a sequence of their own, which `skip_ids` skips after a restore: no cursor that was given
--- out names another event. The loop looks up one row at a time, so that no plan ever reads the table from end
--- to end. The service's role may not write positions otherwise.
+-- out names another event. With its position, an event gets a delivery for each webhook of its user that is on
+-- and of its type; whoever switches a webhook on takes the same lock. The loop looks up one row at a time, so
+-- that no plan ever reads the table from end to end. The service's role may not write positions otherwise.
 CREATE OR REPLACE FUNCTION publish_events(how_many integer) RETURNS SETOF bigint LANGUAGE plpgsql
   SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
   unpublished bigint;
-  of_user bigint;
+  event events;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7283003) THEN
     RETURN;
   END IF;
   FOR unpublished IN SELECT id FROM events WHERE position IS NULL ORDER BY id LIMIT how_many LOOP
     UPDATE events SET position = nextval('event_positions') WHERE id = unpublished
-      RETURNING user_id INTO of_user;
-    RETURN NEXT of_user;
+      RETURNING * INTO event;
+    INSERT INTO webhook_deliveries (webhook_id, event_id)
+    SELECT id, event.id FROM webhooks
+     WHERE user_id = event.user_id AND disabled_at IS NULL
+       AND CASE event.type WHEN 'test' THEN id = (event.data ->> 'webhook_id')::bigint
+                           ELSE types IS NULL OR event.type = ANY (types) END;
+    RETURN NEXT event.user_id;
   END LOOP;
 END $$;
