@@ -75,7 +75,7 @@ const allowed = {
     'sales',
     'renewals',
   ],
-  integrity: ['common', 'config', 'database', 'provider', 'orders', 'renewals'],
+  integrity: ['common', 'config', 'database', 'ledger', 'provider', 'orders', 'renewals'],
   status: ['http', 'common', 'database', 'metrics', 'provider', 'orders', 'renewals'],
   local: ['config', 'common', 'database', 'auth', 'users', 'ledger', 'proxies'],
   sandbox: [],

@@ -161,7 +161,8 @@ describe('the audit as a job', () => {
     const waiting = () =>
       service.owner.query(
         `SELECT FROM pg_stat_activity
-          WHERE datname = current_database() AND query LIKE '%price_rules%' AND wait_event_type = 'Lock'`,
+          WHERE datname = current_database() AND query LIKE 'WITH audited_orders%'
+            AND wait_event_type = 'Lock'`,
       );
     await eventually(async () => (await waiting()).length === 1);
     stopping.abort();

@@ -79,6 +79,8 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
     await client.query(SESSION);
     const isEmpty = await beginAlone(client, options.append ?? false);
     const plan = await fill(client, options, isEmpty);
+    // What is seeded happened before there was a log of events.
+    await client.query('UPDATE installation SET events_began_at = clock_timestamp()');
     await client.query('COMMIT');
     await client.query('RESET session_replication_role');
     for (const [done, table] of TABLES.entries()) {

@@ -45,6 +45,7 @@ import { ForgottenKeys1765940000002 } from './migrations/1765940000002-forgotten
 import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-successes-of-jobs';
 import { Events1766000000000 } from './migrations/1766000000000-events';
 import { EventsOfChanges1766000000001 } from './migrations/1766000000001-events-of-changes';
+import { EventsByTime1766000000002 } from './migrations/1766000000002-events-by-time';
 import { Webhooks1766020000000 } from './migrations/1766020000000-webhooks';
 import { EventsForWebhooks1766020000001 } from './migrations/1766020000001-events-for-webhooks';
 import { DeliveriesHaveEvents1766020000002 } from './migrations/1766020000002-deliveries-have-events';
@@ -100,6 +101,7 @@ export const migrations = [
   SuccessesOfJobs1765950000000,
   Events1766000000000,
   EventsOfChanges1766000000001,
+  EventsByTime1766000000002,
   Webhooks1766020000000,
   EventsForWebhooks1766020000001,
   DeliveriesHaveEvents1766020000002,

@@ -1,5 +1,13 @@
 import { sqlList } from '../database';
-import { bulkOrderKeySql, OPEN_STATES, PURCHASE_TAG_SQL, TAG_PREFIX_SQL, UNATTENDED_STATES } from '../orders';
+import { SHOWN_KIND } from '../ledger';
+import {
+  bulkOrderKeySql,
+  OPEN_STATES,
+  PURCHASE_TAG_SQL,
+  statesTold,
+  TAG_PREFIX_SQL,
+  UNATTENDED_STATES,
+} from '../orders';
 
 export interface Invariant {
   /** What `audit` prints. */
@@ -259,6 +267,107 @@ export const INVARIANTS: readonly Invariant[] = [
       SELECT id AS order_id, state, created_at FROM audited_orders
        WHERE state IN ${sqlList(UNATTENDED_STATES)}
          AND created_at < now() - interval '24 hours 15 minutes'`,
+  },
+  {
+    // Each state that a customer is told of an order has its event, once and in order, and no event stands
+    // without its order. Of an order from before the log, or whose history was cut, this is told of its end.
+    name: 'orders-agree-with-their-events',
+    violations: `
+      SELECT coalesce(o.id, told.order_id) AS order_id, coalesce(o.user_id, told.user_id) AS user_id, o.state,
+             told.states AS events
+        FROM (SELECT (data->>'order_id')::bigint AS order_id, user_id,
+                     array_agg(substr(type, length('order.') + 1) ORDER BY id) AS states
+                FROM audited_events WHERE type LIKE 'order.%' GROUP BY 1, 2) AS told
+        FULL JOIN (SELECT audited.*, created_at >= since AND jsonb_array_length(history) > 1 AS is_whole
+                     FROM audited_orders audited CROSS JOIN event_log
+                    WHERE closed_at >= since
+                       OR state IN ${sqlList(statesTold('being_confirmed'))} AND created_at >= since) AS o
+          ON o.id = told.order_id AND o.user_id = told.user_id
+       WHERE CASE
+         WHEN o.id IS NULL THEN NOT EXISTS (
+           SELECT FROM orders
+            WHERE id = told.order_id AND user_id = told.user_id
+              AND told.states <@ ARRAY['being_confirmed', state]
+              AND state NOT IN ${sqlList(statesTold('open'))})
+         WHEN is_whole THEN told.states IS DISTINCT FROM
+           CASE WHEN jsonb_path_exists(history, '$[*] ? (@.state == "confirming" || @.state == "review")')
+                THEN ARRAY['being_confirmed'] ELSE '{}' END
+           || CASE WHEN closed_at IS NOT NULL THEN ARRAY[o.state] ELSE '{}' END
+         ELSE array_remove(told.states, 'being_confirmed') IS DISTINCT FROM ARRAY[o.state]
+       END`,
+  },
+  {
+    // Money that comes to a balance has its event, once, and no event stands without its entry.
+    name: 'credits-agree-with-their-events',
+    violations: `
+      SELECT coalesce(e.user_id, told.user_id) AS user_id, coalesce(e.seq, told.seq) AS seq, e.amount,
+             told.amounts AS events
+        FROM (SELECT user_id, (data->>'seq')::bigint AS seq,
+                     array_agg(type || ' ' || (data->>'amount')) AS amounts
+                FROM audited_events WHERE type IN ('balance.credited', 'balance.refunded')
+               GROUP BY 1, 2) AS told
+        FULL JOIN (SELECT user_id, seq, CASE kind WHEN 'refund' THEN 'balance.refunded '
+                                                  ELSE 'balance.credited ' END || available_delta AS amount
+                     FROM audited_entries CROSS JOIN event_log
+                    WHERE created_at >= since AND ${SHOWN_KIND} IN ('credit', 'refund')) AS e
+          ON e.user_id = told.user_id AND e.seq = told.seq
+       WHERE CASE
+         WHEN e.seq IS NULL THEN NOT EXISTS (
+           SELECT FROM ledger_entries
+            WHERE user_id = told.user_id AND seq = told.seq AND ${SHOWN_KIND} IN ('credit', 'refund'))
+         ELSE told.amounts IS DISTINCT FROM ARRAY[e.amount]
+       END`,
+  },
+  {
+    // What happened to a proxy has its event, once, and no event stands without its change. The changes of an
+    // hour before the log, or before what is left of it, may have their events or not.
+    name: 'proxy-changes-agree-with-their-events',
+    violations: `
+      SELECT coalesce(told.proxy_id, changed.proxy_id) AS proxy_id, coalesce(told.type, changed.type) AS type,
+             told.events, changed.changes
+        FROM (SELECT (data->>'proxy_id')::bigint AS proxy_id, user_id, type, count(*) AS events
+                FROM audited_events WHERE type IN ('proxy.moved', 'proxy.prolonged', 'proxy.withdrawn')
+               GROUP BY 1, 2, 3) AS told
+        FULL JOIN (SELECT proxy_id, user_id,
+                          CASE kind WHEN 'end_changed' THEN 'proxy.prolonged'
+                                    ELSE 'proxy.' || kind END AS type,
+                          count(*) FILTER (WHERE at >= since) AS changes, count(*) AS about
+                     FROM proxy_changes CROSS JOIN event_log
+                    WHERE at >= since - interval '1 hour'
+                      AND (kind IN ('moved', 'withdrawn')
+                           OR kind = 'end_changed'
+                              AND after::timestamptz > before::timestamptz + interval '6 hours')
+                    GROUP BY 1, 2, 3) AS changed
+          ON (changed.proxy_id, changed.user_id, changed.type) = (told.proxy_id, told.user_id, told.type)
+       WHERE coalesce(told.events, 0) < coalesce(changed.changes, 0)
+          OR coalesce(told.events, 0) > coalesce(changed.about, 0)`,
+    // No index finds what changed in a day.
+    ofDay: null,
+  },
+  {
+    name: 'tokens-agree-with-their-events',
+    violations: `
+      SELECT coalesce(token.id, told.token_id) AS token_id, told.types AS events
+        FROM (SELECT (data->>'token_id')::bigint AS token_id, user_id, array_agg(type ORDER BY id) AS types
+                FROM audited_events WHERE type LIKE 'token.%' GROUP BY 1, 2) AS told
+        FULL JOIN (SELECT id, user_id, revoked_at FROM api_tokens CROSS JOIN event_log
+                    WHERE created_at >= since) AS token
+          ON token.id = told.token_id AND token.user_id = told.user_id
+       WHERE CASE
+         WHEN token.id IS NULL THEN NOT EXISTS (
+           SELECT FROM api_tokens WHERE id = told.token_id AND user_id = told.user_id)
+         ELSE told.types IS DISTINCT FROM
+           CASE WHEN revoked_at IS NULL THEN ARRAY['token.created']
+                ELSE ARRAY['token.created', 'token.revoked'] END
+       END`,
+    ofDay: null,
+  },
+  {
+    // Each replica publishes several times a second.
+    name: 'events-are-published-soon',
+    violations: `
+      SELECT id AS event_id, user_id, type, at FROM events
+       WHERE position IS NULL AND at < now() - interval '1 hour'`,
   },
 ];
 

@@ -6,6 +6,15 @@ export type AuditScope = 'day' | 'all';
 
 const YESTERDAY = `(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '1 day') AT TIME ZONE 'UTC'`;
 
+/**
+ * Since when every change has its events: since there is a log, and as far back as old events have not been
+ * removed. What goes first is as old as the rest, give or take an hour of a clock.
+ */
+const EVENTS_SINCE = `
+  SELECT greatest(events_began_at, CASE WHEN EXISTS (SELECT FROM retention_marks WHERE name = 'events')
+           THEN coalesce((SELECT min(at) FROM events) + interval '1 hour', now()) END) AS since
+    FROM installation`;
+
 /** What the invariants are checked on. Others are looked up beside it, by an index. */
 const ALL = {
   audited_orders: 'SELECT * FROM orders',
@@ -19,6 +28,8 @@ const ALL = {
   sold_orders: 'SELECT * FROM orders WHERE captured > 0',
   refund_entries: `SELECT * FROM ledger_entries WHERE kind = 'refund'`,
   audited_sales_days: 'SELECT * FROM sales_days',
+  event_log: EVENTS_SINCE,
+  audited_events: 'SELECT * FROM events',
 };
 
 /**
@@ -44,6 +55,9 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   sold_orders: `SELECT * FROM orders WHERE captured > 0 AND closed_at >= ${YESTERDAY}`,
   refund_entries: `SELECT * FROM ledger_entries WHERE kind = 'refund' AND created_at >= ${YESTERDAY}`,
   audited_sales_days: `SELECT * FROM sales_days WHERE day >= (now() AT TIME ZONE 'UTC')::date - 1`,
+  event_log: `SELECT greatest(since, ${YESTERDAY}) AS since FROM (${EVENTS_SINCE}) AS log`,
+  // An event is written after its transaction began, which is the time of a change.
+  audited_events: `SELECT * FROM events WHERE at >= ${YESTERDAY} - interval '1 hour'`,
 };
 
 /** The tables of a scope as the beginning of a query: `WITH …`. */

@@ -10,6 +10,7 @@ export {
   ORDER_STATES,
   type OrderKind,
   type OrderState,
+  statesTold,
   UNATTENDED_STATES,
 } from './order-states';
 export { PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-tag';
