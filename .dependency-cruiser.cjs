@@ -21,6 +21,8 @@ const allowed = {
   proxies: ['http', 'common', 'config', 'database', 'auth'],
   links: ['http', 'common', 'config', 'database', 'retention', 'limits', 'auth', 'proxies'],
   webhooks: ['http', 'common', 'config', 'database', 'metrics', 'retention', 'auth', 'events'],
+  tokens: ['http', 'common', 'database', 'auth'],
+  'sign-in': ['http', 'common', 'config', 'database', 'limits', 'auth', 'users', 'tokens'],
   orders: [
     'tracing',
     'http',

@@ -19,8 +19,10 @@ import { ProxiesModule } from './proxies';
 import { RenewalsModule } from './renewals';
 import { RetentionJobsModule } from './retention';
 import { SalesJobsModule } from './sales';
+import { SignInModule } from './sign-in';
 import { StaffModule } from './staff';
 import { StatusJobsModule } from './status';
+import { CustomerTokensModule } from './tokens';
 import { TracingModule } from './tracing';
 import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
@@ -60,6 +62,8 @@ export class AppModule implements OnModuleDestroy {
         RenewalsModule,
         EventsModule,
         EventsJobsModule,
+        CustomerTokensModule,
+        SignInModule,
         ProviderModule,
         ProviderJobsModule,
         IntegrityJobsModule,

@@ -13,7 +13,9 @@ import { LinksModule } from './links';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
+import { SignInModule } from './sign-in';
 import { StaffModule } from './staff';
+import { CustomerTokensModule } from './tokens';
 import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
 import { UsersModule } from './users';
@@ -29,6 +31,7 @@ const CUSTOMERS: ApiInterface = {
     Orders: 'Buying and prolonging, which charge the balance, and what became of orders',
     Proxies: 'The proxies of the user',
     Links: 'Secret URLs of exports, for tools that can only fetch',
+    Tokens: 'Signing in, and tokens of your own for one purpose each',
     Profile: 'The user and the balance',
     Health: 'Whether the service can be reached',
   },
@@ -43,6 +46,8 @@ const CUSTOMERS: ApiInterface = {
     TrialsModule,
     LinksModule,
     OrdersModule,
+    SignInModule,
+    CustomerTokensModule,
   ],
 };
 

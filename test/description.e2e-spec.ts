@@ -142,7 +142,7 @@ describe('The description', () => {
     ]);
   });
 
-  it('requires a token with the scope of each endpoint, and none for /health and secret links', () => {
+  it('requires a token with the scope of each endpoint, and none where there can be none', () => {
     expect(description.components.securitySchemes).toEqual({
       bearer: expect.objectContaining({ type: 'http', scheme: 'bearer' }),
     });
@@ -177,6 +177,10 @@ describe('The description', () => {
       'GET /links/{link_id}': [{ bearer: ['proxies:export'] }],
       'DELETE /links/{link_id}': [{ bearer: ['proxies:export'] }],
       'GET /l/{secret}': [],
+      'GET /tokens': [{ bearer: ['tokens:write'] }],
+      'POST /tokens': [{ bearer: ['tokens:write'] }],
+      'DELETE /tokens/{token_id}': [{ bearer: ['tokens:write'] }],
+      'POST /auth/telegram': [],
     });
   });
 
@@ -217,6 +221,10 @@ describe('The description', () => {
       'GET /links/{link_id}': [...WITH_TOKEN, '404', '422'],
       'DELETE /links/{link_id}': [...WITH_TOKEN, '404', '422'],
       'GET /l/{secret}': [...EVERYWHERE, '404', '429', '503'],
+      'GET /tokens': [...WITH_TOKEN, '422'],
+      'POST /tokens': [...WITH_TOKEN, '409', '413', '422'],
+      'DELETE /tokens/{token_id}': [...WITH_TOKEN, '404', '422'],
+      'POST /auth/telegram': [...EVERYWHERE, '401', '403', '404', '413', '422', '429', '503'],
     };
     for (const [name, statuses] of Object.entries(expected)) {
       expect([name, listed[name]]).toEqual([name, [...statuses].sort()]);

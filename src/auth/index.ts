@@ -10,15 +10,25 @@ export {
   Scopes,
   STAFF_SCHEME,
 } from './access.decorators';
-export { ApiToken } from './api-token.entity';
-export { InvalidToken } from './auth.errors';
+export { ApiToken, type TokenOrigin } from './api-token.entity';
+export { InvalidToken, TokenNotFound, UserBlocked } from './auth.errors';
 export { AuthModule } from './auth.module';
 export { isNetwork, isWithin, liesWithin, plainAddress } from './network';
 export { NetworksField } from './networks-field';
 export { findRoutes } from './routes';
 export { ScopeCatalog } from './scope-catalog';
 export { ScopeOut } from './scope.dto';
-export { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, isStaffScope, type Scope, type StaffScope } from './scopes';
+export {
+  ALL_SCOPES,
+  ALL_STAFF_SCOPES,
+  type CustomerScope,
+  isCustomerScope,
+  isScope,
+  isStaffScope,
+  type Scope,
+  type StaffScope,
+  USUAL_SCOPES,
+} from './scopes';
 export { generateSecret, hexHashOf, isWellFormedSecret } from './token-text';
 export { TokenSpending } from './token-spending.entity';
-export { type Caller, type NewToken, TokensService } from './tokens.service';
+export { type Caller, type NewToken, TOKEN_REFERENCES, TokensService } from './tokens.service';

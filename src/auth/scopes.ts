@@ -8,6 +8,7 @@ export const SCOPES = {
   'proxies:write': 'Buying and prolonging proxies, which spends the balance; changing their type; labels',
   'events:read': 'Events, webhooks and their attempts, and the threshold of a low balance',
   'events:write': 'Adding, changing and removing webhooks; setting the threshold of a low balance',
+  'tokens:write': 'Listing, issuing and revoking tokens of their own, none of them wider than this one',
 } as const;
 
 /**
@@ -31,8 +32,15 @@ export type Scope = CustomerScope | StaffScope;
 export const ALL_SCOPES = Object.keys(SCOPES) as CustomerScope[];
 export const ALL_STAFF_SCOPES = Object.keys(STAFF_SCOPES) as StaffScope[];
 
+/**
+ * What `all` means on the command line, and what customers may hand on to tokens that they issue themselves.
+ * Who may issue tokens is named each time: a thief of such a token could go on with others.
+ */
+export const USUAL_SCOPES = ALL_SCOPES.filter((scope) => scope !== 'tokens:write');
+
 const GRANTS: Readonly<Record<Scope, string>> = { ...SCOPES, ...STAFF_SCOPES };
 
 export const isStaffScope = (text: string): text is StaffScope => Object.hasOwn(STAFF_SCOPES, text);
+export const isCustomerScope = (text: string): text is CustomerScope => Object.hasOwn(SCOPES, text);
 export const isScope = (text: string): text is Scope => Object.hasOwn(GRANTS, text);
 export const whatIsGranted = (scope: Scope): string => GRANTS[scope];

@@ -5,10 +5,10 @@ import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
 import { batchedLookup, preparedRows, queryRows, violatedConstraint } from '../database';
 import type { TooManyRequests } from '../limits';
-import { ApiToken } from './api-token.entity';
+import { ApiToken, type TokenOrigin } from './api-token.entity';
 import { InvalidToken, TokenNotFound, TokenOwnerNotFound } from './auth.errors';
 import { restrictedBy } from './issuing';
-import type { Scope } from './scopes';
+import { ALL_STAFF_SCOPES, type Scope } from './scopes';
 import { generateToken, hashToken, hexHashOf, isWellFormedToken } from './token-text';
 
 /** The user who makes a request, and what their token allows. */
@@ -22,7 +22,7 @@ export interface Caller {
   readonly dailyLimit: string | null;
   /** The other tokens whose daily limits its orders count against. */
   readonly limitedBy: readonly number[];
-  /** The token by which it was issued; null: the command line. */
+  /** The token by which it was issued; null: the command line, or a sign-in. */
   readonly issuedBy: number | null;
   readonly isBlocked: boolean;
   /** Grows with every change of what the user sees of their proxies. */
@@ -41,6 +41,13 @@ export interface NewToken {
   readonly dailyLimit?: Money | null | undefined;
   /** The token by which it is issued. Left out on the command line, which may issue any token. */
   readonly issuedBy?: number | undefined;
+  /** `staff` when left out. */
+  readonly origin?: TokenOrigin | undefined;
+}
+
+/** Bounds what is revoked to what a customer may revoke. */
+export interface OfCustomer {
+  readonly userId: number;
 }
 
 /** Valid tokens that are remembered as such; about 150 bytes each. */
@@ -85,6 +92,7 @@ export class TokensService {
           userId: token.userId,
           tokenHash: hashToken(text),
           name: token.name ?? null,
+          origin: token.origin ?? 'staff',
           ...allowed,
         }),
       );
@@ -151,8 +159,10 @@ export class TokensService {
   /**
    * Revokes every token that came from this one, after this one was revoked in the same transaction. Returns
    * their ids.
+   *
+   * @param of only those of this customer are revoked, and none that has scopes of staff
    */
-  async revokeDescendants(id: number, manager: EntityManager): Promise<number[]> {
+  async revokeDescendants(id: number, manager: EntityManager, of?: OfCustomer): Promise<number[]> {
     const revoked: number[] = [];
     for (;;) {
       // Waits for those that are just issuing another token, which the next round then finds.
@@ -161,13 +171,39 @@ export class TokensService {
         `UPDATE api_tokens SET revoked_at = $2
           WHERE id IN (SELECT token.id FROM api_tokens token
                         WHERE token.id IN (${DESCENDANTS}) AND ${STILL_WORKS}
+                          AND ($3::bigint IS NULL OR (token.user_id = $3 AND NOT token.scopes && $4::text[]))
                         ORDER BY token.id FOR UPDATE)
          RETURNING id`,
-        [id, this.clock.now()],
+        [id, this.clock.now(), of?.userId ?? null, ALL_STAFF_SCOPES],
       );
       if (rows.length === 0) return revoked.sort((one, other) => one - other);
       revoked.push(...rows.map((row) => row.id));
     }
+  }
+
+  /**
+   * Removes tokens of a user that have ended, but for the latest ones and for those that anything refers to:
+   * their own kinds come about without staff, so that nobody else would bound their number.
+   *
+   * @param keep how many of the latest ones stay
+   */
+  async forgetEnded(
+    { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
+    manager: EntityManager,
+  ): Promise<void> {
+    const isReferred = TOKEN_REFERENCES.map(
+      ({ table, column }) =>
+        `EXISTS (SELECT FROM ${table} AS referring WHERE referring.${column} = token.id)`,
+    ).join(' OR ');
+    await manager.query(
+      `DELETE FROM api_tokens WHERE id IN (
+         SELECT token.id FROM (SELECT id AS ended_id FROM api_tokens token
+                                WHERE user_id = $1 AND origin = $3 AND NOT (${STILL_WORKS})
+                                ORDER BY id DESC OFFSET $4) AS ended
+           JOIN api_tokens token ON token.id = ended_id
+          WHERE NOT (${isReferred}))`,
+      [userId, this.clock.now(), origin, keep],
+    );
   }
 
   /** @throws TokenNotFound */
@@ -244,6 +280,15 @@ const DESCENDANTS = `
   SELECT id FROM descendant`;
 
 const STILL_WORKS = 'token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > $2)';
+
+/** What may name a token. Each has an index by it, or deleting a token would read the whole table. */
+export const TOKEN_REFERENCES = [
+  { table: 'orders', column: 'token_id' },
+  { table: 'token_spending', column: 'token_id' },
+  { table: 'export_links', column: 'token_id' },
+  { table: 'staff_actions', column: 'token_id' },
+  { table: 'api_tokens', column: 'issued_by' },
+] as const;
 
 interface FoundToken extends Caller {
   readonly hash: string;

@@ -170,7 +170,7 @@ export const COMMANDS: readonly AddCommand[] = [
       ...ofUser,
       scopes: required(
         '<list>',
-        'separated by commas; all: those of customers, staff: those of staff',
+        'separated by commas; all: those of customers but tokens:write, staff: those of staff',
         parseScopes,
       ),
       name: optional('<name>', 'what the token is for', parseText),

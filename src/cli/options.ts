@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope } from '../auth';
+import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope, USUAL_SCOPES } from '../auth';
 import { Money } from '../common';
 import { SALES_DIMENSIONS, type SalesDimension } from '../sales';
 import { type AuditTarget, parseTarget as toTarget } from '../staff';
@@ -13,11 +13,14 @@ export function parseId(text: string): number {
   return id;
 }
 
-/** Reads names of scopes; `all` stands for every scope of customers, `staff` for every scope of staff. */
+/**
+ * Reads names of scopes. `all` stands for every scope of customers but `tokens:write`, which has to be named,
+ * `staff` for every scope of staff.
+ */
 export function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').flatMap((part): Scope[] => {
     const name = part.trim();
-    if (name === 'all') return ALL_SCOPES;
+    if (name === 'all') return USUAL_SCOPES;
     if (name === 'staff') return ALL_STAFF_SCOPES;
     if (isScope(name)) return [name];
     const known = ['all', ...ALL_SCOPES, 'staff', ...ALL_STAFF_SCOPES];

@@ -15,6 +15,7 @@ function problemsOf(variables: Variables): readonly string[] {
 }
 
 const KEY = 'c0ffee-c0ffee';
+const BOT_TOKEN = '123456789:AAExampleExampleExampleExampleExample';
 const DATABASE = 'postgres://user:hunter2@db.internal:5432/proxies';
 
 describe('The environment', () => {
@@ -62,6 +63,12 @@ describe('The environment', () => {
         attemptsAtOnce: 64,
         attemptsPerWebhook: 8,
         retrySeconds: 259_200,
+      },
+      telegram: {
+        botToken: undefined,
+        maxAgeSeconds: 3600,
+        tokenMinutes: 60,
+        scopes: ['profile:read', 'countries:read', 'price:read', 'proxies:read'],
       },
       audit: { time: 180, allOn: 'sunday' },
       retention: {
@@ -113,6 +120,9 @@ describe('The environment', () => {
     ['MARKUP_PERCENT', '0', { pricing: { markupPercent: '0' } }],
     ['MARKUP_PERCENT', '12.5', { pricing: { markupPercent: '12.5' } }],
     ['PING_TIMEOUT_MS', '1', { proxies: { pingTimeoutMs: 1 } }],
+    ['TELEGRAM_BOT_TOKEN', BOT_TOKEN, { telegram: { botToken: BOT_TOKEN } }],
+    ['TELEGRAM_TOKEN_MINUTES', '1440', { telegram: { tokenMinutes: 1440 } }],
+    ['TELEGRAM_SCOPES', 'a:b, c:d,a:b', { telegram: { scopes: ['a:b', 'c:d'] } }],
     ['AUDIT_TIME', '00:00', { audit: { time: 0 } }],
     ['AUDIT_TIME', '23:59', { audit: { time: 1439 } }],
     ['AUDIT_TIME', 'off', { audit: { time: null } }],
@@ -209,6 +219,22 @@ describe('The environment', () => {
     ],
     ['LINK_REQUESTS_PER_MINUTE', 'must be a whole number from 0 to 1000000000', '-1', 'many'],
     ['MAX_LINKS_PER_USER', 'must be a whole number from 0 to 10000', '-1', '10001'],
+    [
+      'TELEGRAM_BOT_TOKEN',
+      'must be the token of a bot, as BotFather tells it: digits, a colon, and letters',
+      '123456789',
+      'bot123456789:AAExampleExampleExampleExampleExample',
+      '123456789:AAExample Example',
+    ],
+    ['TELEGRAM_MAX_AGE_SECONDS', 'must be a whole number from 1 to 86400', '0', '86401', '1h'],
+    ['TELEGRAM_TOKEN_MINUTES', 'must be a whole number from 1 to 1440', '0', '1441'],
+    [
+      'TELEGRAM_SCOPES',
+      'must be scopes of customers, e.g. profile:read,proxies:read',
+      'all',
+      'profile:read,',
+      'profile:read proxies:read',
+    ],
     ['DB_POOL_SIZE', 'must be a whole number from 2 to 1000', '0', '1', '1001', 'many'],
     ['DB_POOL_WAIT_MS', 'must be a whole number from 10 to 60000', '9', '60001'],
     ['MIGRATE_ON_START', 'must be true or false', 'yes', '1', 'TRUE'],

@@ -72,6 +72,17 @@ const network = z
   .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
   .refine((address) => !address.endsWith('/0'));
 
+const botToken = z
+  .string()
+  .regex(/^\d{3,20}:[A-Za-z0-9_-]{20,100}$/)
+  .describe('the token of a bot, as BotFather tells it: digits, a colon, and letters');
+
+const scopes = z
+  .string()
+  .regex(/^[a-z]+:[a-z]+( *, *[a-z]+:[a-z]+)*$/)
+  .transform((list) => [...new Set(list.split(',').map((scope) => scope.trim()))])
+  .describe('scopes of customers, e.g. profile:read,proxies:read');
+
 const networks = z
   .string()
   .transform((list) => (list === '' ? [] : list.split(',').map((item) => item.trim())))
@@ -453,6 +464,36 @@ export const SETTINGS = {
       description:
         'For how long an event is sent again with growing pauses, and after what time without a success a ' +
         'webhook is switched off. The pauses are longer or shorter with it.',
+    },
+  },
+  telegram: {
+    botToken: {
+      variable: 'TELEGRAM_BOT_TOKEN',
+      rule: botToken,
+      isSecret: true,
+      defaultText: 'none (nobody signs in with Telegram)',
+      description:
+        'The token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is switched off.',
+    },
+    maxAgeSeconds: {
+      variable: 'TELEGRAM_MAX_AGE_SECONDS',
+      rule: integer(1, 86_400),
+      default: '3600',
+      description:
+        'How long ago the Mini App may have been opened at a sign-in. Until then, whoever has got hold of its ' +
+        '`initData` can sign in with it.',
+    },
+    tokenMinutes: {
+      variable: 'TELEGRAM_TOKEN_MINUTES',
+      rule: integer(1, 1440),
+      default: '60',
+      description: 'How long the token of a sign-in works.',
+    },
+    scopes: {
+      variable: 'TELEGRAM_SCOPES',
+      rule: scopes,
+      default: 'profile:read,countries:read,price:read,proxies:read',
+      description: 'What the token of a sign-in may do: scopes of customers, separated by commas.',
     },
   },
   audit: {

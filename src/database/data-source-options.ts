@@ -52,6 +52,8 @@ import { DeliveriesHaveEvents1766020000002 } from './migrations/1766020000002-de
 import { WebhooksInTrouble1766020000003 } from './migrations/1766020000003-webhooks-in-trouble';
 import { Renewals1766040000000 } from './migrations/1766040000000-renewals';
 import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-renewals';
+import { TokenOrigins1766070000000 } from './migrations/1766070000000-token-origins';
+import { TokenReferences1766070000001 } from './migrations/1766070000001-token-references';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -108,6 +110,8 @@ export const migrations = [
   WebhooksInTrouble1766020000003,
   Renewals1766040000000,
   PausedRenewals1766060000000,
+  TokenOrigins1766070000000,
+  TokenReferences1766070000001,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

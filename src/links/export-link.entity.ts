@@ -14,6 +14,7 @@ import type { FormatName } from '../proxies';
 @Entity('export_links')
 @Unique(['secretHash'])
 @Index('export_links_user_id_idx', ['userId', 'id'])
+@Index('export_links_token_id_idx', ['tokenId'])
 @Check('export_links_secret_hash_check', 'octet_length(secret_hash) = 32')
 @Check('export_links_layout_check', 'num_nonnulls(format, template) = 1')
 @Check('export_links_uses_check', 'uses >= 0')

@@ -66,7 +66,7 @@ export const CreateLinkDocs = () =>
     ApiErrorResponse(409, 'The user has too many', 'There are 100 links already: delete some first'),
     ApiValidationErrorResponse({
       type: 'ip_any_network',
-      loc: ['body', 'networks', '0'],
+      loc: ['body', 'networks', 0],
       msg: 'Input should be an address or a network in CIDR notation',
       input: '203.0.113.0/33',
     }),

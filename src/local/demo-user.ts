@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
-import { ALL_SCOPES, TokensService } from '../auth';
+import { TokensService, USUAL_SCOPES } from '../auth';
 import { Money } from '../common';
 import { LedgerService } from '../ledger';
 import { ProxiesService, type Proxy } from '../proxies';
@@ -31,7 +31,7 @@ export async function provideDemo(app: INestApplicationContext, dataDir: string)
   const existing = await users.findByWebUsername('demo');
   const user = existing ?? (await users.create({ username: 'demo', webUsername: 'demo' }));
   if (!existing) await app.get(LedgerService).credit(user.id, DEMO_BALANCE, 'demo');
-  const { text } = await tokens.issue({ userId: user.id, scopes: ALL_SCOPES, name: 'demo' });
+  const { text } = await tokens.issue({ userId: user.id, scopes: USUAL_SCOPES, name: 'demo' });
   await writeFile(file, text, { mode: 0o600 });
   return { token: text, proxy: await proxies.findActive(user.id) };
 }

@@ -59,6 +59,7 @@ export interface DeliveredProxy {
   where: `idempotency_key IS NOT NULL AND state = 'refunded'`,
 })
 @Index('orders_provider_order_id_idx', ['providerOrderId'], { where: 'provider_order_id IS NOT NULL' })
+@Index('orders_token_id_idx', ['tokenId'], { where: 'token_id IS NOT NULL' })
 @Index('orders_request_id_idx', ['requestId'], { where: 'request_id IS NOT NULL' })
 @Index('orders_closed_at_idx', ['closedAt'], { where: 'captured > 0' })
 // With columns beside its key, which decorators cannot say.

@@ -73,6 +73,26 @@ export class UsersService {
     return { before, after };
   }
 
+  /**
+   * Finds the user of a number on the messaging platform, who has opened the companion application just now,
+   * and notes that, with their name there if they have one. A blocked user is left as they are.
+   */
+  async noteApp(
+    { tgId, username }: { readonly tgId: number; readonly username: string | null },
+    manager: EntityManager,
+  ): Promise<Pick<User, 'id' | 'blockedAt'> | null> {
+    const user = await manager.findOne(User, {
+      where: { tgId },
+      lock: { mode: 'for_no_key_update' },
+    });
+    if (!user || user.blockedAt) return user;
+    const name = username ?? user.username;
+    if (!user.hasApp || user.username !== name) {
+      await manager.update(User, { id: user.id }, { hasApp: true, username: name });
+    }
+    return user;
+  }
+
   find(id: number): Promise<User | null> {
     return this.users.findOneBy({ id });
   }

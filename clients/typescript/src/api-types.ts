@@ -464,6 +464,70 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/tokens': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the tokens
+     * @description The tokens of the user, oldest first, never with their text: what each may do, until when, and when it was last used. Of those that you issued and that have ended, the latest 20 are shown, and those that have placed orders.
+     */
+    get: operations['CustomerTokensController_list'];
+    put?: never;
+    /**
+     * Issue a token
+     * @description A token of your own for one purpose, never wider than the token of the request: it has none but its scopes, and what you leave out of `expires_at`, `allowed_ips` and `daily_limit` is as there. What it spends counts against the daily limit of the token of the request, too. It cannot issue tokens itself. Its text is shown this once. A repeated request issues another token: when an answer was lost, find that token by its name, and revoke it.
+     */
+    post: operations['CustomerTokensController_issue'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/tokens/{token_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Revoke a token
+     * @description From the next request on it is answered 401, on every replica, and the secret links that it made end. The token of the request may revoke itself. Tokens that it issued go on, unless `descendants` is true. Repeating the request changes nothing.
+     */
+    delete: operations['CustomerTokensController_revoke'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/auth/telegram': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Sign in with Telegram
+     * @description For a Telegram Mini App: gives a token for some time to the customer who opened it. The operator sets for how long, and what the token may do. `init_data` is valid for some time as well, an hour unless the operator has set another; repeating the request with it gives another token. A customer has 10 such tokens at most: one more ends the oldest. Accounts are opened by the operator: a Telegram user without one is refused. It also sets `has_app` and the customer's `username` in `GET /me`.
+     */
+    post: operations['SignInController_signIn'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/proxies/{proxy_id}/check': {
     parameters: {
       query?: never;
@@ -1938,6 +2002,203 @@ export interface components {
        * @example null
        */
       next_cursor: number | null;
+    };
+    /** NewCustomerTokenRequest */
+    NewCustomerTokenRequest: {
+      /**
+       * Scopes
+       * @description What the new token may do: scopes that the token of the request has, too
+       * @example [
+       *       "profile:read",
+       *       "proxies:read"
+       *     ]
+       */
+      scopes: (
+        | 'profile:read'
+        | 'countries:read'
+        | 'price:read'
+        | 'proxies:read'
+        | 'proxies:export'
+        | 'proxies:write'
+        | 'events:read'
+        | 'events:write'
+      )[];
+      /**
+       * Name
+       * @description What the token is for
+       * @example reports
+       */
+      name?: string;
+      /**
+       * Expires At
+       * Format: date-time
+       * @description When the token stops working. It lies in the future and not behind the end of the token of the request, which is the default
+       */
+      expires_at?: string;
+      /**
+       * Allowed Ips
+       * @description The only networks from which the token works, in CIDR notation. They lie within those of the token of the request, which are the default
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      allowed_ips?: string[];
+      /**
+       * Daily Limit
+       * @description The most roubles that its orders may take in one day (UTC): at most the limit of the token of the request, which is the default and against which its orders count as well
+       * @example 500.00
+       */
+      daily_limit?: string;
+    };
+    /** CreatedToken */
+    CreatedToken: {
+      /** @example 17 */
+      id: number;
+      /**
+       * @description What the token is for
+       * @example reports
+       */
+      name: string | null;
+      /**
+       * @example [
+       *       "profile:read",
+       *       "proxies:read"
+       *     ]
+       */
+      scopes: string[];
+      /**
+       * @example active
+       * @enum {string}
+       */
+      state: 'active' | 'expired' | 'revoked';
+      /**
+       * @description Whether this is the token of the request
+       * @example false
+       */
+      is_current: boolean;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description Null: the token does not expire
+       * @example 2100-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description When the token was revoked
+       * @example null
+       */
+      revoked_at: string | null;
+      /**
+       * @description When the token was last used, to the minute
+       * @example null
+       */
+      last_used_at: string | null;
+      /**
+       * @description The only networks that the token works from. Null: it works from anywhere
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      allowed_ips: string[] | null;
+      /**
+       * @description The most roubles that its orders may take in one day (UTC). Null: no limit
+       * @example 500.00
+       */
+      daily_limit: string | null;
+      /**
+       * @description The token that issued it. Null: no token of the user did
+       * @example 3
+       */
+      issued_by: number | null;
+      /**
+       * @description The text of the token, which is shown this once
+       * @example prx_…
+       */
+      token: string;
+    };
+    /** Token */
+    Token: {
+      /** @example 17 */
+      id: number;
+      /**
+       * @description What the token is for
+       * @example reports
+       */
+      name: string | null;
+      /**
+       * @example [
+       *       "profile:read",
+       *       "proxies:read"
+       *     ]
+       */
+      scopes: string[];
+      /**
+       * @example active
+       * @enum {string}
+       */
+      state: 'active' | 'expired' | 'revoked';
+      /**
+       * @description Whether this is the token of the request
+       * @example false
+       */
+      is_current: boolean;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description Null: the token does not expire
+       * @example 2100-01-01T00:00:00.000Z
+       */
+      expires_at: string | null;
+      /**
+       * @description When the token was revoked
+       * @example null
+       */
+      revoked_at: string | null;
+      /**
+       * @description When the token was last used, to the minute
+       * @example null
+       */
+      last_used_at: string | null;
+      /**
+       * @description The only networks that the token works from. Null: it works from anywhere
+       * @example [
+       *       "203.0.113.0/24"
+       *     ]
+       */
+      allowed_ips: string[] | null;
+      /**
+       * @description The most roubles that its orders may take in one day (UTC). Null: no limit
+       * @example 500.00
+       */
+      daily_limit: string | null;
+      /**
+       * @description The token that issued it. Null: no token of the user did
+       * @example 3
+       */
+      issued_by: number | null;
+    };
+    /** TokenList */
+    TokenList: {
+      items: components['schemas']['Token'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
+    /** TelegramSignInRequest */
+    TelegramSignInRequest: {
+      /**
+       * Init Data
+       * @description What Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`
+       */
+      init_data: string;
     };
     /** TrialOut */
     TrialOut: {
@@ -4438,7 +4699,7 @@ export interface operations {
            *           "loc": [
            *             "body",
            *             "networks",
-           *             "0"
+           *             0
            *           ],
            *           "msg": "Input should be an address or a network in CIDR notation",
            *           "input": "203.0.113.0/33"
@@ -4723,6 +4984,407 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       /** @description The link was fetched too often in this minute, or the address asked for too many that are not there */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      /** @description The service cannot reach its database */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+    };
+  };
+  CustomerTokensController_list: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of tokens, oldest first */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TokenList'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `tokens:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  CustomerTokensController_issue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewCustomerTokenRequest'];
+      };
+    };
+    responses: {
+      /** @description The token, with its text */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CreatedToken'];
+        };
+      };
+      /** @description `expires_at` has passed */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /**
+       * @description The token lacks `tokens:write`
+       *
+       *     The new token would be wider than that of the request, or that lacks `tokens:write`
+       */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The user has too many */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "ip_any_network",
+           *           "loc": [
+           *             "body",
+           *             "allowed_ips",
+           *             0
+           *           ],
+           *           "msg": "Input should be an address or a network in CIDR notation",
+           *           "input": "203.0.113.0/33"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  CustomerTokensController_revoke: {
+    parameters: {
+      query?: {
+        /** @description Whether the tokens that it issued are revoked with it */
+        descendants?: boolean;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a token of the user
+         * @example 17
+         */
+        token_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The token is revoked */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `tokens:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such token */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "token_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "five"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  SignInController_signIn: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['TelegramSignInRequest'];
+      };
+    };
+    responses: {
+      /** @description The token, with its text */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CreatedToken'];
+        };
+      };
+      400: components['responses']['UnreadableRequest'];
+      /** @description `init_data` is not from the Mini App of this bot, or too old */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description Nobody has opened an account for this Telegram user, or it is blocked */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The operator has named no bot */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "missing",
+           *           "loc": [
+           *             "body",
+           *             "init_data"
+           *           ],
+           *           "msg": "Field required",
+           *           "input": {}
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The address has sent too many requests without a valid token in this minute */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */

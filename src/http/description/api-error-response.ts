@@ -85,7 +85,7 @@ export function ApiTooManyRequests({ description, policies, states } = OF_TOKENS
 
 /** An example of what a route refuses with 422. */
 export interface InvalidRequest {
-  readonly loc: readonly string[];
+  readonly loc: readonly (string | number)[];
   readonly msg: string;
   readonly type: string;
   readonly input: unknown;

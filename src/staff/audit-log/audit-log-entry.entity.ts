@@ -6,6 +6,7 @@ import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryGene
 @Index('staff_actions_user_id_idx', ['userId', 'at', 'id'])
 @Index('staff_actions_user_action_idx', ['userId', 'action', 'at', 'id'])
 @Index('staff_actions_action_idx', ['action', 'at', 'id'])
+@Index('staff_actions_token_id_idx', ['tokenId'], { where: 'token_id IS NOT NULL' })
 @Index('staff_actions_target_idx', ['targetType', 'targetId', 'at', 'id'])
 // Null counts as a value in this index, which TypeORM cannot describe.
 @Index('staff_actions_idempotency_key', { synchronize: false })

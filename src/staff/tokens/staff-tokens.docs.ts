@@ -27,7 +27,7 @@ export const IssueTokenDocs = () =>
     },
     invalid: {
       type: 'ip_any_network',
-      loc: ['body', 'allowed_ips', '0'],
+      loc: ['body', 'allowed_ips', 0],
       msg: 'Input should be an address or a network in CIDR notation',
       input: '203.0.113.0/33',
     },

@@ -1,5 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ALL_SCOPES, ALL_STAFF_SCOPES, isScope, NetworksField, type Scope } from '../../auth';
+import {
+  ALL_SCOPES,
+  ALL_STAFF_SCOPES,
+  isScope,
+  NetworksField,
+  type Scope,
+  type TokenOrigin,
+} from '../../auth';
 import { type Money } from '../../common';
 import {
   AmountField,
@@ -83,10 +90,18 @@ export class TokenOut {
   daily_limit!: string | null;
 
   @ApiNullable('integer', {
-    description: 'The token by which it was issued. Null: it was issued on the command line',
+    description: 'The token by which it was issued. Null: on the command line, or by a sign-in',
     example: 3,
   })
   issued_by!: number | null;
+
+  @ApiProperty({
+    type: 'string',
+    enum: ['staff', 'customer', 'sign-in'],
+    description: 'Who issued it: staff or the command line, its customer, or a sign-in with Telegram',
+    example: 'staff',
+  })
+  origin!: TokenOrigin;
 }
 
 @StrictRequest()

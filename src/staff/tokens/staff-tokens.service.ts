@@ -19,6 +19,7 @@ const toTokenOut = (token: ApiToken) =>
     allowed_ips: token.allowedIps,
     daily_limit: token.dailyLimit,
     issued_by: token.issuedBy,
+    origin: token.origin,
   }) satisfies TokenOut;
 
 /** What staff do with tokens, over HTTP and on the command line. */

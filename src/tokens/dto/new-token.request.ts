@@ -1,0 +1,55 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { type CustomerScope, NetworksField, USUAL_SCOPES } from '../../auth';
+import type { Money } from '../../common';
+import { AmountField, DateTimeField, StrictRequest, StringListField, TextField } from '../../http';
+
+const isUsual = (text: string): boolean => USUAL_SCOPES.some((scope) => scope === text);
+
+@StrictRequest()
+export class NewCustomerTokenRequest {
+  @ApiProperty({
+    description: 'What the new token may do: scopes that the token of the request has, too',
+    example: ['profile:read', 'proxies:read'],
+  })
+  @StringListField({
+    atLeast: 1,
+    atMost: USUAL_SCOPES.length,
+    of: {
+      isValid: isUsual,
+      type: 'enum',
+      choices: USUAL_SCOPES,
+      msg: `Input should be ${USUAL_SCOPES.map((scope) => `'${scope}'`).join(', ')}`,
+    },
+  })
+  scopes!: readonly CustomerScope[];
+
+  @ApiProperty({ description: 'What the token is for', example: 'reports' })
+  @TextField({ optional: true })
+  name!: string | null;
+
+  @ApiProperty({
+    description:
+      'When the token stops working. It lies in the future and not behind the end of the token of the ' +
+      'request, which is the default',
+  })
+  @DateTimeField({ optional: true })
+  expires_at!: Date | null;
+
+  @ApiProperty({
+    description:
+      'The only networks from which the token works, in CIDR notation. They lie within those of the token ' +
+      'of the request, which are the default',
+    example: ['203.0.113.0/24'],
+  })
+  @NetworksField()
+  allowed_ips!: readonly string[] | null;
+
+  @ApiProperty({
+    description:
+      'The most roubles that its orders may take in one day (UTC): at most the limit of the token of the ' +
+      'request, which is the default and against which its orders count as well',
+    example: '500.00',
+  })
+  @AmountField({ optional: true })
+  daily_limit!: Money | null;
+}

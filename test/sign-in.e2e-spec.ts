@@ -1,0 +1,369 @@
+import { createHmac } from 'node:crypto';
+import { sign } from '@telegram-apps/init-data-node';
+import type { ApiToken } from '../src/auth';
+import { UsersService } from '../src/users';
+import { createApiClient } from './support/api-client';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { type RawAnswer, sendRaw } from './support/raw-http';
+import { startReplica } from './support/replica';
+import { startTestService, type TestService } from './support/test-service';
+
+jest.setTimeout(60_000);
+
+const BOT_TOKEN = '123456789:AAExampleExampleExampleExampleExample';
+const OTHER_BOT = '987654321:AAOtherOtherOtherOtherOtherOtherOther';
+const MAX_AGE_SECONDS = 600;
+const TOKEN_MINUTES = 30;
+const SCOPES = ['profile:read', 'proxies:read'];
+const FAILURE_LIMIT = 20;
+
+let service: TestService;
+let log: LogCapture;
+let lastTgId = 5_000_000_000;
+
+beforeAll(async () => {
+  log = captureLog();
+  service = await startTestService({
+    environment: {
+      LOG_LEVEL: 'debug',
+      TRUSTED_PROXIES: '127.0.0.1',
+      ADDRESS_FAILURES_PER_MINUTE: String(FAILURE_LIMIT),
+      TELEGRAM_BOT_TOKEN: BOT_TOKEN,
+      TELEGRAM_MAX_AGE_SECONDS: String(MAX_AGE_SECONDS),
+      TELEGRAM_TOKEN_MINUTES: String(TOKEN_MINUTES),
+      TELEGRAM_SCOPES: SCOPES.join(', '),
+    },
+  });
+});
+afterAll(async () => {
+  await service.close();
+  log.stop();
+});
+beforeEach(() => service.clock.advanceSeconds(60));
+
+interface Person {
+  readonly tgId: number;
+  readonly username?: string;
+}
+
+const nowSeconds = () => Math.floor(service.clock.now().getTime() / 1000);
+
+const userField = ({ tgId, username }: Person) =>
+  JSON.stringify({ id: tgId, first_name: 'Анна', ...(username !== undefined && { username }) });
+
+/** As Telegram documents it: HMAC-SHA-256 of the sorted lines, under a key made of the bot's token. */
+function hashOf(fields: URLSearchParams, botToken: string): string {
+  const lines = [...fields].map(([name, value]) => `${name}=${value}`).sort();
+  const key = createHmac('sha256', 'WebAppData').update(botToken).digest();
+  return createHmac('sha256', key).update(lines.join('\n')).digest('hex');
+}
+
+/** What Telegram gives to the Mini App, signed here and not by the library. */
+function initData(
+  fields: Record<string, string> | [name: string, value: string][],
+  botToken = BOT_TOKEN,
+): string {
+  const signed = new URLSearchParams(fields);
+  const hash = hashOf(signed, botToken);
+  signed.append('hash', hash);
+  return signed.toString();
+}
+
+const validFor = (person: Person, atSeconds = nowSeconds()) =>
+  initData({ query_id: 'AAHdF6IQ', user: userField(person), auth_date: String(atSeconds) });
+
+/** A minute's limit of an address is never reached by another test. */
+let addresses = 0;
+const anyAddress = () => `198.51.100.${(addresses += 1) % 250}`;
+
+const signIn = (text: unknown, from = anyAddress(), baseUrl = service.baseUrl): Promise<RawAnswer> =>
+  sendRaw(baseUrl, {
+    method: 'POST',
+    path: '/auth/telegram',
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
+    body: JSON.stringify({ init_data: text }),
+  });
+
+async function createPerson(username?: string): Promise<Person & { id: number }> {
+  lastTgId += 1;
+  const { id } = await service.app.get(UsersService).create({ username: 'by staff', tgId: lastTgId });
+  return { id, tgId: lastTgId, ...(username !== undefined && { username }) };
+}
+
+async function tokenOf(answer: Promise<RawAnswer>): Promise<{ id: number; token: string }> {
+  const { status, text, json } = await answer;
+  expect([status, text]).toEqual([201, expect.any(String)]);
+  return json() as { id: number; token: string };
+}
+
+const me = async (token: string) => (await createApiClient(service.baseUrl, token).GET('/me')).data;
+
+const rowsOf = (userId: number) =>
+  service.dataSource.query<Pick<ApiToken, 'id' | 'origin' | 'revokedAt'>[]>(
+    'SELECT id, origin, revoked_at AS "revokedAt" FROM api_tokens WHERE user_id = $1 ORDER BY id',
+    [userId],
+  );
+
+/** That nothing of the user has changed by a sign-in that was refused. */
+async function expectNothing(userId: number): Promise<void> {
+  expect(await rowsOf(userId)).toEqual([]);
+  const [user] = await service.dataSource.query<object[]>(
+    'SELECT has_app, username FROM users WHERE id = $1',
+    [userId],
+  );
+  expect(user).toEqual({ has_app: false, username: 'by staff' });
+}
+
+describe('A customer who opens the Mini App', () => {
+  it('gets a token for some time with the scopes of the operator, and has the app from then on', async () => {
+    const person = await createPerson('anna_new');
+    const answer = await signIn(validFor(person));
+    expect(answer.status).toBe(201);
+    const { token, ...shown } = answer.json() as { token: string; expires_at: string };
+    expect(shown).toEqual({
+      id: expect.any(Number),
+      name: 'Telegram',
+      scopes: SCOPES,
+      state: 'active',
+      is_current: false,
+      created_at: expect.any(String),
+      expires_at: expect.any(String),
+      revoked_at: null,
+      last_used_at: null,
+      allowed_ips: null,
+      daily_limit: null,
+      issued_by: null,
+    });
+    expect(await me(token)).toMatchObject({ tg_id: person.tgId, username: 'anna_new', has_app: true });
+    const api = createApiClient(service.baseUrl, token);
+    expect((await api.GET('/countries', { params: { query: {} } })).response.status).toBe(403);
+    const lastsMs = new Date(shown.expires_at).getTime() - service.clock.now().getTime();
+    expect(Math.abs(lastsMs - TOKEN_MINUTES * 60_000)).toBeLessThan(10_000);
+    service.clock.advanceSeconds(TOKEN_MINUTES * 60 + 1);
+    expect((await api.GET('/me')).response.status).toBe(401);
+  });
+
+  it('is signed in by what the library signs, too', async () => {
+    const person = await createPerson('anna');
+    const user = { id: person.tgId, first_name: 'Anna', username: 'anna' };
+    const { token } = await tokenOf(
+      signIn(sign({ user, query_id: 'AA', start_param: 'x' }, BOT_TOKEN, service.clock.now())),
+    );
+    expect(await me(token)).toMatchObject({ username: 'anna', has_app: true });
+  });
+
+  it('keeps their name when Telegram tells none, or one that is none', async () => {
+    const person = await createPerson();
+    const { token } = await tokenOf(signIn(validFor(person)));
+    expect(await me(token)).toMatchObject({ username: 'by staff', has_app: true });
+    const strange = { auth_date: String(nowSeconds()), user: `{"id":${person.tgId},"username":"\\u0000"}` };
+    await tokenOf(signIn(initData(strange)));
+    expect(await me(token)).toMatchObject({ username: 'by staff' });
+  });
+
+  it('gets another token for the same data, until that is too old', async () => {
+    const person = await createPerson();
+    const data = validFor(person);
+    const first = await tokenOf(signIn(data));
+    service.clock.advanceSeconds(MAX_AGE_SECONDS - 5);
+    const second = await tokenOf(signIn(data));
+    expect(second.token).not.toBe(first.token);
+    expect(await me(first.token)).toBeDefined();
+    service.clock.advanceSeconds(10);
+    const late = await signIn(data);
+    expect(late.status).toBe(401);
+    expect(late.json()).toEqual({ detail: 'init_data is too old: open the app again' });
+  });
+
+  it('has ten tokens at most, of which a new one ends the oldest, and ended ones do not gather', async () => {
+    const person = await createPerson();
+    const tokens = [];
+    for (let n = 0; n < 12; n += 1) tokens.push(await tokenOf(signIn(validFor(person))));
+    const answers = await Promise.all(tokens.map(({ token }) => me(token)));
+    expect(answers.map((answer) => answer !== undefined)).toEqual([
+      ...Array.from({ length: 2 }, () => false),
+      ...Array.from({ length: 10 }, () => true),
+    ]);
+    service.clock.advanceSeconds(TOKEN_MINUTES * 60 + 1);
+    const last = await tokenOf(signIn(validFor(person)));
+    expect(await rowsOf(person.id)).toEqual([{ id: last.id, origin: 'sign-in', revokedAt: null }]);
+  });
+
+  it('has ten tokens at most also when many sign-ins come at once', async () => {
+    const person = await createPerson();
+    const tokens = await Promise.all(Array.from({ length: 15 }, () => tokenOf(signIn(validFor(person)))));
+    const working = await Promise.all(tokens.map(({ token }) => me(token)));
+    expect(working.filter((answer) => answer !== undefined)).toHaveLength(10);
+  });
+
+  it('keeps the tokens by which orders were placed', async () => {
+    const person = await createPerson();
+    const { id } = await tokenOf(signIn(validFor(person)));
+    const buyer = await service.createUser();
+    await buyer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await service.owner.query('UPDATE orders SET token_id = $1 WHERE user_id = $2', [id, buyer.id]);
+    service.clock.advanceSeconds(TOKEN_MINUTES * 60 + 1);
+    await tokenOf(signIn(validFor(person)));
+    expect((await rowsOf(person.id)).map((row) => row.id)).toContain(id);
+  });
+});
+
+describe('Whoever is no customer, or has no valid data,', () => {
+  const refusals: [what: string, make: (person: Person) => string][] = [
+    [
+      'of another bot',
+      (person) => initData({ user: userField(person), auth_date: `${nowSeconds()}` }, OTHER_BOT),
+    ],
+    ['with a wrong hash', (person) => validFor(person).replace(/hash=\w/, 'hash=g')],
+    ['without a hash', (person) => validFor(person).replace(/&hash=.*/, '')],
+    [
+      'with another user',
+      (person) => validFor({ ...person, tgId: 1 }).replace(/%22id%22%3A1/, `%22id%22%3A${person.tgId}`),
+    ],
+    ['from the future', (person) => validFor(person, nowSeconds() + 120)],
+    ['without a time', (person) => initData({ user: userField(person) })],
+    [
+      'with a time that is none',
+      (person) => initData({ user: userField(person), auth_date: `${nowSeconds()}x` }),
+    ],
+    ['without a user', () => initData({ query_id: 'AA', auth_date: `${nowSeconds()}` })],
+    ['with a user that is no JSON', () => initData({ user: 'anna', auth_date: `${nowSeconds()}` })],
+    ['with a user that is a list', () => initData({ user: '[1]', auth_date: `${nowSeconds()}` })],
+    [
+      'with an id as text',
+      (person) => initData({ user: `{"id":"${person.tgId}"}`, auth_date: `${nowSeconds()}` }),
+    ],
+    ['with an id beyond all numbers', () => initData({ user: '{"id":1e300}', auth_date: `${nowSeconds()}` })],
+    [
+      'with two users, both signed',
+      (person) =>
+        initData([
+          ['user', userField({ tgId: 1 })],
+          ['user', userField(person)],
+          ['auth_date', `${nowSeconds()}`],
+        ]),
+    ],
+    ['with two hashes', (person) => `${validFor(person)}&hash=${'0'.repeat(64)}`],
+    ['with two hashes, the valid one last', (person) => `hash=${'0'.repeat(64)}&${validFor(person)}`],
+    [
+      'with a field that hides another in a second line',
+      (person) => initData({ chat: `x\nuser=${userField(person)}`, auth_date: `${nowSeconds()}` }),
+    ],
+    [
+      'with a name that hides a value',
+      (person) => {
+        const valid = new URLSearchParams(validFor(person));
+        const { user = '', ...others } = Object.fromEntries(valid);
+        return new URLSearchParams({
+          ...others,
+          user: userField({ tgId: 1 }),
+          [`user=${user}`]: '',
+        }).toString();
+      },
+    ],
+    ['that is not URL-encoded', (person) => JSON.stringify({ user: person })],
+    ['that is no text of fields', () => '%zz&&&==='],
+  ];
+
+  it.each(refusals)('gets no token by data %s', async (_, make) => {
+    const person = await createPerson();
+    const answer = await signIn(make(person));
+    expect([answer.status, answer.json()]).toEqual([401, { detail: 'init_data is not valid' }]);
+    expect(answer.headers['www-authenticate']).toBe('Bearer');
+    await expectNothing(person.id);
+  });
+
+  it('gets no token by data that is too long, empty or no text', async () => {
+    for (const text of ['x'.repeat(8193), '', 7, null, ['a'], undefined]) {
+      expect((await signIn(text)).status).toBe(422);
+    }
+    expect((await signIn('x'.repeat(200_000))).status).toBe(413);
+  });
+
+  it('is told that there is no account, and gets none', async () => {
+    const answer = await signIn(validFor({ tgId: 77, username: 'stranger' }));
+    expect([answer.status, answer.json()]).toEqual([
+      403,
+      { detail: 'No account belongs to this Telegram user' },
+    ]);
+    const users = await service.dataSource.query<object[]>('SELECT FROM users WHERE tg_id = 77');
+    expect(users).toEqual([]);
+  });
+
+  it('is told that they are blocked, and nothing of them changes', async () => {
+    const person = await createPerson('anna');
+    await service.dataSource.transaction((manager) =>
+      service.app.get(UsersService).setBlocked(person.id, 'Ticket 1', manager),
+    );
+    const answer = await signIn(validFor(person));
+    expect([answer.status, answer.json()]).toEqual([403, { detail: 'User is blocked' }]);
+    await expectNothing(person.id);
+  });
+
+  it('is refused with 429 by address once too many sign-ins failed, without a look at the data', async () => {
+    const person = await createPerson();
+    const address = '203.0.113.99';
+    for (let n = 0; n < FAILURE_LIMIT; n += 1) {
+      expect((await signIn('hash=1', address)).status).toBe(401);
+    }
+    const refused = await signIn(validFor(person), address);
+    expect(refused.status).toBe(429);
+    expect(refused.headers['ratelimit-policy']).toBe(`"address";q=${FAILURE_LIMIT};w=60`);
+    expect((await signIn(validFor(person), '203.0.113.100')).status).toBe(201);
+  });
+});
+
+describe('Signing in', () => {
+  it('is switched off without a bot', async () => {
+    const replica = await startReplica(service, { telegram: { botToken: undefined } });
+    const answer = await signIn(validFor(await createPerson()), anyAddress(), replica.baseUrl);
+    expect([answer.status, answer.json()]).toEqual([
+      404,
+      { detail: 'Sign-in with Telegram is switched off' },
+    ]);
+    await replica.close();
+  });
+
+  it.each(['staff:users', 'profile:write'])(
+    'does not let a service start with the scope %s',
+    async (scope) => {
+      await expect(startReplica(service, { telegram: { scopes: ['profile:read', scope] } })).rejects.toThrow(
+        'TELEGRAM_SCOPES must be scopes of customers, e.g. profile:read',
+      );
+    },
+  );
+
+  it('stands in the log by the ids of token and user alone', async () => {
+    const person = await createPerson();
+    const data = validFor(person);
+    const { id, token } = await tokenOf(signIn(data));
+    await signIn(`${data}&x=1`);
+    const text = log.lines.join('');
+    const line = log.lines.findLast((one) => one.includes(`"userId":"${person.id}"`));
+    expect(line).toContain(`"path":"/auth/telegram"`);
+    expect(line).toContain(`"tokenId":${id}`);
+    const hash = /hash=(\w+)/.exec(data)?.[1] ?? '';
+    for (const secret of [hash, token, token.slice(4), BOT_TOKEN, 'AAHdF6IQ']) {
+      expect(text).not.toContain(secret);
+    }
+  });
+
+  it('has an example in the description that its bot signed', async () => {
+    const description = (await (await fetch(`${service.baseUrl}/openapi.json`)).json()) as {
+      paths: Record<string, { post: { security?: object; requestBody: { content: object } } }>;
+    };
+    const operation = description.paths['/auth/telegram']?.post;
+    expect(operation?.security).toEqual([]);
+    const example = /"init_data":"([^"]*)"/.exec(JSON.stringify(operation?.requestBody.content))?.[1] ?? '';
+    const person = { id: 0, tgId: 123456789 };
+    await service.app.get(UsersService).create({ username: 'x', tgId: person.tgId });
+    const answer = await signIn(example);
+    // Its time has passed or is to come, but its signature holds.
+    const { clock } = service;
+    const agoSeconds = nowSeconds() - 1795348800;
+    clock.advanceSeconds(-agoSeconds);
+    expect((await signIn(example)).status).toBe(201);
+    clock.advanceSeconds(agoSeconds);
+    expect(answer.status).toBe(401);
+  });
+});

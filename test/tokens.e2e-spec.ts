@@ -1,0 +1,380 @@
+import { type CustomerScope, type Scope, TOKEN_REFERENCES, TokensService, USUAL_SCOPES } from '../src/auth';
+import { Money } from '../src/common';
+import { LedgerService } from '../src/ledger';
+import { UsersService } from '../src/users';
+import { createApiClient } from './support/api-client';
+import { createStaff, staffWith } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+jest.setTimeout(60_000);
+
+const WRITE: readonly Scope[] = ['tokens:write', 'profile:read', 'proxies:read'];
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+interface Issuer extends Pick<TestUser, 'id' | 'token' | 'api'> {
+  readonly tokenId: number;
+}
+
+/** A customer with money and without a token. */
+async function createCustomer(): Promise<{ id: number }> {
+  const { id } = await service.app.get(UsersService).create({ username: 'test' });
+  await service.app.get(LedgerService).credit(id, Money.parse('10000.00'), 'test');
+  return { id };
+}
+
+/** A customer's token that may issue others. */
+async function createIssuer(
+  bounds: { scopes?: readonly Scope[]; expiresAt?: Date; allowedIps?: string[]; dailyLimit?: Money } = {},
+  user?: Pick<TestUser, 'id'>,
+): Promise<Issuer> {
+  const { id } = user ?? (await createCustomer());
+  const { text, token } = await service.app
+    .get(TokensService)
+    .issue({ userId: id, scopes: WRITE, ...bounds });
+  return { id, token: text, tokenId: token.id, api: createApiClient(service.baseUrl, text) };
+}
+
+type Asked = {
+  scopes?: readonly string[];
+  name?: string;
+  expires_at?: string;
+  allowed_ips?: string[];
+  daily_limit?: string;
+  [unknown: string]: unknown;
+};
+
+const issue = ({ api }: Pick<Issuer, 'api'>, asked: Asked = {}) =>
+  api.POST('/tokens', { body: { scopes: ['profile:read'], ...asked } as never });
+
+/** Issues a token, and gives it with a client that uses it. */
+async function issued(issuer: Pick<Issuer, 'api'>, asked?: Asked) {
+  const { data, error } = await issue(issuer, asked);
+  if (!data) throw new Error(JSON.stringify(error));
+  return { ...data, api: createApiClient(service.baseUrl, data.token) };
+}
+
+const list = async ({ api }: Pick<Issuer, 'api'>, limit = 200) =>
+  (await api.GET('/tokens', { params: { query: { limit } } })).data?.items ?? [];
+
+const revoke = ({ api }: Pick<Issuer, 'api'>, tokenId: number, descendants?: boolean) =>
+  api.DELETE('/tokens/{token_id}', {
+    params: { path: { token_id: tokenId }, query: { ...(descendants !== undefined && { descendants }) } },
+  });
+
+const works = async ({ api }: Pick<TestUser, 'api'>): Promise<boolean> =>
+  (await api.GET('/me')).response.status === 200;
+
+const inHours = (hours: number) => new Date(service.clock.now().getTime() + hours * 3_600_000);
+
+describe('A customer with tokens:write', () => {
+  it('issues a token that works at once, whose text is shown this once', async () => {
+    const issuer = await createIssuer();
+    const expiresAt = inHours(1).toISOString();
+    const { data, response } = await issue(issuer, {
+      scopes: ['proxies:read', 'profile:read', 'proxies:read'],
+      name: 'reports',
+      expires_at: expiresAt,
+      allowed_ips: ['127.0.0.1', '203.0.113.9/24'],
+      daily_limit: '500',
+    });
+    expect(response.status).toBe(201);
+    const { token = '', ...shown } = data ?? {};
+    expect(shown).toEqual({
+      id: expect.any(Number),
+      name: 'reports',
+      scopes: ['proxies:read', 'profile:read'],
+      state: 'active',
+      is_current: false,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      expires_at: expiresAt,
+      revoked_at: null,
+      last_used_at: null,
+      allowed_ips: ['127.0.0.1/32', '203.0.113.0/24'],
+      daily_limit: '500.00',
+      issued_by: issuer.tokenId,
+    });
+    expect(await works({ api: createApiClient(service.baseUrl, token) })).toBe(true);
+    const answer = JSON.stringify(await list(issuer));
+    expect(answer).toContain('reports');
+    expect(answer).not.toContain(token.slice(4));
+  });
+
+  it.each<[what: string, bounds: Parameters<typeof createIssuer>[0], asked: Asked, detail: string]>([
+    [
+      'scopes',
+      {},
+      { scopes: ['profile:read', 'proxies:write'] },
+      'A token cannot grant what it lacks: proxies:write',
+    ],
+    [
+      'an end',
+      { expiresAt: new Date('2100-01-01') },
+      { expires_at: '2100-01-01T00:00:01Z' },
+      'A token cannot issue one that is wider than itself: expires_at',
+    ],
+    [
+      'networks',
+      { allowedIps: ['127.0.0.0/8'] },
+      { allowed_ips: ['127.0.0.0/7'] },
+      'A token cannot issue one that is wider than itself: allowed_ips',
+    ],
+    [
+      'a daily limit',
+      { dailyLimit: Money.parse('10.00') },
+      { daily_limit: '10.01' },
+      'A token cannot issue one that is wider than itself: daily_limit',
+    ],
+  ])('cannot issue a token that is wider in %s', async (_, bounds, asked, detail) => {
+    const issuer = await createIssuer(bounds);
+    const { error, response } = await issue(issuer, asked);
+    expect([response.status, error]).toEqual([403, { detail }]);
+    expect(await list(issuer)).toHaveLength(1);
+  });
+
+  it('hands on the bounds of its token where the request names none', async () => {
+    const expiresAt = new Date('2100-01-01T00:00:00Z');
+    const issuer = await createIssuer({
+      expiresAt,
+      allowedIps: ['127.0.0.0/8'],
+      dailyLimit: Money.parse('30.00'),
+      scopes: [...WRITE, 'proxies:write'],
+    });
+    const child = await issued(issuer, { scopes: ['proxies:write'] });
+    expect(child).toMatchObject({
+      expires_at: expiresAt.toISOString(),
+      allowed_ips: ['127.0.0.0/8'],
+      daily_limit: '30.00',
+    });
+    const body = { country: 'ru', period: 30 } as const;
+    expect((await child.api.POST('/proxies/buy', { body })).response.status).toBe(200);
+    const second = await issued(issuer, { scopes: ['proxies:write'] });
+    const { error } = await second.api.POST('/proxies/buy', { body });
+    // What one child spends counts for all of them.
+    expect(error).toEqual({ detail: 'Daily spending limit of the token exceeded' });
+    await service.audit();
+  });
+
+  it.each(['tokens:write', 'staff:users', 'staff:grant', 'all', '*'])(
+    'cannot hand on the scope %s',
+    async (scope) => {
+      const issuer = await createIssuer({ scopes: [...WRITE, 'staff:users', 'staff:grant', 'staff:tokens'] });
+      const { error, response } = await issue(issuer, { scopes: ['profile:read', scope] });
+      expect(response.status).toBe(422);
+      expect(error).toMatchObject({ detail: [{ loc: ['body', 'scopes', 1], type: 'enum', input: scope }] });
+    },
+  );
+
+  it('gets told what is wrong with a request, and then has issued nothing', async () => {
+    const issuer = await createIssuer();
+    for (const asked of [
+      { scopes: [] },
+      { scopes: 'profile:read' },
+      { user_id: 1 },
+      { allowed_ips: ['10.0.0.0/33'] },
+      { daily_limit: '0' },
+      { name: '\u0007' },
+    ]) {
+      const { response } = await issue(issuer, asked as Asked);
+      expect([asked, response.status]).toEqual([asked, 422]);
+    }
+    const { error, response } = await issue(issuer, { expires_at: inHours(-1).toISOString() });
+    expect([response.status, error]).toEqual([400, { detail: 'expires_at must lie in the future' }]);
+    expect(await list(issuer)).toHaveLength(1);
+  });
+
+  it('has a hundred working tokens at most, also when requests come at once, and few that ended', async () => {
+    const issuer = await createIssuer();
+    const answers = await Promise.all(Array.from({ length: 104 }, () => issue(issuer)));
+    const statuses = answers.map(({ response }) => response.status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(100);
+    expect(statuses.filter((status) => status === 409)).toHaveLength(4);
+    expect(answers.find(({ error }) => error)?.error).toEqual({
+      detail: 'There are 100 tokens already: revoke some first',
+    });
+    const tokens = await list(issuer);
+    expect(tokens).toHaveLength(101);
+    await Promise.all(tokens.slice(1, 41).map(({ id }) => revoke(issuer, id)));
+    await issued(issuer);
+    const states = (await list(issuer)).map(({ state }) => state);
+    expect(states.filter((state) => state === 'revoked')).toHaveLength(20);
+    expect(states.filter((state) => state === 'active')).toHaveLength(62);
+  });
+
+  it('keeps tokens that have placed orders', async () => {
+    const issuer = await createIssuer({ scopes: [...WRITE, 'proxies:write'] });
+    const buyer = await issued(issuer, { scopes: ['proxies:write'] });
+    await buyer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    await revoke(issuer, buyer.id);
+    for (let n = 0; n < 22; n += 1) await revoke(issuer, (await issued(issuer)).id);
+    await issued(issuer);
+    const ids = (await list(issuer)).map(({ id }) => id);
+    expect(ids).toContain(buyer.id);
+    expect(ids).toHaveLength(1 + 1 + 20 + 1);
+  });
+});
+
+describe('The list', () => {
+  it('has the tokens of the customer alone, by pages, with their state and which one asks', async () => {
+    const issuer = await createIssuer();
+    const other = await createIssuer();
+    await issued(other);
+    const gone = await issued(issuer, { name: 'gone' });
+    await revoke(issuer, gone.id);
+    await issued(issuer, { name: 'short', expires_at: inHours(1).toISOString() });
+    const used = await issued(issuer, { name: 'used' });
+    await works(used);
+    service.clock.advanceSeconds(3601);
+    const tokens = await list(issuer);
+    expect(tokens.map(({ name, state, is_current: isCurrent }) => [name, state, isCurrent])).toEqual([
+      [null, 'active', true],
+      ['gone', 'revoked', false],
+      ['short', 'expired', false],
+      ['used', 'active', false],
+    ]);
+    expect(tokens.map(({ last_used_at: at }) => at !== null)).toEqual([true, false, false, true]);
+    const first = (await issuer.api.GET('/tokens', { params: { query: { limit: 3 } } })).data;
+    const cursor = first?.next_cursor ?? 0;
+    const second = (await issuer.api.GET('/tokens', { params: { query: { limit: 3, cursor } } })).data;
+    expect([...(first?.items ?? []), ...(second?.items ?? [])]).toEqual(tokens);
+    expect(second?.next_cursor).toBeNull();
+  });
+
+  it('has no tokens of staff, which cannot be revoked here either', async () => {
+    const issuer = await createIssuer();
+    const staff = await createStaff(service, ['profile:read', 'staff:users'], issuer.id);
+    expect((await list(issuer)).map(({ id }) => id)).toEqual([issuer.tokenId]);
+    const { error, response } = await revoke(issuer, staff.tokenId);
+    expect([response.status, error]).toEqual([404, { detail: 'Token not found' }]);
+    expect((await staff.get('/staff/users')).status).toBe(200);
+  });
+});
+
+describe('Revoking a token', () => {
+  it('counts from the next request on, may be repeated, and leaves what it issued', async () => {
+    const root = await createIssuer();
+    const issuer = await createIssuer({}, root);
+    const child = await issued(issuer);
+    expect((await revoke(root, issuer.tokenId)).response.status).toBe(204);
+    expect(await works(issuer)).toBe(false);
+    expect(await works(child)).toBe(true);
+    const before = await list(root);
+    service.clock.advanceSeconds(5);
+    expect((await revoke(root, issuer.tokenId)).response.status).toBe(204);
+    const revokedAt = (tokens: typeof before) => tokens.map(({ revoked_at: at }) => at);
+    expect(revokedAt(await list(root))).toEqual(revokedAt(before));
+    expect((await revoke(root, issuer.tokenId, true)).response.status).toBe(204);
+    expect(await works(child)).toBe(false);
+  });
+
+  it('can be the end of the token that asks, with all that it issued', async () => {
+    const issuer = await createIssuer();
+    const child = await issued(issuer);
+    expect((await revoke(issuer, issuer.tokenId, true)).response.status).toBe(204);
+    expect(await works(issuer)).toBe(false);
+    expect(await works(child)).toBe(false);
+    expect((await revoke(issuer, issuer.tokenId)).response.status).toBe(401);
+  });
+
+  it('never reaches the tokens of others, whatever a token has issued', async () => {
+    const issuer = await createIssuer({ scopes: [...WRITE, 'staff:tokens', 'staff:grant', 'staff:users'] });
+    const staff = staffWith(service, issuer.id, issuer.token, issuer.tokenId);
+    const customer = await createCustomer();
+    const issueFor = async (userId: number, scopes: readonly Scope[]) =>
+      (await staff.post<{ id: number; token: string }>(`/staff/users/${userId}/tokens`, { scopes })).body;
+    const ofCustomer = await issueFor(customer.id, ['profile:read', 'tokens:write']);
+    const colleague = await issueFor(issuer.id, ['profile:read', 'staff:users']);
+    const own = await issueFor(issuer.id, ['profile:read', 'tokens:write']);
+    const owner = { api: createApiClient(service.baseUrl, own.token) };
+    const stranger = { api: createApiClient(service.baseUrl, ofCustomer.token) };
+    for (const [who, tokenId] of [
+      [issuer, issuer.tokenId],
+      [issuer, ofCustomer.id],
+      [issuer, colleague.id],
+      [owner, issuer.tokenId],
+      [stranger, issuer.tokenId],
+      [stranger, own.id],
+    ] as const) {
+      expect((await revoke(who, tokenId, true)).response.status).toBe(404);
+    }
+    // What a token issued with its scopes of staff is safe even if it has lost them since.
+    await service.owner.query('UPDATE api_tokens SET scopes = $2 WHERE id = $1', [issuer.tokenId, WRITE]);
+    expect((await revoke(issuer, issuer.tokenId, true)).response.status).toBe(204);
+    const alive = [ofCustomer, colleague, own].map(({ token }) =>
+      works({ api: createApiClient(service.baseUrl, token) }),
+    );
+    expect(await Promise.all(alive)).toEqual([true, true, false]);
+  });
+
+  it('is refused by an id that is none', async () => {
+    const issuer = await createIssuer();
+    for (const [path, status] of [
+      ['five', 422],
+      ['0', 422],
+      ['999999999', 404],
+      ['1?descendants=yes', 422],
+      ['1?all=true', 422],
+    ] as const) {
+      const answer = await fetch(`${service.baseUrl}/tokens/${path}`, {
+        method: 'DELETE',
+        headers: { Authorization: `Bearer ${issuer.token}` },
+      });
+      expect([path, answer.status]).toEqual([path, status]);
+    }
+  });
+
+  it('waits for a token that is just being issued, which ends with it', async () => {
+    const root = await createIssuer();
+    const issuer = await createIssuer({}, root);
+    const [issuing] = await Promise.all([
+      Promise.all(Array.from({ length: 10 }, () => issue(issuer))),
+      revoke(root, issuer.tokenId, true),
+    ]);
+    const children = issuing.flatMap(({ data }) => (data ? [data.token] : []));
+    const alive = await Promise.all(
+      children.map((text) => works({ api: createApiClient(service.baseUrl, text) })),
+    );
+    expect(alive).toEqual(children.map(() => false));
+  });
+});
+
+describe('The scope', () => {
+  it('is in no usual set, and opens these routes alone', async () => {
+    expect(USUAL_SCOPES).not.toContain<CustomerScope>('tokens:write');
+    const usual = await service.createUser({ scopes: USUAL_SCOPES });
+    for (const { response } of [
+      await issue(usual),
+      await usual.api.GET('/tokens', { params: { query: {} } }),
+      await revoke(usual, 1),
+    ]) {
+      expect(response.status).toBe(403);
+      expect(response.headers.get('WWW-Authenticate')).toBe(
+        'Bearer error="insufficient_scope", scope="tokens:write"',
+      );
+    }
+  });
+
+  it('cannot outlive a revocation: no token comes from one that was revoked while it was asked', async () => {
+    const issuer = await createIssuer();
+    await revoke(issuer, issuer.tokenId);
+    expect((await issue(issuer)).response.status).toBe(401);
+  });
+});
+
+it('Tokens can be removed: whatever table names one is asked before, by an index', async () => {
+  const references = await service.owner.query<{ table: string; column: string; isIndexed: boolean }[]>(
+    `SELECT conrelid::regclass::text AS "table", attname AS "column",
+            EXISTS (SELECT FROM pg_index WHERE indrelid = conrelid AND indkey[0] = conkey[1]) AS "isIndexed"
+       FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
+      WHERE contype = 'f' AND confrelid = 'api_tokens'::regclass`,
+  );
+  const byName = (one: { table: string }, other: { table: string }) => (one.table < other.table ? -1 : 1);
+  expect(references.toSorted(byName)).toEqual(
+    TOKEN_REFERENCES.map((reference) => ({ ...reference, isIndexed: true })).toSorted(byName),
+  );
+});
