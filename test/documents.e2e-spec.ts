@@ -137,7 +137,7 @@ describe('the documents', () => {
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name);
     const architecture = documents.filter(({ path }) => path === 'docs/architecture.md');
-    const described = findAll(architecture, /^\| `([a-z]+)` +\| (?!means)/g).map(({ found }) => found);
+    const described = findAll(architecture, /^\| `([a-z-]+)` +\| (?!means)/g).map(({ found }) => found);
     expect(described).toEqual(expect.arrayContaining(modules));
   });
 
@@ -151,7 +151,7 @@ describe('the documents', () => {
     const heights = new Map(
       (drawing ?? '')
         .split('\n')
-        .flatMap((line, at) => (line.match(/[a-z]+/g) ?? []).map((module) => [module, -at] as const)),
+        .flatMap((line, at) => (line.match(/[a-z-]+/g) ?? []).map((module) => [module, -at] as const)),
     );
     const height = (module: string): number => heights.get(module) ?? Number.NaN;
     const { forbidden } = jest.requireActual<DependencyRules>('../.dependency-cruiser.cjs');

@@ -271,6 +271,7 @@ describe('Tokens', () => {
       allowed_ips: ['127.0.0.1/32', '10.0.0.0/8'],
       daily_limit: '500.00',
       issued_by: staff.tokenId,
+      origin: 'staff',
     });
     expect((await sendRaw(service.baseUrl, { path: '/me', token })).status).toBe(200);
     const { body: listed } = await staff.get<TokensPage>(`/staff/users/${user.id}/tokens`);
