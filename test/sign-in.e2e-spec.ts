@@ -91,9 +91,9 @@ async function createPerson(username?: string): Promise<Person & { id: number }>
 }
 
 async function tokenOf(answer: Promise<RawAnswer>): Promise<{ id: number; token: string }> {
-  const { status, text, json } = await answer;
-  expect([status, text]).toEqual([201, expect.any(String)]);
-  return json() as { id: number; token: string };
+  const given = await answer;
+  expect([given.status, given.text]).toEqual([201, expect.any(String)]);
+  return given.json() as { id: number; token: string };
 }
 
 const me = async (token: string) => (await createApiClient(service.baseUrl, token).GET('/me')).data;

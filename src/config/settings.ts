@@ -473,15 +473,16 @@ export const SETTINGS = {
       isSecret: true,
       defaultText: 'none (nobody signs in with Telegram)',
       description:
-        'The token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is switched off.',
+        'The token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is switched ' +
+        'off.',
     },
     maxAgeSeconds: {
       variable: 'TELEGRAM_MAX_AGE_SECONDS',
       rule: integer(1, 86_400),
       default: '3600',
       description:
-        'How long ago the Mini App may have been opened at a sign-in. Until then, whoever has got hold of its ' +
-        '`initData` can sign in with it.',
+        'How long ago the Mini App may have been opened at a sign-in. Until then, whoever has got hold of ' +
+        'its `initData` can sign in with it.',
     },
     tokenMinutes: {
       variable: 'TELEGRAM_TOKEN_MINUTES',

@@ -45,8 +45,8 @@ export function readInitData(
 }
 
 /**
- * What is signed are lines `name=value`. Each name has to stand once and each line has to be one field, or the
- * same signature would fit other fields as well.
+ * What is signed are lines `name=value`. Each name has to stand once and each line has to be one field, or
+ * the same signature would fit other fields as well.
  */
 function isUnambiguous(fields: URLSearchParams): boolean {
   const names = [...fields.keys()];

@@ -66,7 +66,7 @@ export class SignInService {
     });
   }
 
-  /** Revokes the oldest tokens of sign-ins where a new one needs their place, and removes those that ended. */
+  /** Revokes the oldest token of a sign-in where a new one needs its place, and removes those that ended. */
   private async makeRoom(userId: number, manager: EntityManager): Promise<void> {
     await this.tokens.forgetEnded({ userId, origin: 'sign-in', keep: 0 }, manager);
     await queryRows(

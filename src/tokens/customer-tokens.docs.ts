@@ -75,8 +75,8 @@ export const RevokeTokenDocs = () =>
       summary: 'Revoke a token',
       description:
         'From the next request on it is answered 401, on every replica, and the secret links that it made ' +
-        'end. The token of the request may revoke itself. Tokens that it issued go on, unless `descendants` ' +
-        'is true. Repeating the request changes nothing.',
+        'end. The token of the request may revoke itself. Tokens that it issued go on, unless ' +
+        '`descendants` is true. Repeating the request changes nothing.',
     }),
     ApiNoContentResponse({ description: 'The token is revoked' }),
     ApiParam({ name: 'token_id', description: 'The `id` of a token of the user', example: 17 }),

@@ -66,7 +66,7 @@ export class CustomerTokensService {
       [this.clock.now(), null, id],
     );
     if (!token) throw new Error('an issued token was not found');
-    return { ...token, token: text };
+    return Object.assign(token, { token: text });
   }
 
   private async countWorking(userId: number, manager: EntityManager): Promise<number> {
