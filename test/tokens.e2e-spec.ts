@@ -188,7 +188,7 @@ describe('A customer with tokens:write', () => {
     expect(await list(issuer)).toHaveLength(1);
   });
 
-  it('has a hundred working tokens at most, also when requests come at once, and few ended ones', async () => {
+  it('has a hundred working tokens at most, also when many are asked for, and few ended ones', async () => {
     const issuer = await createIssuer();
     const answers: Awaited<ReturnType<typeof issue>>[] = [];
     for (let round = 0; round < 13; round += 1) {
