@@ -51,6 +51,8 @@ import { EventsForWebhooks1766020000001 } from './migrations/1766020000001-event
 import { DeliveriesHaveEvents1766020000002 } from './migrations/1766020000002-deliveries-have-events';
 import { WebhooksInTrouble1766020000003 } from './migrations/1766020000003-webhooks-in-trouble';
 import { Renewals1766040000000 } from './migrations/1766040000000-renewals';
+import { PlacingRenewals1766050000000 } from './migrations/1766050000000-placing-renewals';
+import { DueRenewals1766050000001 } from './migrations/1766050000001-due-renewals';
 import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-renewals';
 import { TokenOrigins1766070000000 } from './migrations/1766070000000-token-origins';
 import { TokenReferences1766070000001 } from './migrations/1766070000001-token-references';
@@ -109,6 +111,8 @@ export const migrations = [
   DeliveriesHaveEvents1766020000002,
   WebhooksInTrouble1766020000003,
   Renewals1766040000000,
+  PlacingRenewals1766050000000,
+  DueRenewals1766050000001,
   PausedRenewals1766060000000,
   TokenOrigins1766070000000,
   TokenReferences1766070000001,

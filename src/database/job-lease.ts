@@ -119,7 +119,7 @@ export class JobLease {
   private async finish(report: object): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE job_runs SET finished_at = now(), succeeded_at = now(), report = $3
+      `UPDATE job_runs SET finished_at = now(), succeeded_at = now(), succeeded_from = started_at, report = $3
         WHERE name = $1 AND holder = $2`,
       [this.name, REPLICA_ID, report],
     );

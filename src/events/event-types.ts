@@ -121,9 +121,15 @@ export const EVENT_TYPES = {
     example: { available: '74.92', threshold: '100.00' },
   },
   'renewal.planned': {
-    description: 'A rental will be renewed',
-    data: { ...RENEWAL, planned_at: 'When it will be ordered' },
-    example: { ...RENEWAL_EXAMPLE, planned_at: '2026-11-20T12:00:00.000Z' },
+    description:
+      'A rental will be renewed. It is told when the rental ends within a week, and again three days and ' +
+      'one day before its end when it will not work out',
+    data: {
+      ...RENEWAL,
+      planned_at: 'When it will be ordered',
+      obstacle: 'Why it will not work out as things are. Else null',
+    },
+    example: { ...RENEWAL_EXAMPLE, planned_at: '2026-11-20T12:00:00.000Z', obstacle: null },
   },
   'renewal.done': {
     description: 'A rental was renewed',

@@ -30,6 +30,15 @@ export {
 } from './recovery/found-prolongation.dto';
 export { RecoveryOut } from './recovery/recovery.dto';
 export { beginRecovery, DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
+export {
+  RenewalOrders,
+  renewalKey,
+  renewalKeySql,
+  type RenewalOffer,
+  type UnsentRenewal,
+  type WantedRenewal,
+} from './renewals/renewal-orders.service';
+export { type RenewalPlacement, type RenewalRefusal } from './placing/order-placement';
 export { ReviewService } from './reconciliation/review.service';
 export { Orphan } from './sweep/orphan.entity';
 export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';

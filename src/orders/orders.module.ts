@@ -20,6 +20,7 @@ import { OrderReadingController } from './reading/order-reading.controller';
 import { OrderReadingService } from './reading/order-reading.service';
 import { OrderWaits } from './reading/order-waits';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
+import { RenewalOrders } from './renewals/renewal-orders.service';
 import { SweepService } from './sweep/sweep.service';
 import { TypeChangeController } from './type-change/type-change.controller';
 import { TypeChangeService } from './type-change/type-change.service';
@@ -39,11 +40,12 @@ import { TypeChangeService } from './type-change/type-change.service';
     OrderReadingService,
     OrderWaits,
     ReconciliationService,
+    RenewalOrders,
     OrderJobs,
     SweepService,
     OrderRetention,
     TypeChangeService,
   ],
-  exports: [DispatcherService, OrdersService, OrderWaits, ReconciliationService, SweepService],
+  exports: [DispatcherService, OrdersService, OrderWaits, ReconciliationService, RenewalOrders, SweepService],
 })
 export class OrdersModule {}

@@ -22,12 +22,16 @@ import type { SkipReason } from './decide';
 export const RENEWAL_STATES = ['planned', 'placed', 'done', 'skipped', 'failed'] as const;
 export type RenewalState = (typeof RENEWAL_STATES)[number];
 
+const IS_OPEN = "state IN ('planned', 'skipped')";
+
 /** The renewal of one rental: of a proxy, and of the end that it has before. */
 @Entity('renewals')
 @Unique('renewals_proxy_id_date_end_before_key', ['proxyId', 'dateEndBefore'])
 @Unique('renewals_order_id_key', ['orderId'])
 @Index('renewals_user_id_idx', ['userId', 'id'])
-@Index('renewals_next_try_at_idx', ['nextTryAt'], { where: 'next_try_at IS NOT NULL' })
+@Index('renewals_due_idx', ['nextTryAt', 'dateEndBefore', 'proxyId'], { where: IS_OPEN })
+@Index('renewals_open_idx', ['dateEndBefore', 'id'], { where: IS_OPEN })
+@Index('renewals_placed_idx', ['id'], { where: "state = 'placed'" })
 @Index('renewals_spent_idx', ['userId', 'chargedAt', 'price'], { where: "state IN ('placed', 'done')" })
 @Check('renewals_state_check', `state IN ${sqlList(RENEWAL_STATES)}`)
 @Check(

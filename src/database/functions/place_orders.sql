@@ -13,7 +13,8 @@
 -- at its end keeps it from being a part of another tag, so that a filter by prefix or substring finds this
 -- order alone. Older tags end with the number of the order.
 --
--- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same.
+-- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same. The key of
+-- a renewal says which end it moves, so it is never that of an order that has moved another one.
 --
 -- The answer names each order by its position in `asked`, from 1, with its id or why it was refused: the
 -- first of its `order_refusals`.
@@ -59,7 +60,7 @@ BEGIN
         FROM accounts WHERE user_id = wanted.user_id;
     END IF;
     -- The key may be the one that such an order had, and that a restore of the database has forgotten.
-    IF wanted.idempotency_key IS NOT NULL AND EXISTS (
+    IF wanted.idempotency_key NOT LIKE 'renewal % %' AND EXISTS (
       SELECT FROM orders
        WHERE key_forgotten AND user_id = wanted.user_id
          AND (kind, country, version, period, count, proxy_type)

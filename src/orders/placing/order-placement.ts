@@ -33,7 +33,8 @@ export interface NewOrder {
   readonly providerPrice: string;
   readonly idempotency: Idempotency | null;
   readonly requestId: string | null;
-  readonly tokenId: number;
+  /** Null: the service itself orders, for a renewal rule. */
+  readonly tokenId: number | null;
   /** Roubles that the token's orders may cost in a day; null: no limit. */
   readonly dailyLimit: string | null;
   /** The other tokens whose daily limits the order counts against. */
@@ -52,6 +53,35 @@ export type PlacementRefusal =
 /** The id of an order, or why it was not placed. */
 export type Placement =
   { readonly id: number; readonly refusal: null } | { readonly id: null; readonly refusal: PlacementRefusal };
+
+/** A prolongation that a renewal rule asks for. */
+export interface RenewalOrder extends NewOrder {
+  /** The row of `renewals`, which says the end that is moved: the order is placed only while it stands. */
+  readonly renewalId: number;
+  /** By which it was decided: it is not placed once the rule is switched off. */
+  readonly ruleId: number;
+}
+
+/**
+ * Why the order of a renewal was not placed: `place_renewals.sql` decides. `superfluous`: the end has moved,
+ * or the renewal was placed already.
+ */
+export type RenewalRefusal =
+  | PlacementRefusal
+  | 'superfluous'
+  | 'rule-off'
+  | 'paused'
+  | 'user-blocked'
+  | 'proxy-withdrawn'
+  | 'budget-used-up';
+
+export interface RenewalPlacement {
+  /** Null: it was not placed. */
+  readonly id: number | null;
+  readonly refusal: RenewalRefusal | null;
+  /** Whether the order stands in the queue: the last sweep has confirmed the end of its rental. */
+  readonly isQueued: boolean;
+}
 
 export interface Assessment {
   readonly available: Money;
@@ -149,6 +179,32 @@ export class OrderPlacement {
     return placed;
   }
 
+  /**
+   * Places the orders of renewals by one statement, in their order, and marks the renewals as placed. When
+   * its reply is lost, the rows of the renewals tell what became of them.
+   */
+  placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
+    return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
+      const placed = await preparedRows<RenewalPlacement & { position: number }>(
+        this.dataSource,
+        `SELECT "position", id, refusal, is_queued AS "isQueued" FROM place_renewals($1, $2)`,
+        [
+          JSON.stringify(
+            orders.map((order) => ({
+              ...this.toRow({ order, id: randomUUID() }),
+              renewal_id: order.renewalId,
+              rule_id: order.ruleId,
+            })),
+          ),
+          orders.map(({ userId }) => userId),
+        ],
+      );
+      const byPosition = new Map(placed.map(({ position, ...placement }) => [position, placement]));
+      noteInSpan({ 'order.ids': placed.flatMap(({ id }) => id ?? []) });
+      return orders.map((_, index) => answered(byPosition.get(index + 1)));
+    });
+  }
+
   private readonly placeTogether = groupedStatement<Attempt, Placement>(async (attempts) => {
     try {
       return await this.insert(attempts, SHARED_PATIENCE_MS);
@@ -242,4 +298,4 @@ function answered<Answer>(placement: Answer | undefined): Answer {
 
 /** The tokens whose daily limits an order counts against; null: none. */
 const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
-  dailyLimit === null ? null : [tokenId, ...limitedBy];
+  dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];

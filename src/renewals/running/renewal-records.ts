@@ -1,0 +1,412 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { IpVersion, ProxyType } from '../../common';
+import { queryRows } from '../../database';
+import type { UnsentRenewal } from '../../orders';
+import { heldUpSql, spentOfBudgetSql } from '../budget';
+import type { SkipReason } from '../decide';
+import { ruleOfProxySql } from '../rule-of-proxy';
+
+/** A renewal that is due, with what it is decided by, all of one moment. Amounts are roubles. */
+export interface DueRenewal {
+  readonly id: number;
+  readonly userId: number;
+  readonly proxyId: number;
+  readonly dateEnd: Date;
+  readonly country: string;
+  readonly version: IpVersion;
+  readonly proxyType: ProxyType;
+  readonly obstacle: 'proxy-withdrawn' | 'order-open' | null;
+  /** Whether the last sweep has confirmed its end, as `place_renewals.sql` has it. */
+  readonly isConfirmed: boolean;
+  /** The rule that holds; null: none does any more. */
+  readonly ruleId: number | null;
+  /** Days. */
+  readonly period: number;
+  readonly maxPrice: string | null;
+  /** What its user has. */
+  readonly available: string;
+  readonly budgetLeft: string | null;
+  /** Whether staff keep its user's renewals from being carried out. */
+  readonly heldUp: 'paused' | 'user-blocked' | null;
+}
+
+export interface SkippedRenewal {
+  readonly id: number;
+  readonly reason: SkipReason;
+  readonly price: string | null;
+}
+
+/** The order of a renewal that waits in the queue, or before it. */
+export interface QueuedRenewal extends UnsentRenewal {
+  readonly version: IpVersion;
+  readonly period: number;
+  /** At the provider: roubles. */
+  readonly cost: string;
+}
+
+/** Where a page of rentals ended: ISO 8601. */
+export interface Place {
+  readonly dateEnd: string;
+  readonly id: number;
+}
+
+/** A renewal that its customer has not been told of, or not that late. */
+export interface Untold {
+  readonly id: number;
+  readonly userId: number;
+  readonly proxyId: number;
+  readonly dateEnd: Date;
+  readonly country: string;
+  readonly version: IpVersion;
+  readonly period: number;
+  /** 7, 3 or 1. */
+  readonly days: number;
+}
+
+/** How many rentals a statement looks at. */
+const PLANNED_AT_ONCE = 2000;
+const CHANGED_AT_ONCE = 1000;
+
+/** A renewal that is still to be carried out. */
+const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
+const LAST_TRY = `renewal.date_end_before - interval '1 hour'`;
+
+/** What ends within a week is planned: a renewal can be due a week before the end, at the full hour. */
+const HORIZON = `interval '169 hours'`;
+
+const THIS_MONTH = `date_trunc('month', now(), 'UTC')`;
+
+const moment = (expression: string): string =>
+  `to_char(${expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** The data of an event, from a row with the columns of `renewals`. @param more further keys and values */
+const eventData = (row: string, more: string): string =>
+  `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', ${moment(`${row}.date_end_before`)},
+                      'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
+
+/**
+ * When what was skipped is tried again: after pauses that grow with the time since it was due, on the full
+ * minutes that every pause has in common. What waits for money is thus decided together, in the announced
+ * order.
+ */
+const NEXT_TRY = `
+  (SELECT date_bin(pause, now(), 'epoch') + pause
+     FROM (SELECT CASE WHEN now() < renewal.due_at + interval '5 minutes' THEN interval '1 minute'
+                       WHEN now() < renewal.due_at + interval '20 minutes' THEN interval '2 minutes'
+                       WHEN now() < renewal.due_at + interval '1 hour' THEN interval '5 minutes'
+                       ELSE interval '10 minutes' END AS pause) AS growing)`;
+
+/**
+ * Every statement that changes renewals, except that which places their orders (`place_renewals.sql`). Each
+ * is committed by itself and guarded by the state that it starts from: a replica that runs one without the
+ * lease of the job changes nothing a second time. Events are written with their changes.
+ */
+@Injectable()
+export class RenewalRecords {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Plans the renewals of rentals that end within a week, and corrects those whose rule was replaced.
+   *
+   * @param after where the page before ended
+   */
+  async plan(after: Place | null): Promise<{ done: number; next: Place | null }> {
+    const [page] = await queryRows<{ done: number; looked: number; dateEnd: string; id: number }>(
+      this.dataSource,
+      `WITH page AS MATERIALIZED (
+         SELECT id, user_id, country, descr, tags, date_end FROM proxies
+          WHERE active AND withdrawn_at IS NULL AND date_end > now() + interval '1 hour'
+            AND date_end <= now() + ${HORIZON}
+            AND (date_end, id) > ($1::timestamptz, $2::bigint)
+            AND user_id IN (SELECT user_id FROM renewal_rules WHERE switched_off_at IS NULL)
+          ORDER BY date_end, id LIMIT ${PLANNED_AT_ONCE}
+       ),
+       planned AS (
+         INSERT INTO renewals AS renewal
+           (proxy_id, date_end_before, user_id, rule_id, period, due_at, next_try_at)
+         SELECT page.id, page.date_end, page.user_id, rule.id, rule.period, due_at, due_at
+           FROM page JOIN LATERAL (${ruleOfProxySql('page')}) AS rule ON true,
+                LATERAL (SELECT date_trunc('hour', date_end - make_interval(hours => hours_before), 'UTC')
+                                  AS due_at) AS times
+          WHERE NOT EXISTS (SELECT FROM renewals known
+                             WHERE (known.proxy_id, known.date_end_before) = (page.id, page.date_end)
+                               AND (known.state <> 'planned' OR known.rule_id = rule.id))
+         ON CONFLICT (proxy_id, date_end_before) DO UPDATE
+            SET rule_id = excluded.rule_id, period = excluded.period, due_at = excluded.due_at,
+                next_try_at = excluded.next_try_at
+          WHERE renewal.state = 'planned'
+         RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM planned) AS done, (SELECT count(*) FROM page) AS looked,
+              date_end::text AS "dateEnd", id
+         FROM page ORDER BY page.date_end DESC, id DESC LIMIT 1`,
+      [after?.dateEnd ?? '-infinity', after?.id ?? 0],
+    );
+    if (!page) return { done: 0, next: null };
+    const { done, looked, ...place } = page;
+    return { done, next: looked === PLANNED_AT_ONCE ? place : null };
+  }
+
+  /**
+   * Removes renewals that are not needed any more: the end has moved, whatever did it, or no rule asks for
+   * them.
+   */
+  async removeSuperfluous(): Promise<number> {
+    const removed = await queryRows(
+      this.dataSource,
+      `DELETE FROM renewals renewal
+        WHERE ${IS_OPEN}
+          AND (EXISTS (SELECT FROM proxies
+                        WHERE proxies.id = renewal.proxy_id
+                          AND proxies.date_end IS DISTINCT FROM renewal.date_end_before)
+               OR EXISTS (SELECT FROM renewal_rules rule
+                           WHERE rule.id = renewal.rule_id AND rule.switched_off_at IS NOT NULL)
+               OR EXISTS (SELECT FROM renewal_rules exclusion
+                           WHERE exclusion.proxy_id = renewal.proxy_id AND exclusion.switched_off_at IS NULL
+                             AND exclusion.period IS NULL))
+       RETURNING 1`,
+    );
+    return removed.length;
+  }
+
+  /** Removes those of these renewals whose order was not placed. */
+  async remove(ids: readonly number[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    const removed = await queryRows(
+      this.dataSource,
+      `DELETE FROM renewals renewal WHERE id = ANY ($1) AND ${IS_OPEN} RETURNING 1`,
+      [ids],
+    );
+    return removed.length;
+  }
+
+  /** What is to be decided now, the first tried first, and by when that was in the announced order. */
+  findDue(limit: number): Promise<DueRenewal[]> {
+    return queryRows(
+      this.dataSource,
+      `WITH due AS MATERIALIZED (
+         SELECT * FROM renewals renewal
+          WHERE next_try_at <= now() AND ${IS_OPEN} AND now() < ${LAST_TRY}
+          ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1
+       ),
+       means AS MATERIALIZED (
+         SELECT accounts.user_id, available, ${heldUpSql('accounts.user_id')} AS "heldUp",
+                monthly_budget - ${spentOfBudgetSql('accounts.user_id', THIS_MONTH)} AS "budgetLeft"
+           FROM accounts LEFT JOIN renewal_settings settings USING (user_id)
+          WHERE accounts.user_id IN (SELECT user_id FROM due)
+       ),
+       sweep AS (
+         SELECT succeeded_from AS began_at FROM job_runs
+          WHERE name = 'sweep' AND succeeded_from > now() - interval '1 hour'
+       )
+       SELECT due.id, due.user_id AS "userId", due.proxy_id AS "proxyId", due.date_end_before AS "dateEnd",
+              proxies.country, proxies.version, proxies.proxy_type AS "proxyType",
+              CASE WHEN withdrawn_at IS NOT NULL THEN 'proxy-withdrawn'
+                   WHEN EXISTS (SELECT FROM orders WHERE orders.proxy_id = proxies.id AND closed_at IS NULL)
+                     THEN 'order-open' END AS obstacle,
+              coalesce(proxies.absences = 0 AND proxies.created_at < (SELECT began_at FROM sweep)
+                       AND NOT EXISTS (SELECT FROM orders
+                                        WHERE orders.proxy_id = proxies.id AND submitted_at IS NOT NULL
+                                          AND closed_at >= (SELECT began_at FROM sweep)), false)
+                AS "isConfirmed",
+              rule.id AS "ruleId", coalesce(rule.period, due.period) AS period, rule.max_price AS "maxPrice",
+              available, "budgetLeft", "heldUp"
+         FROM due JOIN means USING (user_id)
+         JOIN proxies ON proxies.id = due.proxy_id
+         LEFT JOIN LATERAL (${ruleOfProxySql()}) AS rule ON proxies.date_end = due.date_end_before
+        ORDER BY due.next_try_at, due.date_end_before, due.proxy_id`,
+      [limit],
+    );
+  }
+
+  /** Notes why renewals were not carried out, and tells their customers when the reason is another one. */
+  async skip(skipped: readonly SkippedRenewal[]): Promise<void> {
+    if (skipped.length === 0) return;
+    await queryRows(
+      this.dataSource,
+      `WITH given AS (
+         SELECT * FROM unnest($1::bigint[], $2::text[], $3::numeric[]) AS given (id, reason, price)
+       ),
+       before AS MATERIALIZED (
+         SELECT id, reason FROM renewals renewal
+          WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
+       ),
+       skipped AS (
+         UPDATE renewals renewal
+            SET state = 'skipped', reason = given.reason, price = coalesce(given.price, renewal.price),
+                next_try_at = ${NEXT_TRY}
+           FROM before JOIN given USING (id)
+          WHERE renewal.id = before.id
+         RETURNING renewal.*, before.reason AS reason_before
+       )
+       INSERT INTO events (user_id, type, data)
+       SELECT user_id, 'renewal.skipped', ${eventData('skipped', `'reason', reason`)}
+         FROM skipped WHERE reason IS DISTINCT FROM reason_before
+        ORDER BY date_end_before, proxy_id`,
+      [skipped.map(({ id }) => id), skipped.map(({ reason }) => reason), skipped.map(({ price }) => price)],
+    );
+  }
+
+  /** Puts off what was refused in the moment when its order was to be placed: it is decided anew. */
+  async putOff(ids: readonly number[]): Promise<void> {
+    if (ids.length === 0) return;
+    await queryRows(
+      this.dataSource,
+      `UPDATE renewals renewal SET next_try_at = now() + interval '1 second'
+        WHERE id = ANY ($1) AND ${IS_OPEN}`,
+      [ids],
+    );
+  }
+
+  /** What waits for money is tried at once when its user has some. */
+  async retryAfterCredits(): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE renewals renewal SET next_try_at = now()
+        WHERE state = 'skipped' AND reason = 'balance-short' AND next_try_at > now()
+          AND user_id IN (SELECT waiting.user_id FROM renewals waiting JOIN accounts USING (user_id)
+                           WHERE waiting.state = 'skipped' AND waiting.reason = 'balance-short'
+                             AND waiting.next_try_at > now() AND available >= waiting.price)`,
+    );
+  }
+
+  /** Gives up what was not carried out an hour before its end. @returns how many there were */
+  async fail(): Promise<number> {
+    const failed = await queryRows(
+      this.dataSource,
+      `WITH late AS (
+         SELECT id FROM renewals renewal
+          WHERE ${IS_OPEN} AND next_try_at IS NOT NULL AND date_end_before <= now() + interval '1 hour'
+          ORDER BY id LIMIT ${CHANGED_AT_ONCE} FOR UPDATE
+       ),
+       failed AS (
+         UPDATE renewals renewal
+            SET state = 'failed', reason = coalesce(reason, 'too-late'), next_try_at = NULL, closed_at = now()
+           FROM late WHERE renewal.id = late.id
+         RETURNING renewal.*
+       )
+       INSERT INTO events (user_id, type, data)
+       SELECT user_id, 'renewal.failed', ${eventData('failed', `'reason', reason`)}
+         FROM failed ORDER BY date_end_before, proxy_id
+       RETURNING 1`,
+    );
+    return failed.length;
+  }
+
+  /**
+   * Takes over what became of the orders: what was completed is done; what was refunded, so that nothing was
+   * bought, is tried again.
+   *
+   * @returns how many orders were closed
+   */
+  async noteOutcomes(): Promise<number> {
+    const [noted] = await queryRows<{ count: number }>(
+      this.dataSource,
+      `WITH closed AS MATERIALIZED (
+         SELECT renewal.id, orders.state AS outcome, captured, orders.created_at AS ordered_at,
+                CASE failure WHEN 'period' THEN 'period-not-sold'
+                             WHEN 'not-found' THEN 'proxy-withdrawn'
+                             ELSE 'provider-unavailable' END AS obstacle
+           FROM renewals renewal JOIN orders ON orders.id = renewal.order_id
+          WHERE renewal.state = 'placed' AND orders.closed_at IS NOT NULL
+          ORDER BY renewal.id LIMIT ${CHANGED_AT_ONCE} FOR UPDATE OF renewal
+       ),
+       noted AS (
+         UPDATE renewals renewal
+            SET state = CASE outcome WHEN 'completed' THEN 'done' ELSE 'skipped' END,
+                price = CASE outcome WHEN 'completed' THEN captured ELSE price END,
+                charged_at = CASE outcome WHEN 'completed' THEN ordered_at END,
+                closed_at = CASE outcome WHEN 'completed' THEN now() END,
+                reason = CASE outcome WHEN 'completed' THEN NULL ELSE obstacle END,
+                next_try_at = CASE outcome WHEN 'completed' THEN NULL ELSE ${NEXT_TRY} END
+           FROM closed WHERE renewal.id = closed.id
+         RETURNING renewal.*
+       ),
+       told AS (
+         INSERT INTO events (user_id, type, data)
+         SELECT user_id, CASE state WHEN 'done' THEN 'renewal.done' ELSE 'renewal.skipped' END,
+                CASE state WHEN 'done' THEN ${eventData('noted', `'order_id', order_id`)}
+                           ELSE ${eventData('noted', `'reason', reason`)} END
+           FROM noted ORDER BY date_end_before, proxy_id
+       )
+       SELECT count(*) FROM noted`,
+    );
+    return noted?.count ?? 0;
+  }
+
+  /** The orders that were placed and not sent, whichever process placed them. */
+  findUnsent(): Promise<QueuedRenewal[]> {
+    return queryRows(
+      this.dataSource,
+      `SELECT orders.id AS "orderId", orders.user_id AS "userId", orders.proxy_id AS "proxyId",
+              orders.date_end_before IS NOT NULL AS "isQueued", orders.version, orders.period,
+              orders.provider_price AS cost
+         FROM orders JOIN renewals ON renewals.order_id = orders.id
+        WHERE orders.state = 'reserved' AND next_look_at > now() AND renewals.state = 'placed'
+        ORDER BY orders.id`,
+    );
+  }
+
+  /** Renewals of which their customers have not been told yet, or not at their present stage. */
+  findUntold(limit: number): Promise<Untold[]> {
+    return queryRows(
+      this.dataSource,
+      `SELECT renewal.id, renewal.user_id AS "userId", proxy_id AS "proxyId", date_end_before AS "dateEnd",
+              proxies.country, proxies.version, renewal.period, days
+         FROM renewals renewal JOIN proxies ON proxies.id = renewal.proxy_id,
+              LATERAL (SELECT CASE WHEN date_end_before > now() + interval '3 days' THEN 7
+                                   WHEN date_end_before > now() + interval '1 day' THEN 3
+                                   ELSE 1 END AS days) AS stage
+        WHERE ${IS_OPEN} AND next_try_at IS NOT NULL AND (last_told_days IS NULL OR days < last_told_days)
+        ORDER BY renewal.user_id, renewal.id LIMIT $1`,
+      [limit],
+    );
+  }
+
+  /**
+   * Announces renewals: each for the first time, and again at later stages when it will not work out.
+   *
+   * @param told.obstacle why it will not work out as things are; null: it will
+   */
+  async tell(
+    told: readonly {
+      readonly id: number;
+      readonly days: number;
+      readonly price: string | null;
+      readonly obstacle: string | null;
+    }[],
+  ): Promise<void> {
+    if (told.length === 0) return;
+    await queryRows(
+      this.dataSource,
+      `WITH given AS (
+         SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::numeric[], $4::text[])
+                    AS given (id, days, price, obstacle)
+       ),
+       before AS MATERIALIZED (
+         SELECT id, last_told_days FROM renewals renewal
+          WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
+       ),
+       told AS (
+         UPDATE renewals renewal
+            SET last_told_days = given.days, price = coalesce(given.price, renewal.price)
+           FROM before JOIN given USING (id)
+          WHERE renewal.id = before.id
+            AND (before.last_told_days IS NULL OR given.days < before.last_told_days)
+         RETURNING renewal.*, obstacle, before.last_told_days AS told_before
+       )
+       INSERT INTO events (user_id, type, data)
+       SELECT user_id, 'renewal.planned',
+              ${eventData('told', `'planned_at', ${moment('due_at')}, 'obstacle', obstacle`)}
+         FROM told WHERE told_before IS NULL OR obstacle IS NOT NULL
+        ORDER BY date_end_before, proxy_id`,
+      [
+        told.map(({ id }) => id),
+        told.map(({ days }) => days),
+        told.map(({ price }) => price),
+        told.map(({ obstacle }) => obstacle),
+      ],
+    );
+  }
+}

@@ -1,0 +1,282 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { compareDecimals, Money, subtractDecimals } from '../../common';
+import { AppConfig } from '../../config';
+import { databaseTime, JobLease } from '../../database';
+import { RecoveryService, RenewalOrders, type WantedRenewal } from '../../orders';
+import { type Candidate, decide, type Obstacle } from '../decide';
+import { Announcements } from './announcements.service';
+import { type PriceBook, RenewalPrices } from './renewal-prices';
+import { type DueRenewal, type Place, type QueuedRenewal, RenewalRecords } from './renewal-records';
+
+/** What a run has done, as its report counts it. */
+const NOTHING_DONE = {
+  planned: 0,
+  announced: 0,
+  superfluous: 0,
+  placed: 0,
+  skipped: 0,
+  failed: 0,
+  closed: 0,
+};
+type RunReport = typeof NOTHING_DONE;
+
+/** A due renewal as the decision reads it. */
+interface DueCandidate extends Candidate {
+  readonly renewal: RuledRenewal;
+}
+
+type RuledRenewal = DueRenewal & { readonly ruleId: number };
+const hasRule = (renewal: DueRenewal): renewal is RuledRenewal => renewal.ruleId !== null;
+
+/** A run that does not renew its lease for so long counts as dead. It renews it in every round. */
+const LEASE_SECONDS = 10;
+
+/** The provider takes no more in one call, and a statement places no more at once. */
+const PROXIES_PER_CALL = 200;
+
+/**
+ * How many calls' worth of renewals stand in the queue at most: more than one, so that the provider's rate is
+ * used, and few, so that a customer's order is soon at its turn.
+ */
+const CALLS_QUEUED = 3;
+
+/** How many whose ends no sweep has confirmed are in the queue at once: each may take a listing. */
+const UNCONFIRMED_QUEUED = 10;
+
+/** How many due renewals are decided together. */
+const DECIDED_AT_ONCE = 1000;
+
+const BUSY_PAUSE_MS = 200;
+const IDLE_PAUSE_MS = 1000;
+
+/** How often what comes due later is planned and announced, and what waits for money is looked at. */
+const PLAN_EVERY_MS = 60_000;
+const CREDITS_EVERY_MS = 5000;
+
+/**
+ * Carries renewals out: one replica at a time decides which are due and places their orders, a few calls'
+ * worth at once. Whatever it decides by is checked again in the statement that places the orders, so that a
+ * replica which has lost its lease does no harm. Nothing of it is kept in memory: the next run goes on where
+ * one was cut off, and sees its orders through the queue.
+ */
+@Injectable()
+export class RenewalRun {
+  private readonly lease: JobLease;
+  private plannedAtMs = -Infinity;
+  private creditsAtMs = -Infinity;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly records: RenewalRecords,
+    private readonly announcements: Announcements,
+    private readonly prices: RenewalPrices,
+    private readonly orders: RenewalOrders,
+    private readonly recovery: RecoveryService,
+    private readonly config: AppConfig,
+  ) {
+    this.lease = new JobLease(dataSource, 'renewals');
+  }
+
+  /**
+   * Runs until nothing is due and nothing of it is queued, unless another replica does.
+   *
+   * @returns null when another replica does, or the last run was a moment ago
+   */
+  runWhenDue(intervalMs: number, signal: AbortSignal): Promise<RunReport | null> {
+    const times = {
+      intervalSeconds: Math.ceil(intervalMs / 1000),
+      dueForSeconds: intervalMs / 1000,
+      leaseSeconds: LEASE_SECONDS,
+    };
+    return this.lease.runWhenDue(times, () => this.run(signal));
+  }
+
+  private async run(signal: AbortSignal): Promise<RunReport> {
+    const report = { ...NOTHING_DONE };
+    for (;;) {
+      await this.lease.renew(report);
+      await this.lookAhead(report);
+      report.closed += await this.records.noteOutcomes();
+      report.failed += await this.records.fail();
+      const queued = await this.records.findUnsent();
+      const answers = this.orders.send(queued);
+      const due = await this.decideDue(queued, report);
+      if (signal.aborted || (due === 'nothing' && queued.length === 0)) return report;
+      if (due === 'changed') continue;
+      const rest = pause(queued.length > 0 ? BUSY_PAUSE_MS : IDLE_PAUSE_MS, undefined, { signal });
+      await Promise.race(queued.length > 0 ? [rest, answers] : [rest]).catch(() => undefined);
+    }
+  }
+
+  private async lookAhead(report: RunReport): Promise<void> {
+    const now = performance.now();
+    if (now - this.creditsAtMs >= CREDITS_EVERY_MS) {
+      this.creditsAtMs = now;
+      await this.records.retryAfterCredits();
+    }
+    if (now - this.plannedAtMs < PLAN_EVERY_MS) return;
+    this.plannedAtMs = now;
+    await this.lease.repeat<Place>(report, 'planned', (place) => this.records.plan(place));
+    report.superfluous += await this.records.removeSuperfluous();
+    await this.lease.repeat<true>(report, 'announced', () => this.announcements.tellNext());
+  }
+
+  /**
+   * Decides what is due, and places orders as far as there is room in the queue.
+   *
+   * @returns `changed`: something was decided; `waiting`: what is due has to wait; `nothing` is due
+   */
+  private async decideDue(
+    queued: readonly QueuedRenewal[],
+    report: RunReport,
+  ): Promise<'changed' | 'waiting' | 'nothing'> {
+    const room = new QueueRoom(this.config.provider.ordersPerCall, queued, this.orders.spendable());
+    if (room.isFull()) return 'waiting';
+    const due = await this.records.findDue(DECIDED_AT_ONCE);
+    if (due.length === 0) return 'nothing';
+    const superfluous = due.filter(({ ruleId }) => ruleId === null).map(({ id }) => id);
+    report.superfluous += await this.records.remove(superfluous);
+    const obstacle = await this.findObstacle();
+    const book = this.prices.open();
+    const now = await databaseTime(this.dataSource);
+    const skipped = [];
+    const wanted: WantedRenewal[] = [];
+    for (const renewals of byUser(due.filter(hasRule))) {
+      for (const decision of await this.decideFor(renewals, { now, obstacle, book })) {
+        const { renewal } = decision.candidate;
+        const quote = await book.quote(renewal);
+        if (!decision.renew || typeof quote === 'string') {
+          const reason = decision.renew ? 'no-price' : decision.reason;
+          // What is too late fails with the reason of its last try.
+          if (reason !== 'too-late') {
+            skipped.push({ id: renewal.id, reason, price: decision.candidate.price?.toString() ?? null });
+          }
+        } else if (!room.covers(quote.providerPrice)) {
+          const price = decision.price.toString();
+          skipped.push({ id: renewal.id, reason: 'provider-unavailable' as const, price });
+        } else {
+          const { id: renewalId, ruleId, dateEnd: dateEndBefore, ...offer } = renewal;
+          const { maxPrice } = decision.candidate;
+          wanted.push({ ...offer, renewalId, ruleId, dateEndBefore, maxPrice, quote });
+        }
+      }
+    }
+    await this.records.skip(skipped);
+    const placed = wanted.filter((one) => room.take(one));
+    await this.place(placed, report);
+    report.skipped += skipped.length;
+    return superfluous.length + skipped.length + placed.length > 0 ? 'changed' : 'waiting';
+  }
+
+  /** What stands in the way of everybody's renewals. */
+  private async findObstacle(): Promise<Obstacle | null> {
+    if (await this.recovery.isOn()) return 'orders-shut';
+    return this.orders.canBeSent() ? null : 'provider-unavailable';
+  }
+
+  /** @param renewals of one user */
+  private async decideFor(
+    renewals: readonly RuledRenewal[],
+    { now, obstacle, book }: { now: Date; obstacle: Obstacle | null; book: PriceBook },
+  ) {
+    const [first] = renewals;
+    if (!first) return [];
+    const { available, budgetLeft, heldUp } = first;
+    const candidates = await Promise.all(
+      renewals.map(async (renewal): Promise<DueCandidate> => {
+        const quote = await book.quote(renewal);
+        const priceObstacle = typeof quote === 'string' ? quote : null;
+        return {
+          renewal,
+          proxyId: renewal.proxyId,
+          dateEnd: renewal.dateEnd,
+          maxPrice: renewal.maxPrice === null ? null : Money.parse(renewal.maxPrice),
+          price: typeof quote === 'string' ? null : quote.unitPrice,
+          obstacle: renewal.obstacle ?? priceObstacle,
+        };
+      }),
+    );
+    const means = {
+      now,
+      available: Money.parse(available),
+      budgetLeft: budgetLeft === null ? null : Money.parse(budgetLeft),
+      obstacle: heldUp ?? obstacle,
+    };
+    return decide(means, candidates);
+  }
+
+  private async place(wanted: readonly WantedRenewal[], report: RunReport): Promise<void> {
+    for (let first = 0; first < wanted.length; first += PROXIES_PER_CALL) {
+      await this.lease.renew(report);
+      const together = wanted.slice(first, first + PROXIES_PER_CALL);
+      const placements = await this.orders.place(together);
+      const refused = together.filter((_, n) => placements[n]?.id === null);
+      report.placed += together.length - refused.length;
+      // What was decided by has changed since: it is decided anew.
+      await this.records.putOff(refused.map(({ renewalId }) => renewalId));
+    }
+  }
+}
+
+/** What may still be put into the queue. */
+class QueueRoom {
+  private readonly size: number;
+  /** Orders by what they have in common with others of their call. */
+  private readonly queued = new Map<string, number>();
+  private unconfirmed = 0;
+  private calls = 0;
+
+  /** @param spendable what may still be spent at the provider: roubles; null when that is not known */
+  constructor(
+    ordersPerCall: number,
+    queued: readonly QueuedRenewal[],
+    private spendable: string | null,
+  ) {
+    this.size = Math.min(ordersPerCall, PROXIES_PER_CALL);
+    for (const { version, period, isQueued, cost } of queued) {
+      this.add(`${version} ${period}`);
+      if (!isQueued) this.unconfirmed += 1;
+      if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, cost);
+    }
+  }
+
+  isFull(): boolean {
+    return this.calls >= CALLS_QUEUED && [...this.queued.values()].every((count) => count % this.size === 0);
+  }
+
+  /** Whether our balance at the provider pays for it, beside what is queued and was taken. */
+  covers(cost: string): boolean {
+    return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
+  }
+
+  /** Takes room for one more order. @returns false when there is none */
+  take({ version, period, isConfirmed, quote }: WantedRenewal): boolean {
+    const key = `${version} ${period}`;
+    const needsCall = (this.queued.get(key) ?? 0) % this.size === 0;
+    if (needsCall && this.calls >= CALLS_QUEUED) return false;
+    if (!isConfirmed && this.unconfirmed >= UNCONFIRMED_QUEUED) return false;
+    if (!this.covers(quote.providerPrice)) return false;
+    if (!isConfirmed) this.unconfirmed += 1;
+    if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, quote.providerPrice);
+    this.add(key);
+    return true;
+  }
+
+  private add(key: string): void {
+    const count = this.queued.get(key) ?? 0;
+    if (count % this.size === 0) this.calls += 1;
+    this.queued.set(key, count + 1);
+  }
+}
+
+function byUser(renewals: readonly RuledRenewal[]): RuledRenewal[][] {
+  const users = new Map<number, RuledRenewal[]>();
+  for (const renewal of renewals) {
+    const own = users.get(renewal.userId) ?? [];
+    own.push(renewal);
+    users.set(renewal.userId, own);
+  }
+  return [...users.values()];
+}

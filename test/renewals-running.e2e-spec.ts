@@ -1,0 +1,340 @@
+import { Money } from '../src/common';
+import { LedgerService } from '../src/ledger';
+import { RenewalOrders } from '../src/orders';
+import { RenewalRun } from '../src/renewals';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+/** Days. What is rented for a week is due at once by a rule that renews a week before the end. */
+const PERIOD = 7;
+const AHEAD_HOURS = 168;
+
+interface Renewal {
+  readonly state: string;
+  readonly reason: string | null;
+  readonly price: string | null;
+  readonly orderId: number | null;
+}
+
+describe('Renewals', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService({ jobIntervalsMs: { renewals: 3_600_000 } });
+    await service.control.setStock('6', 'ru', 1_000_000);
+  });
+  afterAll(() => service.close());
+  afterEach(async () => {
+    await service.control.resetFaults();
+    await service.untilSettled();
+    await service.audit({ withProvider: true });
+  });
+
+  /** Runs once, as if the last run had been long ago. */
+  async function run(): Promise<void> {
+    await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
+    Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
+    await service.app.get(RenewalRun).runWhenDue(0, new AbortController().signal);
+  }
+
+  async function customerWith(
+    count: number,
+    balance = '10000.00',
+  ): Promise<{ user: TestUser; ids: number[] }> {
+    const user = await service.createUser({ balance });
+    const { data } = await user.api.POST('/proxies/buy', {
+      body: { country: 'ru', period: PERIOD, count },
+    });
+    const ids = (data?.proxies ?? []).map(({ id }) => Number(id));
+    expect(ids).toHaveLength(count);
+    return { user, ids };
+  }
+
+  const switchOn = (
+    { id }: TestUser,
+    { proxyId = null as number | null, maxPrice = null as string | null } = {},
+  ) =>
+    service.dataSource.query(
+      `INSERT INTO renewal_rules (user_id, proxy_id, period, max_price, hours_before)
+       VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+      [id, proxyId, PERIOD, maxPrice, AHEAD_HOURS],
+    );
+
+  const renewalsOf = ({ id }: TestUser): Promise<Renewal[]> =>
+    service.dataSource.query(
+      `SELECT state, reason, price, order_id AS "orderId" FROM renewals WHERE user_id = $1
+        ORDER BY date_end_before, proxy_id`,
+      [id],
+    );
+
+  const eventsOf = async ({ id }: TestUser): Promise<string[]> => {
+    const rows: { type: string; data: Record<string, unknown> }[] = await service.dataSource.query(
+      `SELECT type, data FROM events WHERE user_id = $1 AND type LIKE 'renewal.%' ORDER BY id`,
+      [id],
+    );
+    return rows.map(({ type, data }) => [type, data['reason'], data['obstacle']].filter(Boolean).join(' '));
+  };
+
+  it('order ordinary prolongations, each once, and tell of each', async () => {
+    const { user, ids } = await customerWith(3);
+    await switchOn(user);
+    await run();
+    await run();
+    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(['done', 'done', 'done']);
+    expect(await eventsOf(user)).toEqual([
+      ...ids.map(() => 'renewal.planned'),
+      ...ids.map(() => 'renewal.done'),
+    ]);
+    const orders = await service.dataSource.query(
+      `SELECT state, captured, token_id FROM orders WHERE user_id = $1 AND kind = 'prolongation'`,
+      [user.id],
+    );
+    expect(orders).toEqual(
+      ids.map(() => ({ state: 'completed', captured: expect.any(String), token_id: null })),
+    );
+  });
+
+  /** What one renewal costs. */
+  const priceOf = async (user: TestUser): Promise<string> => {
+    const [order] = await service.dataSource.query<{ unit_price: string }[]>(
+      'SELECT unit_price FROM orders WHERE user_id = $1',
+      [user.id],
+    );
+    return order?.unit_price ?? '';
+  };
+  const availableOf = async (user: TestUser): Promise<Money> =>
+    Money.parse((await service.balanceOf(user)).available);
+
+  /** Leaves the user with so much. */
+  async function leave(user: TestUser, amount: string): Promise<void> {
+    const surplus = (await availableOf(user)).minus(Money.parse(amount));
+    await service.app.get(LedgerService).debit(user.id, surplus, 'test');
+  }
+
+  /** As if a minute had passed. */
+  const wait = ({ id }: TestUser) =>
+    service.dataSource.query(
+      `UPDATE renewals SET next_try_at = now() WHERE user_id = $1 AND next_try_at > now()`,
+      [id],
+    );
+
+  it('are skipped above the guard of their rule, which is told once, and tried again', async () => {
+    const { user } = await customerWith(1);
+    const [rule] = await switchOn(user, { maxPrice: '0.01' });
+    await run();
+    await wait(user);
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped', reason: 'price-above-max' }]);
+    expect(await eventsOf(user)).toEqual(['renewal.planned', 'renewal.skipped price-above-max']);
+    await service.dataSource.query('UPDATE renewal_rules SET max_price = NULL WHERE id = $1', [rule.id]);
+    await wait(user);
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'done', reason: null }]);
+    expect((await eventsOf(user)).slice(2)).toEqual(['renewal.done']);
+  });
+
+  it('go in the order of ends and ids when money is short, and on at once after a credit', async () => {
+    const { user } = await customerWith(3, '1000.00');
+    const price = await priceOf(user);
+    await switchOn(user);
+    await leave(user, Money.parse(price).plus(Money.parse(price)).toString());
+    await run();
+    expect((await renewalsOf(user)).map(({ state, reason }) => [state, reason])).toEqual([
+      ['done', null],
+      ['done', null],
+      ['skipped', 'balance-short'],
+    ]);
+    await service.app.get(LedgerService).credit(user.id, Money.parse(price), 'test');
+    Reflect.set(service.app.get(RenewalRun), 'creditsAtMs', -Infinity);
+    await run();
+    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(['done', 'done', 'done']);
+    expect((await service.balanceOf(user)).available).toBe('0.00');
+  });
+
+  it('stay within the budget of the month, in which what is held counts', async () => {
+    const { user } = await customerWith(2);
+    const price = await priceOf(user);
+    await service.dataSource.query(
+      'INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, $2::numeric * 1.5)',
+      [user.id, price],
+    );
+    await switchOn(user);
+    await run();
+    await wait(user);
+    await run();
+    expect((await renewalsOf(user)).map(({ state, reason }) => [state, reason])).toEqual([
+      ['done', null],
+      ['skipped', 'budget-used-up'],
+    ]);
+    // What was charged last month is no part of this one's.
+    await service.dataSource.query(
+      `UPDATE renewals SET charged_at = date_trunc('month', now(), 'UTC') - interval '1 second'
+        WHERE user_id = $1 AND state = 'done'`,
+      [user.id],
+    );
+    await wait(user);
+    await run();
+    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(['done', 'done']);
+  });
+
+  it.each<[string, string, object[]]>([
+    ['its rule was switched off', `UPDATE renewal_rules SET switched_off_at = now() WHERE user_id = $1`, []],
+    [
+      'its end has moved',
+      `UPDATE proxies SET date_end = date_end - interval '1 second' WHERE user_id = $1`,
+      [{ state: 'done', reason: null }],
+    ],
+    [
+      'its user was blocked',
+      `UPDATE users SET blocked_at = now(), blocked_reason = 'test' WHERE id = $1`,
+      [{ state: 'skipped', reason: 'user-blocked' }],
+    ],
+    [
+      'staff have paused its user',
+      `INSERT INTO renewal_settings (user_id, paused_at, paused_reason) VALUES ($1, now(), 'test')`,
+      [{ state: 'skipped', reason: 'paused' }],
+    ],
+    [
+      'its budget is used up',
+      `INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, 0)`,
+      [{ state: 'skipped', reason: 'budget-used-up' }],
+    ],
+    [
+      'its proxy was withdrawn',
+      `UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE user_id = $1`,
+      [{ state: 'skipped', reason: 'proxy-withdrawn' }],
+    ],
+  ])('place nothing when between decision and order %s', async (_, statement, left) => {
+    const { user } = await customerWith(1);
+    await switchOn(user);
+    const orders = service.app.get(RenewalOrders);
+    const place = orders.place.bind(orders);
+    jest.spyOn(orders, 'place').mockImplementationOnce(async (renewals) => {
+      await service.owner.query(statement, [user.id]);
+      return place(renewals);
+    });
+    await run();
+    expect(
+      await service.dataSource.query(`SELECT FROM orders WHERE user_id = $1 AND kind = 'prolongation'`, [
+        user.id,
+      ]),
+    ).toEqual([]);
+    await wait(user);
+    await run();
+    const rows = await renewalsOf(user);
+    expect(rows.map(({ state, reason }) => ({ state, reason }))).toEqual(left);
+    await service.owner.query(
+      `UPDATE proxies SET withdrawn_at = NULL, absences = 0 WHERE user_id = $1 AND withdrawn_at IS NOT NULL`,
+      [user.id],
+    );
+  });
+
+  it('are superfluous once the customer has prolonged the proxy', async () => {
+    const { user, ids } = await customerWith(1);
+    await switchOn(user);
+    await service.dataSource.query(
+      `INSERT INTO renewal_settings (user_id, paused_at, paused_reason) VALUES ($1, now(), 'test')`,
+      [user.id],
+    );
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped', reason: 'paused' }]);
+    const { response } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: String(ids[0]) } },
+      body: { period: 30 },
+    });
+    expect(response.status).toBe(200);
+    await run();
+    expect(await renewalsOf(user)).toEqual([]);
+  });
+
+  it('wait for an order that is being confirmed, and place no other one', async () => {
+    const { user } = await customerWith(2);
+    await switchOn(user);
+    await service.control.addFault({ method: 'prolong', kind: 'answer-lost', hiddenForMs: 700, times: 1 });
+    await run();
+    const before = await renewalsOf(user);
+    expect(before.map(({ state }) => state)).toEqual(['placed', 'placed']);
+    await run();
+    await service.untilSettled();
+    await run();
+    expect(await renewalsOf(user)).toEqual(before.map((one) => ({ ...one, state: 'done' })));
+  });
+
+  it('are tried again after a refund, when nothing was bought', async () => {
+    const { user } = await customerWith(1);
+    await switchOn(user);
+    await service.control.addFault({ method: 'prolong', kind: 'http-status', status: 429, times: 1 });
+    await run();
+    await service.untilSettled();
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped', reason: 'provider-unavailable' }]);
+    await wait(user);
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
+    expect(await eventsOf(user)).toEqual([
+      'renewal.planned',
+      'renewal.skipped provider-unavailable',
+      'renewal.done',
+    ]);
+  });
+
+  it('fail an hour before the end, with the reason of the last try', async () => {
+    const { user } = await customerWith(1);
+    await switchOn(user, { maxPrice: '0.01' });
+    await run();
+    await service.owner.query(
+      `WITH moved AS (
+         UPDATE proxies SET date_end = now() + interval '59 minutes' WHERE user_id = $1 RETURNING id, date_end
+       )
+       UPDATE renewals SET date_end_before = date_end FROM moved WHERE proxy_id = moved.id`,
+      [user.id],
+    );
+    await run();
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'failed', reason: 'price-above-max' }]);
+    expect((await eventsOf(user)).slice(2)).toEqual(['renewal.failed price-above-max']);
+    await service.owner.query(
+      `UPDATE proxies SET date_end = date_start + interval '7 days' WHERE user_id = $1`,
+      [user.id],
+    );
+  });
+
+  it('are each placed once when two replicas decide in the same moment', async () => {
+    const { user, ids } = await customerWith(5);
+    await switchOn(user);
+    const orders = service.app.get(RenewalOrders);
+    const place = orders.place.bind(orders);
+    const placements: unknown[] = [];
+    jest.spyOn(orders, 'place').mockImplementationOnce(async (renewals) => {
+      const [one, other] = await Promise.all([place(renewals), place(renewals)]);
+      placements.push(...[...one, ...other].filter(({ refusal }) => refusal === 'superfluous'));
+      return one.map((placement, n) => (placement.id === null ? (other[n] ?? placement) : placement));
+    });
+    await run();
+    expect(placements).toHaveLength(ids.length);
+    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'done'));
+  });
+
+  it('are not taken for an order whose key a restore of the database has forgotten', async () => {
+    const { user, ids } = await customerWith(1);
+    const { response } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: String(ids[0]) } },
+      body: { period: PERIOD },
+    });
+    expect(response.status).toBe(200);
+    await service.owner.query(
+      `UPDATE orders SET key_forgotten = true WHERE user_id = $1 AND kind = 'prolongation'`,
+      [user.id],
+    );
+    await service.dataSource.query(
+      `INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, $2, 168)`,
+      [user.id, PERIOD],
+    );
+    // The end is two weeks ahead: it is moved here and at the provider.
+    await service.owner.query(
+      `UPDATE proxies SET date_end = date_end - interval '7 days' WHERE user_id = $1`,
+      [user.id],
+    );
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
+  });
+});
