@@ -187,6 +187,7 @@ describe('A customer who opens the Mini App', () => {
     service.clock.advanceSeconds(TOKEN_MINUTES * 60 + 1);
     const last = await tokenOf(signIn(validFor(person)));
     expect(await rowsOf(person.id)).toEqual([{ id: last.id, origin: 'sign-in', revokedAt: null }]);
+    await service.audit();
   });
 
   it('has ten tokens at most also when many sign-ins come at once', async () => {

@@ -346,6 +346,37 @@ describe('Revoking a token', () => {
   });
 });
 
+describe('What happens to tokens', () => {
+  const eventsOf = async (userId: number) =>
+    (
+      await service.dataSource.query<{ type: string; data: { token_id: number } }[]>(
+        `SELECT type, data FROM events WHERE user_id = $1 AND type LIKE 'token.%' ORDER BY id`,
+        [userId],
+      )
+    ).map(({ type, data }) => [type, data]);
+
+  it('is told as events, and the audit agrees also when tokens that ended are gone', async () => {
+    const issuer = await createIssuer();
+    const of = (token: { id: number; name: string | null }) => ({
+      token_id: token.id,
+      name: token.name,
+      scopes: ['profile:read'],
+    });
+    const child = await issued(issuer, { name: 'reports' });
+    await issue(issuer, { scopes: ['proxies:write'] });
+    await revoke(issuer, child.id);
+    await revoke(issuer, child.id);
+    expect((await eventsOf(issuer.id)).slice(1)).toEqual([
+      ['token.created', of(child)],
+      ['token.revoked', of(child)],
+    ]);
+    for (let n = 0; n < 21; n += 1) await revoke(issuer, (await issued(issuer)).id);
+    await issued(issuer);
+    expect((await list(issuer)).map(({ id }) => id)).not.toContain(child.id);
+    await service.audit();
+  });
+});
+
 describe('The scope', () => {
   it('is in no usual set, and opens these routes alone', async () => {
     expect(USUAL_SCOPES).not.toContain<CustomerScope>('tokens:write');

@@ -345,6 +345,8 @@ export const INVARIANTS: readonly Invariant[] = [
     ofDay: null,
   },
   {
+    // Tokens that customers made and that ended are removed when the next one is issued: no id of those is
+    // greater than that of a token that is there.
     name: 'tokens-agree-with-their-events',
     violations: `
       SELECT coalesce(token.id, told.token_id) AS token_id, told.types AS events
@@ -354,8 +356,8 @@ export const INVARIANTS: readonly Invariant[] = [
                     WHERE created_at >= since) AS token
           ON token.id = told.token_id AND token.user_id = told.user_id
        WHERE CASE
-         WHEN token.id IS NULL THEN NOT EXISTS (
-           SELECT FROM api_tokens WHERE id = told.token_id AND user_id = told.user_id)
+         WHEN token.id IS NULL THEN told.token_id > (SELECT coalesce(max(id), 0) FROM api_tokens)
+           OR EXISTS (SELECT FROM api_tokens WHERE id = told.token_id AND user_id <> told.user_id)
          ELSE told.types IS DISTINCT FROM
            CASE WHEN revoked_at IS NULL THEN ARRAY['token.created']
                 ELSE ARRAY['token.created', 'token.revoked'] END
