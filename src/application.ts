@@ -13,6 +13,7 @@ import { LinksModule } from './links';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
 import { ProxiesModule } from './proxies';
+import { RenewalsModule } from './renewals';
 import { SignInModule } from './sign-in';
 import { StaffModule } from './staff';
 import { CustomerTokensModule } from './tokens';
@@ -30,6 +31,7 @@ const CUSTOMERS: ApiInterface = {
     Catalog: 'Countries, stock and prices',
     Orders: 'Buying and prolonging, which charge the balance, and what became of orders',
     Proxies: 'The proxies of the user',
+    Renewals: 'Prolonging proxies by themselves, within limits, and what that will cost',
     Links: 'Secret URLs of exports, for tools that can only fetch',
     Tokens: 'Signing in, and tokens of your own for one purpose each',
     Profile: 'The user and the balance',
@@ -45,6 +47,7 @@ const CUSTOMERS: ApiInterface = {
     OrdersModule,
     TrialsModule,
     LinksModule,
+    RenewalsModule,
     OrdersModule,
     SignInModule,
     CustomerTokensModule,

@@ -176,6 +176,15 @@ describe('The description', () => {
       'GET /links': [{ bearer: ['proxies:export'] }],
       'GET /links/{link_id}': [{ bearer: ['proxies:export'] }],
       'DELETE /links/{link_id}': [{ bearer: ['proxies:export'] }],
+      'GET /renewals': [{ bearer: ['proxies:read'] }],
+      'GET /renewals/forecast': [{ bearer: ['profile:read'] }],
+      'GET /renewals/rules': [{ bearer: ['proxies:read'] }],
+      'POST /renewals/rules': [{ bearer: ['proxies:write'] }],
+      'DELETE /renewals/rules': [{ bearer: ['proxies:read'] }],
+      'DELETE /renewals/rules/{rule_id}': [{ bearer: ['proxies:read'] }],
+      'POST /renewals/exclusions': [{ bearer: ['proxies:read'] }],
+      'GET /renewals/budget': [{ bearer: ['proxies:read'] }],
+      'PUT /renewals/budget': [{ bearer: ['proxies:read'] }],
       'GET /l/{secret}': [],
       'GET /tokens': [{ bearer: ['tokens:write'] }],
       'POST /tokens': [{ bearer: ['tokens:write'] }],
@@ -220,6 +229,15 @@ describe('The description', () => {
       'GET /links': [...WITH_TOKEN, '422'],
       'GET /links/{link_id}': [...WITH_TOKEN, '404', '422'],
       'DELETE /links/{link_id}': [...WITH_TOKEN, '404', '422'],
+      'GET /renewals': [...WITH_TOKEN, '422'],
+      'GET /renewals/forecast': [...WITH_TOKEN, '422'],
+      'GET /renewals/rules': [...WITH_TOKEN, '422'],
+      'POST /renewals/rules': [...WITH_TOKEN, '404', '409', '413', '422'],
+      'DELETE /renewals/rules': WITH_TOKEN,
+      'DELETE /renewals/rules/{rule_id}': [...WITH_TOKEN, '404', '422'],
+      'POST /renewals/exclusions': [...WITH_TOKEN, '404', '413', '422'],
+      'GET /renewals/budget': WITH_TOKEN,
+      'PUT /renewals/budget': [...WITH_TOKEN, '413', '422'],
       'GET /l/{secret}': [...EVERYWHERE, '404', '429', '503'],
       'GET /tokens': [...WITH_TOKEN, '422'],
       'POST /tokens': [...WITH_TOKEN, '409', '413', '422'],
@@ -280,6 +298,10 @@ describe('The description', () => {
     });
     const { data: link } = await user.api.POST('/links', { body: { format: 'txt' } });
     const { data: links } = await user.api.GET('/links');
+    const { data: rule } = await user.api.POST('/renewals/rules', {
+      body: { target: 'all', period: 3, hours_before: 24 },
+    });
+    const { data: forecast } = await user.api.GET('/renewals/forecast');
     const answers: Record<string, object | undefined> = {
       CreatedLink: link,
       LinkOut: links?.items[0],
@@ -291,6 +313,11 @@ describe('The description', () => {
       QuoteResponse: (await user.api.GET('/price', { params: { query: { count: 1, period: 3 } } })).data,
       PingResponse: (await ping).data,
       ProxyOut: proxy,
+      RenewalRuleOut: rule,
+      ForecastOut: forecast,
+      ForecastItem: forecast?.items[0],
+      ForecastDay: forecast?.by_day[0],
+      BudgetOut: (await user.api.GET('/renewals/budget')).data,
     };
     for (const [schema, answer] of Object.entries(answers)) {
       const { properties } = description.components.schemas[schema] ?? {};

@@ -39,6 +39,7 @@ export {
   DateField,
   DateTimeField,
   IntegerField,
+  NullableAmountField,
   ObjectField,
   OptionalStringField,
   StringField,

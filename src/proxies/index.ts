@@ -6,6 +6,7 @@ export { FORMAT_NAMES, type FormatName, isFormatName } from './export/formats';
 export { ExportTemplateField } from './export/layout-fields';
 export { type ExportOptions, ProxyExportService } from './export/proxy-export.service';
 export { ALL_PROXIES, isUnfiltered, type ProxyFilter, proxyFilterSql } from './filter/proxy-filter';
+export { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, normalLabel, normalTag } from './filter/labels';
 export { ProxyFilterBody, ProxyFilterQuery, toProxyFilter } from './filter/proxy-filter.query';
 export { entityTag, type ListRevision, ListRevisionService } from './list-revision.service';
 export { ApiExportAnswer } from './proxies.docs';

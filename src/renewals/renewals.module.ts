@@ -1,5 +1,11 @@
 import { Module } from '@nestjs/common';
+import { CatalogModule } from '../catalog';
 import { OrderRecordsModule, OrdersModule } from '../orders';
+import { ProxiesModule } from '../proxies';
+import { ForecastService } from './forecast.service';
+import { RenewalLists } from './renewal-lists.service';
+import { RenewalsController } from './renewals.controller';
+import { RulesService } from './rules.service';
 import { Announcements } from './running/announcements.service';
 import { RenewalPrices } from './running/renewal-prices';
 import { RenewalRecords } from './running/renewal-records';
@@ -7,8 +13,18 @@ import { RenewalRun } from './running/renewal-run.service';
 import { RenewalJobs } from './running/renewals.jobs';
 
 @Module({
-  imports: [OrdersModule, OrderRecordsModule],
-  providers: [Announcements, RenewalPrices, RenewalRecords, RenewalRun, RenewalJobs],
+  imports: [CatalogModule, ProxiesModule, OrdersModule, OrderRecordsModule],
+  controllers: [RenewalsController],
+  providers: [
+    RulesService,
+    RenewalLists,
+    ForecastService,
+    Announcements,
+    RenewalPrices,
+    RenewalRecords,
+    RenewalRun,
+    RenewalJobs,
+  ],
   exports: [RenewalRun],
 })
 export class RenewalsModule {}

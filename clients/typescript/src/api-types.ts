@@ -464,6 +464,138 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/renewals': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List renewals
+     * @description What is planned, done, skipped and failed, newest first: one for each rental that a rule holds for, from a week before its end. What comes later is told by the forecast.
+     */
+    get: operations['RenewalsController_list'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/renewals/forecast': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Forecast of renewals
+     * @description What will be renewed when and at what price, what will not and why, and how long the balance lasts. It lives through the days to come with the very code that decides, at the prices of today, with the rules, labels and tags of today, and as if nothing were bought or credited meanwhile. `items` has every decision, paged and in the order of time; all the rest is about the whole time, on each page. Each page is a forecast of its own moment.
+     */
+    get: operations['RenewalsController_forecast'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/renewals/rules': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List renewal rules
+     * @description The rules that are on, exclusions included.
+     */
+    get: operations['RenewalsController_listRules'];
+    put?: never;
+    /**
+     * Switch renewals on
+     * @description From now on, rentals that the rule holds for are renewed before they end, from the balance. Of several rules the narrowest holds: that of a proxy, then the newest filter, then the one for all. A rule replaces the one with the same target, so a repeated request changes nothing.
+     */
+    post: operations['RenewalsController_switchOn'];
+    /**
+     * Switch all renewals off
+     * @description Switches every rule off at once, except for exclusions. An order that was placed already is carried out.
+     */
+    delete: operations['RenewalsController_switchAllOff'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/renewals/rules/{rule_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /**
+     * Switch a rule off
+     * @description From now on the rule holds for nothing. What it held for is renewed by the next wider rule, if there is one; because that can cost more, the token then needs `proxies:write`. An order that was placed already is carried out.
+     */
+    delete: operations['RenewalsController_switchOff'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/renewals/exclusions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Exclude a proxy from renewals
+     * @description The proxy is not renewed whatever wider rules there are, and its own rule is off. A new rule for the proxy replaces the exclusion; switching the exclusion off lets wider rules hold again.
+     */
+    post: operations['RenewalsController_exclude'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/renewals/budget': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Budget of renewals
+     * @description What the renewals of this month (UTC) may cost together, and what is used of it. A renewal counts in the month in which it is charged.
+     */
+    get: operations['RenewalsController_budget'];
+    /**
+     * Set the budget of renewals
+     * @description Holds from now on, for this month as well. Setting one where there was none, and lowering it, requires `proxies:read` alone; raising or removing it also requires `proxies:write`.
+     */
+    put: operations['RenewalsController_setBudget'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/tokens': {
     parameters: {
       query?: never;
@@ -2002,6 +2134,471 @@ export interface components {
        * @example null
        */
       next_cursor: number | null;
+    };
+    /** RenewalOut */
+    RenewalOut: {
+      /** @example 8 */
+      id: number;
+      /** @example 17 */
+      proxy_id: string;
+      /**
+       * @description The rule that held when it was last looked at
+       * @example 3
+       */
+      rule_id: number;
+      /**
+       * Format: date-time
+       * @description The end of the rental without this renewal
+       * @example 2026-11-22T12:00:00.000Z
+       */
+      date_end: string;
+      /**
+       * @description `planned`: due later. `placed`: its order is under way. `done`: charged, and carried out. `skipped`: not renewed so far, for the `reason`; it is tried again at `next_try_at`, if there is one. `failed`: not renewed, and not tried again
+       * @example done
+       * @enum {string}
+       */
+      state: 'planned' | 'placed' | 'done' | 'skipped' | 'failed';
+      /**
+       * @description Why it was skipped or has failed
+       * @example null
+       */
+      reason:
+        | (
+            | 'too-late'
+            | 'paused'
+            | 'user-blocked'
+            | 'orders-shut'
+            | 'provider-unavailable'
+            | 'proxy-withdrawn'
+            | 'order-open'
+            | 'period-not-sold'
+            | 'no-price'
+            | 'price-above-max'
+            | 'budget-used-up'
+            | 'balance-short'
+          )
+        | null;
+      /**
+       * @description Days
+       * @example 30
+       */
+      period: number;
+      /**
+       * @description Roubles: what was charged, or what its order holds. Null: there was no order yet
+       * @example 25.08
+       */
+      price: string | null;
+      /**
+       * @description Its order, or the last one of several tries
+       * @example 815
+       */
+      order_id: number | null;
+      /**
+       * Format: date-time
+       * @description When it is due
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      due_at: string;
+      /**
+       * @description When it is tried next. Null: it is under way, or over
+       * @example null
+       */
+      next_try_at: string | null;
+      /**
+       * @description When it was charged: its month (UTC) is the one whose budget it uses
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      charged_at: string | null;
+    };
+    /** RenewalsPage */
+    RenewalsPage: {
+      items: components['schemas']['RenewalOut'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
+    /** ForecastDay */
+    ForecastDay: {
+      /**
+       * @description How many renewals
+       * @example 12
+       */
+      renewals: number;
+      /**
+       * @description What they cost
+       * @example 300.96
+       */
+      cost: string;
+      /**
+       * @description How many rentals will not be renewed
+       * @example 0
+       */
+      not_renewed: number;
+      /**
+       * Format: date
+       * @description The day (UTC)
+       * @example 2026-11-21
+       */
+      day: string;
+      /**
+       * @description What is left of the available balance at its end
+       * @example 674.04
+       */
+      available: string;
+    };
+    /** ForecastMonth */
+    ForecastMonth: {
+      /**
+       * @description How many renewals
+       * @example 12
+       */
+      renewals: number;
+      /**
+       * @description What they cost
+       * @example 300.96
+       */
+      cost: string;
+      /**
+       * @description How many rentals will not be renewed
+       * @example 0
+       */
+      not_renewed: number;
+      /**
+       * @description The month (UTC)
+       * @example 2026-11
+       */
+      month: string;
+    };
+    /** ForecastReason */
+    ForecastReason: {
+      /**
+       * @example balance-short
+       * @enum {string}
+       */
+      reason:
+        | 'too-late'
+        | 'paused'
+        | 'user-blocked'
+        | 'orders-shut'
+        | 'provider-unavailable'
+        | 'proxy-withdrawn'
+        | 'order-open'
+        | 'period-not-sold'
+        | 'no-price'
+        | 'price-above-max'
+        | 'budget-used-up'
+        | 'balance-short';
+      /**
+       * @description How many rentals will not be renewed for it
+       * @example 2
+       */
+      rentals: number;
+    };
+    /** ForecastItem */
+    ForecastItem: {
+      /** @example 17 */
+      proxy_id: string;
+      /**
+       * @description The rule that holds for it
+       * @example 3
+       */
+      rule_id: number;
+      /**
+       * Format: date-time
+       * @description When it is decided: from then on it is renewed, at the latest minutes later
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      at: string;
+      /**
+       * Format: date-time
+       * @description The end of the rental without this renewal
+       * @example 2026-11-22T12:00:00.000Z
+       */
+      date_end: string;
+      /**
+       * @description Whether it will be renewed
+       * @example true
+       */
+      renewed: boolean;
+      /**
+       * @description Why it will not
+       * @example null
+       */
+      reason:
+        | (
+            | 'too-late'
+            | 'paused'
+            | 'user-blocked'
+            | 'orders-shut'
+            | 'provider-unavailable'
+            | 'proxy-withdrawn'
+            | 'order-open'
+            | 'period-not-sold'
+            | 'no-price'
+            | 'price-above-max'
+            | 'budget-used-up'
+            | 'balance-short'
+          )
+        | null;
+      /**
+       * @description Days
+       * @example 30
+       */
+      period: number;
+      /**
+       * @description Roubles. Null: no price is known
+       * @example 25.08
+       */
+      price: string | null;
+      /**
+       * @description The end after this renewal
+       * @example 2026-12-22T12:00:00.000Z
+       */
+      new_date_end: string | null;
+    };
+    /** ForecastSums */
+    ForecastSums: {
+      /**
+       * @description How many renewals
+       * @example 12
+       */
+      renewals: number;
+      /**
+       * @description What they cost
+       * @example 300.96
+       */
+      cost: string;
+      /**
+       * @description How many rentals will not be renewed
+       * @example 0
+       */
+      not_renewed: number;
+    };
+    /** ForecastOut */
+    ForecastOut: {
+      items: components['schemas']['ForecastItem'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+      /**
+       * Format: date-time
+       * @description The moment for which all of it holds
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      as_of: string;
+      /**
+       * Format: date-time
+       * @description How far it looks ahead
+       * @example 2027-02-19T12:00:00.000Z
+       */
+      until: string;
+      /**
+       * @description Roubles that can be spent now
+       * @example 974.92
+       */
+      available: string;
+      /**
+       * @description Proxies on rent now that a rule holds for
+       * @example 12
+       */
+      covered: number;
+      /**
+       * @description Proxies on rent now that no rule holds for, or that are excluded: their rentals just end
+       * @example 0
+       */
+      not_covered: number;
+      /** @description All of it together */
+      totals: components['schemas']['ForecastSums'];
+      /** @description Why rentals will not be renewed */
+      reasons: components['schemas']['ForecastReason'][];
+      /** @description The months in which anything is due */
+      by_month: components['schemas']['ForecastMonth'][];
+      /** @description The days on which anything is due */
+      by_day: components['schemas']['ForecastDay'][];
+      /**
+       * @description The first day (UTC) on which a rental ends that is not renewed because the balance is short. Null: the balance suffices for all that is looked ahead
+       * @example null
+       */
+      balance_lasts_until: string | null;
+    };
+    /** RenewalFilterBody */
+    RenewalFilterBody: {
+      /**
+       * Country
+       * @description Proxies of this country only, e.g. `ru`, in any case
+       * @example ru
+       */
+      country?: string;
+      /**
+       * Label
+       * @description Only the proxies with exactly this label, `descr`
+       * @example scraper 1
+       */
+      label?: string;
+      /**
+       * Tag
+       * @description Only the proxies that have this tag among theirs
+       * @example team-a
+       */
+      tag?: string;
+    };
+    /** NewRenewalRuleRequest */
+    NewRenewalRuleRequest: {
+      /**
+       * Target
+       * @description What the rule is for: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither
+       * @example filter
+       * @enum {string}
+       */
+      target: 'proxy' | 'filter' | 'all';
+      /**
+       * Proxy Id
+       * @description The `id` of the one proxy
+       * @example 17
+       */
+      proxy_id?: string;
+      /**
+       * Filter
+       * @description The rule is for all proxies that match all of it at the time, also those that are bought later
+       * @example {
+       *       "tag": "team-a"
+       *     }
+       */
+      filter?: components['schemas']['RenewalFilterBody'];
+      /**
+       * Period
+       * @description For how long each is renewed. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
+       * @example 30
+       */
+      period: number;
+      /**
+       * Max Price
+       * @description Roubles that one renewal of one proxy may cost at most. Left out: any price
+       * @example 30.00
+       */
+      max_price?: string;
+      /**
+       * Hours Before
+       * @description How many hours before its end a rental is renewed
+       * @default 24
+       */
+      hours_before?: number;
+    };
+    /** RenewalRuleOut */
+    RenewalRuleOut: {
+      /** @example 3 */
+      id: number;
+      /**
+       * @description What the rule is for
+       * @example filter
+       * @enum {string}
+       */
+      target: 'proxy' | 'filter' | 'all';
+      /**
+       * @description The proxy, of a rule for one
+       * @example null
+       */
+      proxy_id: string | null;
+      /**
+       * @description The filter, of a rule with one
+       * @example {
+       *       "tag": "team-a"
+       *     }
+       */
+      filter: components['schemas']['RenewalFilterBody'] | null;
+      /**
+       * @description False: the rule is an exclusion, and the proxy is not renewed whatever wider rules there are
+       * @example true
+       */
+      renews: boolean;
+      /**
+       * @description Days. Null: an exclusion
+       * @example 30
+       */
+      period: number | null;
+      /**
+       * @description Roubles that one renewal of one proxy may cost at most. Null: any price
+       * @example 30.00
+       */
+      max_price: string | null;
+      /**
+       * @description How many hours before its end a rental is renewed
+       * @example 24
+       */
+      hours_before: number;
+      /**
+       * Format: date-time
+       * @description When it was switched on
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+    };
+    /** RenewalRulesPage */
+    RenewalRulesPage: {
+      items: components['schemas']['RenewalRuleOut'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
+    /** SwitchedOffOut */
+    SwitchedOffOut: {
+      /**
+       * @description How many rules were switched off
+       * @example 3
+       */
+      switched_off: number;
+    };
+    /** ExclusionRequest */
+    ExclusionRequest: {
+      /**
+       * Proxy Id
+       * @description The `id` of the proxy
+       * @example 17
+       */
+      proxy_id: string;
+    };
+    /** BudgetOut */
+    BudgetOut: {
+      /**
+       * @description Roubles that all renewals of a month (UTC) may cost together. Null: no budget
+       * @example 5000.00
+       */
+      monthly: string | null;
+      /**
+       * @description The month (UTC) of this answer
+       * @example 2026-11
+       */
+      month: string;
+      /**
+       * @description Roubles of this month that renewals were charged, and that those under way hold
+       * @example 1254.00
+       */
+      spent: string;
+      /**
+       * @description What is left of the budget. Null: there is none
+       * @example 3746.00
+       */
+      left: string | null;
+      /**
+       * @description The operator has paused renewals: none is carried out until they go on
+       * @example false
+       */
+      paused: boolean;
+    };
+    /** BudgetRequest */
+    BudgetRequest: {
+      /**
+       * Monthly
+       * @description Roubles that all renewals of a month (UTC) may cost together. Null: no budget
+       * @example 5000.00
+       */
+      monthly: string | null;
     };
     /** NewCustomerTokenRequest */
     NewCustomerTokenRequest: {
@@ -5008,6 +5605,813 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+    };
+  };
+  RenewalsController_list: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of renewals, newest first */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['RenewalsPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  RenewalsController_forecast: {
+    parameters: {
+      query?: {
+        /** @description How many days to look ahead */
+        days?: number;
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The forecast */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ForecastOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `profile:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  RenewalsController_listRules: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of rules, oldest first */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['RenewalRulesPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  RenewalsController_switchOn: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewRenewalRuleRequest'];
+      };
+    };
+    responses: {
+      /** @description The rule, which is on */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['RenewalRuleOut'];
+        };
+      };
+      /** @description The target is not what the other fields say, or the period is not sold for the proxy */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /**
+       * @description The token lacks `proxies:write`
+       *
+       *     The token may not switch renewals on
+       */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such proxy */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The user has too many rules with a filter */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "missing",
+           *           "loc": [
+           *             "body",
+           *             "period"
+           *           ],
+           *           "msg": "Field required",
+           *           "input": {}
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  RenewalsController_switchAllOff: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description How many rules were on */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SwitchedOffOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  RenewalsController_switchOff: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a rule that is on
+         * @example 3
+         */
+        rule_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The rule is off */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /**
+       * @description The token lacks `proxies:read`
+       *
+       *     The token may not do this
+       */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such rule that is on */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "rule_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "three"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  RenewalsController_exclude: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ExclusionRequest'];
+      };
+    };
+    responses: {
+      /** @description The exclusion, which is a rule that does not renew */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "id": 4,
+           *       "target": "proxy",
+           *       "proxy_id": "17",
+           *       "filter": null,
+           *       "renews": false,
+           *       "period": null,
+           *       "max_price": null,
+           *       "hours_before": 24,
+           *       "created_at": "2026-11-21T12:00:00.000Z"
+           *     }
+           */
+          'application/json': components['schemas']['RenewalRuleOut'];
+        };
+      };
+      400: components['responses']['UnreadableRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such proxy */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "missing",
+           *           "loc": [
+           *             "body",
+           *             "proxy_id"
+           *           ],
+           *           "msg": "Field required",
+           *           "input": {}
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  RenewalsController_budget: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The budget */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['BudgetOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  RenewalsController_setBudget: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['BudgetRequest'];
+      };
+    };
+    responses: {
+      /** @description The budget */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['BudgetOut'];
+        };
+      };
+      400: components['responses']['UnreadableRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /**
+       * @description The token lacks `proxies:read`
+       *
+       *     The token may not do this
+       */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "greater_than",
+           *           "loc": [
+           *             "body",
+           *             "monthly"
+           *           ],
+           *           "msg": "Input should be greater than 0",
+           *           "input": "-1",
+           *           "ctx": {
+           *             "gt": 0
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   CustomerTokensController_list: {

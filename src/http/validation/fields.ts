@@ -157,12 +157,23 @@ export function BooleanField(options: BooleanFieldOptions = {}): PropertyDecorat
   });
 }
 
+const AMOUNT = { type: 'string', pattern: String.raw`^\d{1,12}(\.\d{1,2})?$` };
+
 /** An amount in roubles, above 0 and with at most two decimals, as text or as a number. Read as a `Money`. */
 export function AmountField({ optional }: Optional = {}): PropertyDecorator {
   return requestField({
-    schema: { type: 'string', pattern: String.raw`^\d{1,12}(\.\d{1,2})?$` },
+    schema: AMOUNT,
     fallback: absent(optional),
     read: readAmount,
+  });
+}
+
+/** An amount like that of {@link AmountField}, or null, which the request has to say. */
+export function NullableAmountField(): PropertyDecorator {
+  return requestField({
+    schema: { oneOf: [AMOUNT, { type: 'null' }] },
+    fallback: undefined,
+    read: (input) => (input === null ? null : readAmount(input)),
   });
 }
 

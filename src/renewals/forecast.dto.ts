@@ -1,0 +1,143 @@
+import { ApiExtraModels, ApiProperty } from '@nestjs/swagger';
+import {
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  ApiRoubles,
+  CURSOR,
+  IdField,
+  IntegerField,
+  LimitField,
+  PageOf,
+  StrictRequest,
+} from '../http';
+import { SKIP_REASONS, type SkipReason } from './decide';
+
+/** How many days are looked ahead. */
+export const FORECAST_DAYS = 90;
+
+@StrictRequest()
+export class ForecastQuery {
+  @ApiProperty({ description: 'How many days to look ahead' })
+  @IntegerField({ atLeast: 1, atMost: FORECAST_DAYS, default: FORECAST_DAYS })
+  readonly days!: number;
+
+  @ApiProperty({ description: CURSOR })
+  @IdField({ optional: true })
+  readonly cursor!: number | null;
+
+  @LimitField()
+  readonly limit!: number;
+}
+
+export class ForecastItem {
+  @ApiProperty({ type: 'string', example: '17' })
+  proxy_id!: string;
+
+  @ApiProperty({ type: 'integer', description: 'The rule that holds for it', example: 3 })
+  rule_id!: number;
+
+  @ApiMoment('When it is decided: from then on it is renewed, at the latest minutes later')
+  at!: Date;
+
+  @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
+  date_end!: Date;
+
+  @ApiProperty({ type: 'boolean', description: 'Whether it will be renewed', example: true })
+  renewed!: boolean;
+
+  @ApiProperty({
+    anyOf: [{ type: 'string', enum: [...SKIP_REASONS] }, { type: 'null' }],
+    description: 'Why it will not',
+    example: null,
+  })
+  reason!: SkipReason | null;
+
+  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  period!: number;
+
+  @ApiNullable('string', { description: 'Roubles. Null: no price is known', example: '25.08' })
+  price!: string | null;
+
+  @ApiNullableMoment('The end after this renewal', '2026-12-22T12:00:00.000Z')
+  new_date_end!: Date | null;
+}
+
+class ForecastSums {
+  @ApiProperty({ type: 'integer', description: 'How many renewals', example: 12 })
+  renewals!: number;
+
+  @ApiRoubles('What they cost', '300.96')
+  cost!: string;
+
+  @ApiProperty({ type: 'integer', description: 'How many rentals will not be renewed', example: 0 })
+  not_renewed!: number;
+}
+
+export class ForecastDay extends ForecastSums {
+  @ApiProperty({ type: 'string', format: 'date', description: 'The day (UTC)', example: '2026-11-21' })
+  day!: string;
+
+  @ApiRoubles('What is left of the available balance at its end', '674.04')
+  available!: string;
+}
+
+export class ForecastMonth extends ForecastSums {
+  @ApiProperty({ type: 'string', description: 'The month (UTC)', example: '2026-11' })
+  month!: string;
+}
+
+export class ForecastReason {
+  @ApiProperty({ type: 'string', enum: SKIP_REASONS, example: 'balance-short' })
+  reason!: SkipReason;
+
+  @ApiProperty({ type: 'integer', description: 'How many rentals will not be renewed for it', example: 2 })
+  rentals!: number;
+}
+
+@ApiExtraModels(ForecastDay, ForecastMonth, ForecastReason)
+export class ForecastOut extends PageOf(ForecastItem) {
+  @ApiMoment('The moment for which all of it holds')
+  as_of!: Date;
+
+  @ApiMoment('How far it looks ahead', '2027-02-19T12:00:00.000Z')
+  until!: Date;
+
+  @ApiRoubles('Roubles that can be spent now', '974.92')
+  available!: string;
+
+  @ApiProperty({ type: 'integer', description: 'Proxies on rent now that a rule holds for', example: 12 })
+  covered!: number;
+
+  @ApiProperty({
+    type: 'integer',
+    description: 'Proxies on rent now that no rule holds for, or that are excluded: their rentals just end',
+    example: 0,
+  })
+  not_covered!: number;
+
+  @ApiProperty({ type: () => ForecastSums, description: 'All of it together' })
+  totals!: ForecastSums;
+
+  @ApiProperty({ type: () => ForecastReason, isArray: true, description: 'Why rentals will not be renewed' })
+  reasons!: readonly ForecastReason[];
+
+  @ApiProperty({
+    type: () => ForecastMonth,
+    isArray: true,
+    description: 'The months in which anything is due',
+  })
+  by_month!: readonly ForecastMonth[];
+
+  @ApiProperty({ type: () => ForecastDay, isArray: true, description: 'The days on which anything is due' })
+  by_day!: readonly ForecastDay[];
+
+  @ApiNullable('string', {
+    format: 'date',
+    description:
+      'The first day (UTC) on which a rental ends that is not renewed because the balance is short. Null: ' +
+      'the balance suffices for all that is looked ahead',
+    example: null,
+  })
+  balance_lasts_until!: string | null;
+}

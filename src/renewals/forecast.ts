@@ -1,0 +1,104 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import type { Money } from '../common';
+import {
+  type Candidate,
+  decide,
+  dueAt,
+  hourOf,
+  lastTryAt,
+  type Means,
+  monthOf,
+  type SkipReason,
+} from './decide';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** How many decisions are made before other requests have their turn. */
+const DECISIONS_AT_ONCE = 5000;
+
+/** A rental that a rule holds for. */
+export interface Rental extends Candidate {
+  readonly ruleId: number;
+  /** Days. */
+  readonly period: number;
+  readonly hoursBefore: number;
+}
+
+/** What a user has for renewals. */
+export interface Funds extends Omit<Means, 'budgetLeft'> {
+  /** Null: there is no budget. */
+  readonly budget: { readonly monthly: Money; readonly left: Money } | null;
+}
+
+/** What will become of one rental when it ends. */
+export interface ForecastStep {
+  readonly rental: Rental;
+  /** When it is decided: the hour in which it is due, or now. */
+  readonly at: Date;
+  /** Null: it is renewed, at its price. */
+  readonly reason: SkipReason | null;
+  /** What is available afterwards. */
+  readonly available: Money;
+}
+
+/** The month after that of a moment begins then. */
+const nextMonthOf = (moment: Date): Date =>
+  new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
+
+/**
+ * Lives through the days to come: hour by hour it has {@link decide} say which of the due rentals are
+ * renewed, as the job will. What is renewed comes due again. What the budget does not suffice for has one
+ * more chance when another month begins before it ends; nothing else gets better by itself.
+ *
+ * Prices, rules, tags and labels stay as they are, nothing is bought or credited, and no call fails.
+ *
+ * @param onStep is told of each decision that is final, in the order of time
+ */
+export async function foresee(
+  { now, obstacle, ...funds }: Funds,
+  rentals: readonly Rental[],
+  days: number,
+  onStep: (step: ForecastStep) => void,
+): Promise<void> {
+  const first = hourOf(now).getTime();
+  const end = now.getTime() + days * DAY_MS;
+  const due: (Rental[] | undefined)[] = Array.from({ length: days * 24 + 1 });
+  const add = (rental: Rental, from: number): void => {
+    const hour = (dueAt(rental.dateEnd, rental.hoursBefore).getTime() - first) / HOUR_MS;
+    const index = Math.max(hour, from);
+    if (index < due.length) (due[index] ??= []).push(rental);
+  };
+  for (const rental of rentals) add(rental, 0);
+  let { available } = funds;
+  let budgetLeft = funds.budget?.left ?? null;
+  let month = monthOf(now).getTime();
+  let sinceYield = 0;
+  for (let index = 0; index < due.length; index++) {
+    const candidates = due[index];
+    due[index] = undefined;
+    if (!candidates) continue;
+    const at = index === 0 ? now : new Date(first + index * HOUR_MS);
+    if (at.getTime() > end) return;
+    if (monthOf(at).getTime() !== month) {
+      month = monthOf(at).getTime();
+      budgetLeft = funds.budget?.monthly ?? null;
+    }
+    for (const decision of decide({ now: at, available, budgetLeft, obstacle }, candidates)) {
+      const rental = decision.candidate;
+      if (decision.renew) {
+        available = available.minus(decision.price);
+        budgetLeft = budgetLeft && budgetLeft.minus(decision.price);
+        onStep({ rental, at, reason: null, available });
+        add({ ...rental, dateEnd: new Date(rental.dateEnd.getTime() + rental.period * DAY_MS) }, index + 1);
+      } else if (decision.reason === 'budget-used-up' && nextMonthOf(at) <= lastTryAt(rental.dateEnd)) {
+        add(rental, (nextMonthOf(at).getTime() - first) / HOUR_MS);
+      } else onStep({ rental, at, reason: decision.reason, available });
+    }
+    sinceYield += candidates.length;
+    if (sinceYield >= DECISIONS_AT_ONCE) {
+      sinceYield = 0;
+      await yieldToOthers();
+    }
+  }
+}

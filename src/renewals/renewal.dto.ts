@@ -1,0 +1,59 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
+import { SKIP_REASONS, type SkipReason } from './decide';
+import { RENEWAL_STATES, type RenewalState } from './renewal.entity';
+
+export class RenewalOut {
+  @ApiProperty({ type: 'integer', example: 8 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', example: '17' })
+  proxy_id!: string;
+
+  @ApiProperty({ type: 'integer', description: 'The rule that held when it was last looked at', example: 3 })
+  rule_id!: number;
+
+  @ApiMoment('The end of the rental without this renewal', '2026-11-22T12:00:00.000Z')
+  date_end!: Date;
+
+  @ApiProperty({
+    type: 'string',
+    enum: RENEWAL_STATES,
+    description:
+      '`planned`: due later. `placed`: its order is under way. `done`: charged, and carried out. ' +
+      '`skipped`: not renewed so far, for the `reason`; it is tried again at `next_try_at`, if there is ' +
+      'one. `failed`: not renewed, and not tried again',
+    example: 'done',
+  })
+  state!: RenewalState;
+
+  @ApiProperty({
+    anyOf: [{ type: 'string', enum: [...SKIP_REASONS] }, { type: 'null' }],
+    description: 'Why it was skipped or has failed',
+    example: null,
+  })
+  reason!: SkipReason | null;
+
+  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
+  period!: number;
+
+  @ApiNullable('string', {
+    description: 'Roubles: what was charged, or what its order holds. Null: there was no order yet',
+    example: '25.08',
+  })
+  price!: string | null;
+
+  @ApiNullable('integer', { description: 'Its order, or the last one of several tries', example: 815 })
+  order_id!: number | null;
+
+  @ApiMoment('When it is due', '2026-11-21T12:00:00.000Z')
+  due_at!: Date;
+
+  @ApiNullableMoment('When it is tried next. Null: it is under way, or over', null)
+  next_try_at!: Date | null;
+
+  @ApiNullableMoment('When it was charged: its month (UTC) is the one whose budget it uses')
+  charged_at!: Date | null;
+}
+
+export class RenewalsPage extends PageOf(RenewalOut) {}

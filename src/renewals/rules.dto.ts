@@ -1,0 +1,177 @@
+import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
+import { PERIODS_TEXT } from '../catalog';
+import type { Money } from '../common';
+import {
+  AmountField,
+  ApiMoment,
+  ApiNullable,
+  ApiRoubles,
+  ChoiceField,
+  IntegerField,
+  NullableAmountField,
+  ObjectField,
+  PageOf,
+  PRINTABLE,
+  StrictRequest,
+  StringField,
+} from '../http';
+import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH } from '../proxies';
+
+/** The shortest period has 72 hours: what is renewed is not due again at once. */
+const MAX_HOURS_BEFORE = 72;
+const MIN_HOURS_BEFORE = 2;
+const DEFAULT_HOURS_BEFORE = 24;
+
+export const RULE_TARGETS = ['proxy', 'filter', 'all'] as const;
+export type RuleTarget = (typeof RULE_TARGETS)[number];
+
+/** Which proxies a rule is for, by what customers themselves can tell of them. */
+@StrictRequest()
+export class RenewalFilterBody {
+  @ApiProperty({ description: 'Proxies of this country only, e.g. `ru`, in any case', example: 'ru' })
+  @StringField({ optional: true, pattern: '^[A-Za-z]{2,4}$' })
+  readonly country!: string | null;
+
+  @ApiProperty({ description: 'Only the proxies with exactly this label, `descr`', example: 'scraper 1' })
+  @StringField({ optional: true, maxLength: MAX_LABEL_LENGTH, pattern: PRINTABLE })
+  readonly label!: string | null;
+
+  @ApiProperty({ description: 'Only the proxies that have this tag among theirs', example: 'team-a' })
+  @StringField({ optional: true, maxLength: MAX_TAG_LENGTH, pattern: PRINTABLE })
+  readonly tag!: string | null;
+}
+
+@StrictRequest()
+@ApiExtraModels(RenewalFilterBody)
+export class NewRenewalRuleRequest {
+  @ApiProperty({
+    description: 'What the rule is for: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither',
+    example: 'filter',
+  })
+  @ChoiceField(RULE_TARGETS)
+  readonly target!: RuleTarget;
+
+  @ApiProperty({ description: 'The `id` of the one proxy', example: '17' })
+  @StringField({ optional: true, maxLength: 20 })
+  readonly proxy_id!: string | null;
+
+  @ApiProperty({
+    description:
+      'The rule is for all proxies that match all of it at the time, also those that are bought later',
+    example: { tag: 'team-a' },
+  })
+  @ObjectField(RenewalFilterBody, { optional: true })
+  readonly filter!: RenewalFilterBody | null;
+
+  @ApiProperty({ description: `For how long each is renewed. ${PERIODS_TEXT}`, example: 30 })
+  @IntegerField({ greaterThan: 0, atMost: 3650 })
+  readonly period!: number;
+
+  @ApiProperty({
+    description: 'Roubles that one renewal of one proxy may cost at most. Left out: any price',
+    example: '30.00',
+  })
+  @AmountField({ optional: true })
+  readonly max_price!: Money | null;
+
+  @ApiProperty({ description: 'How many hours before its end a rental is renewed' })
+  @IntegerField({ atLeast: MIN_HOURS_BEFORE, atMost: MAX_HOURS_BEFORE, default: DEFAULT_HOURS_BEFORE })
+  readonly hours_before!: number;
+}
+
+@StrictRequest()
+export class ExclusionRequest {
+  @ApiProperty({ description: 'The `id` of the proxy', example: '17' })
+  @StringField({ maxLength: 20 })
+  readonly proxy_id!: string;
+}
+
+@ApiExtraModels(RenewalFilterBody)
+export class RenewalRuleOut {
+  @ApiProperty({ type: 'integer', example: 3 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', enum: RULE_TARGETS, description: 'What the rule is for', example: 'filter' })
+  target!: RuleTarget;
+
+  @ApiNullable('string', { description: 'The proxy, of a rule for one', example: null })
+  proxy_id!: string | null;
+
+  @ApiProperty({
+    anyOf: [{ $ref: getSchemaPath(RenewalFilterBody) }, { type: 'null' }],
+    description: 'The filter, of a rule with one',
+    example: { tag: 'team-a' },
+  })
+  filter!: object | null;
+
+  @ApiProperty({
+    type: 'boolean',
+    description:
+      'False: the rule is an exclusion, and the proxy is not renewed whatever wider rules there are',
+    example: true,
+  })
+  renews!: boolean;
+
+  @ApiNullable('integer', { description: 'Days. Null: an exclusion', example: 30 })
+  period!: number | null;
+
+  @ApiNullable('string', {
+    description: 'Roubles that one renewal of one proxy may cost at most. Null: any price',
+    example: '30.00',
+  })
+  max_price!: string | null;
+
+  @ApiProperty({
+    type: 'integer',
+    description: 'How many hours before its end a rental is renewed',
+    example: 24,
+  })
+  hours_before!: number;
+
+  @ApiMoment('When it was switched on')
+  created_at!: Date;
+}
+
+export class RenewalRulesPage extends PageOf(RenewalRuleOut) {}
+
+@StrictRequest()
+export class BudgetRequest {
+  @ApiProperty({
+    description: 'Roubles that all renewals of a month (UTC) may cost together. Null: no budget',
+    example: '5000.00',
+  })
+  @NullableAmountField()
+  readonly monthly!: Money | null;
+}
+
+export class BudgetOut {
+  @ApiNullable('string', {
+    description: 'Roubles that all renewals of a month (UTC) may cost together. Null: no budget',
+    example: '5000.00',
+  })
+  monthly!: string | null;
+
+  @ApiProperty({ type: 'string', description: 'The month (UTC) of this answer', example: '2026-11' })
+  month!: string;
+
+  @ApiRoubles('Roubles of this month that renewals were charged, and that those under way hold', '1254.00')
+  spent!: string;
+
+  @ApiNullable('string', {
+    description: 'What is left of the budget. Null: there is none',
+    example: '3746.00',
+  })
+  left!: string | null;
+
+  @ApiProperty({
+    type: 'boolean',
+    description: 'The operator has paused renewals: none is carried out until they go on',
+    example: false,
+  })
+  paused!: boolean;
+}
+
+export class SwitchedOffOut {
+  @ApiProperty({ type: 'integer', description: 'How many rules were switched off', example: 3 })
+  switched_off!: number;
+}

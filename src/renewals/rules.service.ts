@@ -1,0 +1,289 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Caller } from '../auth';
+import { checkPeriod, toIpVersion } from '../catalog';
+import { Clock, Money } from '../common';
+import { inTransaction, queryRows } from '../database';
+import { type Page, type PageRequest, readPage } from '../http';
+import { normalLabel, normalTag, ProxiesService } from '../proxies';
+import { heldUpSql, spentOfBudgetSql } from './budget';
+import { monthOf } from './decide';
+import {
+  BudgetNotRaisable,
+  LimitedTokenCannotRenew,
+  RenewalRuleNotFound,
+  TargetMismatch,
+  TooManyRenewalRules,
+  WiderRuleWouldHold,
+} from './renewals.errors';
+import type {
+  BudgetOut,
+  NewRenewalRuleRequest,
+  RenewalFilterBody,
+  RenewalRuleOut,
+  RuleTarget,
+} from './rules.dto';
+
+/** As `ProxyFilter` has it. */
+interface RuleFilter {
+  readonly country: string | null;
+  readonly label: string | null;
+  readonly tag: string | null;
+}
+
+/** A rule as it is stored; see the entity. */
+interface NewRule extends RuleFilter {
+  readonly proxyId: number | null;
+  readonly period: number | null;
+  readonly maxPrice: Money | null;
+  readonly hoursBefore: number;
+}
+
+/** Each proxy is held against all of a user's filters. */
+const MAX_FILTERS = 100;
+
+const EXCLUSION = { country: null, label: null, tag: null, period: null, maxPrice: null, hoursBefore: 24 };
+
+/** The columns of a RenewalRuleOut. */
+const SHOWN = `
+  rule.id, rule.proxy_id::text AS proxy_id, rule.period, rule.max_price, rule.hours_before, rule.created_at,
+  rule.period IS NOT NULL AS renews,
+  CASE WHEN rule.proxy_id IS NOT NULL THEN 'proxy'
+       WHEN num_nonnulls(rule.country, rule.label, rule.tag) > 0 THEN 'filter' ELSE 'all' END AS target,
+  nullif(jsonb_strip_nulls(jsonb_build_object('country', rule.country, 'label', rule.label, 'tag', rule.tag)),
+         '{}') AS filter`;
+
+/**
+ * Switches the renewals of a user on and off. Whoever may only read does only what leads to fewer or cheaper
+ * renewals: such a token never causes an expense.
+ */
+@Injectable()
+export class RulesService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly proxies: ProxiesService,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Switches a rule on, in place of the one with the same target.
+   *
+   * @throws TargetMismatch, ProxyNotFound, PeriodTooShort, UnsupportedPeriod, LimitedTokenCannotRenew,
+   *   TooManyRenewalRules
+   */
+  async switchOn(caller: Caller, request: NewRenewalRuleRequest): Promise<RenewalRuleOut> {
+    const { proxy_id: id, period, max_price: maxPrice, hours_before: hoursBefore } = request;
+    const filter = toFilter(request.filter);
+    if (targetOf(id, request.filter) !== request.target) throw new TargetMismatch();
+    if (request.target === 'filter' && isEmpty(filter)) throw new TargetMismatch();
+    assertUnlimited(caller);
+    const proxy = id === null ? null : await this.proxies.get(caller.userId, id);
+    if (proxy) checkPeriod(toIpVersion(proxy.version), period, 'renewal');
+    const proxyId = proxy?.id ?? null;
+    return this.replace(caller.userId, { proxyId, ...filter, period, maxPrice, hoursBefore });
+  }
+
+  /** Excludes a proxy from every wider rule, and from its own. @throws ProxyNotFound */
+  async exclude({ userId }: Caller, proxyId: string): Promise<RenewalRuleOut> {
+    const { id } = await this.proxies.get(userId, proxyId);
+    return this.replace(userId, { proxyId: id, ...EXCLUSION });
+  }
+
+  /** A page of the rules that are on, by id. The cursor is the id of the last rule of the previous page. */
+  list(userId: number, page: PageRequest): Promise<Page<RenewalRuleOut>> {
+    return readPage(
+      page,
+      ({ cursor, limit }) =>
+        queryRows<RenewalRuleOut>(
+          this.dataSource,
+          `SELECT ${SHOWN} FROM renewal_rules AS rule
+            WHERE rule.user_id = $1 AND rule.switched_off_at IS NULL AND rule.id > $2
+            ORDER BY rule.id LIMIT $3`,
+          [userId, cursor ?? 0, limit],
+        ),
+      ({ id }) => id,
+    );
+  }
+
+  /** @throws RenewalRuleNotFound, WiderRuleWouldHold, LimitedTokenCannotRenew */
+  async switchOff(caller: Caller, id: number): Promise<void> {
+    const { userId, scopes } = caller;
+    await this.changing(userId, async (manager) => {
+      const [rule] = await queryRows<{ hasWider: boolean }>(
+        manager,
+        // Wider: for a filter or for all, when the rule is of a proxy; an older filter or for all, otherwise.
+        `SELECT rule.proxy_id IS NOT NULL AND EXISTS (SELECT FROM renewal_rules AS wider WHERE ${IS_WIDE_ONE})
+                OR num_nonnulls(rule.country, rule.label, rule.tag) > 0 AND EXISTS (
+                     SELECT FROM renewal_rules AS wider
+                      WHERE ${IS_WIDE_ONE}
+                        AND (wider.id < rule.id OR num_nonnulls(wider.country, wider.label, wider.tag) = 0))
+                AS "hasWider"
+           FROM renewal_rules AS rule
+          WHERE rule.id = $1 AND rule.user_id = $2 AND rule.switched_off_at IS NULL`,
+        [id, userId],
+      );
+      if (!rule) throw new RenewalRuleNotFound();
+      if (rule.hasWider) {
+        if (!scopes.includes('proxies:write')) throw new WiderRuleWouldHold();
+        assertUnlimited(caller);
+      }
+      await queryRows(
+        manager,
+        'UPDATE renewal_rules SET switched_off_at = $3 WHERE id = $1 AND user_id = $2',
+        [id, userId, this.clock.now()],
+      );
+    });
+  }
+
+  /** Switches every rule off that renews; exclusions stay. @returns how many there were */
+  async switchAllOff(userId: number): Promise<number> {
+    return this.changing(userId, async (manager) => {
+      const rules = await queryRows(
+        manager,
+        `UPDATE renewal_rules SET switched_off_at = $2
+          WHERE user_id = $1 AND switched_off_at IS NULL AND period IS NOT NULL RETURNING id`,
+        [userId, this.clock.now()],
+      );
+      return rules.length;
+    });
+  }
+
+  async budget(userId: number): Promise<BudgetOut> {
+    return readBudget(this.dataSource, userId, this.clock.now());
+  }
+
+  /** @throws BudgetNotRaisable, LimitedTokenCannotRenew */
+  async setBudget(caller: Caller, monthly: Money | null): Promise<BudgetOut> {
+    const { userId, scopes } = caller;
+    return this.changing(userId, async (manager) => {
+      const now = this.clock.now();
+      const { monthly: text } = await readBudget(manager, userId, now);
+      const before = text === null ? null : Money.parse(text);
+      if (before && (monthly === null || monthly.kopecks > before.kopecks)) {
+        if (!scopes.includes('proxies:write')) throw new BudgetNotRaisable();
+        assertUnlimited(caller);
+      }
+      await queryRows(
+        manager,
+        `INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, $2)
+         ON CONFLICT (user_id) DO UPDATE SET monthly_budget = excluded.monthly_budget`,
+        [userId, monthly?.toString() ?? null],
+      );
+      return readBudget(manager, userId, now);
+    });
+  }
+
+  private replace(userId: number, rule: NewRule): Promise<RenewalRuleOut> {
+    return this.changing(userId, async (manager) => {
+      const { proxyId, country, label, tag, period, maxPrice, hoursBefore } = rule;
+      await queryRows(
+        manager,
+        `UPDATE renewal_rules SET switched_off_at = $6
+          WHERE user_id = $1 AND switched_off_at IS NULL
+            AND proxy_id IS NOT DISTINCT FROM $2 AND country IS NOT DISTINCT FROM $3
+            AND label IS NOT DISTINCT FROM $4 AND tag IS NOT DISTINCT FROM $5`,
+        [userId, proxyId, country, label, tag, this.clock.now()],
+      );
+      if (!isEmpty(rule)) await assertFewFilters(manager, userId);
+      const [created] = await queryRows<RenewalRuleOut>(
+        manager,
+        `WITH rule AS (
+           INSERT INTO renewal_rules
+             (user_id, proxy_id, country, label, tag, period, max_price, hours_before, created_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING *
+         )
+         SELECT ${SHOWN} FROM rule`,
+        [
+          userId,
+          proxyId,
+          country,
+          label,
+          tag,
+          period,
+          maxPrice?.toString() ?? null,
+          hoursBefore,
+          this.clock.now(),
+        ],
+      );
+      if (!created) throw new Error('an inserted rule was not returned');
+      return created;
+    });
+  }
+
+  /** Changes of one user's rules and budget come one after the other. */
+  private changing<Result>(
+    userId: number,
+    change: (manager: EntityManager) => Promise<Result>,
+  ): Promise<Result> {
+    return inTransaction(this.dataSource, async (manager) => {
+      await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+      return change(manager);
+    });
+  }
+}
+
+const IS_WIDE_ONE =
+  'wider.user_id = rule.user_id AND wider.switched_off_at IS NULL AND wider.proxy_id IS NULL';
+
+async function assertFewFilters(manager: EntityManager, userId: number): Promise<void> {
+  const [found] = await queryRows<{ count: number }>(
+    manager,
+    `SELECT count(*) AS count FROM renewal_rules
+      WHERE user_id = $1 AND switched_off_at IS NULL AND proxy_id IS NULL
+        AND num_nonnulls(country, label, tag) > 0`,
+    [userId],
+  );
+  if ((found?.count ?? 0) >= MAX_FILTERS) throw new TooManyRenewalRules(MAX_FILTERS);
+}
+
+async function readBudget(
+  queryable: DataSource | EntityManager,
+  userId: number,
+  now: Date,
+): Promise<BudgetOut> {
+  const month = monthOf(now);
+  const [row] = await queryRows<{ monthly: string | null; spent: string; paused: boolean }>(
+    queryable,
+    `SELECT (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS monthly,
+            ${spentOfBudgetSql('$1', '$2')} AS spent,
+            ${heldUpSql('$1')} IS NOT DISTINCT FROM 'paused' AS paused`,
+    [userId, month],
+  );
+  const { monthly, spent, paused } = row ?? { monthly: null, spent: '0.00', paused: false };
+  return {
+    monthly,
+    month: month.toISOString().slice(0, 7),
+    spent,
+    left: monthly === null ? null : leftOf(monthly, spent),
+    paused,
+  };
+}
+
+/** A budget that was lowered below what is spent has nothing left. */
+function leftOf(monthly: string, spent: string): string {
+  const left = Money.parse(monthly).minus(Money.parse(spent));
+  return (left.isPositive() ? left : Money.zero).toString();
+}
+
+/** @throws LimitedTokenCannotRenew */
+function assertUnlimited({ dailyLimit }: Caller): void {
+  if (dailyLimit !== null) throw new LimitedTokenCannotRenew();
+}
+
+/** What the fields of a request are for; null when they are for two things. */
+function targetOf(proxyId: string | null, filter: RenewalFilterBody | null): RuleTarget | null {
+  if (proxyId !== null) return filter === null ? 'proxy' : null;
+  return filter === null ? 'all' : 'filter';
+}
+
+const isEmpty = ({ country, label, tag }: RuleFilter): boolean =>
+  country === null && label === null && tag === null;
+
+function toFilter(filter: RenewalFilterBody | null): RuleFilter {
+  const { country = null, label = null, tag = null } = filter ?? {};
+  return {
+    country: country && country.toLowerCase(),
+    label: label && normalLabel(label),
+    tag: tag && normalTag(tag),
+  };
+}

@@ -1,0 +1,388 @@
+import { TokensService } from '../src/auth';
+import { Money } from '../src/common';
+import type { ForecastOut } from '../src/renewals/forecast.dto';
+import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
+import type { BudgetOut, RenewalRuleOut } from '../src/renewals/rules.dto';
+import { insertProxies } from './support/proxy-rows';
+import type { Json } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const DAY_S = 24 * 3600;
+
+let service: TestService;
+let user: TestUser;
+let reader: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  user = await service.createUser({ balance: '1000.00' });
+  reader = await tokenWith('proxies:read');
+});
+
+async function tokenWith(...scopes: ('proxies:read' | 'proxies:write')[]): Promise<string> {
+  return (await service.app.get(TokensService).issue({ userId: user.id, scopes })).text;
+}
+
+async function call(method: string, path: string, body?: object, token = user.token): Promise<Response> {
+  return fetch(`${service.baseUrl}/renewals${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+}
+
+async function read<Answer>(path: string): Promise<Json<Answer>> {
+  const answer = await call('GET', path);
+  expect(answer.status).toBe(200);
+  return (await answer.json()) as Json<Answer>;
+}
+
+async function refusalOf(answer: Response): Promise<[number, unknown]> {
+  return [answer.status, ((await answer.json()) as { detail: unknown }).detail];
+}
+
+async function switchOn(rule: object): Promise<number> {
+  const answer = await call('POST', '/rules', { period: 30, ...rule });
+  expect(answer.status).toBe(201);
+  return ((await answer.json()) as RenewalRuleOut).id;
+}
+
+async function rulesOn(): Promise<number[]> {
+  return (await read<{ items: RenewalRuleOut[] }>('/rules')).items.map(({ id }) => id);
+}
+
+/** The rule that holds for each proxy; undefined: none does, or the proxy is excluded. */
+async function rulesOf(...proxyIds: number[]): Promise<(number | undefined)[]> {
+  const rows = await service.dataSource.query<{ id: number; rule: number }[]>(
+    `SELECT proxies.id, rule.id AS rule FROM proxies JOIN LATERAL (${ruleOfProxySql()}) AS rule ON true
+      WHERE proxies.id = ANY ($1)`,
+    [proxyIds],
+  );
+  return proxyIds.map((id) => rows.find((row) => row.id === id)?.rule);
+}
+
+const proxy = async (more: { tags?: string[]; country?: string; descr?: string } = {}): Promise<number> => {
+  const [id = 0] = await insertProxies(service.owner, user.id, 1, { endsInSeconds: 10 * DAY_S });
+  await service.owner.query(
+    'UPDATE proxies SET tags = coalesce($2, tags), country = coalesce($3, country), descr = $4 WHERE id = $1',
+    [id, more.tags ?? null, more.country ?? null, more.descr ?? null],
+  );
+  return id;
+};
+
+describe('Renewal rules', () => {
+  it('are none until one is switched on', async () => {
+    const id = await proxy();
+    expect(await rulesOn()).toEqual([]);
+    expect(await rulesOf(id)).toEqual([undefined]);
+    expect(await read<ForecastOut>('/forecast')).toMatchObject({ covered: 0, not_covered: 1, items: [] });
+  });
+
+  it('hold from the narrowest to the widest: the proxy, the newest filter, all', async () => {
+    const [own, tagged, other] = [await proxy({ tags: ['a'] }), await proxy({ tags: ['a'] }), await proxy()];
+    const all = await switchOn({ target: 'all' });
+    const older = await switchOn({ target: 'filter', filter: { tag: 'A' } });
+    const one = await switchOn({ target: 'proxy', proxy_id: String(own) });
+    expect(await rulesOf(own, tagged, other)).toEqual([one, older, all]);
+    const newer = await switchOn({ target: 'filter', filter: { country: 'RU' } });
+    expect(await rulesOf(own, tagged, other)).toEqual([one, newer, newer]);
+  });
+
+  it('match what all of their filter says, as lists do, at the moment', async () => {
+    const rule = await switchOn({
+      target: 'filter',
+      filter: { country: 'de', label: ' scraper 1 ', tag: 'Team-A' },
+    });
+    const exact = { country: 'de', descr: 'scraper 1', tags: ['other', 'team-a'] };
+    const ids = [
+      await proxy(exact),
+      await proxy({ ...exact, country: 'ru' }),
+      await proxy({ ...exact, descr: 'scraper 10' }),
+      await proxy({ ...exact, tags: ['team'] }),
+    ];
+    expect(await rulesOf(...ids)).toEqual([rule, undefined, undefined, undefined]);
+    await service.owner.query(`UPDATE proxies SET tags = '{}' WHERE id = $1`, [ids[0]]);
+    expect(await rulesOf(...ids)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  it('never hold for the proxies of others', async () => {
+    const rule = await switchOn({ target: 'all' });
+    const mine = await proxy();
+    user = await service.createUser();
+    expect(await rulesOf(mine, await proxy())).toEqual([rule, undefined]);
+    expect(
+      (await call('POST', '/rules', { target: 'proxy', proxy_id: String(mine), period: 30 })).status,
+    ).toBe(404);
+    expect((await call('DELETE', `/rules/${rule}`)).status).toBe(404);
+    expect((await call('POST', '/exclusions', { proxy_id: String(mine) })).status).toBe(404);
+  });
+
+  it('replace the one with the same target', async () => {
+    const id = await proxy({ tags: ['a'] });
+    for (const target of [
+      { target: 'proxy', proxy_id: String(id) },
+      { target: 'filter', filter: { tag: 'a' } },
+      { target: 'all' },
+    ]) {
+      const before = await rulesOn();
+      await switchOn({ ...target, max_price: '5.00' });
+      const rule = await switchOn({ ...target, max_price: '6.00' });
+      expect(await rulesOn()).toEqual([...before, rule]);
+    }
+  });
+
+  it('are told with what they say', async () => {
+    const answer = await call('POST', '/rules', {
+      target: 'filter',
+      filter: { tag: 'a', country: null },
+      period: 14,
+      max_price: '12.50',
+      hours_before: 48,
+    });
+    expect(await answer.json()).toEqual({
+      id: expect.any(Number),
+      target: 'filter',
+      proxy_id: null,
+      filter: { tag: 'a' },
+      renews: true,
+      period: 14,
+      max_price: '12.50',
+      hours_before: 48,
+      created_at: expect.any(String),
+    });
+  });
+
+  it.each([
+    ['a proxy and a filter', { target: 'proxy', proxy_id: '1', filter: { tag: 'a' } }],
+    ['a filter that is empty', { target: 'filter', filter: { tag: null } }],
+    ['no filter', { target: 'filter' }],
+    ['all and a proxy', { target: 'all', proxy_id: '1' }],
+    ['no proxy', { target: 'proxy' }],
+  ])('are refused for %s: nothing is switched on by mistake', async (_, rule) => {
+    expect((await call('POST', '/rules', { period: 30, ...rule })).status).toBe(400);
+    expect(await rulesOn()).toEqual([]);
+  });
+
+  it('are refused for a period that the proxy cannot have', async () => {
+    const answer = await call('POST', '/rules', {
+      target: 'proxy',
+      proxy_id: String(await proxy()),
+      period: 2,
+    });
+    expect(await refusalOf(answer)).toEqual([400, 'Minimum renewal period for IPv6 is 3 days']);
+  });
+
+  it('have at most a hundred filters', async () => {
+    for (let n = 0; n < 100; n++) await switchOn({ target: 'filter', filter: { tag: `t${n}` } });
+    const more = await call('POST', '/rules', { target: 'filter', filter: { tag: 'more' }, period: 30 });
+    expect(more.status).toBe(409);
+    await switchOn({ target: 'filter', filter: { tag: 't1' } });
+    await switchOn({ target: 'all' });
+  });
+
+  it('exclude a proxy from wider ones until it has a rule of its own', async () => {
+    const [one, other] = [await proxy(), await proxy()];
+    const all = await switchOn({ target: 'all' });
+    expect((await call('POST', '/exclusions', { proxy_id: String(one) }, reader)).status).toBe(201);
+    expect(await rulesOf(one, other)).toEqual([undefined, all]);
+    const own = await switchOn({ target: 'proxy', proxy_id: String(one) });
+    expect(await rulesOf(one, other)).toEqual([own, all]);
+    expect(await rulesOn()).toEqual([all, own]);
+  });
+});
+
+describe('A token that may only read', () => {
+  it('switches off, and never on', async () => {
+    const rule = { target: 'all', period: 30 };
+    expect((await call('POST', '/rules', rule, reader)).status).toBe(403);
+    const [narrow, wide] = [
+      await switchOn({ target: 'filter', filter: { tag: 'a' }, max_price: '1.00' }),
+      await switchOn({ target: 'all' }),
+    ];
+    expect((await refusalOf(await call('DELETE', `/rules/${narrow}`, undefined, reader)))[0]).toBe(403);
+    expect((await call('DELETE', `/rules/${wide}`, undefined, reader)).status).toBe(204);
+    expect((await call('DELETE', `/rules/${narrow}`, undefined, reader)).status).toBe(204);
+    expect(await rulesOn()).toEqual([]);
+  });
+
+  it('switches everything off at once, but no exclusion', async () => {
+    const id = await proxy();
+    await switchOn({ target: 'filter', filter: { tag: 'a' } });
+    await switchOn({ target: 'all' });
+    const { id: exclusion } = (await (
+      await call('POST', '/exclusions', { proxy_id: String(id) }, reader)
+    ).json()) as RenewalRuleOut;
+    expect((await call('DELETE', `/rules/${exclusion}`, undefined, reader)).status).toBe(403);
+    expect(await (await call('DELETE', '/rules', undefined, reader)).json()).toEqual({ switched_off: 2 });
+    expect(await rulesOn()).toEqual([exclusion]);
+    expect((await call('DELETE', `/rules/${exclusion}`, undefined, reader)).status).toBe(204);
+  });
+
+  it('does not hand proxies to an older filter, but may take the older one away', async () => {
+    const older = await switchOn({ target: 'filter', filter: { tag: 'a' } });
+    const newer = await switchOn({ target: 'filter', filter: { tag: 'b' } });
+    expect((await call('DELETE', `/rules/${newer}`, undefined, reader)).status).toBe(403);
+    expect((await call('DELETE', `/rules/${older}`, undefined, reader)).status).toBe(204);
+    expect((await call('DELETE', `/rules/${newer}`, undefined, reader)).status).toBe(204);
+    expect((await call('DELETE', `/rules/${newer}`)).status).toBe(404);
+  });
+
+  it('lowers the budget, and does not raise it', async () => {
+    const set = async (monthly: string | null, token?: string): Promise<number> =>
+      (await call('PUT', '/budget', { monthly }, token)).status;
+    expect(await set('100.00', reader)).toBe(200);
+    expect(await set('99.99', reader)).toBe(200);
+    expect(await set('100.00', reader)).toBe(403);
+    expect(await set(null, reader)).toBe(403);
+    expect(await set('500.00')).toBe(200);
+    expect(await set(null)).toBe(200);
+    expect((await call('PUT', '/budget', {})).status).toBe(422);
+  });
+});
+
+describe('A token with a daily limit', () => {
+  it('switches nothing on, because nobody would count what renewals take', async () => {
+    const { text } = await service.app.get(TokensService).issue({
+      userId: user.id,
+      scopes: ['proxies:read', 'proxies:write'],
+      dailyLimit: Money.parse('10.00'),
+    });
+    const answer = await call('POST', '/rules', { target: 'all', period: 30 }, text);
+    expect(await refusalOf(answer)).toEqual([403, 'A token with a daily limit cannot switch renewals on']);
+    expect((await call('PUT', '/budget', { monthly: '10.00' }, text)).status).toBe(200);
+    expect((await call('PUT', '/budget', { monthly: '11.00' }, text)).status).toBe(403);
+  });
+});
+
+describe('The budget', () => {
+  it('is used by what was charged this month, and by what is under way', async () => {
+    const rule = await switchOn({ target: 'all' });
+    await call('PUT', '/budget', { monthly: '100.00' });
+    const { month } = await read<BudgetOut>('/budget');
+    const renew = async (price: string, chargedAt: string | null): Promise<void> => {
+      const id = await proxy();
+      await service.owner.query(
+        `INSERT INTO renewals (proxy_id, date_end_before, user_id, rule_id, order_id, state, period, price,
+                               due_at, charged_at)
+         SELECT id, date_end, user_id, $2, order_id,
+                CASE WHEN $4::text IS NULL THEN 'placed' ELSE 'done' END, 30, $3, now(), $4::timestamptz
+           FROM proxies WHERE id = $1`,
+        [id, rule, price, chargedAt],
+      );
+    };
+    await renew('30.00', `${month}-01T00:00:00Z`);
+    await renew('20.00', null);
+    await renew('7.00', new Date(Date.parse(`${month}-01T00:00:00Z`) - 1).toISOString());
+    expect(await read<BudgetOut>('/budget')).toEqual({
+      monthly: '100.00',
+      month,
+      spent: '50.00',
+      left: '50.00',
+      paused: false,
+    });
+    await call('PUT', '/budget', { monthly: '40.00' });
+    expect(await read<BudgetOut>('/budget')).toMatchObject({ spent: '50.00', left: '0.00' });
+    const { items } = await read<{ items: { price: string; state: string }[] }>('');
+    expect(items.map(({ price, state }) => [price, state])).toEqual([
+      ['7.00', 'done'],
+      ['20.00', 'placed'],
+      ['30.00', 'done'],
+    ]);
+  });
+});
+
+describe('The forecast', () => {
+  async function quoted(period: number): Promise<Money> {
+    const { data } = await user.api.GET('/price', { params: { query: { count: 1, period } } });
+    return Money.parse(data?.price_single ?? '');
+  }
+
+  it('tells each renewal at the price of a quote, and what is left day by day', async () => {
+    const id = await proxy();
+    const rule = await switchOn({ target: 'all', period: 60 });
+    const price = await quoted(60);
+    const { items, by_day, totals, ...rest } = await read<ForecastOut>('/forecast');
+    expect(items).toEqual([
+      {
+        proxy_id: String(id),
+        rule_id: rule,
+        at: expect.stringMatching(/:00:00\.000Z$/),
+        date_end: expect.any(String),
+        renewed: true,
+        reason: null,
+        period: 60,
+        price: price.toString(),
+        new_date_end: expect.any(String),
+      },
+      expect.objectContaining({ renewed: true, date_end: items[0]?.new_date_end }),
+    ]);
+    expect(totals).toEqual({ renewals: 2, cost: price.times(2).toString(), not_renewed: 0 });
+    expect(by_day.map(({ available }) => available)).toEqual([
+      Money.parse('1000.00').minus(price).toString(),
+      Money.parse('1000.00').minus(price.times(2)).toString(),
+    ]);
+    expect(rest).toMatchObject({
+      available: '1000.00',
+      covered: 1,
+      not_covered: 0,
+      balance_lasts_until: null,
+    });
+  });
+
+  it('names the reason of each that will not be renewed', async () => {
+    const [dear, withdrawn, excluded] = [await proxy(), await proxy(), await proxy()];
+    await service.owner.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
+    await switchOn({ target: 'all', max_price: '0.01' });
+    await call('POST', '/exclusions', { proxy_id: String(excluded) });
+    const { items, reasons, covered, not_covered } = await read<ForecastOut>('/forecast');
+    expect(items.map(({ proxy_id, reason }) => [proxy_id, reason])).toEqual([
+      [String(dear), 'price-above-max'],
+      [String(withdrawn), 'proxy-withdrawn'],
+    ]);
+    expect(reasons).toEqual([
+      { reason: 'price-above-max', rentals: 1 },
+      { reason: 'proxy-withdrawn', rentals: 1 },
+    ]);
+    expect([covered, not_covered]).toEqual([1, 1]);
+  });
+
+  it('says of the balance what the usage says, when all is renewed as it was rented', async () => {
+    const price = await quoted(30);
+    const ids = await insertProxies(service.owner, user.id, 3, { endsInSeconds: 10 * DAY_S });
+    await service.owner.query('UPDATE proxies SET period = 30 WHERE id = ANY ($1)', [ids]);
+    user = await service.createUser({ balance: price.times(4).toString() });
+    await service.owner.query('ALTER TABLE proxies DISABLE TRIGGER proxies_keep_references');
+    await service.owner.query('UPDATE proxies SET user_id = $1 WHERE id = ANY ($2)', [user.id, ids]);
+    await service.owner.query('ALTER TABLE proxies ENABLE TRIGGER proxies_keep_references');
+    await switchOn({ target: 'all', period: 30 });
+    const { data } = await user.api.GET('/usage');
+    const { items, balance_lasts_until: lastsUntil } = await read<ForecastOut>('/forecast');
+    expect(lastsUntil).toBe(data?.rentals.balance_lasts_until);
+    expect(lastsUntil).toBe(items[3]?.date_end.slice(0, 10));
+  });
+
+  it('is paged, with the sums of all on each page', async () => {
+    await insertProxies(service.owner, user.id, 5, { endsInSeconds: 10 * DAY_S });
+    await switchOn({ target: 'all', period: 30 });
+    const whole = await read<ForecastOut>('/forecast?days=30');
+    const first = await read<ForecastOut>('/forecast?days=30&limit=3');
+    const last = await read<ForecastOut>(`/forecast?days=30&limit=3&cursor=${first.next_cursor}`);
+    expect([...first.items, ...last.items]).toEqual(whole.items);
+    expect(last.next_cursor).toBeNull();
+    expect(last.totals).toEqual(whole.totals);
+  });
+
+  it('tells of renewals that staff have paused', async () => {
+    await proxy();
+    await switchOn({ target: 'all' });
+    await service.owner.query(
+      `INSERT INTO renewal_settings (user_id, paused_at, paused_reason) VALUES ($1, now(), 'test')`,
+      [user.id],
+    );
+    expect((await read<ForecastOut>('/forecast')).reasons).toEqual([{ reason: 'paused', rentals: 1 }]);
+    expect((await read<BudgetOut>('/budget')).paused).toBe(true);
+  });
+});
