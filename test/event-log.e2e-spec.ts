@@ -1,0 +1,391 @@
+import { Client } from 'pg';
+import { TokensService } from '../src/auth';
+import { EVENT_TYPES, type EventType, PublishedEvents } from '../src/events';
+import { OrderTransitions, SweepService } from '../src/orders';
+import { refusalOf } from '../src/orders/placing/refusals';
+import { ActiveFlagsService } from '../src/proxies';
+import { eventually } from './support/built-service';
+import { leaveOrderOpen } from './support/open-order';
+import { SeededRandom } from './support/seeded-random';
+import { createStaff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface Logged {
+  readonly type: EventType;
+  readonly data: Record<string, unknown>;
+}
+type Told = [type: string, data: Record<string, unknown>];
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400', AUDIT_TIME: 'off' } });
+});
+afterAll(async () => {
+  await service.audit();
+  await service.close();
+});
+beforeEach(async () => {
+  user = await service.createUser();
+});
+afterEach(() => service.control.resetFaults());
+
+let keys = 0;
+const query = <Row>(text: string, parameters: unknown[] = []) =>
+  service.dataSource.query<Row[]>(text, parameters);
+/** What the user is told, except of the money and the token that they begin with. */
+const toldTo = async ({ id }: TestUser): Promise<Told[]> =>
+  (await query<Logged>('SELECT type, data FROM events WHERE user_id = $1 ORDER BY id OFFSET 2', [id])).map(
+    ({ type, data }) => [type, data],
+  );
+const order = (state: string, data: object) =>
+  [
+    `order.${state}`,
+    { kind: 'purchase', state, count: 1, delivered: 0, price: '0.00', reason: null, ...data },
+  ] as const;
+
+async function buy(count = 1) {
+  const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+  if (!data) throw new Error('nothing was bought');
+  return { orderId: data.order_id, price: data.price_charged, proxies: data.proxies };
+}
+const idOfOrder = async (): Promise<number> =>
+  (await query<{ id: number }>('SELECT max(id) AS id FROM orders WHERE user_id = $1', [user.id]))[0]?.id ?? 0;
+
+/** Puts in orders of the user $1, one of each kind for each failure of $2, with ids from $3 on. */
+const PUT_IN = `
+  INSERT INTO orders (id, user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id,
+                      unit_price, held, released, provider, provider_price, deadline, next_look_at, closed_at,
+                      failure)
+  SELECT $3::bigint + row_number() OVER (), $1, kind, 'refunded', gen_random_uuid(), 'ru', '6', 30, 1, 'http',
+         CASE kind WHEN 'prolongation' THEN (SELECT min(id) FROM proxies) END, 10, 10, 10, 'test', 8, now(),
+         now(), now(), failure
+    FROM unnest('{purchase,prolongation}'::text[]) AS kind, unnest($2::text[]) AS failure`;
+
+describe('An event is written', () => {
+  it('when an order is completed, partial or refunded', async () => {
+    const bought = await buy(2);
+    await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1 });
+    const partial = await buy(2);
+    await service.control.addFault({ method: 'buy', kind: 'error', errorId: 300 });
+    await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const [own = { id: '' }] = bought.proxies;
+    const { data: prolonged } = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: own.id } },
+      body: { period: 30 },
+    });
+    const refunded = Number(prolonged?.order_id) - 1;
+    expect(await toldTo(user)).toEqual([
+      order('completed', { order_id: bought.orderId, count: 2, delivered: 2, price: bought.price }),
+      order('partial', { order_id: partial.orderId, count: 2, delivered: 1, price: partial.price }),
+      order('refunded', { order_id: refunded, reason: 'not-enough-proxies' }),
+      order('completed', {
+        order_id: prolonged?.order_id,
+        kind: 'prolongation',
+        delivered: 1,
+        price: prolonged?.price_charged,
+      }),
+      [
+        'proxy.prolonged',
+        {
+          proxy_id: own.id,
+          date_end_before: new Date(bought.proxies[0]?.date_end ?? '').toISOString(),
+          date_end: new Date(prolonged?.proxy.date_end ?? '').toISOString(),
+        },
+      ],
+    ]);
+  });
+
+  it('once when the outcome of an order is not known, whatever becomes of it later', async () => {
+    await leaveOrderOpen(service, user);
+    const orderId = await idOfOrder();
+    const beingConfirmed = order('being_confirmed', { order_id: orderId });
+    await eventually(async () => (await toldTo(user)).length === 1);
+    await service.app.get(OrderTransitions).sendToReview([orderId], 'test');
+    expect(await toldTo(user)).toEqual([beingConfirmed]);
+    await service.app.get(OrderTransitions).releaseHolds([orderId], 'staff', ['review']);
+    expect(await toldTo(user)).toEqual([
+      beingConfirmed,
+      order('refunded', { order_id: orderId, reason: 'unavailable' }),
+    ]);
+  });
+
+  it('with a reason as fine as what the request of the order was told', async () => {
+    const failures =
+      'count period country out-of-stock not-found out-of-funds misconfigured request unavailable busy ' +
+      'not-sent nothing-found staff';
+    const runner = service.owner.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query(PUT_IN, [user.id, failures.split(' '), 1_000_000_000]);
+    const rows = (await runner.query(
+      `SELECT kind, failure, data->>'reason' AS reason FROM events
+         JOIN orders ON orders.id = (data->>'order_id')::bigint WHERE orders.id > 1000000000`,
+    )) as { kind: 'purchase' | 'prolongation'; failure: string; reason: string }[];
+    await runner.rollbackTransaction();
+    await runner.release();
+    expect(rows).toHaveLength(2 * failures.split(' ').length);
+    const texts = new Map<string, string>();
+    for (const { kind, failure, reason } of rows) {
+      const text = refusalOf(kind, failure).message;
+      expect([reason, texts.get(reason) ?? text]).toEqual([reason, text]);
+      texts.set(reason, text);
+    }
+    expect([...texts.keys()].sort()).toEqual(
+      [
+        'cannot-be-prolonged',
+        'country-not-sold',
+        'not-enough-proxies',
+        'period-not-sold',
+        'unavailable',
+      ].sort(),
+    );
+    expect(new Set(texts.values()).size).toBe(texts.size);
+  });
+
+  it('when a proxy moves, is prolonged, is withdrawn or expires, and never for a label', async () => {
+    const { proxies } = await buy();
+    const [{ id } = { id: '' }] = proxies;
+    const [row] = await query<{ providerId: string }>(
+      'SELECT provider_proxy_id AS "providerId" FROM proxies WHERE id = $1',
+      [id],
+    );
+    const providerId = Number(row?.providerId);
+    const sweep = () => service.app.get(SweepService).sweepWhenDue(0);
+    const endsIn = async (seconds: number) => {
+      const unixtimeEnd = Math.floor(Date.now() / 1000) + seconds;
+      await service.control.changeProxy(providerId, { unixtimeEnd });
+      await sweep();
+      return new Date(unixtimeEnd * 1000).toISOString();
+    };
+    await service.control.changeProxy(providerId, { host: '127.0.0.9', port: 4321 });
+    await sweep();
+    const before = await endsIn(40 * 86_400);
+    await endsIn(40 * 86_400 + 3600);
+    await query(`UPDATE proxies SET descr = 'x', tags = '{y}', absences = 1, login = 'other' WHERE id = $1`, [
+      id,
+    ]);
+    await query('UPDATE proxies SET withdrawn_at = now(), active = false, absences = 2 WHERE id = $1', [id]);
+    await sweep();
+    const end = (await query<{ end: Date }>('SELECT date_end AS end FROM proxies WHERE id = $1', [id]))[0]
+      ?.end;
+    await query(`UPDATE proxies SET date_end = now() - interval '1 second' WHERE id = $1`, [id]);
+    await service.app.get(ActiveFlagsService).refreshWhenDue(0);
+    const told = (await toldTo(user)).slice(1);
+    expect(told).toEqual([
+      ['proxy.moved', { proxy_id: id }],
+      [
+        'proxy.prolonged',
+        {
+          proxy_id: id,
+          date_end: before,
+          date_end_before: new Date(proxies[0]?.date_end ?? '').toISOString(),
+        },
+      ],
+      ['proxy.withdrawn', { proxy_id: id, date_end: end?.toISOString() }],
+      ['proxy.expired', { proxy_id: id, date_end: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/) }],
+    ]);
+    await endsIn(86_400);
+  });
+
+  it('when money comes to a balance, and when the balance falls below the threshold', async () => {
+    const staff = await createStaff(service);
+    const key = () => ({ 'Idempotency-Key': `${user.id}-${(keys += 1)}` });
+    await query('UPDATE accounts SET low_balance = 10020 WHERE user_id = $1', [user.id]);
+    expect(await toldTo(user)).toEqual([]);
+    await staff.post(`/staff/users/${user.id}/credit`, { amount: '30', reason: 'secret' }, key());
+    const { orderId, price } = await buy();
+    await staff.post(`/staff/orders/${orderId}/refund`, { amount: '2.50', reason: 'secret' }, key());
+    await staff.post(`/staff/users/${user.id}/debit`, { amount: '1', reason: 'secret' }, key());
+    const left = (10_030 - Number(price)).toFixed(2);
+    expect(await toldTo(user)).toEqual([
+      ['balance.credited', { seq: 2, order_id: null, amount: '30.00', available: '10030.00' }],
+      ['balance.low', { available: left, threshold: '10020.00' }],
+      order('completed', { order_id: orderId, delivered: 1, price }),
+      [
+        'balance.refunded',
+        { seq: 5, order_id: orderId, amount: '2.50', available: (Number(left) + 2.5).toFixed(2) },
+      ],
+    ]);
+  });
+
+  it('when a token is issued or revoked, and not when it is used', async () => {
+    const tokens = service.app.get(TokensService);
+    const { token } = await tokens.issue({ userId: user.id, scopes: ['profile:read'], name: 'bot' });
+    await tokens.revoke(token.id);
+    await tokens.revoke(token.id);
+    await user.api.GET('/me');
+    const data = { token_id: token.id, name: 'bot', scopes: ['profile:read'] };
+    expect(await toldTo(user)).toEqual([
+      ['token.created', data],
+      ['token.revoked', data],
+    ]);
+  });
+
+  it('with data of the fields that customers are told of, and no login, password or token', async () => {
+    const { proxies } = await buy();
+    const events = await query<Logged>('SELECT type, data FROM events');
+    const kindOf = (value: unknown) => (Array.isArray(value) ? 'array' : typeof value);
+    for (const { type, data } of events) {
+      const { example, data: fields } = EVENT_TYPES[type];
+      expect([type, Object.keys(data).sort()]).toEqual([type, Object.keys(example).sort()]);
+      expect([type, Object.keys(fields).sort()]).toEqual([type, Object.keys(example).sort()]);
+      for (const [field, value] of Object.entries(data)) {
+        const shown: unknown = Reflect.get(example, field);
+        if (value === null || shown === null) continue;
+        expect([type, field, kindOf(value)]).toEqual([type, field, kindOf(shown)]);
+      }
+    }
+    const text = JSON.stringify(events);
+    for (const secret of [proxies[0]?.login, proxies[0]?.password, user.token, 'secret']) {
+      expect(text).not.toContain(secret);
+    }
+  });
+});
+
+describe('The event of a change', () => {
+  it.each([
+    ['an order', 'order.refunded', PUT_IN, () => [user.id, ['busy'], 1_000_000_000]],
+    ['a proxy', 'proxy.moved', `UPDATE proxies SET host = 'elsewhere' WHERE user_id = $1`, () => [user.id]],
+    [
+      'a balance',
+      'balance.credited',
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta) VALUES ($1, 'topup', 1, 0)`,
+      () => [user.id],
+    ],
+    [
+      'a token',
+      'token.created',
+      `INSERT INTO api_tokens (user_id, token_hash, scopes) VALUES ($1, '\\x00', '{}')`,
+      () => [user.id],
+    ],
+  ])('of %s is rolled back with it', async (_, type, change, parameters) => {
+    await buy();
+    const before = await toldTo(user);
+    const client = new Client({ connectionString: service.databaseUrl });
+    await client.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query(change, parameters());
+      const { rows } = await client.query<Logged>(
+        'SELECT type FROM events WHERE user_id = $1 ORDER BY id DESC LIMIT 1',
+        [user.id],
+      );
+      expect(rows).toEqual([{ type }]);
+      await client.query('ROLLBACK');
+      expect(await toldTo(user)).toEqual(before);
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+describe('Published events', () => {
+  /** Publishes now, and gives the user's positions. */
+  const positionsOf = async (userId: number): Promise<{ n: number; position: number }[]> => {
+    await query('SELECT publish_events(1000)');
+    return query(
+      `SELECT (data->>'n')::integer AS n, position FROM events
+        WHERE user_id = $1 AND position IS NOT NULL AND data ? 'n' ORDER BY position`,
+      [userId],
+    );
+  };
+  const numbered = `
+    INSERT INTO events (user_id, type, data)
+    VALUES ($1, 'token.created', jsonb_build_object('n', $2::integer))`;
+  const forget = () => service.owner.query(`DELETE FROM events WHERE data ? 'n'`);
+  afterEach(forget);
+
+  it('come after what was read before, when their transaction took a lower id and ended later', async () => {
+    const slow = new Client({ connectionString: service.databaseUrl });
+    await slow.connect();
+    await slow.query('BEGIN');
+    await slow.query(numbered, [user.id, 1]);
+    await query(numbered, [user.id, 2]);
+    await eventually(async () => (await positionsOf(user.id)).length > 0);
+    await slow.query('COMMIT');
+    await slow.end();
+    await eventually(async () => (await positionsOf(user.id)).length === 2);
+    expect((await positionsOf(user.id)).map(({ n }) => n)).toEqual([2, 1]);
+  });
+
+  it('have positions after all that were given out, when ids are skipped after a restore', async () => {
+    await query(numbered, [user.id, 1]);
+    await eventually(async () => (await positionsOf(user.id)).length === 1);
+    await query('SELECT skip_ids(5000)');
+    await query(numbered, [user.id, 2]);
+    await eventually(async () => (await positionsOf(user.id)).length === 2);
+    const [one, two] = await positionsOf(user.id);
+    expect((two?.position ?? 0) - (one?.position ?? 0)).toBeGreaterThan(5000);
+  });
+
+  it('are announced to every reader, soon after the commit and without anybody asking', async () => {
+    const heard: (ReadonlySet<number> | undefined)[] = [];
+    const end = service.app.get(PublishedEvents).listen((userIds) => heard.push(userIds));
+    await eventually(() => heard.length > 0);
+    expect(heard[0]).toBeUndefined();
+    await query(numbered, [user.id, 1]);
+    await eventually(() => heard.some((userIds) => userIds?.has(user.id)));
+    end();
+  });
+
+  it('reach a reader once and in order, from three publishers and transactions of any length', async () => {
+    const random = new SeededRandom(17);
+    const users = await Promise.all(Array.from({ length: 6 }, () => service.createUser()));
+    const EACH = 30;
+    const writing = new AbortController();
+    const seen: { id: number; n: number; userId: number; position: number }[] = [];
+    const read = async (): Promise<void> => {
+      seen.push(
+        ...(await query<(typeof seen)[number]>(
+          `SELECT id, (data->>'n')::integer AS n, user_id AS "userId", position FROM events
+            WHERE position > $1 AND data ? 'n' ORDER BY position LIMIT 7`,
+          [seen.at(-1)?.position ?? 0],
+        )),
+      );
+    };
+    /** A user's own changes come one after the other; those of users overlap, some of them for long. */
+    const write = async (userId: number): Promise<void> => {
+      const client = new Client({ connectionString: service.databaseUrl });
+      await client.connect();
+      for (let n = 1; n <= EACH; n += 1) {
+        await client.query('BEGIN');
+        await client.query(numbered, [userId, n]);
+        await client.query('SELECT pg_sleep($1)', [random.chance(0.1) ? 0.1 : 0.002]);
+        await client.query(random.chance(0.1) ? 'ROLLBACK AND CHAIN' : 'SELECT');
+        await client.query('COMMIT');
+      }
+      await client.end();
+    };
+    const publish = async () => {
+      while (!writing.signal.aborted) await query('SELECT publish_events(3)');
+    };
+    const reading = Promise.all([
+      publish(),
+      publish(),
+      (async () => {
+        while (!writing.signal.aborted) await read();
+      })(),
+    ]);
+    try {
+      await Promise.all(users.map(({ id }) => write(id)));
+      await eventually(
+        async () => (await query(`SELECT FROM events WHERE position IS NULL AND data ? 'n'`)).length === 0,
+      );
+    } finally {
+      writing.abort();
+      await reading;
+    }
+    for (let before = -1; before < seen.length;) {
+      before = seen.length;
+      await read();
+    }
+    const written = await query<{ id: number }>(`SELECT id FROM events WHERE data ? 'n' ORDER BY id`);
+    expect(written.length).toBeGreaterThan(users.length * EACH * 0.7);
+    expect(seen.map(({ id }) => id).sort((a, b) => a - b)).toEqual(written.map(({ id }) => id));
+    for (const { id } of users) {
+      const own = seen.filter(({ userId }) => userId === id).map(({ n }) => n);
+      expect(own).toEqual([...own].sort((a, b) => a - b));
+    }
+  });
+});
