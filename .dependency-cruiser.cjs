@@ -20,7 +20,7 @@ const allowed = {
   catalog: ['http', 'common', 'config', 'database', 'metrics', 'provider', 'auth', 'pricing'],
   proxies: ['http', 'common', 'config', 'database', 'auth'],
   links: ['http', 'common', 'config', 'database', 'retention', 'limits', 'auth', 'proxies'],
-  webhooks: ['http', 'common', 'config', 'database', 'metrics', 'retention', 'auth', 'events'],
+  webhooks: ['tracing', 'http', 'common', 'config', 'database', 'metrics', 'retention', 'auth', 'events'],
   tokens: ['http', 'common', 'database', 'auth'],
   'sign-in': ['http', 'common', 'config', 'database', 'limits', 'auth', 'users', 'tokens'],
   orders: [

@@ -27,7 +27,7 @@ import { TracingModule } from './tracing';
 import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
 import { UsersModule } from './users';
-import { WebhooksModule } from './webhooks';
+import { DeliveryService, WebhookDeliveryModule, WebhooksModule } from './webhooks';
 
 /** The service as a whole. */
 @Module({})
@@ -39,6 +39,7 @@ export class AppModule implements OnModuleDestroy {
     private readonly waits: OrderWaits,
     private readonly provider: ProxyProvider,
     private readonly jobs: Jobs,
+    private readonly webhooks: DeliveryService,
     private readonly config: AppConfig,
   ) {}
 
@@ -59,6 +60,7 @@ export class AppModule implements OnModuleDestroy {
         UsageModule,
         LinksModule,
         WebhooksModule,
+        WebhookDeliveryModule,
         RenewalsModule,
         EventsModule,
         EventsJobsModule,
@@ -87,6 +89,7 @@ export class AppModule implements OnModuleDestroy {
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();
     this.waits.end();
+    const webhooksEnd = this.webhooks.stop();
     await this.http.httpAdapter.close();
     const waiting = new AbortController();
     const { signal } = waiting;
@@ -95,5 +98,6 @@ export class AppModule implements OnModuleDestroy {
     waiting.abort();
     this.provider.stop();
     await this.jobs.stop();
+    await webhooksEnd;
   }
 }

@@ -50,6 +50,9 @@ import { Webhooks1766020000000 } from './migrations/1766020000000-webhooks';
 import { EventsForWebhooks1766020000001 } from './migrations/1766020000001-events-for-webhooks';
 import { DeliveriesHaveEvents1766020000002 } from './migrations/1766020000002-deliveries-have-events';
 import { WebhooksInTrouble1766020000003 } from './migrations/1766020000003-webhooks-in-trouble';
+import { WebhookPauses1766030000000 } from './migrations/1766030000000-webhook-pauses';
+import { WebhookReasons1766030000001 } from './migrations/1766030000001-webhook-reasons';
+import { WebhookLeases1766030000002 } from './migrations/1766030000002-webhook-leases';
 import { Renewals1766040000000 } from './migrations/1766040000000-renewals';
 import { PlacingRenewals1766050000000 } from './migrations/1766050000000-placing-renewals';
 import { DueRenewals1766050000001 } from './migrations/1766050000001-due-renewals';
@@ -110,6 +113,9 @@ export const migrations = [
   EventsForWebhooks1766020000001,
   DeliveriesHaveEvents1766020000002,
   WebhooksInTrouble1766020000003,
+  WebhookPauses1766030000000,
+  WebhookReasons1766030000001,
+  WebhookLeases1766030000002,
   Renewals1766040000000,
   PlacingRenewals1766050000000,
   DueRenewals1766050000001,

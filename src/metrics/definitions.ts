@@ -156,6 +156,39 @@ export const METRICS = {
     help: 'Rounds of a job that failed on this replica.',
     labels: { name: JOB_NAME },
   },
+  webhook_attempts_total: {
+    type: 'counter',
+    help: 'Attempts to send an event to a webhook.',
+    labels: {
+      outcome:
+        '`delivered`; `refused`: a status other than 2xx; `timeout`; `unreachable`; `forbidden`: an ' +
+        'address that nothing is sent to; `cut-off`: the replica stopped',
+    },
+  },
+  webhook_attempt_duration_seconds: {
+    type: 'histogram',
+    help: 'Time that attempts to send an event to a webhook took.',
+    labels: {},
+    buckets: CALL_BUCKETS,
+  },
+  webhook_deliveries_pending: {
+    type: 'gauge',
+    help: 'Events that are to be sent to webhooks that are on.',
+    labels: {},
+    isShared: true,
+  },
+  webhook_deliveries_oldest_seconds: {
+    type: 'gauge',
+    help: 'For how long the oldest event is due at a webhook whose last attempt succeeded; 0 when none is.',
+    labels: {},
+    isShared: true,
+  },
+  webhooks_disabled: {
+    type: 'gauge',
+    help: 'Webhooks that are switched off because their receivers failed for too long, or are gone.',
+    labels: {},
+    isShared: true,
+  },
   replicas: {
     type: 'gauge',
     help: 'Replicas that reported in the last 20 seconds.',

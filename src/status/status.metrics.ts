@@ -23,6 +23,13 @@ interface Facts {
   readonly balance: number | null;
   readonly jobs: readonly { name: string; succeeded: number | null; interval: number | null }[];
   readonly audits: readonly { scope: string; ok: boolean; finished: number; violations: number }[];
+  readonly webhooks: WebhookFacts;
+}
+
+interface WebhookFacts {
+  readonly pending: number;
+  readonly oldest: number;
+  readonly disabled: number;
 }
 
 interface SlowFacts {
@@ -49,7 +56,14 @@ const FACTS = `
                            FROM jsonb_array_elements(violations) AS broken) AS violations
                    FROM (VALUES ('day'), ('all')) AS scopes (name),
                         LATERAL (SELECT * FROM audit_runs WHERE scope = name
-                                  ORDER BY id DESC LIMIT 1) AS run`)} AS audits`;
+                                  ORDER BY id DESC LIMIT 1) AS run`)} AS audits,
+         (SELECT json_build_object(
+                   'pending', count(*),
+                   'oldest', coalesce(max(${epoch('now() - next_attempt_at')})
+                                        FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()), 0),
+                   'disabled', (SELECT count(*) FROM webhooks WHERE disabled_reason IN ('failing', 'gone')))
+            FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
+           WHERE disabled_at IS NULL AND state = 'pending') AS webhooks`;
 
 const SLOW_FACTS = `
   SELECT pg_database_size(current_database())::float8 AS size,
@@ -130,7 +144,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private tell(set: SetGauge, facts: Facts, { size, spent }: SlowFacts): void {
-    const { orders, orphans, replicas, balance, jobs, audits } = facts;
+    const { orders, orphans, replicas, balance, jobs, audits, webhooks } = facts;
     for (const state of OPEN_STATES) {
       const { count = 0, oldest = 0 } = orders.find((row) => row.state === state) ?? {};
       set('orders_open', { state }, count);
@@ -140,6 +154,9 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       set('queue_oldest_seconds', {}, oldest);
     }
     set('orphans_open', {}, orphans);
+    set('webhook_deliveries_pending', {}, webhooks.pending);
+    set('webhook_deliveries_oldest_seconds', {}, webhooks.oldest);
+    set('webhooks_disabled', {}, webhooks.disabled);
     set('replicas', {}, replicas);
     set('database_size_bytes', {}, size);
     if (balance !== null) set('provider_balance_roubles', {}, balance);

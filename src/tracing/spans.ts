@@ -13,6 +13,8 @@ export type SpanAttributes = Readonly<
     'order.outcome': string;
     'provider.method': string;
     'provider.outcome': string;
+    'webhook.id': number;
+    'webhook.outcome': string;
     'error.type': string;
   }>
 >;

@@ -1,4 +1,6 @@
 export { AddressRefused, AddressRules } from './delivery/addresses';
+export { WebhookDeliveryModule } from './delivery/delivery.module';
+export { DeliveryService } from './delivery/delivery.service';
 export { Webhook } from './webhook.entity';
 export { WebhookAttempt } from './webhook-attempt.entity';
 export { WebhookDelivery } from './webhook-delivery.entity';

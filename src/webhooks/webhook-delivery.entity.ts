@@ -19,6 +19,7 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 @Unique(['eventId', 'webhookId'])
 @Index('webhook_deliveries_due_idx', ['webhookId', 'nextAttemptAt', 'id'], { where: `state = 'pending'` })
 @Index('webhook_deliveries_webhook_id_idx', ['webhookId', 'id'])
+@Index('webhook_deliveries_leased_idx', ['webhookId'], { where: 'lease_until IS NOT NULL' })
 @Check('webhook_deliveries_state_check', `state IN ${sqlList(DELIVERY_STATES)}`)
 @Check('webhook_deliveries_attempts_check', 'attempts >= 0')
 @Check(

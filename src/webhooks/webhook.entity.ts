@@ -2,7 +2,7 @@ import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryGene
 import { sqlList } from '../database';
 
 /** Why a webhook gets nothing: who switched it off, or what did. */
-export const DISABLED_REASONS = ['customer', 'failing', 'operator', 'deleted'] as const;
+export const DISABLED_REASONS = ['customer', 'failing', 'gone', 'operator', 'deleted'] as const;
 
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
@@ -65,6 +65,14 @@ export class Webhook {
   /** The first failed attempt since the last that succeeded; null: the last one succeeded. */
   @Column({ type: 'timestamptz', nullable: true })
   failingSince!: Date | null;
+
+  /** Attempts that failed since the last that succeeded. */
+  @Column({ type: 'integer', default: 0 })
+  failuresInARow!: number;
+
+  /** Nothing is sent before, because attempts have failed. */
+  @Column({ type: 'timestamptz', nullable: true })
+  pausedUntil!: Date | null;
 
   /** It is the customer's no longer; its deliveries are removed in steps, and then this row. */
   @Column({ type: 'timestamptz', nullable: true })

@@ -27,6 +27,7 @@ const SCRAPE_MS = 1000;
 const FAILURES = 20;
 
 const ENVIRONMENT = {
+  WEBHOOK_ATTEMPTS_AT_ONCE: '0',
   PROVIDER_RATE_PER_SECOND: '50',
   PROVIDER_TIMEOUT_MS: '5000',
   ORDERS_PER_CALL: '1',
@@ -174,6 +175,23 @@ if (missing.length > 0) {
       await replicas.runAudit();
     }
 
+    /** No replica of this test sends webhooks. */
+    async function leaveWebhooksUnsent(): Promise<void> {
+      await owner.query(
+        `INSERT INTO webhooks (user_id, url, secret) VALUES ($1, 'https://hooks.example.com/', 'whsec_')`,
+        [customer.id],
+      );
+      await owner.query(`INSERT INTO events (user_id, type, data) VALUES ($1, 'proxy.moved', '{}')`, [
+        customer.id,
+      ]);
+      await until('a delivery', async () => {
+        const { rowCount } = await age(
+          `UPDATE webhook_deliveries SET next_attempt_at = now() - interval '11 minutes'`,
+        );
+        return (rowCount ?? 0) > 0;
+      });
+    }
+
     it('none fires while all is well, and each fires by its fault', async () => {
       expect((await buy(first))?.status).toBe(200);
       await askPrice();
@@ -182,6 +200,10 @@ if (missing.length > 0) {
       // Before its first scrape Prometheus knows of no replica.
       await until('silence', async () => (await firing()).length === 0);
 
+      await leaveWebhooksUnsent();
+      await fires('WebhooksNotSent');
+      await age(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'failing'`);
+      await fires('WebhookSwitchedOff');
       await buyForNoOrder();
       await leaveOrdersOpen();
       await fires('OrphanOpen', 'OrdersUnconfirmed', 'OrderInReview');

@@ -1,0 +1,232 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../../config';
+import { preparedRows } from '../../database';
+import type { EventOut, EventType } from '../../events';
+import type { SigningSecrets } from '../signing';
+import {
+  askedPause,
+  FAILURES_UNTIL_PAUSED,
+  leaseMs,
+  pauseOfDelivery,
+  pausesOfWebhook,
+} from './delivery-times';
+import type { SendResult } from './webhook-sender';
+
+const GONE = 410;
+
+/** A delivery that this replica is to send, until its lease ends. */
+export interface ClaimedDelivery extends SigningSecrets {
+  readonly id: number;
+  readonly webhookId: number;
+  readonly userId: number;
+  readonly url: string;
+  /** Attempts that have failed. */
+  readonly attempts: number;
+  /** As the database writes it: whoever holds the lease knows it to the microsecond. */
+  readonly lease: string;
+  /** Whether the webhook fails, or is being sent something else. */
+  readonly isFurther: boolean;
+  readonly position: number;
+  readonly type: EventType;
+  readonly at: Date;
+  readonly data: EventOut['data'];
+}
+
+/** What became of a webhook by an attempt. */
+export interface SettledDelivery {
+  /** Why the webhook was switched off by it; null: it was not. */
+  readonly disabledReason: 'failing' | 'gone' | null;
+}
+
+/**
+ * Claims from every webhook in turn, by the index of what is pending: the first event of each comes before
+ * the second of any, so that what waits for one of them delays no other.
+ *
+ * - `waiting` goes from one webhook to the next, and reads one entry of the index for each.
+ * - `open` are those to which something may be sent now, and how much.
+ * - `due` has no more of a webhook than that.
+ * - `fair` counts within each user.
+ * - `chosen` leaves slots to webhooks that take what they are sent and to which nothing is under way: the
+ *   others get a part of them.
+ *
+ * Replicas that claim at the same moment may together exceed the bounds, by as many times as they are.
+ */
+const CLAIM = `
+  WITH RECURSIVE waiting AS (
+    (SELECT webhook_id FROM webhook_deliveries WHERE state = 'pending' ORDER BY webhook_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT delivery.webhook_id FROM webhook_deliveries delivery
+             WHERE state = 'pending' AND delivery.webhook_id > waiting.webhook_id
+             ORDER BY delivery.webhook_id LIMIT 1)
+      FROM waiting WHERE webhook_id IS NOT NULL
+  ), under_way AS MATERIALIZED (
+    SELECT webhook_id, user_id, count(*) AS attempts
+      FROM webhook_deliveries JOIN webhooks ON webhooks.id = webhook_id
+     WHERE lease_until > now() GROUP BY webhook_id, user_id
+  ), users_under_way AS (
+    SELECT user_id, sum(attempts) AS attempts FROM under_way GROUP BY user_id
+  ), open AS (
+    SELECT webhook.id, webhook.user_id, webhook.failures_in_a_row >= $3 AS fails,
+           coalesce(under_way.attempts, 0) AS busy, coalesce(users_under_way.attempts, 0) AS user_busy
+      FROM waiting
+      JOIN webhooks webhook ON webhook.id = waiting.webhook_id
+      LEFT JOIN under_way ON under_way.webhook_id = webhook.id
+      LEFT JOIN users_under_way ON users_under_way.user_id = webhook.user_id
+     WHERE webhook.disabled_at IS NULL AND (webhook.paused_until IS NULL OR webhook.paused_until <= now())
+  ), due AS (
+    SELECT delivery.id, delivery.next_attempt_at, open.user_id, open.user_busy, open.fails,
+           open.busy + row_number() OVER (PARTITION BY open.id
+                                          ORDER BY delivery.next_attempt_at, delivery.id) AS turn
+      FROM open CROSS JOIN LATERAL (
+        SELECT id, next_attempt_at FROM webhook_deliveries
+         WHERE webhook_id = open.id AND state = 'pending' AND next_attempt_at <= now()
+         ORDER BY next_attempt_at, id
+         LIMIT greatest(CASE WHEN open.fails THEN 1 ELSE $4::integer END - open.busy, 0)
+      ) AS delivery
+  ), fair AS (
+    SELECT id, next_attempt_at, fails OR turn > 1 AS is_further,
+           user_busy + row_number() OVER (PARTITION BY user_id
+                                          ORDER BY fails, turn, next_attempt_at, id) AS turn
+      FROM due
+  ), chosen AS (
+    SELECT id, is_further
+      FROM (SELECT id, next_attempt_at, is_further, turn,
+                   row_number() OVER (PARTITION BY is_further ORDER BY turn, next_attempt_at, id) AS place
+              FROM fair WHERE turn <= 2 * $4::integer) AS placed
+     WHERE place <= CASE WHEN is_further THEN $2::integer ELSE $1::integer END
+     ORDER BY is_further, turn, next_attempt_at, id LIMIT $1
+  ), taken AS (
+    SELECT delivery.id FROM webhook_deliveries delivery
+     WHERE delivery.id IN (SELECT id FROM chosen) AND state = 'pending' AND next_attempt_at <= now()
+       FOR UPDATE SKIP LOCKED
+  ), leased AS (
+    UPDATE webhook_deliveries delivery
+       SET lease_until = now() + make_interval(secs => $5),
+           next_attempt_at = now() + make_interval(secs => $5)
+      FROM taken WHERE delivery.id = taken.id
+    RETURNING delivery.id, delivery.webhook_id, delivery.event_id, delivery.attempts, delivery.lease_until
+  )
+  SELECT leased.id, leased.attempts, leased.lease_until::text AS lease, chosen.is_further AS "isFurther",
+         webhook.id AS "webhookId", webhook.user_id AS "userId", webhook.url, webhook.secret,
+         webhook.previous_secret AS "previousSecret",
+         webhook.previous_secret_until AS "previousSecretUntil",
+         event.position, event.type, event.at, event.data
+    FROM leased
+    JOIN chosen ON chosen.id = leased.id
+    JOIN webhooks webhook ON webhook.id = leased.webhook_id
+    JOIN events event ON event.id = leased.event_id`;
+
+/**
+ * Writes an attempt and what follows from it, if the delivery is still leased to whoever made it. Sent twice,
+ * it changes nothing the second time.
+ *
+ * $1 delivery, $2 lease, $3 status, $4 duration (ms), $5 answer, $6 error, $7 state, $8 pause (s),
+ * $9 what happened: delivered, failed, or neither, $10 pauses of the webhook by failures (s), $11 what its
+ * receiver asked for (s), $12 whether it is gone, $13 after what time it is switched off (s)
+ */
+const SETTLE = `
+  WITH mine AS (
+    SELECT id, webhook_id FROM webhook_deliveries WHERE id = $1 AND lease_until = $2::timestamptz FOR UPDATE
+  ), attempt AS (
+    INSERT INTO webhook_attempts (delivery_id, webhook_id, at, status, duration_ms, answer, error)
+    SELECT id, webhook_id, now() - make_interval(secs => $4 / 1000.0), $3, $4, $5, $6 FROM mine
+  ), settled AS (
+    UPDATE webhook_deliveries delivery
+       SET state = $7, lease_until = NULL,
+           attempts = attempts + CASE WHEN $9 = 'neither' THEN 0 ELSE 1 END,
+           next_attempt_at = CASE WHEN $7 = 'pending' THEN now() + make_interval(secs => $8) END,
+           closed_at = CASE WHEN $7 <> 'pending' THEN now() END
+      FROM mine WHERE delivery.id = mine.id
+  ), recovered AS (
+    UPDATE webhooks webhook SET failures_in_a_row = 0, failing_since = NULL, paused_until = NULL
+      FROM mine
+     WHERE webhook.id = mine.webhook_id AND $9 = 'delivered'
+       AND (failures_in_a_row > 0 OR failing_since IS NOT NULL)
+  ), failed AS (
+    UPDATE webhooks webhook
+       SET failures_in_a_row = failures_in_a_row + 1,
+           failing_since = coalesce(failing_since, now()),
+           paused_until = now() + make_interval(secs => greatest(
+             $11, ($10::float8[])[least(failures_in_a_row + 1, array_length($10::float8[], 1))])),
+           disabled_at = CASE WHEN disabled_at IS NOT NULL THEN disabled_at
+                              WHEN $12 OR failing_since <= now() - make_interval(secs => $13) THEN now() END,
+           disabled_reason = CASE WHEN disabled_at IS NOT NULL THEN disabled_reason
+                                  WHEN $12 THEN 'gone'
+                                  WHEN failing_since <= now() - make_interval(secs => $13) THEN 'failing' END
+      FROM mine
+     WHERE webhook.id = mine.webhook_id AND $9 = 'failed'
+    RETURNING webhook.id, webhook.user_id, webhook.disabled_at, webhook.disabled_reason
+  ), switched_off AS (
+    SELECT failed.id, failed.user_id, failed.disabled_reason
+      FROM failed JOIN webhooks before ON before.id = failed.id
+     WHERE failed.disabled_at = now() AND before.disabled_at IS NULL
+  ), told AS (
+    INSERT INTO events (user_id, type, data)
+    SELECT user_id, 'webhook.disabled', jsonb_build_object('webhook_id', id, 'reason', disabled_reason)
+      FROM switched_off
+  )
+  SELECT (SELECT disabled_reason FROM switched_off) AS "disabledReason" FROM mine`;
+
+/** What is to be sent to webhooks, for all replicas. Times are the database's. */
+@Injectable()
+export class DeliveryQueue {
+  private readonly leaseSeconds: number;
+  private readonly pausesOfWebhook: readonly number[];
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly config: AppConfig,
+  ) {
+    const { timeoutMs, retrySeconds } = config.webhooks;
+    this.leaseSeconds = leaseMs(timeoutMs) / 1000;
+    this.pausesOfWebhook = pausesOfWebhook(retrySeconds);
+  }
+
+  /**
+   * Claims what is due, from every webhook in turn.
+   *
+   * @param limit how many at most
+   * @param further how many of them may be for webhooks that fail, or to which something is being sent
+   */
+  claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
+    return preparedRows<ClaimedDelivery>(this.dataSource, CLAIM, [
+      limit,
+      further,
+      FAILURES_UNTIL_PAUSED,
+      this.config.webhooks.attemptsPerWebhook,
+      this.leaseSeconds,
+    ]);
+  }
+
+  /**
+   * Writes what came of an attempt.
+   *
+   * @returns null when the lease is over: somebody else sends it, or it was written before
+   */
+  async settle(delivery: ClaimedDelivery, result: SendResult): Promise<SettledDelivery | null> {
+    const { retrySeconds } = this.config.webhooks;
+    const isCutOff = result.outcome === 'cut-off';
+    const isDelivered = result.outcome === 'delivered';
+    const asked = askedPause(result.retryAfterSeconds, retrySeconds);
+    const pause = isCutOff ? 0 : pauseOfDelivery(delivery.attempts + 1, retrySeconds, asked);
+    const happened = isCutOff ? 'neither' : isDelivered ? 'delivered' : 'failed';
+    const unsent = pause === null ? 'failed' : 'pending';
+    const [settled] = await preparedRows<SettledDelivery>(this.dataSource, SETTLE, [
+      delivery.id,
+      delivery.lease,
+      result.status,
+      result.durationMs,
+      result.answer,
+      result.error,
+      isDelivered ? 'delivered' : unsent,
+      pause ?? 0,
+      happened,
+      this.pausesOfWebhook,
+      asked,
+      result.status === GONE,
+      retrySeconds,
+    ]);
+    return settled ?? null;
+  }
+}

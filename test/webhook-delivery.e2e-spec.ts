@@ -1,0 +1,354 @@
+import { Metrics } from '../src/metrics';
+import { eventually } from './support/built-service';
+import { captureLog, type LogCapture } from './support/log-capture';
+import { type OtlpReceiver, startOtlpReceiver } from './support/otlp-receiver';
+import { startTestService, type TestService } from './support/test-service';
+import { startWebhookReceiver, TEST_SECRET, type WebhookReceiver } from './support/webhook-receiver';
+
+/** Pauses are ten thousand times shorter: 0.5 ms, 6 ms, 30 ms, 180 ms, 0.7 s and so on. */
+const RETRY_SECONDS = 26;
+
+interface DeliveryRow {
+  readonly state: string;
+  readonly attempts: number;
+  readonly leaseUntil: Date | null;
+  readonly inSeconds: number | null;
+}
+
+interface WebhookRow {
+  readonly fails: boolean;
+  readonly failures: number;
+  readonly reason: string | null;
+}
+
+describe('Delivery of webhooks', () => {
+  let log: LogCapture;
+  let traces: OtlpReceiver;
+  let service: TestService;
+  let receiver: WebhookReceiver;
+  let paths = 0;
+
+  beforeAll(async () => {
+    log = captureLog();
+    traces = await startOtlpReceiver();
+    receiver = await startWebhookReceiver();
+    service = await startTestService({
+      environment: {
+        LOG_LEVEL: 'debug',
+        METRICS_PORT: '0',
+        TRACES_URL: traces.url,
+        WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
+        WEBHOOK_TIMEOUT_MS: '1000',
+        WEBHOOK_RETRY_SECONDS: String(RETRY_SECONDS),
+      },
+    });
+  });
+  beforeEach(() => {
+    receiver.answering = () => 204;
+    receiver.received.length = 0;
+  });
+  afterAll(async () => {
+    await service.close();
+    await receiver.close();
+    await traces.close();
+    log.stop();
+    expect(receiver.forged).toEqual([]);
+  });
+
+  const owner = <Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> =>
+    service.owner.query(statement, parameters);
+
+  /** A webhook of a user of its own, at a path of its own, which gets what {@link deliver} makes alone. */
+  async function createWebhook(): Promise<{ id: number; userId: number; path: string }> {
+    const { id: userId } = await service.createUser({ balance: '0.00' });
+    const path = `/hook/${(paths += 1)}?secret=of-a-customer`;
+    const [row] = await owner<{ id: number }>(
+      'INSERT INTO webhooks (user_id, url, secret, types) VALUES ($1, $2, $3, ARRAY[]::text[]) RETURNING id',
+      [userId, receiver.url + path, TEST_SECRET],
+    );
+    return { id: row?.id ?? 0, userId, path };
+  }
+
+  /** Has an event sent, as `publish_events` does. */
+  async function deliver(webhook: { id: number; userId: number }, sets = ''): Promise<number> {
+    const [row] = await owner<{ id: number }>(
+      `WITH event AS (
+         INSERT INTO events (user_id, type, data, position)
+         VALUES ($2, 'proxy.moved', '{"proxy_id": "17"}', nextval('event_positions')) RETURNING id
+       ), made AS (
+         INSERT INTO webhook_deliveries (webhook_id, event_id) SELECT $1, id FROM event RETURNING id
+       ) SELECT id FROM made`,
+      [webhook.id, webhook.userId],
+    );
+    const id = row?.id ?? 0;
+    if (sets !== '') await owner(`UPDATE webhook_deliveries SET ${sets} WHERE id = $1`, [id]);
+    return id;
+  }
+
+  async function deliveryOf(id: number): Promise<DeliveryRow | undefined> {
+    const [row] = await owner<DeliveryRow>(
+      `SELECT state, attempts, lease_until AS "leaseUntil",
+              extract(epoch FROM next_attempt_at - now())::float8 AS "inSeconds"
+         FROM webhook_deliveries WHERE id = $1`,
+      [id],
+    );
+    return row;
+  }
+
+  async function webhookOf(id: number): Promise<WebhookRow | undefined> {
+    const [row] = await owner<WebhookRow>(
+      `SELECT failing_since IS NOT NULL AS fails, failures_in_a_row AS failures, disabled_reason AS reason
+         FROM webhooks WHERE id = $1`,
+      [id],
+    );
+    return row;
+  }
+
+  const attemptsOf = (deliveryId: number) =>
+    owner<{ status: number | null; answer: string | null; error: string | null; duration_ms: number }>(
+      'SELECT status, answer, error, duration_ms FROM webhook_attempts WHERE delivery_id = $1 ORDER BY id',
+      [deliveryId],
+    );
+
+  const untilState = (id: number, state: string): Promise<DeliveryRow> =>
+    eventually(async () => {
+      const row = await deliveryOf(id);
+      return row?.state === state && row.leaseUntil === null && row;
+    });
+
+  const untilAttempted = (id: number, times: number) =>
+    eventually(async () => {
+      const attempts = await attemptsOf(id);
+      return attempts.length >= times && attempts;
+    });
+
+  it('sends the event with the headers of Standard Webhooks, whose signature verifies', async () => {
+    const webhook = await createWebhook();
+    const id = await deliver(webhook);
+    await untilState(id, 'delivered');
+    const [sent, ...more] = receiver.of(webhook.path);
+    expect(more).toEqual([]);
+    expect(JSON.parse(sent?.body ?? '')).toEqual({
+      id: sent?.id,
+      type: 'proxy.moved',
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      data: { proxy_id: '17' },
+    });
+    expect(sent?.id).toMatch(/^evt_\d+$/);
+    expect(sent?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'user-agent': 'proxy-rental-service/0.1.0',
+    });
+    expect(await attemptsOf(id)).toEqual([
+      { status: 204, answer: '', error: null, duration_ms: expect.any(Number) },
+    ]);
+  });
+
+  it('signs with both secrets while they are exchanged', async () => {
+    const webhook = await createWebhook();
+    const before = `whsec_${Buffer.from('the secret that was there before').toString('base64')}`;
+    await owner(
+      `UPDATE webhooks SET previous_secret = $2, previous_secret_until = now() + interval '1 hour'
+        WHERE id = $1`,
+      [webhook.id, before],
+    );
+    receiver.trust(webhook.path, TEST_SECRET, before);
+    await untilState(await deliver(webhook), 'delivered');
+    expect(receiver.of(webhook.path)[0]?.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/);
+  });
+
+  it('sends again after a failure with the same id, and keeps what each attempt was answered', async () => {
+    const webhook = await createWebhook();
+    const statuses = [500, 302, 404, 200];
+    receiver.answering = (_received, response) => {
+      response.writeHead(statuses.shift() ?? 200).end('x'.repeat(3000));
+      return undefined;
+    };
+    const id = await deliver(webhook);
+    expect(await untilState(id, 'delivered')).toMatchObject({ attempts: 4 });
+    expect(new Set(receiver.of(webhook.path).map((sent) => sent.id)).size).toBe(1);
+    const answer = 'x'.repeat(1024);
+    expect(await attemptsOf(id)).toMatchObject([
+      { status: 500, answer, error: 'the status 500 is no success' },
+      { status: 302, answer, error: 'redirects are not followed' },
+      { status: 404, answer, error: 'the status 404 is no success' },
+      { status: 200, answer, error: null },
+    ]);
+    expect(await webhookOf(webhook.id)).toEqual({ fails: false, failures: 0, reason: null });
+  });
+
+  it('records an attempt without an answer', async () => {
+    const webhook = await createWebhook();
+    await owner(`UPDATE webhooks SET url = 'http://10.1.2.3/' WHERE id = $1`, [webhook.id]);
+    const [attempt] = await untilAttempted(await deliver(webhook), 1);
+    expect(attempt).toMatchObject({ status: null, answer: null, error: 'the address is not public' });
+    expect(await webhookOf(webhook.id)).toMatchObject({ fails: true });
+  });
+
+  it('gives an event up after its last attempt', async () => {
+    const webhook = await createWebhook();
+    receiver.answering = () => 500;
+    expect(await untilState(await deliver(webhook, 'attempts = 10'), 'failed')).toMatchObject({
+      attempts: 11,
+      inSeconds: null,
+    });
+    expect(receiver.of(webhook.path)).toHaveLength(1);
+  });
+
+  it('sends nothing to a webhook again before Retry-After is over', async () => {
+    const webhook = await createWebhook();
+    receiver.answering = (_received, response) => {
+      response.writeHead(429, { 'Retry-After': '20' }).end();
+      return undefined;
+    };
+    const id = await deliver(webhook);
+    await untilAttempted(id, 1);
+    const row = await deliveryOf(id);
+    expect(row?.inSeconds).toBeGreaterThan(10);
+    expect(row?.inSeconds).toBeLessThanOrEqual(20);
+    const [other, fine] = [await deliver(webhook), await createWebhook()];
+    receiver.answering = () => 204;
+    await untilState(await deliver(fine), 'delivered');
+    expect(await deliveryOf(other)).toMatchObject({ state: 'pending', attempts: 0 });
+  });
+
+  it('does not wait longer than it sends an event at all, whatever Retry-After says', async () => {
+    const webhook = await createWebhook();
+    receiver.answering = (_received, response) => {
+      response.writeHead(503, { 'Retry-After': '999999' }).end();
+      return undefined;
+    };
+    const id = await deliver(webhook);
+    await untilAttempted(id, 1);
+    expect((await deliveryOf(id))?.inSeconds).toBeLessThanOrEqual(RETRY_SECONDS);
+  });
+
+  /** Lines of the log that staff look at. */
+  const warnings = () => log.lines.filter((line) => line.startsWith('{"level":"warn"'));
+
+  it.each([
+    {
+      reason: 'gone',
+      status: 410,
+      prepare: async () => undefined,
+      why: 'its receiver is gone',
+    },
+    {
+      reason: 'failing',
+      status: 500,
+      prepare: (id: number) =>
+        owner(`UPDATE webhooks SET failing_since = now() - make_interval(secs => $2) WHERE id = $1`, [
+          id,
+          RETRY_SECONDS + 1,
+        ]),
+      why: 'it has failed for too long',
+    },
+  ])('switches a webhook off with an event and a warning: $reason', async (its) => {
+    const webhook = await createWebhook();
+    await its.prepare(webhook.id);
+    receiver.answering = () => its.status;
+    const id = await deliver(webhook);
+    await eventually(async () => (await webhookOf(webhook.id))?.reason === its.reason);
+    const events = await owner<{ data: object }>(
+      `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
+      [webhook.userId],
+    );
+    expect(events).toEqual([{ data: { webhook_id: webhook.id, reason: its.reason } }]);
+    const line = `webhook ${webhook.id} of user ${webhook.userId} is switched off: ${its.why}: 127.0.0.1:`;
+    await eventually(() => warnings().some((warning) => warning.includes(line)));
+
+    // What waits is kept, and sent once the webhook is on again.
+    const waiting = await deliver(webhook);
+    receiver.answering = () => 204;
+    const other = await createWebhook();
+    await untilState(await deliver(other), 'delivered');
+    expect(await deliveryOf(waiting)).toMatchObject({ state: 'pending', attempts: 0 });
+    await owner(
+      `UPDATE webhooks SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
+              failures_in_a_row = 0, paused_until = NULL WHERE id = $1`,
+      [webhook.id],
+    );
+    await untilState(waiting, 'delivered');
+    await untilState(id, 'delivered');
+  });
+
+  it('leaves a webhook on that took something meanwhile, however long another event has failed', async () => {
+    const webhook = await createWebhook();
+    await owner(`UPDATE webhooks SET failing_since = now() - interval '1 hour' WHERE id = $1`, [webhook.id]);
+    await untilState(await deliver(webhook), 'delivered');
+    receiver.answering = () => 500;
+    await untilState(await deliver(webhook, 'attempts = 10'), 'failed');
+    expect(await webhookOf(webhook.id)).toEqual({ fails: true, failures: 1, reason: null });
+  });
+
+  it('leaves what is leased to whoever leased it, until the lease ends', async () => {
+    const webhook = await createWebhook();
+    const [held, lapsed] = [
+      await deliver(
+        webhook,
+        `lease_until = now() + interval '1 hour', next_attempt_at = now() + interval '1 hour'`,
+      ),
+      await deliver(
+        webhook,
+        `lease_until = now() - interval '1 s', next_attempt_at = now() - interval '1 s'`,
+      ),
+    ];
+    await untilState(lapsed, 'delivered');
+    expect(await deliveryOf(held)).toMatchObject({ state: 'pending', attempts: 0 });
+  });
+
+  it('does not write what came of an attempt whose lease another replica has', async () => {
+    const webhook = await createWebhook();
+    let id = 0;
+    receiver.answering = (_received, response) => {
+      void owner(`UPDATE webhook_deliveries SET lease_until = lease_until + interval '1 s' WHERE id = $1`, [
+        id,
+      ]).then(() => response.writeHead(204).end());
+      return undefined;
+    };
+    id = await deliver(webhook, `next_attempt_at = now() + interval '1 hour'`);
+    await owner(`UPDATE webhook_deliveries SET next_attempt_at = now() WHERE id = $1`, [id]);
+    await eventually(() => receiver.of(webhook.path).length === 1);
+    receiver.answering = () => 204;
+    await untilState(await deliver(webhook), 'delivered');
+    expect(await deliveryOf(id)).toMatchObject({ state: 'pending', attempts: 0 });
+    expect(await attemptsOf(id)).toEqual([]);
+  });
+
+  it('has no more than the bound under way for a webhook, and one once it fails', async () => {
+    const webhook = await createWebhook();
+    receiver.answering = () => 'hang';
+    for (let at = 0; at < 12; at += 1) await deliver(webhook);
+    // All attempts of the first round time out, and the webhook is paused for some milliseconds.
+    await eventually(() => receiver.of(webhook.path).length > 8);
+    expect(receiver.mostAtOnce(webhook.path)).toBe(8);
+    const first = receiver.of(webhook.path)[8]?.atMs ?? 0;
+    await eventually(() => receiver.of(webhook.path).length > 9);
+    expect((receiver.of(webhook.path)[9]?.atMs ?? 0) - first).toBeGreaterThan(900);
+    await owner(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'operator' WHERE id = $1`, [
+      webhook.id,
+    ]);
+  });
+
+  it('tells metrics and spans of attempts, and no log line has a path', async () => {
+    const text = await service.app.get(Metrics).render();
+    expect(text).toMatch(/^proxy_rental_webhook_attempts_total\{outcome="delivered"\} [1-9]/m);
+    expect(text).toMatch(/^proxy_rental_webhook_attempts_total\{outcome="refused"\} [1-9]/m);
+    expect(text).toMatch(/^proxy_rental_webhook_attempt_duration_seconds_count [1-9]/m);
+    expect(text).toMatch(/^proxy_rental_webhook_deliveries_pending [1-9]/m);
+    expect(text).toMatch(/^proxy_rental_webhook_deliveries_oldest_seconds \d/m);
+    expect(text).toMatch(/^proxy_rental_webhooks_disabled 0/m);
+    const span = await eventually(() =>
+      traces.spans.find(
+        ({ name, attributes }) => name === 'webhooks.attempt' && attributes['webhook.outcome'] === 'refused',
+      ),
+    );
+    expect(Object.keys(span.attributes).sort()).toEqual([
+      'http.response.status_code',
+      'webhook.id',
+      'webhook.outcome',
+    ]);
+    expect(JSON.stringify(traces.spans)).not.toMatch(/of-a-customer|\/hook/);
+    expect(log.lines.join('')).not.toMatch(/of-a-customer|\/hook\//);
+  });
+});
