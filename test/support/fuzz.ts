@@ -1,3 +1,4 @@
+import { sign } from '@telegram-apps/init-data-node';
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
 import { operationsOf, readDescription } from './description';
 import { type FuzzCase, fuzzCases, rawNuls, type World } from './fuzz-cases';
@@ -6,6 +7,8 @@ import { createStaff } from './staff';
 import { startTestService, type TestService, type TestUser } from './test-service';
 
 const AT_ONCE = 6;
+const BOT_TOKEN = '123456789:AAExampleExampleExampleExampleExample';
+const TG_ID = 123_456_789;
 
 export interface FuzzReport {
   readonly requests: number;
@@ -21,7 +24,7 @@ export interface FuzzReport {
  * lists, and every error is `{"detail": …}`.
  */
 export async function fuzz(options: { readonly seed: number; readonly random: number }): Promise<FuzzReport> {
-  const service = await startTestService();
+  const service = await startTestService({ environment: { TELEGRAM_BOT_TOKEN: BOT_TOKEN } });
   try {
     return await fuzzService(service, options);
   } finally {
@@ -87,10 +90,8 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     'SELECT id FROM orders WHERE user_id = $1',
     [victim.id],
   );
-  const tokens = await service.dataSource.query<{ id: string }[]>(
-    'SELECT id FROM api_tokens WHERE user_id = $1',
-    [victim.id],
-  );
+  await service.dataSource.query('UPDATE users SET tg_id = $2 WHERE id = $1', [victim.id, TG_ID]);
+  const token = await customer.api.POST('/tokens', { body: { scopes: ['profile:read'] } as never });
   const orphans = await service.dataSource.query<{ id: string }[]>(
     `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
                           country, version, date_start, date_end)
@@ -105,7 +106,8 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     'networks[]': '127.0.0.0/8',
     user_id: victim.id,
     order_id: Number(orders[0]?.id),
-    token_id: Number(tokens[0]?.id),
+    token_id: Number(token.data?.id),
+    init_data: sign({ user: { id: TG_ID, first_name: 'Anna' } }, BOT_TOKEN, service.clock.now()),
     orphan_id: Number(orphans[0]?.id),
     rule_id: 1,
     proxy_id: '1',
