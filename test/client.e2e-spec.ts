@@ -12,6 +12,16 @@ const PROJECT = join(__dirname, '..');
 const CLIENT = join(PROJECT, 'clients', 'typescript');
 const run = promisify(execFile);
 
+/** Writes the lines of the documentation that contain a text where they find the client. */
+async function writeExample(text: string): Promise<string> {
+  const document = await readFile(join(PROJECT, 'docs', 'api.md'), 'utf8');
+  const example = document.split('```').find((block) => block.startsWith('js\n') && block.includes(text));
+  await mkdir(join(CLIENT, 'dist'), { recursive: true });
+  const script = join(CLIENT, 'dist', `example-${text.replaceAll(/\W/g, '')}.mjs`);
+  await writeFile(script, (example ?? '').replace('js\n', ''));
+  return script;
+}
+
 /** Passes connections on to the service, and cuts the first ones when their answer comes. */
 async function startCuttingRelay(target: string, cuts: number): Promise<{ url: string; server: Server }> {
   const { hostname, port } = new URL(target);
@@ -148,11 +158,7 @@ describe('The TypeScript client', () => {
 
   it('is built, and buys with the lines of the documentation', async () => {
     await run(process.execPath, [join(PROJECT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', CLIENT]);
-    const document = await readFile(join(PROJECT, 'docs', 'api.md'), 'utf8');
-    const [, example] = /```js\n([^]*?)```/.exec(document) ?? [];
-    await mkdir(join(CLIENT, 'dist'), { recursive: true });
-    const script = join(CLIENT, 'dist', 'example.mjs');
-    await writeFile(script, example ?? '');
+    const script = await writeExample('/proxies/buy');
     const { stdout } = await run(process.execPath, [script], {
       env: { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token },
     });
