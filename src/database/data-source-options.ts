@@ -46,6 +46,9 @@ import { SuccessesOfJobs1765950000000 } from './migrations/1765950000000-success
 import { Events1766000000000 } from './migrations/1766000000000-events';
 import { EventsOfChanges1766000000001 } from './migrations/1766000000001-events-of-changes';
 import { EventsByTime1766000000002 } from './migrations/1766000000002-events-by-time';
+import { StagesBeforeTheEnd1766010000000 } from './migrations/1766010000000-stages-before-the-end';
+import { ProxiesByEndAndStage1766010000001 } from './migrations/1766010000001-proxies-by-end-and-stage';
+import { EventsByPosition1766010000002 } from './migrations/1766010000002-events-by-position';
 import { Webhooks1766020000000 } from './migrations/1766020000000-webhooks';
 import { EventsForWebhooks1766020000001 } from './migrations/1766020000001-events-for-webhooks';
 import { DeliveriesHaveEvents1766020000002 } from './migrations/1766020000002-deliveries-have-events';
@@ -109,6 +112,9 @@ export const migrations = [
   Events1766000000000,
   EventsOfChanges1766000000001,
   EventsByTime1766000000002,
+  StagesBeforeTheEnd1766010000000,
+  ProxiesByEndAndStage1766010000001,
+  EventsByPosition1766010000002,
   Webhooks1766020000000,
   EventsForWebhooks1766020000001,
   DeliveriesHaveEvents1766020000002,

@@ -8,6 +8,7 @@ import type { EventType } from './event-types';
 @Entity('events')
 @Index('events_user_position_key', ['userId', 'position'], { unique: true })
 @Index('events_at_idx', ['at'])
+@Index('events_position_idx', ['position'], { where: 'position IS NOT NULL' })
 @Index('events_unpublished_idx', ['id'], { where: 'position IS NULL' })
 export class LoggedEvent {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })

@@ -7,7 +7,7 @@ import { sqlList } from '../database';
 @Unique('proxies_provider_proxy_id_key', ['provider', 'providerProxyId'])
 @Index('proxies_user_id_idx', ['userId', 'id'])
 @Index('proxies_order_id_idx', ['orderId'])
-@Index('proxies_expiring_idx', ['dateEnd'], { where: 'active' })
+@Index('proxies_ending_idx', ['dateEnd', 'toldHours'], { where: 'active' })
 @Index('proxies_inactive_idx', ['dateEnd'], { where: 'NOT active AND withdrawn_at IS NULL' })
 @Index('proxies_host_idx', ['host', 'orderId'])
 @Check('proxies_assigned_check', '(tag IS NULL) = (assigned_action_id IS NULL)')
@@ -77,6 +77,13 @@ export class Proxy {
    */
   @Column({ type: 'boolean', default: true })
   active!: boolean;
+
+  /**
+   * Stages before the end of this many hours or more are not announced any more: they were, or the rental was
+   * shorter. A trigger begins anew when the end moves: see `begin_stages.sql`.
+   */
+  @Column({ type: 'integer', default: 32_767 })
+  toldHours!: number;
 
   /** Full sweeps in a row in which the provider did not list it, up to 2. The second one withdraws it. */
   @Column({ type: 'smallint', default: 0 })

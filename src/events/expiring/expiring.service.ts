@@ -1,0 +1,74 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../../config';
+import { JobLease, queryRows } from '../../database';
+
+/** How many proxies were announced, by the hours of the stage. */
+export type ExpiringReport = Readonly<Record<string, number>>;
+
+/** A batch takes some hundredths of a second, so a run that is silent for this long is dead. */
+const LEASE_SECONDS = 60;
+const BATCH_SIZE = 1000;
+
+/**
+ * Announces the ends of proxies, a stage at a time. Whether a stage was announced stands in the row of the
+ * proxy, and the statement that writes it writes the event: whoever dies, and whoever runs twice, announces
+ * each stage of each end once. The shortest stage comes first, so that stages that were missed altogether are
+ * passed over.
+ */
+@Injectable()
+export class ExpiringService {
+  private readonly logger = new Logger(ExpiringService.name);
+  private readonly lease: JobLease;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly config: AppConfig,
+  ) {
+    this.lease = new JobLease(dataSource, 'expiring');
+  }
+
+  /** Announces what is due, unless that was done less than the interval ago or another replica does it. */
+  announceWhenDue(intervalSeconds: number): Promise<ExpiringReport | null> {
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async () => {
+      const report: Record<string, number> = {};
+      for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
+        await this.lease.repeat<true>(report, `stage_${hours}`, async () => {
+          const done = await this.announceBatch(hours);
+          return { done, next: done === BATCH_SIZE ? true : null };
+        });
+      }
+      const count = Object.values(report).reduce((sum, each) => sum + each, 0);
+      if (count > 0) this.logger.log(`the end of ${count} proxies was announced`);
+      return report;
+    });
+  }
+
+  /** Rows that another transaction is changing are left to the next run: the end may be about to move. */
+  private async announceBatch(hours: number): Promise<number> {
+    const [announced] = await queryRows<{ count: number }>(
+      this.dataSource,
+      `WITH told AS (
+         UPDATE proxies SET told_hours = $1
+          WHERE id = ANY (ARRAY(
+                  SELECT id FROM proxies
+                   WHERE active AND date_end > now() AND date_end <= now() + make_interval(hours => $1)
+                     AND told_hours > $1 AND withdrawn_at IS NULL
+                   ORDER BY date_end LIMIT $2
+                     FOR NO KEY UPDATE SKIP LOCKED))
+         RETURNING id, user_id, date_end
+       ), written AS (
+         INSERT INTO events (user_id, type, data)
+         SELECT user_id, 'proxy.expiring',
+                jsonb_build_object('proxy_id', id::text,
+                  'date_end', to_char(date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+                  'hours_left', $1::integer)
+           FROM told ORDER BY date_end, id
+         RETURNING 1
+       )
+       SELECT count(*) AS count FROM written`,
+      [hours, BATCH_SIZE],
+    );
+    return announced?.count ?? 0;
+  }
+}
