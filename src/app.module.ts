@@ -5,7 +5,7 @@ import { AuthModule } from './auth';
 import { CatalogModule } from './catalog';
 import { type Clock, Jobs, JobsModule } from './common';
 import { AppConfig } from './config';
-import { EventsJobsModule, EventsModule } from './events';
+import { EventReadingModule, EventsJobsModule, EventsModule, EventWaits } from './events';
 import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
 import { IntegrityJobsModule } from './integrity';
@@ -37,6 +37,7 @@ export class AppModule implements OnModuleDestroy {
     private readonly readiness: Readiness,
     private readonly orders: OrdersService,
     private readonly waits: OrderWaits,
+    private readonly eventWaits: EventWaits,
     private readonly provider: ProxyProvider,
     private readonly jobs: Jobs,
     private readonly webhooks: DeliveryService,
@@ -63,6 +64,7 @@ export class AppModule implements OnModuleDestroy {
         WebhookDeliveryModule,
         RenewalsModule,
         EventsModule,
+        EventReadingModule,
         EventsJobsModule,
         CustomerTokensModule,
         SignInModule,
@@ -90,6 +92,7 @@ export class AppModule implements OnModuleDestroy {
     this.readiness.drain();
     this.waits.end();
     const webhooksEnd = this.webhooks.stop();
+    this.eventWaits.end();
     await this.http.httpAdapter.close();
     const waiting = new AbortController();
     const { signal } = waiting;

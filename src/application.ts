@@ -6,6 +6,7 @@ import { CatalogModule } from './catalog';
 import { AppLogger, type Clock, SERVICE_NAME } from './common';
 import type { AppConfig } from './config';
 import { isDatabaseUnavailable } from './database';
+import { EventReadingModule, EventWaits } from './events';
 import { HealthModule, Readiness } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { LedgerModule } from './ledger';
@@ -32,6 +33,7 @@ const CUSTOMERS: ApiInterface = {
     Orders: 'Buying and prolonging, which charge the balance, and what became of orders',
     Proxies: 'The proxies of the user',
     Renewals: 'Prolonging proxies by themselves, within limits, and what that will cost',
+    Events: 'What happened, as it happens',
     Links: 'Secret URLs of exports, for tools that can only fetch',
     Tokens: 'Signing in, and tokens of your own for one purpose each',
     Profile: 'The user and the balance',
@@ -48,6 +50,7 @@ const CUSTOMERS: ApiInterface = {
     TrialsModule,
     LinksModule,
     RenewalsModule,
+    EventReadingModule,
     OrdersModule,
     SignInModule,
     CustomerTokensModule,
@@ -92,10 +95,11 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
 
 /**
  * Begins the end of a replica: it is not ready from now on, and serves all requests until it is closed. Each
- * answer ends its connection.
+ * answer ends its connection. Whoever waits for events is answered now, and turns to another replica.
  */
 export function drain(app: NestExpressApplication): void {
   app.get(Readiness).drain();
+  app.get(EventWaits).drain();
   const adapter = app.getHttpAdapter();
   if (adapter instanceof HttpAdapter) adapter.keepNoConnections();
 }

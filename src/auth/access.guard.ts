@@ -5,15 +5,10 @@ import passport from 'passport';
 import { setRequestUser } from '../common';
 import { isReplay } from '../http';
 import { RequestLimits, TooManyRequests } from '../limits';
+import { assertAllowed, tokenOf } from './access-recheck';
 import { ACCESS, type Access, REPLAYS } from './access.decorators';
-import {
-  AddressNotAllowed,
-  InvalidToken,
-  NotAuthenticated,
-  NotEnoughPermissions,
-  UserBlocked,
-} from './auth.errors';
-import { isWithin, plainAddress } from './network';
+import { InvalidToken, NotAuthenticated } from './auth.errors';
+import { plainAddress } from './network';
 import { type Caller, TokensService } from './tokens.service';
 
 /**
@@ -43,11 +38,7 @@ export class AccessGuard implements CanActivate {
     const caller = await this.identify(request);
     setRequestUser(caller.userId, { tokenId: caller.tokenId, issuedBy: caller.issuedBy });
     request.user = this.limit(caller, request, http.getResponse<Response>(), context);
-    if (caller.allowedIps && !isWithin(caller.allowedIps, plainAddress(request.ip))) {
-      throw new AddressNotAllowed();
-    }
-    if (caller.isBlocked) throw new UserBlocked();
-    if (!caller.scopes.includes(access.scope)) throw new NotEnoughPermissions(access.scope);
+    assertAllowed(caller, access.scope, request.ip);
     return true;
   }
 
@@ -58,7 +49,7 @@ export class AccessGuard implements CanActivate {
   private async identify(request: Request): Promise<Caller> {
     if (this.limits.barsAddresses) {
       const refusal = this.limits.refusalOf(plainAddress(request.ip));
-      const text = BEARER.exec(request.headers.authorization ?? '')?.[1];
+      const text = tokenOf(request);
       if (refusal && !(text !== undefined && this.tokens.wasValid(text))) throw refusal;
     }
     try {
@@ -94,9 +85,6 @@ export class AccessGuard implements CanActivate {
     return caller;
   }
 }
-
-/** The text of a token, as passport reads it. */
-const BEARER = /^Bearer +(\S+)$/i;
 
 /**
  * Asks passport's bearer strategy who makes the request. Passport gets the headers alone: it would accept a

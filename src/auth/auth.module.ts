@@ -3,6 +3,7 @@ import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { RequestBodyGuard } from '../http';
 import { LimitsModule } from '../limits';
+import { AccessRecheck } from './access-recheck';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';
 import { ApiToken } from './api-token.entity';
@@ -16,10 +17,11 @@ import { TokensService } from './tokens.service';
     TokensService,
     BearerStrategy,
     AccessCheck,
+    AccessRecheck,
     ScopeCatalog,
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_GUARD, useClass: RequestBodyGuard },
   ],
-  exports: [TokensService, ScopeCatalog],
+  exports: [AccessRecheck, TokensService, ScopeCatalog],
 })
 export class AuthModule {}

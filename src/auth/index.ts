@@ -12,6 +12,7 @@ export {
 } from './access.decorators';
 export { ApiToken, type TokenOrigin } from './api-token.entity';
 export { InvalidToken, TokenNotFound, UserBlocked } from './auth.errors';
+export { AccessRecheck } from './access-recheck';
 export { AuthModule } from './auth.module';
 export { isNetwork, isWithin, liesWithin, plainAddress } from './network';
 export { NetworksField } from './networks-field';

@@ -52,6 +52,14 @@ const days = (least: number) =>
     .refine((count) => count === 0 || (count >= least && count <= 36_500))
     .describe(`0, or a whole number from ${least} to 36500`);
 
+/** From the first stage to the last; the text may be empty. */
+const stages = z
+  .string()
+  .transform((list) => (list === '' ? [] : list.split(',').map((item) => Number(item.trim()))))
+  .pipe(z.array(z.number().int().min(1).max(720)).max(10))
+  .refine((hours) => hours.every((each, at) => at === 0 || each < (hours[at - 1] ?? 0)))
+  .describe('falling whole numbers of hours from 720 to 1, e.g. 72,24,1');
+
 const percent = z
   .string()
   .regex(/^\d{1,4}(\.\d{1,4})?$/)
@@ -378,6 +386,14 @@ export const SETTINGS = {
       default: '60',
       description: 'The time between two updates of the stored flags of proxies that have expired.',
     },
+    expiringHours: {
+      variable: 'EXPIRING_HOURS',
+      rule: stages,
+      default: '72,24,1',
+      description:
+        'How many hours before its end the event `proxy.expiring` announces it: each number is a stage. ' +
+        'Empty: never.',
+    },
   },
   trials: {
     judgeUrl: {
@@ -557,6 +573,12 @@ export const SETTINGS = {
       rule: days(1),
       default: '30',
       description: 'For how many days customers see a secret link that has ended. `0`: for good.',
+    },
+    eventDays: {
+      variable: 'EVENT_DAYS',
+      rule: days(7),
+      default: '30',
+      description: 'For how many days customers can read an event, and have it sent again. `0`: for good.',
     },
   },
   local: {

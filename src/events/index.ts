@@ -7,7 +7,11 @@ export {
   positionOf,
   toEventOut,
 } from './event-types';
+export { EventReadingModule } from './event-reading.module';
 export { LoggedEvent } from './event.entity';
 export { EventsJobsModule } from './events-jobs.module';
 export { EventsModule } from './events.module';
 export { PublishedEvents, type PublishedListener } from './published-events';
+export { EventReadingService } from './reading/event-reading.service';
+export { EventWaits } from './reading/event-waits';
+export { ExpiringService } from './expiring/expiring.service';

@@ -29,6 +29,7 @@ export {
   readPage,
   toPage,
 } from './paging';
+export { withoutDuration } from './request-metrics';
 export { RequestBodyGuard } from './request-body.guard';
 export { toStream } from './to-stream';
 export {

@@ -23,6 +23,11 @@ export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   return template;
 }
 
+const unmeasured = new WeakSet<Response>();
+
+/** Leaves an answer out of the durations of requests: it takes as long as its caller wants to wait. */
+export const withoutDuration = (response: Response): void => void unmeasured.add(response);
+
 /** Counts a request that has ended, by the route that served it. */
 export function countRequest(
   metrics: Metrics,
@@ -35,6 +40,7 @@ export function countRequest(
   const route = routeTemplate(request);
   const status = response.writableFinished ? String(response.statusCode) : 'aborted';
   metrics.count('http_requests_total', { method, route, status });
+  if (unmeasured.has(response)) return;
   metrics.observe('http_request_duration_seconds', { method, route }, elapsedMs / 1000);
 }
 

@@ -43,9 +43,16 @@ export const METRICS = {
   },
   http_request_duration_seconds: {
     type: 'histogram',
-    help: 'Time from a request to the end of its answer, waits for an order included.',
+    help:
+      'Time from a request to the end of its answer, waits for an order included. Requests that wait for ' +
+      'events are counted and not measured here.',
     labels: { method: METHOD, route: ROUTE },
     buckets: REQUEST_BUCKETS,
+  },
+  event_readers: {
+    type: 'gauge',
+    help: 'Requests of this replica that wait for events.',
+    labels: { kind: '`poll`, `stream`' },
   },
   orders_total: {
     type: 'counter',

@@ -596,6 +596,50 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/events/settings': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Settings of events
+     * @description What the user wants to be told of: the threshold of a low balance.
+     */
+    get: operations['EventSettingsController_read'];
+    /**
+     * Set the settings of events
+     * @description Replaces all of them. `balance.low` tells when what can be spent falls below the threshold. When it is lower already, nothing is told until it was credited and falls again.
+     */
+    put: operations['EventSettingsController_write'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Events
+     * @description What happened to the orders, proxies, balance and tokens of the user, oldest first. Send `next_cursor` as `after` each time: nothing is skipped, and events come in their order. With `wait` of up to 30 seconds the answer waits for the first event. With `Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; connect again with the last `id` as `Last-Event-ID`. An event may come more than once: know it by its `id`.
+     */
+    get: operations['EventsController_read'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/tokens': {
     parameters: {
       query?: never;
@@ -2599,6 +2643,73 @@ export interface components {
        * @example 5000.00
        */
       monthly: string | null;
+    };
+    /** EventSettingsOut */
+    EventSettingsOut: {
+      /**
+       * @description Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it. Null: never
+       * @example 500.00
+       */
+      balance_low: string | null;
+    };
+    /** EventSettingsRequest */
+    EventSettingsRequest: {
+      /**
+       * Balance Low
+       * @description Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it. Null: never
+       * @example 500.00
+       */
+      balance_low: string | null;
+    };
+    /** EventDto */
+    EventDto: {
+      /**
+       * @description Unique for good; also a cursor
+       * @example evt_1742
+       */
+      id: string;
+      /**
+       * @example order.completed
+       * @enum {string}
+       */
+      type:
+        | 'order.being_confirmed'
+        | 'order.completed'
+        | 'order.partial'
+        | 'order.refunded'
+        | 'proxy.expiring'
+        | 'proxy.expired'
+        | 'proxy.withdrawn'
+        | 'proxy.moved'
+        | 'proxy.prolonged'
+        | 'balance.credited'
+        | 'balance.refunded'
+        | 'balance.low'
+        | 'renewal.planned'
+        | 'renewal.done'
+        | 'renewal.skipped'
+        | 'renewal.failed'
+        | 'token.created'
+        | 'token.revoked'
+        | 'webhook.disabled';
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      at: string;
+      /** @description What it tells, by its type: ids, states, times and amounts, never a login or a password */
+      data: {
+        [key: string]: unknown;
+      };
+    };
+    /** EventsPage */
+    EventsPage: {
+      items: components['schemas']['EventDto'][];
+      /**
+       * @description The `after` of the next request, also when there are no events: everything up to it was seen. Keep it
+       * @example evt_1742
+       */
+      next_cursor: string;
     };
     /** NewCustomerTokenRequest */
     NewCustomerTokenRequest: {
@@ -6387,6 +6498,298 @@ export interface operations {
            *           "input": "-1",
            *           "ctx": {
            *             "gt": 0
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  EventSettingsController_read: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The settings */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['EventSettingsOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  EventSettingsController_write: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['EventSettingsRequest'];
+      };
+    };
+    responses: {
+      /** @description The settings as they are now */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['EventSettingsOut'];
+        };
+      };
+      400: components['responses']['UnreadableRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "decimal_parsing",
+           *           "loc": [
+           *             "body",
+           *             "balance_low"
+           *           ],
+           *           "msg": "Input should be a valid decimal",
+           *           "input": "plenty"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  EventsController_read: {
+    parameters: {
+      query?: {
+        /**
+         * @description `next_cursor` of the answer before, or the `id` of an event. `now` gives only what comes. Left out, it begins with the oldest event that is kept
+         * @example evt_1742
+         */
+        after?: string;
+        /**
+         * @description Seconds to wait when there are no events yet. The answer comes with the first ones, or without any when the time is over
+         * @example 30
+         */
+        wait?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+        /**
+         * @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled`
+         * @example order.completed,proxy.expiring
+         */
+        type?: string;
+      };
+      header?: {
+        /** @description What clients of streams send when they connect again. Goes before `after` */
+        'Last-Event-ID'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The next events, or a stream of them */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "items": [
+           *         {
+           *           "id": "evt_1742",
+           *           "type": "order.completed",
+           *           "at": "2026-11-22T12:00:01.042Z",
+           *           "data": {
+           *             "order_id": 42,
+           *             "kind": "purchase",
+           *             "count": 2,
+           *             "reason": null,
+           *             "state": "completed",
+           *             "delivered": 2,
+           *             "price": "50.16"
+           *           }
+           *         }
+           *       ],
+           *       "next_cursor": "evt_1742"
+           *     }
+           */
+          'application/json': components['schemas']['EventsPage'];
+          /**
+           * @example retry: 2000
+           *
+           *     id: evt_1742
+           *     event: order.completed
+           *     data: {"id":"evt_1742","type":"order.completed","at":"2026-11-22T12:00:01.042Z","data":{"order_id":42,"kind":"purchase","count":2,"reason":null,"state":"completed","delivered":2,"price":"50.16"}}
+           *
+           *     : still here
+           *     id: evt_1750
+           */
+          'text/event-stream': string;
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Events after the cursor are no longer kept */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "after"
+           *           ],
+           *           "msg": "String should match pattern '^(now|evt_[0-9]{1,15})$'",
+           *           "input": "yesterday",
+           *           "ctx": {
+           *             "pattern": "^(now|evt_[0-9]{1,15})$"
            *           }
            *         }
            *       ]

@@ -22,6 +22,7 @@ const STATUS = {
   forbidden: 403,
   'not-found': 404,
   conflict: 409,
+  gone: 410,
   'body-too-large': 413,
   validation: 422,
   'rate-limited': 429,

@@ -1,0 +1,113 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { groupedStatement, preparedRows } from '../../database';
+import { type EventOut, type EventType, toEventOut } from '../event-types';
+import type { Beginning } from './cursor';
+import { REMOVED_EVENTS } from './event-retention';
+import { EventsGone } from './reading.errors';
+
+/** What is asked for. Types that are null stand for all. */
+export interface EventRequest {
+  readonly userId: number;
+  readonly after: Beginning;
+  readonly types: readonly EventType[] | null;
+  readonly limit: number;
+}
+
+export interface EventPage {
+  readonly items: readonly EventOut[];
+  /** The position to go on from: everything up to it was seen. */
+  readonly next: number;
+  /** Whether there may be more at once. */
+  readonly isFull: boolean;
+}
+
+interface FoundPage {
+  readonly newest: number;
+  readonly removedTo: number;
+  /** The first ones of the wanted types; null when there are none. */
+  readonly items: readonly [position: number, type: EventType, at: string, data: EventOut['data']][] | null;
+  readonly wanted: number;
+  readonly looked: number;
+  readonly last: number | null;
+}
+
+/** How many events of a user a look for some types goes through, so that rare types cost no more. */
+const WINDOW = 1000;
+/** Windows without any event of the wanted types that one request goes through. */
+const MAX_WINDOWS = 20;
+
+const GROUP = { maxItems: 100, maxWaitMs: 20 };
+
+/**
+ * Everything is read in one snapshot: since positions become visible in their order, nothing is missing up to
+ * the newest one. `removed_to` is the position up to which old events were removed. Tests of webhooks are
+ * events for these alone.
+ */
+const FIND_PAGES = `
+  WITH log AS MATERIALIZED (
+    SELECT removed_to, greatest(removed_to, (SELECT max(position) FROM events)) AS newest
+      FROM coalesce((SELECT last_id FROM retention_marks WHERE name = '${REMOVED_EVENTS}'), 0) AS removed_to
+  )
+  SELECT log.newest, log.removed_to AS "removedTo", page.*
+    FROM log,
+         unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::integer[])
+           WITH ORDINALITY AS asked (user_id, after, types, row_limit, row_window, n),
+         LATERAL (
+           SELECT json_agg(json_build_array(position, type, at, data) ORDER BY position)
+                    FILTER (WHERE is_wanted AND rank <= asked.row_limit) AS items,
+                  count(*) FILTER (WHERE is_wanted) AS wanted,
+                  count(*) AS looked,
+                  max(position) AS last
+             FROM (SELECT *, count(*) FILTER (WHERE is_wanted) OVER (ORDER BY position) AS rank
+                     FROM (SELECT position, type, at, data,
+                                  type <> 'test' AND (asked.types IS NULL
+                                    OR type = ANY (string_to_array(asked.types, ','))) AS is_wanted
+                             FROM events
+                            WHERE user_id = asked.user_id AND position > coalesce(asked.after, log.newest)
+                            ORDER BY position LIMIT asked.row_window) AS looked) AS ranked
+         ) AS page
+   ORDER BY asked.n`;
+
+/** Reads customers' events in the order of their positions. Requests of the same moment share a statement. */
+@Injectable()
+export class EventPages {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** @throws EventsGone */
+  async read(request: EventRequest): Promise<EventPage> {
+    let page = await this.readWindow(request);
+    for (let windows = 1; page.items.length === 0 && page.isFull && windows < MAX_WINDOWS; windows += 1) {
+      page = await this.readWindow({ ...request, after: page.next });
+    }
+    return page;
+  }
+
+  private async readWindow(request: EventRequest): Promise<EventPage> {
+    const found = await this.find(request);
+    const { after, limit } = request;
+    if (typeof after === 'number' && after < found.removedTo) throw new EventsGone();
+    const items = (found.items ?? []).map(([position, type, at, data]) =>
+      toEventOut({ position, type, at: new Date(at), data }),
+    );
+    const isFull = found.wanted > limit || found.looked === windowOf(request);
+    const lastItem = found.items?.at(-1)?.[0];
+    const next = isFull ? (found.wanted > limit ? lastItem : found.last) : found.newest;
+    return { items, isFull, next: Math.max(next ?? 0, typeof after === 'number' ? after : 0) };
+  }
+
+  private readonly find = groupedStatement<EventRequest, FoundPage>(
+    (requests) =>
+      preparedRows<FoundPage>(this.dataSource, FIND_PAGES, [
+        requests.map(({ userId }) => userId),
+        requests.map(({ after }) => (after === 'now' ? null : after === 'oldest' ? 0 : after)),
+        requests.map(({ types }) => types?.join(',') ?? null),
+        requests.map(({ limit }) => limit),
+        requests.map(windowOf),
+      ]),
+    GROUP,
+  );
+}
+
+/** One more than the limit tells whether there are more. */
+const windowOf = ({ types, limit }: EventRequest): number => (types ? WINDOW : limit + 1);

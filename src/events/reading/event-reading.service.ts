@@ -1,0 +1,127 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { AccessRecheck } from '../../auth';
+import { DomainError, messageOf } from '../../common';
+import { Metrics } from '../../metrics';
+import { type EventPage, EventPages, type EventRequest } from './event-pages';
+import { writeEventStream } from './event-stream';
+import { EventWaits } from './event-waits';
+
+/** How often it is checked whether the readers of streams may still read; of all in some statements. */
+const RECHECK_MS = 5000;
+
+interface OpenStream {
+  readonly request: Request;
+  readonly end: () => void;
+}
+
+/** Customers who read their events: page by page, with a wait for the next ones, or as a stream. */
+@Injectable()
+export class EventReadingService implements OnModuleDestroy {
+  private readonly logger = new Logger(EventReadingService.name);
+  private readonly streams = new Set<OpenStream>();
+  private rechecking: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly pages: EventPages,
+    private readonly waits: EventWaits,
+    private readonly access: AccessRecheck,
+    metrics: Metrics,
+  ) {
+    metrics.addReader((set) => {
+      set('event_readers', { kind: 'stream' }, this.streams.size);
+      set('event_readers', { kind: 'poll' }, this.waits.count() - this.streams.size);
+    });
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.rechecking);
+  }
+
+  /** Whether the replica is stopping. */
+  get isEnding(): boolean {
+    return this.waits.isEnding;
+  }
+
+  /**
+   * A page of events. Without any, it waits for the first.
+   *
+   * @throws EventsGone, TooManyWaiting, and after a wait what the guard throws when the caller may no longer
+   * read
+   */
+  async poll(request: Request, asked: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
+    if (waitMs === 0) return this.pages.read(asked);
+    const endsAtMs = performance.now() + waitMs;
+    const waiter = this.waits.open(asked.userId, hungUp);
+    try {
+      let page = await this.pages.read(asked);
+      let hasWaited = false;
+      while (page.items.length === 0 && !hungUp.aborted) {
+        const leftMs = endsAtMs - performance.now();
+        if (leftMs <= 0) break;
+        hasWaited = true;
+        const { isCalled, position } = await waiter.wait(page.next, leftMs);
+        page = { items: [], next: position, isFull: false };
+        if (!isCalled) break;
+        page = await this.pages.read({ ...asked, after: position });
+      }
+      if (hasWaited && !hungUp.aborted) await this.access.assertStillAllowed(request, 'events:read');
+      return page;
+    } finally {
+      waiter.close();
+    }
+  }
+
+  /**
+   * Writes events as they come, until the caller leaves, may no longer read, or the replica stops.
+   *
+   * @throws EventsGone, TooManyWaiting; afterwards it ends the answer and does not throw
+   */
+  async stream(
+    request: Request,
+    response: Response,
+    asked: EventRequest,
+    hungUp: AbortController,
+  ): Promise<void> {
+    const waiter = this.waits.open(asked.userId, hungUp.signal);
+    const stream: OpenStream = { request, end: () => hungUp.abort() };
+    try {
+      const first = await this.pages.read(asked);
+      this.streams.add(stream);
+      this.rechecking ??= setInterval(() => void this.recheckAll(), RECHECK_MS);
+      await writeEventStream(response, first, {
+        waiter,
+        read: (after) => this.pages.read({ ...asked, after }),
+        isOver: () => hungUp.signal.aborted || this.waits.isEnding,
+        over: hungUp.signal,
+      });
+    } catch (error) {
+      if (!response.headersSent) throw error;
+      // The status is sent. A reader whose stream ends connects again, and is then told.
+      if (!(error instanceof DomainError)) this.logger.warn(`a stream was ended: ${messageOf(error)}`);
+      response.end();
+    } finally {
+      this.streams.delete(stream);
+      if (this.streams.size === 0) {
+        clearInterval(this.rechecking);
+        this.rechecking = undefined;
+      }
+      waiter.close();
+    }
+  }
+
+  /** Ends the streams of those who may no longer read. Never rejects. */
+  async recheckAll(): Promise<void> {
+    await Promise.all(
+      [...this.streams].map(async ({ request, end }) => {
+        try {
+          if (this.waits.isEnding) end();
+          await this.access.assertStillAllowed(request, 'events:read');
+        } catch (error) {
+          if (error instanceof DomainError) end();
+          else this.logger.warn(`whether a stream may go on could not be read: ${messageOf(error)}`);
+        }
+      }),
+    );
+  }
+}

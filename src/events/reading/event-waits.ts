@@ -1,0 +1,203 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { messageOf } from '../../common';
+import { preparedRows } from '../../database';
+import { PublishedEvents } from '../published-events';
+import { TooManyWaiting } from './reading.errors';
+
+/** How often it is looked whether there are events for anybody who waits, all of them in one statement. */
+const LOOK_INTERVAL_MS = 1000;
+
+/** A wait at a replica that is about to stop: the caller should turn to another one. */
+const LONGEST_WAIT_DRAINING_MS = 1000;
+
+/** Of one user at one replica, so that nobody occupies all of its connections. */
+const MAX_WAITING_PER_USER = 100;
+
+/** How a wait ended. */
+export interface Waited {
+  /** There may be events after the position. */
+  readonly isCalled: boolean;
+  /** Nothing is there up to this position, which may have moved on during the wait. */
+  readonly position: number;
+}
+
+/** The place of a request that may wait, any number of times. What happens between two ends the next. */
+export interface Waiter {
+  /**
+   * Resolves when there may be events after the position, when the time is over, when the caller hangs up or
+   * when the service ends. Never rejects.
+   */
+  wait: (position: number, timeoutMs: number) => Promise<Waited>;
+  close: () => void;
+}
+
+interface Place {
+  /** Nothing is there up to it; undefined while the request is not waiting. */
+  position: number | undefined;
+  isCalled: boolean;
+  end: (() => void) | undefined;
+}
+
+/**
+ * Requests that wait for events of their users. A hint of whoever published events calls those of its users
+ * at once, and one statement each second finds what a lost hint would have told.
+ */
+@Injectable()
+export class EventWaits implements OnModuleDestroy {
+  private readonly logger = new Logger(EventWaits.name);
+  private readonly waiting = new Map<number, Set<Place>>();
+  private stopListening: (() => void) | undefined;
+  private looking: NodeJS.Timeout | undefined;
+  private isLooking = false;
+  private state: 'open' | 'draining' | 'ended' = 'open';
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly published: PublishedEvents,
+  ) {}
+
+  onModuleDestroy(): void {
+    this.end();
+  }
+
+  /** How many requests wait, or are about to. */
+  count(): number {
+    return [...this.waiting.values()].reduce((count, places) => count + places.size, 0);
+  }
+
+  /** Whether requests should come to their end. */
+  get isEnding(): boolean {
+    return this.state !== 'open';
+  }
+
+  /**
+   * Takes a place. Close it in the end.
+   *
+   * @param hungUp ends its waits
+   * @throws TooManyWaiting
+   */
+  open(userId: number, hungUp: AbortSignal): Waiter {
+    const places = this.waiting.get(userId) ?? new Set();
+    if (places.size >= MAX_WAITING_PER_USER) throw new TooManyWaiting();
+    const place: Place = { position: undefined, isCalled: false, end: undefined };
+    places.add(place);
+    this.waiting.set(userId, places);
+    this.stopListening ??= this.published.listen((userIds) => {
+      if (userIds) this.call(userIds);
+      else void this.lookAtAll();
+    });
+    this.looking ??= setInterval(() => void this.lookAtAll(), LOOK_INTERVAL_MS);
+    return {
+      wait: (position, timeoutMs) => this.wait(place, position, timeoutMs, hungUp),
+      close: () => {
+        places.delete(place);
+        if (places.size === 0 && this.waiting.get(userId) === places) this.waiting.delete(userId);
+        if (this.waiting.size > 0) return;
+        clearInterval(this.looking);
+        this.looking = undefined;
+        this.stopListening?.();
+        this.stopListening = undefined;
+      },
+    };
+  }
+
+  /** Ends all waits, and shortens all that begin: the replica is about to stop. */
+  drain(): void {
+    if (this.state === 'open') this.state = 'draining';
+    this.endWaits();
+  }
+
+  /** Ends all waits, and lets no more begin. */
+  end(): void {
+    this.state = 'ended';
+    this.endWaits();
+  }
+
+  /** Looks for whom there are events, of all who wait. Never rejects. */
+  async lookAtAll(): Promise<void> {
+    if (this.isLooking) return;
+    this.isLooking = true;
+    try {
+      await this.look(this.positions());
+    } catch (error) {
+      this.logger.warn(`whether there are events could not be read: ${messageOf(error)}`);
+    } finally {
+      this.isLooking = false;
+    }
+  }
+
+  private wait(place: Place, position: number, timeoutMs: number, hungUp: AbortSignal): Promise<Waited> {
+    return new Promise((resolve) => {
+      place.position = position;
+      const longestMs = this.state === 'draining' ? LONGEST_WAIT_DRAINING_MS : timeoutMs;
+      const timer = setTimeout(() => place.end?.(), longestMs);
+      place.end = () => {
+        clearTimeout(timer);
+        hungUp.removeEventListener('abort', end);
+        const waited = { isCalled: place.isCalled, position: place.position ?? position };
+        Object.assign(place, { position: undefined, isCalled: false, end: undefined });
+        resolve(waited);
+      };
+      const end = (): void => place.end?.();
+      hungUp.addEventListener('abort', end);
+      if (place.isCalled || hungUp.aborted || this.state === 'ended') end();
+    });
+  }
+
+  /** Calls the requests of the users: there may be events for them. */
+  private call(userIds: Iterable<number>): void {
+    for (const userId of userIds) {
+      for (const place of this.waiting.get(userId) ?? []) {
+        place.isCalled = true;
+        place.end?.();
+      }
+    }
+  }
+
+  /** From where on to look for each user who has a request that waits. */
+  private positions(): ReadonlyMap<number, number> {
+    const positions = new Map<number, number>();
+    for (const [userId, places] of this.waiting) {
+      const ofPlaces = [...places].flatMap(({ position }) => position ?? []);
+      if (ofPlaces.length > 0) positions.set(userId, Math.min(...ofPlaces));
+    }
+    return positions;
+  }
+
+  /** Users without events are looked at anew only when there is anything new in the log. */
+  private async look(positions: ReadonlyMap<number, number>): Promise<void> {
+    if (positions.size === 0) return;
+    const [found] = await preparedRows<{ newest: number; users: number[] }>(
+      this.dataSource,
+      `WITH log AS MATERIALIZED (SELECT coalesce(max(position), 0) AS newest FROM events)
+       SELECT newest, ARRAY(
+                SELECT asked.user_id
+                  FROM unnest($1::bigint[], $2::bigint[]) AS asked (user_id, after)
+                 WHERE asked.after < newest
+                   AND EXISTS (SELECT FROM events
+                                WHERE user_id = asked.user_id AND position > asked.after)) AS users
+         FROM log`,
+      [[...positions.keys()], [...positions.values()]],
+    );
+    if (!found) return;
+    this.call(found.users);
+    const called = new Set(found.users);
+    for (const [userId, from] of positions) {
+      if (!called.has(userId)) this.moveOn(userId, from, found.newest);
+    }
+  }
+
+  /** Nothing was found for the user from one position to the other. */
+  private moveOn(userId: number, from: number, to: number): void {
+    for (const place of this.waiting.get(userId) ?? []) {
+      if (place.position !== undefined && place.position >= from) {
+        place.position = Math.max(place.position, to);
+      }
+    }
+  }
+
+  private endWaits(): void {
+    for (const places of this.waiting.values()) for (const place of places) place.end?.();
+  }
+}

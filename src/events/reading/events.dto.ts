@@ -1,0 +1,35 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment } from '../../http';
+import { ALL_EVENT_TYPES, type EventOut, type EventType } from '../event-types';
+
+/** An event as `GET /events`, streams and webhooks tell it. */
+export class EventDto implements EventOut {
+  @ApiProperty({ type: 'string', description: 'Unique for good; also a cursor', example: 'evt_1742' })
+  id!: string;
+
+  @ApiProperty({ type: 'string', enum: ALL_EVENT_TYPES, example: 'order.completed' })
+  type!: EventType;
+
+  @ApiMoment()
+  at!: Date;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    description: 'What it tells, by its type: ids, states, times and amounts, never a login or a password',
+  })
+  data!: Readonly<Record<string, unknown>>;
+}
+
+export class EventsPage {
+  @ApiProperty({ type: () => EventDto, isArray: true })
+  items!: readonly EventDto[];
+
+  @ApiProperty({
+    type: 'string',
+    description:
+      'The `after` of the next request, also when there are no events: everything up to it was seen. Keep it',
+    example: 'evt_1742',
+  })
+  next_cursor!: string;
+}

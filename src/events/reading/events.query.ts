@@ -1,0 +1,53 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField, LimitField, Refusal, StrictRequest, StringField } from '../../http';
+import { ALL_EVENT_TYPES, type EventType } from '../event-types';
+import { CURSOR_PATTERN } from './cursor';
+
+export const LONGEST_WAIT_SECONDS = 30;
+
+export const UNKNOWN_TYPE = `Input should be types of events, separated by commas`;
+
+const isEventType = (text: string): text is EventType =>
+  (ALL_EVENT_TYPES as readonly string[]).includes(text);
+
+const WORDS = ALL_EVENT_TYPES.map((type) => `\`${type}\``).join(', ');
+
+@StrictRequest()
+export class EventsQuery {
+  @ApiProperty({
+    description:
+      '`next_cursor` of the answer before, or the `id` of an event. `now` gives only what comes. Left out, ' +
+      'it begins with the oldest event that is kept',
+    example: 'evt_1742',
+  })
+  @StringField({ optional: true, pattern: CURSOR_PATTERN })
+  after!: string | null;
+
+  @ApiProperty({
+    description:
+      'Seconds to wait when there are no events yet. The answer comes with the first ones, or without any ' +
+      'when the time is over',
+    example: 30,
+  })
+  @IntegerField({ atLeast: 0, atMost: LONGEST_WAIT_SECONDS, default: 0 })
+  wait!: number;
+
+  @LimitField()
+  limit!: number;
+
+  @ApiProperty({
+    description: `Only events of these types, separated by commas: ${WORDS}`,
+    example: 'order.completed,proxy.expiring',
+  })
+  @StringField({
+    optional: true,
+    maxLength: 1000,
+    refuse: (text) =>
+      text.split(',').every(isEventType) ? undefined : new Refusal('enum', UNKNOWN_TYPE, text),
+  })
+  type!: string | null;
+}
+
+/** @param text that was accepted as `type` */
+export const readTypes = (text: string | null): readonly EventType[] | null =>
+  text === null ? null : text.split(',').filter(isEventType);
