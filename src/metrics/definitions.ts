@@ -74,6 +74,18 @@ export const METRICS = {
     labels: {},
     isShared: true,
   },
+  events_unpublished: {
+    type: 'gauge',
+    help: 'Events that no customer can read yet.',
+    labels: {},
+    isShared: true,
+  },
+  events_unpublished_oldest_seconds: {
+    type: 'gauge',
+    help: 'Age of the oldest event that no customer can read yet; 0 when there is none.',
+    labels: {},
+    isShared: true,
+  },
   queue_wait_seconds: {
     type: 'histogram',
     help: 'Time from the placing of an order until it was sent to the provider.',

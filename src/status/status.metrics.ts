@@ -19,6 +19,9 @@ const DAY_SECONDS = 86_400;
 interface Facts {
   readonly orders: readonly { state: OpenState; count: number; oldest: number }[];
   readonly orphans: number;
+  readonly unpublished: number;
+  /** Seconds; null: there is none. */
+  readonly unpublishedAge: number | null;
   readonly replicas: number;
   readonly balance: number | null;
   readonly jobs: readonly { name: string; succeeded: number | null; interval: number | null }[];
@@ -46,6 +49,9 @@ const FACTS = `
   SELECT ${list(`SELECT state, count(*) AS count, ${epoch('now() - min(created_at)')} AS oldest
                    FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`)} AS orders,
          (SELECT count(*) FROM orphans WHERE resolution IS NULL)::integer AS orphans,
+         (SELECT count(*) FROM events WHERE position IS NULL)::integer AS unpublished,
+         (SELECT ${epoch('clock_timestamp() - min(at)')} FROM events
+           WHERE position IS NULL) AS "unpublishedAge",
          (SELECT count(*) FROM replica_reports
            WHERE reported_at > now() - interval '${FRESH_SECONDS} seconds')::integer AS replicas,
          (SELECT balance::float8 FROM provider_accounts WHERE provider = $1) AS balance,
@@ -144,7 +150,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private tell(set: SetGauge, facts: Facts, { size, spent }: SlowFacts): void {
-    const { orders, orphans, replicas, balance, jobs, audits, webhooks } = facts;
+    const { orders, orphans, unpublished, unpublishedAge, replicas, balance, jobs, audits, webhooks } = facts;
     for (const state of OPEN_STATES) {
       const { count = 0, oldest = 0 } = orders.find((row) => row.state === state) ?? {};
       set('orders_open', { state }, count);
@@ -157,6 +163,8 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('webhook_deliveries_pending', {}, webhooks.pending);
     set('webhook_deliveries_oldest_seconds', {}, webhooks.oldest);
     set('webhooks_disabled', {}, webhooks.disabled);
+    set('events_unpublished', {}, unpublished);
+    set('events_unpublished_oldest_seconds', {}, Math.max(0, unpublishedAge ?? 0));
     set('replicas', {}, replicas);
     set('database_size_bytes', {}, size);
     if (balance !== null) set('provider_balance_roubles', {}, balance);
