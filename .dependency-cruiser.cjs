@@ -76,6 +76,7 @@ const allowed = {
     'status',
     'sales',
     'renewals',
+    'webhooks',
   ],
   integrity: ['common', 'config', 'database', 'ledger', 'provider', 'orders', 'renewals'],
   status: ['http', 'common', 'database', 'metrics', 'provider', 'orders', 'renewals'],

@@ -21,6 +21,7 @@ import { CustomerTokensModule } from './tokens';
 import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
 import { UsersModule } from './users';
+import { WebhooksModule } from './webhooks';
 
 const CUSTOMERS: ApiInterface = {
   title: SERVICE_NAME,
@@ -36,6 +37,7 @@ const CUSTOMERS: ApiInterface = {
     Events: 'What happened, as it happens',
     Links: 'Secret URLs of exports, for tools that can only fetch',
     Tokens: 'Signing in, and tokens of your own for one purpose each',
+    Webhooks: 'URLs to which events are sent',
     Profile: 'The user and the balance',
     Health: 'Whether the service can be reached',
   },
@@ -51,6 +53,7 @@ const CUSTOMERS: ApiInterface = {
     LinksModule,
     RenewalsModule,
     EventReadingModule,
+    WebhooksModule,
     OrdersModule,
     SignInModule,
     CustomerTokensModule,

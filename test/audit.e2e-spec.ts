@@ -482,6 +482,31 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       { event_id: expect.any(Number), user_id: userId, type: 'balance.credited', at: expect.any(String) },
     ];
   },
+
+  'events-reach-their-webhooks': async (books) => {
+    const userId = await books.user();
+    const strangerId = await books.user();
+    await books.tamper(
+      `INSERT INTO webhooks (user_id, url, types, secret) VALUES ($1, '', '{balance.credited}', 'whsec_')`,
+      userId,
+    );
+    await books.tamper(`UPDATE events SET position = nextval('event_positions') WHERE user_id = ANY ($1)`, [
+      userId,
+      strangerId,
+    ]);
+    await books.tamper(
+      `INSERT INTO webhook_deliveries (webhook_id, event_id)
+       SELECT webhooks.id, events.id FROM webhooks, events
+        WHERE webhooks.user_id = $1 AND events.user_id = $2`,
+      userId,
+      strangerId,
+    );
+    const broken = { event_id: expect.any(Number), type: 'balance.credited', webhook_id: expect.any(Number) };
+    return [
+      { ...broken, user_id: userId, state: null },
+      { ...broken, user_id: strangerId, state: 'pending' },
+    ];
+  },
 };
 
 describe('the audit', () => {

@@ -105,6 +105,14 @@ const insertOrphan = (): Promise<Row> =>
      RETURNING id`,
   );
 
+async function insertWebhook(): Promise<number> {
+  const { id } = await insert(
+    `INSERT INTO webhooks (user_id, url, secret) VALUES ($1, 'https://127.0.0.1/hooks', 'whsec_') RETURNING id`,
+    customer.id,
+  );
+  return id;
+}
+
 async function foundProlongation(): Promise<number> {
   const { id } = await insert(
     `INSERT INTO found_prolongations (proxy_id, date_end_before, date_end)
@@ -149,6 +157,9 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'orders show': ['orders.read', async () => `--id ${await buy()}`],
   'orders decide': ['orders.decide', async () => `--id ${await orderInReview()} --as refund ${REASON}`],
   'orders refund': ['orders.refund', async () => `--id ${await buy()} --key walked ${REASON}`],
+  'webhooks list': ['webhooks.list', async () => '--disabled'],
+  'webhooks disable': ['webhooks.disable', async () => `--id ${await insertWebhook()} ${REASON}`],
+  'webhooks enable': ['webhooks.enable', async () => `--id ${await insertWebhook()} ${REASON}`],
   'orphans list': ['orphans.list', async () => '--state open'],
   'orphans assign': [
     'orphans.assign',

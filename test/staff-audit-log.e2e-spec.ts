@@ -74,6 +74,11 @@ const foundProlongation = async (): Promise<number> =>
      RETURNING id`,
     await purchase(),
   );
+const webhook = (): Promise<number> =>
+  insert(
+    `INSERT INTO webhooks (user_id, url, secret) VALUES ($1, 'https://127.0.0.1/hooks', 'whsec_') RETURNING id`,
+    customer.id,
+  );
 const addRule = async (): Promise<number> =>
   (
     await service.app
@@ -128,6 +133,15 @@ const REQUESTS: Readonly<
     path: { order_id: await purchase() },
     body: REASON,
     headers: { 'Idempotency-Key': 'walked' },
+  }),
+  'GET /staff/webhooks': async () => ({}),
+  'POST /staff/webhooks/{webhook_id}/disable': async () => ({
+    path: { webhook_id: await webhook() },
+    body: REASON,
+  }),
+  'POST /staff/webhooks/{webhook_id}/enable': async () => ({
+    path: { webhook_id: await webhook() },
+    body: REASON,
   }),
   'GET /staff/missing-proxies': async () => ({}),
   'POST /staff/missing-proxies/withdraw': async () => {

@@ -278,6 +278,17 @@ describe('Traces', () => {
       for (const path of [`/l/${secret}`, `/l/${secret}/`, `/L/${secret}`, `/l/${secret}?x=${secret}`]) {
         await send(path);
       }
+      const webhook = (
+        await send('/webhooks', {
+          method: 'POST',
+          token,
+          headers: { 'content-type': 'application/json' },
+          body: '{"url":"https://127.0.0.1/hooks/Sesame-opens-it?key=Sesame-opens-it"}',
+        })
+      ).json() as { id: number; secret: string };
+      keep('secret of a webhook', webhook.secret);
+      keep('secret in the URL of a webhook', 'Sesame-opens-it');
+      await send(`/webhooks/${webhook.id}/test`, { method: 'POST', token });
       await send(`/me?access_token=${token}`);
       await send(`/${token}`, { token: `${token}x` });
       await send('/me', { token, headers: { traceparent: token, tracestate: `a=${token}`, baggage: token } });
@@ -289,6 +300,8 @@ describe('Traces', () => {
       keep('issued token', issued.body.token);
       await staff.post(`/staff/users/${user.id}/credit`, { amount: '1.00', reason: token });
       await staff.get(`/staff/users?search=${token}`);
+      await staff.post(`/staff/webhooks/${webhook.id}/disable`, { reason: webhook.secret });
+      await staff.get('/staff/webhooks');
       await staff.get('/staff/status');
     }
 

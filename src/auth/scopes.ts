@@ -16,7 +16,7 @@ export const SCOPES = {
  * reverse.
  */
 export const STAFF_SCOPES = {
-  'staff:users': 'Creating, finding, blocking and unblocking users',
+  'staff:users': 'Creating, finding, blocking and unblocking users; seeing and switching off webhooks',
   'staff:balance': 'Crediting and debiting balances, ledgers and statements',
   'staff:tokens': 'Issuing, listing and revoking tokens, and what scopes there are',
   'staff:grant': 'With staff:tokens: issuing tokens with scopes of staff for somebody else',

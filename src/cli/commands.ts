@@ -21,6 +21,7 @@ import {
   StaffRecoveryService,
   StaffTokensService,
   StaffUsersService,
+  StaffWebhooksService,
   type TargetType,
 } from '../staff';
 import { StatusService } from '../status';
@@ -53,6 +54,7 @@ import {
 export const GROUPS = {
   users: 'Users',
   tokens: 'API tokens',
+  webhooks: 'Webhooks of customers',
   balance: 'Balances and the ledger',
   orders: 'Orders',
   orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
@@ -126,6 +128,12 @@ const blocking = (verb: 'block' | 'unblock', description: string): AddCommand =>
     run: (users, { user, reason }, audit) => users[verb](audit, user, reason),
   });
 
+const switching = (verb: 'disable' | 'enable', description: string): AddCommand =>
+  change(StaffWebhooksService, `webhooks ${verb}`, description, {
+    options: { ...withId('webhook'), ...withReason },
+    run: (webhooks, { id, reason }, audit) => webhooks[verb](audit, id, reason),
+  });
+
 const posting = (direction: 'credit' | 'debit', description: string): AddCommand =>
   change(StaffBalancesService, `balance ${direction}`, description, {
     options: {
@@ -164,6 +172,21 @@ export const COMMANDS: readonly AddCommand[] = [
     options: withId('user'),
     run: (users, { id }) => users.getProfile(id),
   }),
+
+  read(StaffWebhooksService, 'webhooks list', 'Lists webhooks, newest first, without URLs and secrets.', {
+    options: {
+      ...paged(),
+      user: optional('<id>', 'the only user whose webhooks are shown', parseId),
+      disabled: enabled('show those alone that are switched off'),
+      failing: enabled('show those alone that are on and whose last attempt failed'),
+    },
+    run: async (webhooks, { user, disabled, failing, ...page }) => {
+      const filter = { userId: user ?? null, disabled: disabled ? true : null, failing: failing ?? false };
+      return (await webhooks.list(filter, toPage(page))).items;
+    },
+  }),
+  switching('disable', 'Switches a webhook off. Its customer cannot switch it on again.'),
+  switching('enable', 'Switches a webhook on.'),
 
   change(StaffTokensService, 'tokens create', 'Issues a token and shows its text, this once.', {
     options: {

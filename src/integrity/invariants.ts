@@ -371,6 +371,29 @@ export const INVARIANTS: readonly Invariant[] = [
       SELECT id AS event_id, user_id, type, at FROM events
        WHERE position IS NULL AND at < now() - interval '1 hour'`,
   },
+  {
+    // A webhook that is on gets every event of its types behind the position at which it was switched on, and
+    // none gets what is another user's, or another webhook's test. None gets one twice: that is a key.
+    name: 'events-reach-their-webhooks',
+    violations: `
+      SELECT event.id AS event_id, event.user_id, event.type, webhook.id AS webhook_id, delivery.state
+        FROM audited_events event
+        JOIN webhooks webhook
+          ON webhook.user_id = event.user_id AND webhook.disabled_at IS NULL
+             AND event.position > webhook.since_position
+             AND CASE event.type WHEN 'test' THEN webhook.id = (event.data ->> 'webhook_id')::bigint
+                                 ELSE webhook.types IS NULL OR event.type = ANY (webhook.types) END
+        LEFT JOIN webhook_deliveries delivery
+          ON delivery.event_id = event.id AND delivery.webhook_id = webhook.id
+       WHERE delivery.id IS NULL
+      UNION ALL
+      SELECT event.id, event.user_id, event.type, webhook.id, delivery.state
+        FROM audited_events event
+        JOIN webhook_deliveries delivery ON delivery.event_id = event.id
+        JOIN webhooks webhook ON webhook.id = delivery.webhook_id
+       WHERE webhook.user_id <> event.user_id
+          OR (event.type = 'test' AND webhook.id <> (event.data ->> 'webhook_id')::bigint)`,
+  },
 ];
 
 /**

@@ -13,3 +13,4 @@ export { StaffRecoveryService } from './recovery/staff-recovery.service';
 export { StaffModule } from './staff.module';
 export { StaffTokensService } from './tokens/staff-tokens.service';
 export { StaffUsersService } from './users/staff-users.service';
+export { StaffWebhooksService } from './webhooks/staff-webhooks.service';

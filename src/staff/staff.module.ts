@@ -36,6 +36,8 @@ import { StaffTokensController } from './tokens/staff-tokens.controller';
 import { StaffTokensService } from './tokens/staff-tokens.service';
 import { StaffUsersController } from './users/staff-users.controller';
 import { StaffUsersService } from './users/staff-users.service';
+import { StaffWebhooksController } from './webhooks/staff-webhooks.controller';
+import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
 
 const SERVICES = [
   AuditLogService,
@@ -48,6 +50,7 @@ const SERVICES = [
   StaffRecoveryService,
   StaffTokensService,
   StaffUsersService,
+  StaffWebhooksService,
 ];
 
 @Module({
@@ -67,6 +70,7 @@ const SERVICES = [
   // In the order in which Swagger UI shows them.
   controllers: [
     StaffUsersController,
+    StaffWebhooksController,
     StaffTokensController,
     StaffBalancesController,
     StaffOrdersController,

@@ -5,3 +5,5 @@ export { Webhook } from './webhook.entity';
 export { WebhookAttempt } from './webhook-attempt.entity';
 export { WebhookDelivery } from './webhook-delivery.entity';
 export { WebhooksModule } from './webhooks.module';
+export { switchOff, switchOn } from './switching';
+export { WebhookNotFound } from './webhooks.errors';

@@ -1,5 +1,12 @@
 import { Module } from '@nestjs/common';
+import { ReplaysService } from './replays.service';
+import { WebhooksRetention } from './webhooks-retention';
+import { WebhooksController } from './webhooks.controller';
+import { WebhooksService } from './webhooks.service';
 
 /** Webhooks: routes in this folder, and what sends in `delivery/`. */
-@Module({})
+@Module({
+  controllers: [WebhooksController],
+  providers: [WebhooksService, ReplaysService, WebhooksRetention],
+})
 export class WebhooksModule {}

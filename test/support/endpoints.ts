@@ -45,4 +45,13 @@ export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
   { method: 'GET', path: '/links', scope: 'proxies:export' },
   { method: 'GET', path: '/links/999', scope: 'proxies:export' },
   { method: 'DELETE', path: '/links/999', scope: 'proxies:export' },
+  { method: 'POST', path: '/webhooks', scope: 'events:write', body: '{"url":"https://127.0.0.1/hooks"}' },
+  { method: 'GET', path: '/webhooks', scope: 'events:read' },
+  { method: 'GET', path: '/webhooks/999', scope: 'events:read' },
+  { method: 'PATCH', path: '/webhooks/999', scope: 'events:write', body: '{"enabled":true}' },
+  { method: 'DELETE', path: '/webhooks/999', scope: 'events:write' },
+  { method: 'POST', path: '/webhooks/999/secret', scope: 'events:write', body: '{}' },
+  { method: 'GET', path: '/webhooks/999/attempts', scope: 'events:read' },
+  { method: 'POST', path: '/webhooks/999/replay', scope: 'events:write', body: '{"event_id":"evt_1"}' },
+  { method: 'POST', path: '/webhooks/999/test', scope: 'events:write' },
 ];

@@ -9,6 +9,8 @@ import { startTestService, type TestService, type TestUser } from './test-servic
 const AT_ONCE = 6;
 const BOT_TOKEN = '123456789:AAExampleExampleExampleExampleExample';
 const TG_ID = 123_456_789;
+/** Nothing is ever sent there: the address is not a public one. */
+const WEBHOOK_URL = 'https://127.0.0.1/hooks';
 
 export interface FuzzReport {
   readonly requests: number;
@@ -99,7 +101,12 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
      RETURNING id`,
   );
   const links = await Promise.all([1, 2].map(() => customer.api.POST('/links', { body: {} as never })));
+  const webhook = await customer.api.POST('/webhooks', { body: { url: WEBHOOK_URL } });
   return {
+    webhook_id: Number(webhook.data?.id),
+    url: WEBHOOK_URL,
+    types: null,
+    event_id: null,
     link_id: Number(links[0]?.data?.id),
     secret: String(links[1]?.data?.url.split('/').at(-1)),
     template: null,

@@ -8,7 +8,7 @@ import { createRoleStatement, dataSourceOptions, migrate, migrations } from '../
 /** The advisory lock under which one test file makes the template while the others wait. */
 const TEMPLATE_LOCK = 41;
 
-const SERVICE_ROLE = { username: 'proxy_rental_test', password: 'test' };
+const SERVICE_ROLE = { username: 'proxy_rental_test', password: 'password-of-tests' };
 
 export interface DatabaseUrls {
   /** For the role that the service runs as. */

@@ -464,6 +464,138 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/webhooks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the webhooks
+     * @description The webhooks of the user, oldest first, never with their secrets.
+     */
+    get: operations['WebhooksController_list'];
+    put?: never;
+    /**
+     * Make a webhook
+     * @description From now on, events are sent to the URL soon after they happen, as POST requests in the form of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify with the secret. It is shown this once: whoever has lost it has a new one made. A repeated request makes another webhook.
+     */
+    post: operations['WebhooksController_create'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/webhooks/{webhook_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show a webhook
+     * @description One webhook, without its secret.
+     */
+    get: operations['WebhooksController_get'];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a webhook
+     * @description Nothing is sent to it from now on, and its attempts are shown no longer.
+     */
+    delete: operations['WebhooksController_delete'];
+    options?: never;
+    head?: never;
+    /**
+     * Change a webhook
+     * @description Sets another URL, other types or another description, or switches the webhook off or on. What is left out stays as it is. What was still to be sent when it was switched off is sent when it is on again; what failed or happened meanwhile can be replayed.
+     */
+    patch: operations['WebhooksController_change'];
+    trace?: never;
+  };
+  '/webhooks/{webhook_id}/secret': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Give a webhook a new secret
+     * @description The secret before stays valid for `overlap_hours`: until then events are signed with both, so that your receiver may have either. At most two are valid: one that was valid beside it ends at once.
+     */
+    post: operations['WebhooksController_renewSecret'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/webhooks/{webhook_id}/attempts': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List what was sent
+     * @description Each attempt to send an event to the webhook, newest first: what was answered, how long it took, and why it failed. They are kept as long as the event.
+     */
+    get: operations['WebhooksController_listAttempts'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/webhooks/{webhook_id}/replay': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send events again
+     * @description Sends one event, or those since a moment: by default what failed or was never sent, because the webhook was off, was not there yet or had other types. Each keeps its `webhook-id`. One request replays 10,000 events at most, the oldest first.
+     */
+    post: operations['WebhooksController_replay'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/webhooks/{webhook_id}/test': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send a test event
+     * @description Sends an event of type `test` to this webhook alone, whatever its types are, and in the same way as any other. What came of it stands in the attempts.
+     */
+    post: operations['WebhooksController_test'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/renewals': {
     parameters: {
       query?: never;
@@ -2178,6 +2310,369 @@ export interface components {
        * @example null
        */
       next_cursor: number | null;
+    };
+    /** NewWebhookRequest */
+    NewWebhookRequest: {
+      /**
+       * Url
+       * @description Where events are sent: `https://…`, without credentials and fragment
+       * @example https://example.com/hooks/proxies
+       */
+      url: string;
+      /**
+       * Types
+       * @description The types of events that are sent. All of them by default, later ones included
+       * @example [
+       *       "order.completed",
+       *       "proxy.expiring"
+       *     ]
+       */
+      types?: (
+        | 'order.being_confirmed'
+        | 'order.completed'
+        | 'order.partial'
+        | 'order.refunded'
+        | 'proxy.expiring'
+        | 'proxy.expired'
+        | 'proxy.withdrawn'
+        | 'proxy.moved'
+        | 'proxy.prolonged'
+        | 'balance.credited'
+        | 'balance.refunded'
+        | 'balance.low'
+        | 'renewal.planned'
+        | 'renewal.done'
+        | 'renewal.skipped'
+        | 'renewal.failed'
+        | 'token.created'
+        | 'token.revoked'
+        | 'webhook.disabled'
+      )[];
+      /**
+       * Description
+       * @description What the webhook is for; only you see it
+       * @example The billing script
+       */
+      description?: string;
+    };
+    /** CreatedWebhook */
+    CreatedWebhook: {
+      /** @example 3 */
+      id: number;
+      /** @example https://example.com/hooks/proxies */
+      url: string;
+      /**
+       * @description The types of events that are sent. Null: all
+       * @example [
+       *       "order.completed",
+       *       "proxy.expiring"
+       *     ]
+       */
+      types:
+        | (
+            | 'order.being_confirmed'
+            | 'order.completed'
+            | 'order.partial'
+            | 'order.refunded'
+            | 'proxy.expiring'
+            | 'proxy.expired'
+            | 'proxy.withdrawn'
+            | 'proxy.moved'
+            | 'proxy.prolonged'
+            | 'balance.credited'
+            | 'balance.refunded'
+            | 'balance.low'
+            | 'renewal.planned'
+            | 'renewal.done'
+            | 'renewal.skipped'
+            | 'renewal.failed'
+            | 'token.created'
+            | 'token.revoked'
+            | 'webhook.disabled'
+          )[]
+        | null;
+      /** @example The billing script */
+      description: string | null;
+      /**
+       * @description Whether events are sent
+       * @example true
+       */
+      enabled: boolean;
+      /**
+       * @description When it was switched off. Null: it is on
+       * @example null
+       */
+      disabled_at: string | null;
+      /**
+       * @description Who switched it off: you, days of failure, or the operator. Null: it is on
+       * @example null
+       */
+      disabled_reason: ('customer' | 'failing' | 'operator') | null;
+      /**
+       * @description Since when every attempt has failed. Null: the last one succeeded
+       * @example null
+       */
+      failing_since: string | null;
+      /**
+       * @description Until when events are signed with the secret before as well. Null: no longer
+       * @example null
+       */
+      previous_secret_until: string | null;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * @description By which you verify what is sent. It is shown this once
+       * @example whsec_...
+       */
+      secret: string;
+    };
+    /** WebhookOut */
+    WebhookOut: {
+      /** @example 3 */
+      id: number;
+      /** @example https://example.com/hooks/proxies */
+      url: string;
+      /**
+       * @description The types of events that are sent. Null: all
+       * @example [
+       *       "order.completed",
+       *       "proxy.expiring"
+       *     ]
+       */
+      types:
+        | (
+            | 'order.being_confirmed'
+            | 'order.completed'
+            | 'order.partial'
+            | 'order.refunded'
+            | 'proxy.expiring'
+            | 'proxy.expired'
+            | 'proxy.withdrawn'
+            | 'proxy.moved'
+            | 'proxy.prolonged'
+            | 'balance.credited'
+            | 'balance.refunded'
+            | 'balance.low'
+            | 'renewal.planned'
+            | 'renewal.done'
+            | 'renewal.skipped'
+            | 'renewal.failed'
+            | 'token.created'
+            | 'token.revoked'
+            | 'webhook.disabled'
+          )[]
+        | null;
+      /** @example The billing script */
+      description: string | null;
+      /**
+       * @description Whether events are sent
+       * @example true
+       */
+      enabled: boolean;
+      /**
+       * @description When it was switched off. Null: it is on
+       * @example null
+       */
+      disabled_at: string | null;
+      /**
+       * @description Who switched it off: you, days of failure, or the operator. Null: it is on
+       * @example null
+       */
+      disabled_reason: ('customer' | 'failing' | 'operator') | null;
+      /**
+       * @description Since when every attempt has failed. Null: the last one succeeded
+       * @example null
+       */
+      failing_since: string | null;
+      /**
+       * @description Until when events are signed with the secret before as well. Null: no longer
+       * @example null
+       */
+      previous_secret_until: string | null;
+      /**
+       * Format: date-time
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      created_at: string;
+    };
+    /** WebhooksPage */
+    WebhooksPage: {
+      items: components['schemas']['WebhookOut'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
+    /** ChangedWebhookRequest */
+    ChangedWebhookRequest: {
+      /**
+       * Url
+       * @description Where events are sent: `https://…`, without credentials and fragment
+       * @example https://example.com/hooks/proxies
+       */
+      url?: string;
+      /**
+       * Types
+       * @description The types of events that are sent. Null: all. Left out: they stay
+       * @example [
+       *       "order.completed",
+       *       "proxy.expiring"
+       *     ]
+       */
+      types?:
+        | (
+            | 'order.being_confirmed'
+            | 'order.completed'
+            | 'order.partial'
+            | 'order.refunded'
+            | 'proxy.expiring'
+            | 'proxy.expired'
+            | 'proxy.withdrawn'
+            | 'proxy.moved'
+            | 'proxy.prolonged'
+            | 'balance.credited'
+            | 'balance.refunded'
+            | 'balance.low'
+            | 'renewal.planned'
+            | 'renewal.done'
+            | 'renewal.skipped'
+            | 'renewal.failed'
+            | 'token.created'
+            | 'token.revoked'
+            | 'webhook.disabled'
+          )[]
+        | null;
+      /**
+       * Description
+       * @description Null clears it. Left out: it stays
+       * @example The billing script
+       */
+      description?: string | null;
+      /**
+       * Enabled
+       * @description `false` switches the webhook off: nothing is sent, and events of that time are not kept for it. `true` switches it on again, also after days of failure
+       * @example true
+       */
+      enabled?: boolean;
+    };
+    /** NewSecretRequest */
+    NewSecretRequest: {
+      /**
+       * Overlap Hours
+       * @description For how many hours the secret before stays valid: events are signed with both. `0` ends it at once, which is right for a secret that was stolen
+       * @default 24
+       */
+      overlap_hours?: number;
+    };
+    /** NewSecret */
+    NewSecret: {
+      /**
+       * @description It is shown this once
+       * @example whsec_...
+       */
+      secret: string;
+      /**
+       * @description Until when the secret before stays valid. Null: it has ended
+       * @example 2026-11-22T12:00:00.000Z
+       */
+      previous_secret_until: string | null;
+    };
+    /** AttemptOut */
+    AttemptOut: {
+      /** @example 92 */
+      id: number;
+      /**
+       * Format: date-time
+       * @description When it began
+       * @example 2026-11-21T12:00:00.000Z
+       */
+      at: string;
+      /**
+       * @description The `webhook-id` that was sent
+       * @example evt_4711
+       */
+      event_id: string;
+      /** @example order.completed */
+      event_type: string;
+      /**
+       * @description The status of the answer. Null: there was none
+       * @example 200
+       */
+      status: number | null;
+      /**
+       * @description How long it took, in milliseconds
+       * @example 48
+       */
+      duration_ms: number;
+      /**
+       * @description The first kilobyte of the answer
+       * @example ok
+       */
+      answer: string | null;
+      /**
+       * @description Why it failed. Null: the event was delivered
+       * @example null
+       */
+      error: string | null;
+      /**
+       * @description What has become of the event since: `failed` is tried no more, unless it is replayed
+       * @example delivered
+       * @enum {string}
+       */
+      state: 'pending' | 'delivered' | 'failed';
+      /**
+       * @description When it is tried again. Null: it is not
+       * @example null
+       */
+      next_attempt_at: string | null;
+    };
+    /** AttemptsPage */
+    AttemptsPage: {
+      items: components['schemas']['AttemptOut'][];
+      /**
+       * @description The `cursor` of the next page. Null on the last page
+       * @example null
+       */
+      next_cursor: number | null;
+    };
+    /** ReplayRequest */
+    ReplayRequest: {
+      /**
+       * Event Id
+       * @description One event, of whatever type
+       * @example evt_4711
+       */
+      event_id?: string;
+      /**
+       * Since
+       * Format: date-time
+       * @description All events of the types of the webhook from this moment on, as far as they are kept
+       * @example 2026-11-21T12:00:00Z
+       */
+      since?: string;
+      /**
+       * Include Delivered
+       * @description With `since`: also what was delivered before
+       * @default false
+       */
+      include_delivered?: boolean;
+    };
+    /** ReplayedOut */
+    ReplayedOut: {
+      /**
+       * @description How many events are sent again
+       * @example 12
+       */
+      replayed: number;
+      /**
+       * @description There are more than one request replays: send this as the next `since`. Null: these were all
+       * @example null
+       */
+      next_since: string | null;
     };
     /** RenewalOut */
     RenewalOut: {
@@ -5716,6 +6211,946 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+    };
+  };
+  WebhooksController_list: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of webhooks, oldest first */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhooksPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "less_than_equal",
+           *           "loc": [
+           *             "query",
+           *             "limit"
+           *           ],
+           *           "msg": "Input should be less than or equal to 200",
+           *           "input": "1000",
+           *           "ctx": {
+           *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  WebhooksController_create: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewWebhookRequest'];
+      };
+    };
+    responses: {
+      /** @description The webhook, with its secret */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CreatedWebhook'];
+        };
+      };
+      /** @description The URL is plain HTTP */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /**
+       * @description The token lacks `events:write`
+       *
+       *     The token lacks the scope, or webhooks are switched off
+       */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The user has too many */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "url_parsing",
+           *           "loc": [
+           *             "body",
+           *             "url"
+           *           ],
+           *           "msg": "Input should be an absolute URL that begins with https://",
+           *           "input": "example.com/hooks"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  WebhooksController_get: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a webhook of the user
+         * @example 3
+         */
+        webhook_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The webhook */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookOut'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such webhook */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "webhook_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "three"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  WebhooksController_delete: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a webhook of the user
+         * @example 3
+         */
+        webhook_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The webhook was deleted */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such webhook */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "webhook_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "three"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  WebhooksController_change: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a webhook of the user
+         * @example 3
+         */
+        webhook_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ChangedWebhookRequest'];
+      };
+    };
+    responses: {
+      /** @description The webhook */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WebhookOut'];
+        };
+      };
+      /** @description The URL is plain HTTP */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such webhook */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description The operator switched it off, and only the operator switches it on */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "webhook_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "three"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  WebhooksController_renewSecret: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a webhook of the user
+         * @example 3
+         */
+        webhook_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewSecretRequest'];
+      };
+    };
+    responses: {
+      /** @description The new secret */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['NewSecret'];
+        };
+      };
+      400: components['responses']['UnreadableRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such webhook */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "webhook_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "three"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  WebhooksController_listAttempts: {
+    parameters: {
+      query?: {
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a webhook of the user
+         * @example 3
+         */
+        webhook_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of attempts, newest first */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AttemptsPage'];
+        };
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such webhook */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "webhook_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "three"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  WebhooksController_replay: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a webhook of the user
+         * @example 3
+         */
+        webhook_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ReplayRequest'];
+      };
+    };
+    responses: {
+      /** @description How many events are sent */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ReplayedOut'];
+        };
+      };
+      /** @description Both are given, or neither */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /**
+       * @description The user has no such webhook
+       *
+       *     The user has no such webhook, or no such event that is still kept
+       */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Nothing is sent to it while it is off */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      413: components['responses']['BodyTooLarge'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "webhook_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "three"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  WebhooksController_test: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The `id` of a webhook of the user
+         * @example 3
+         */
+        webhook_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is on its way */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `events:write` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The user has no such webhook */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Nothing is sent to it while it is off */
+      409: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "int_parsing",
+           *           "loc": [
+           *             "path",
+           *             "webhook_id"
+           *           ],
+           *           "msg": "Input should be a valid integer, unable to parse string as an integer",
+           *           "input": "three"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
     };
   };
   RenewalsController_list: {

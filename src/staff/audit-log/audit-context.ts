@@ -2,7 +2,15 @@ import type { Caller } from '../../auth';
 import { OwnAccount } from '../staff.errors';
 
 /** What staff can act on. */
-export const TARGET_TYPES = ['user', 'token', 'order', 'orphan', 'found-prolongation', 'price-rule'] as const;
+export const TARGET_TYPES = [
+  'user',
+  'token',
+  'order',
+  'orphan',
+  'found-prolongation',
+  'price-rule',
+  'webhook',
+] as const;
 export type TargetType = (typeof TARGET_TYPES)[number];
 
 export interface AuditTarget {
@@ -46,16 +54,17 @@ export class AuditContext {
   }
 }
 
-const TOKEN = /prx_[0-9A-Za-z]{20,}/g;
+/** Tokens, and the secrets of webhooks. */
+const SECRET = /(prx_|whsec_)[0-9A-Za-z+/]{20,}=*/g;
 
 /**
  * The request as the audit log keeps it. It is whole, so that nothing can be hidden behind parameters that no
- * route reads; tokens that were pasted into it are masked, and so is what `jsonb` refuses.
+ * route reads; secrets that were pasted into it are masked, and so is what `jsonb` refuses.
  */
 export function toRecordable(request: object): object {
   const text = JSON.stringify(request, (_, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
-  ).replaceAll(TOKEN, 'prx_…');
+  ).replaceAll(SECRET, '$1…');
   // JSON can hold characters that PostgreSQL's jsonb does not take: NUL, and unpaired surrogates.
   return JSON.parse(
     text.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/gi, '$1\\ufffd'),

@@ -28,6 +28,7 @@ export const ID_PARAMETERS = {
   orphan: 'orphan_id',
   'found-prolongation': 'prolongation_id',
   'price-rule': 'rule_id',
+  webhook: 'webhook_id',
 } as const satisfies Record<TargetType, string>;
 
 /**

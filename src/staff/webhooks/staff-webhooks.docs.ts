@@ -1,0 +1,39 @@
+import { LIMIT_TOO_LARGE, missing } from '../../http';
+import { ReasonRequest } from '../fields';
+import { notFound, StaffDocs } from '../staff-docs';
+import { StaffWebhookOut, StaffWebhooksPage } from './staff-webhooks.dto';
+
+export const ListWebhooksDocs = () =>
+  StaffDocs({
+    summary: 'List webhooks',
+    description:
+      'For support, when a customer gets no events: which webhooks are off, and which fail. Secrets and ' +
+      'whole URLs are never shown. Newest first.',
+    answer: { description: 'A page of webhooks, newest first', type: StaffWebhooksPage },
+    invalid: LIMIT_TOO_LARGE,
+  });
+
+export const DisableWebhookDocs = () =>
+  StaffDocs({
+    summary: 'Switch a webhook off',
+    description:
+      'For operators, when an address must get nothing more. Its customer is told by an event, and cannot ' +
+      'switch it on again. What is still to be sent waits. A webhook that is off already stays as it is, ' +
+      'but for the reason: only staff can switch it on.',
+    body: ReasonRequest,
+    answer: { description: 'The webhook', type: StaffWebhookOut },
+    errors: { 404: notFound('webhook') },
+    invalid: missing('body', 'reason'),
+  });
+
+export const EnableWebhookDocs = () =>
+  StaffDocs({
+    summary: 'Switch a webhook on',
+    description:
+      'For operators, when the matter is settled. Events from now on are sent to it, and what waited since ' +
+      'it was switched off.',
+    body: ReasonRequest,
+    answer: { description: 'The webhook', type: StaffWebhookOut },
+    errors: { 404: notFound('webhook') },
+    invalid: missing('body', 'reason'),
+  });

@@ -1,0 +1,70 @@
+import { ApiProperty } from '@nestjs/swagger';
+import {
+  ApiMoment,
+  ApiNullable,
+  ApiNullableMoment,
+  BooleanField,
+  IdField,
+  PageOf,
+  PageQuery,
+} from '../../http';
+import { UserLinks } from '../links';
+
+export class StaffWebhooksQuery extends PageQuery {
+  @ApiProperty({ description: 'Whose webhooks' })
+  @IdField({ optional: true })
+  user_id!: number | null;
+
+  @ApiProperty({ description: '`true`: those that are off; `false`: those that are on' })
+  @BooleanField({ optional: true })
+  disabled!: boolean | null;
+
+  @ApiProperty({ description: '`true`: those that are on and whose last attempt failed' })
+  @BooleanField({ default: false })
+  failing!: boolean;
+}
+
+export class StaffWebhookOut {
+  @ApiProperty({ type: 'integer', example: 3 })
+  id!: number;
+
+  @ApiProperty({ type: 'integer', example: 42 })
+  user_id!: number;
+
+  @ApiNullable('string', { example: 'boris' })
+  username!: string | null;
+
+  @ApiProperty({
+    type: 'string',
+    description: 'Host and port of the URL. The rest may hold a secret of the customer and is not shown',
+    example: 'example.com',
+  })
+  host!: string;
+
+  @ApiProperty({
+    anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
+    description: 'The types of events that are sent. Null: all',
+    example: ['order.completed', 'proxy.expiring'],
+  })
+  types!: readonly string[] | null;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiNullableMoment('When it was switched off. Null: it is on', null)
+  disabled_at!: Date | null;
+
+  @ApiNullable('string', {
+    description: 'Who switched it off: `customer`, `failing` (days of failure) or `operator`. Null: it is on',
+    example: null,
+  })
+  disabled_reason!: string | null;
+
+  @ApiNullableMoment('Since when every attempt has failed. Null: the last one succeeded', null)
+  failing_since!: Date | null;
+
+  @ApiProperty({ type: UserLinks })
+  links!: UserLinks;
+}
+
+export class StaffWebhooksPage extends PageOf(StaffWebhookOut) {}

@@ -1,0 +1,97 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type Queryable, queryRows } from '../../database';
+import { type PageRequest, readPage } from '../../http';
+import { switchOff, switchOn, WebhookNotFound } from '../../webhooks';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import { userLinks, usernameOf } from '../links';
+import type { StaffWebhookOut, StaffWebhooksPage } from './staff-webhooks.dto';
+
+/** A webhook as the audit log keeps it. */
+type WebhookRecord = Omit<StaffWebhookOut, 'links'>;
+
+/** The columns of a WebhookRecord. Of the URL there is the host alone: the rest may hold a secret. */
+const COLUMNS = `
+  id, user_id, ${usernameOf('user_id')} AS username, substring(url FROM '^[^:]+://([^/?#]*)') AS host, types,
+  created_at, disabled_at, disabled_reason, failing_since`;
+
+/** What is null counts as any. */
+export interface WebhookFilter {
+  readonly userId: number | null;
+  readonly disabled: boolean | null;
+  /** Those alone that are on and whose last attempt failed. */
+  readonly failing: boolean;
+}
+
+const withLinks = (webhook: WebhookRecord): StaffWebhookOut => ({
+  ...webhook,
+  links: userLinks(webhook.user_id),
+});
+
+/** What staff see of webhooks, and how they switch them off and on. */
+@Injectable()
+export class StaffWebhooksService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /** A page of webhooks, newest first. The cursor is the id of the last webhook of the previous page. */
+  list({ userId, disabled, failing }: WebhookFilter, page: PageRequest): Promise<StaffWebhooksPage> {
+    const conditions = [
+      'deleted_at IS NULL',
+      ...(userId === null ? [] : ['user_id = $3']),
+      ...(disabled === null ? [] : [`disabled_at IS ${disabled ? 'NOT NULL' : 'NULL'}`]),
+      ...(failing ? ['failing_since IS NOT NULL AND disabled_at IS NULL'] : []),
+    ];
+    return readPage(
+      page,
+      async ({ cursor, limit }) => {
+        const found = await queryRows<WebhookRecord>(
+          this.dataSource,
+          `SELECT ${COLUMNS} FROM webhooks WHERE id < $1 AND ${conditions.join(' AND ')}
+            ORDER BY id DESC LIMIT $2`,
+          [cursor ?? Number.MAX_SAFE_INTEGER, limit, ...(userId === null ? [] : [userId])],
+        );
+        return found.map(withLinks);
+      },
+      ({ id }) => id,
+    );
+  }
+
+  /** Its customer cannot switch it on again. @throws WebhookNotFound */
+  disable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
+    return this.change(audit, webhookId, reason, (queryable) => switchOff(queryable, webhookId, 'operator'));
+  }
+
+  /** @throws WebhookNotFound */
+  enable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
+    return this.change(audit, webhookId, reason, (queryable) => switchOn(queryable, webhookId));
+  }
+
+  private change(
+    audit: AuditContext,
+    webhookId: number,
+    reason: string,
+    work: (queryable: Queryable) => Promise<unknown>,
+  ): Promise<StaffWebhookOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await read(manager, webhookId);
+      await work(manager);
+      const after = await read(manager, webhookId);
+      await record({ reason, before, after });
+      return withLinks(after);
+    });
+  }
+}
+
+async function read(queryable: Queryable, webhookId: number): Promise<WebhookRecord> {
+  const [webhook] = await queryRows<WebhookRecord>(
+    queryable,
+    `SELECT ${COLUMNS} FROM webhooks WHERE id = $1 AND deleted_at IS NULL`,
+    [webhookId],
+  );
+  if (!webhook) throw new WebhookNotFound();
+  return webhook;
+}

@@ -1,0 +1,38 @@
+import { ALL_EVENT_TYPES, type EventType } from '../../events';
+import { ChangedStringListField, Refusal, StringField, StringListField } from '../../http';
+
+const MAX_URL_LENGTH = 2000;
+
+const isEventType = (text: string): text is EventType => ALL_EVENT_TYPES.some((type) => type === text);
+
+/** Reads the URL of a webhook. Which addresses it may lead to is checked whenever something is sent. */
+export const WebhookUrlField = (options: { optional?: true } = {}): PropertyDecorator =>
+  StringField({ ...options, maxLength: MAX_URL_LENGTH, refuse: refuseUrl });
+
+function refuseUrl(text: string): Refusal | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || !url.hostname) {
+    return new Refusal('url_parsing', 'Input should be an absolute URL that begins with https://', text);
+  }
+  if (url.username || url.password || url.hash) {
+    return new Refusal('url_parsing', 'Input should be a URL without credentials and fragment', text);
+  }
+  return undefined;
+}
+
+const TYPES = {
+  atLeast: 1,
+  atMost: ALL_EVENT_TYPES.length,
+  of: {
+    isValid: isEventType,
+    type: 'enum',
+    msg: 'Input should be a type of event',
+    choices: ALL_EVENT_TYPES,
+  },
+};
+
+/** Reads types of events; null when they are left out. */
+export const TypesField = (): PropertyDecorator => StringListField({ ...TYPES, optional: true });
+
+/** Reads other types of events; undefined when they are left out, null for all. */
+export const ChangedTypesField = (): PropertyDecorator => ChangedStringListField(TYPES);

@@ -1,0 +1,120 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ALL_EVENT_TYPES } from '../../events';
+import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
+import { DELIVERY_STATES, type DeliveryState } from '../webhook-delivery.entity';
+
+const REASONS = ['customer', 'failing', 'operator'] as const;
+
+const EXAMPLE_SECRET = 'whsec_...';
+
+export class WebhookOut {
+  @ApiProperty({ type: 'integer', example: 3 })
+  id!: number;
+
+  @ApiProperty({ type: 'string', example: 'https://example.com/hooks/proxies' })
+  url!: string;
+
+  @ApiProperty({
+    anyOf: [{ type: 'array', items: { type: 'string', enum: [...ALL_EVENT_TYPES] } }, { type: 'null' }],
+    description: 'The types of events that are sent. Null: all',
+    example: ['order.completed', 'proxy.expiring'],
+  })
+  types!: readonly string[] | null;
+
+  @ApiNullable('string', { example: 'The billing script' })
+  description!: string | null;
+
+  @ApiProperty({ type: 'boolean', description: 'Whether events are sent', example: true })
+  enabled!: boolean;
+
+  @ApiNullableMoment('When it was switched off. Null: it is on', null)
+  disabled_at!: Date | null;
+
+  @ApiProperty({
+    anyOf: [{ type: 'string', enum: [...REASONS] }, { type: 'null' }],
+    description: 'Who switched it off: you, days of failure, or the operator. Null: it is on',
+    example: null,
+  })
+  disabled_reason!: (typeof REASONS)[number] | null;
+
+  @ApiNullableMoment('Since when every attempt has failed. Null: the last one succeeded', null)
+  failing_since!: Date | null;
+
+  @ApiNullableMoment('Until when events are signed with the secret before as well. Null: no longer', null)
+  previous_secret_until!: Date | null;
+
+  @ApiMoment()
+  created_at!: Date;
+}
+
+export class CreatedWebhook extends WebhookOut {
+  @ApiProperty({
+    type: 'string',
+    description: 'By which you verify what is sent. It is shown this once',
+    example: EXAMPLE_SECRET,
+  })
+  secret!: string;
+}
+
+export class NewSecret {
+  @ApiProperty({ type: 'string', description: 'It is shown this once', example: EXAMPLE_SECRET })
+  secret!: string;
+
+  @ApiNullableMoment(
+    'Until when the secret before stays valid. Null: it has ended',
+    '2026-11-22T12:00:00.000Z',
+  )
+  previous_secret_until!: Date | null;
+}
+
+export class WebhooksPage extends PageOf(WebhookOut) {}
+
+export class AttemptOut {
+  @ApiProperty({ type: 'integer', example: 92 })
+  id!: number;
+
+  @ApiMoment('When it began')
+  at!: Date;
+
+  @ApiProperty({ type: 'string', description: 'The `webhook-id` that was sent', example: 'evt_4711' })
+  event_id!: string;
+
+  @ApiProperty({ type: 'string', example: 'order.completed' })
+  event_type!: string;
+
+  @ApiNullable('integer', { description: 'The status of the answer. Null: there was none', example: 200 })
+  status!: number | null;
+
+  @ApiProperty({ type: 'integer', description: 'How long it took, in milliseconds', example: 48 })
+  duration_ms!: number;
+
+  @ApiNullable('string', { description: 'The first kilobyte of the answer', example: 'ok' })
+  answer!: string | null;
+
+  @ApiNullable('string', { description: 'Why it failed. Null: the event was delivered', example: null })
+  error!: string | null;
+
+  @ApiProperty({
+    type: 'string',
+    enum: [...DELIVERY_STATES],
+    description: 'What has become of the event since: `failed` is tried no more, unless it is replayed',
+    example: 'delivered',
+  })
+  state!: DeliveryState;
+
+  @ApiNullableMoment('When it is tried again. Null: it is not', null)
+  next_attempt_at!: Date | null;
+}
+
+export class AttemptsPage extends PageOf(AttemptOut) {}
+
+export class ReplayedOut {
+  @ApiProperty({ type: 'integer', description: 'How many events are sent again', example: 12 })
+  replayed!: number;
+
+  @ApiNullableMoment(
+    'There are more than one request replays: send this as the next `since`. Null: these were all',
+    null,
+  )
+  next_since!: Date | null;
+}

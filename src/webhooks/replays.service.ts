@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryRows } from '../database';
+import { positionOf } from '../events';
+import type { ReplayedOut } from './dto/webhook-out.dto';
+import { EventNotFound, ReplayOfWhat, WebhookIsOff } from './webhooks.errors';
+import { WebhooksService } from './webhooks.service';
+
+/** The most events that one request has sent again. */
+export const MOST_REPLAYED = 10_000;
+
+/** What is to be sent once more: one event, or those since a moment. */
+export interface Replay {
+  readonly eventId: string | null;
+  readonly since: Date | null;
+  readonly includeDelivered: boolean;
+}
+
+/**
+ * Has the events `chosen (id, position, at)` sent to the webhook `$1`, the first ones if they are too many.
+ * What is being sent at this moment stays as it is.
+ */
+const REPLAY = `
+  replayed AS (
+    INSERT INTO webhook_deliveries AS delivery (webhook_id, event_id)
+    SELECT $1, id FROM chosen ORDER BY position LIMIT ${MOST_REPLAYED}
+    ON CONFLICT (event_id, webhook_id) DO UPDATE
+       SET state = 'pending', attempts = 0, next_attempt_at = now(), lease_until = NULL, closed_at = NULL
+     WHERE delivery.lease_until IS NULL OR delivery.lease_until < now()
+    RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM replayed) AS replayed, (SELECT count(*) FROM chosen) AS found,
+         (SELECT at FROM chosen ORDER BY position OFFSET ${MOST_REPLAYED} LIMIT 1) AS next_since`;
+
+/** Has events sent to a webhook that were sent before, or never were, and events that only test it. */
+@Injectable()
+export class ReplaysService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly webhooks: WebhooksService,
+  ) {}
+
+  /** @throws WebhookNotFound, WebhookIsOff, ReplayOfWhat, EventNotFound */
+  async replay(userId: number, webhookId: number, replay: Replay): Promise<ReplayedOut> {
+    const { eventId, since, includeDelivered } = replay;
+    if ((eventId === null) === (since === null)) throw new ReplayOfWhat();
+    await this.assertIsOn(userId, webhookId);
+    const [outcome] = since
+      ? await this.replaySince(userId, webhookId, since, includeDelivered)
+      : await this.replayOne(userId, webhookId, positionOf(eventId ?? ''));
+    if (!outcome || (eventId !== null && outcome.found === 0)) throw new EventNotFound();
+    return { replayed: outcome.replayed, next_since: outcome.next_since };
+  }
+
+  /** Logs an event that goes to this webhook alone, as others do. @throws WebhookNotFound, WebhookIsOff */
+  async test(userId: number, webhookId: number): Promise<void> {
+    await this.assertIsOn(userId, webhookId);
+    await queryRows(
+      this.dataSource,
+      `INSERT INTO events (user_id, type, data)
+       SELECT user_id, 'test', jsonb_build_object('webhook_id', id) FROM webhooks
+        WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL`,
+      [userId, webhookId],
+    );
+  }
+
+  private replayOne(userId: number, webhookId: number, position: number | null) {
+    return queryRows<ReplayedOut & { found: number }>(
+      this.dataSource,
+      `WITH chosen AS MATERIALIZED (
+         SELECT id, position, at FROM events
+          WHERE user_id = $2 AND position = $3
+            AND (type <> 'test' OR (data ->> 'webhook_id')::bigint = $1)
+       ), ${REPLAY}`,
+      [webhookId, userId, position],
+    );
+  }
+
+  private replaySince(userId: number, webhookId: number, since: Date, includeDelivered: boolean) {
+    return queryRows<ReplayedOut & { found: number }>(
+      this.dataSource,
+      `WITH chosen AS MATERIALIZED (
+         SELECT event.id, event.position, event.at
+           FROM events event JOIN webhooks webhook ON webhook.id = $1 AND webhook.user_id = event.user_id
+          WHERE event.user_id = $2 AND event.position IS NOT NULL AND event.at >= $3 AND event.type <> 'test'
+            AND (webhook.types IS NULL OR event.type = ANY (webhook.types))
+            AND NOT EXISTS (SELECT FROM webhook_deliveries delivery
+                             WHERE delivery.event_id = event.id AND delivery.webhook_id = $1
+                               AND (delivery.state = 'pending' OR (delivery.state = 'delivered' AND NOT $4)))
+          ORDER BY event.position LIMIT ${MOST_REPLAYED + 1}
+       ), ${REPLAY}`,
+      [webhookId, userId, since, includeDelivered],
+    );
+  }
+
+  private async assertIsOn(userId: number, webhookId: number): Promise<void> {
+    const { enabled } = await this.webhooks.get(userId, webhookId);
+    if (!enabled) throw new WebhookIsOff();
+  }
+}

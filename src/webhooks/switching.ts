@@ -1,0 +1,56 @@
+import { type Queryable, queryRows } from '../database';
+import type { DisabledReason } from './webhook.entity';
+
+/**
+ * Switches a webhook off and tells its user by an event. What is still to be sent waits until it is switched
+ * on again. One that is off already stays so, and is the operator's from now on if the operator did it.
+ */
+export async function switchOff(
+  queryable: Queryable,
+  webhookId: number,
+  reason: Exclude<DisabledReason, 'deleted'>,
+): Promise<void> {
+  await queryRows(
+    queryable,
+    `WITH was AS (
+       SELECT id, disabled_at FROM webhooks
+        WHERE id = $1 AND deleted_at IS NULL AND (disabled_at IS NULL OR $2 = 'operator')
+          FOR NO KEY UPDATE
+     ), switched AS (
+       UPDATE webhooks webhook SET disabled_at = coalesce(webhook.disabled_at, now()), disabled_reason = $2
+         FROM was WHERE webhook.id = was.id
+       RETURNING webhook.id, webhook.user_id, was.disabled_at AS disabled_before
+     )
+     INSERT INTO events (user_id, type, data)
+     SELECT user_id, 'webhook.disabled', jsonb_build_object('webhook_id', id, 'reason', $2::text)
+       FROM switched WHERE disabled_before IS NULL`,
+    [webhookId, reason],
+  );
+}
+
+/** Switches a webhook on, unless it is: it gets what is published from now on, and what waited. */
+export async function switchOn(manager: Queryable, webhookId: number): Promise<void> {
+  await holdPublishing(manager);
+  await queryRows(
+    manager,
+    `UPDATE webhooks
+        SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
+            since_position = ${LAST_POSITION}
+      WHERE id = $1 AND disabled_at IS NOT NULL AND deleted_at IS NULL`,
+    [webhookId],
+  );
+}
+
+/** The position of the last published event of a webhook's user, in a statement that has `user_id`. */
+export const LAST_POSITION =
+  'coalesce((SELECT max(position) FROM events WHERE events.user_id = webhooks.user_id), 0)';
+
+/**
+ * Keeps every event from being published until the transaction ends. So what is published before finds the
+ * webhooks as they were before, and what is published later finds them as they are then. It comes before any
+ * lock on a webhook, as it does where events are published.
+ */
+export async function holdPublishing(manager: Queryable): Promise<void> {
+  // The lock of the database function publish_events.
+  await queryRows(manager, 'SELECT pg_advisory_xact_lock(7283003)');
+}

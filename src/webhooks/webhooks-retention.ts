@@ -1,0 +1,36 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryRows } from '../database';
+import { Retention, type RetentionStep, STEP_ROWS } from '../retention';
+
+/** Removes deleted webhooks with all that they were sent. What others were sent goes with its event. */
+@Injectable()
+export class WebhooksRetention {
+  constructor(
+    private readonly dataSource: DataSource,
+    retention: Retention,
+  ) {
+    retention.add<number>('deleted_webhooks', () => this.step());
+  }
+
+  /** Removes some deliveries of a deleted webhook; or the webhook, once it has none. */
+  private async step(): Promise<RetentionStep<number>> {
+    const [step] = await queryRows<{ removed: number; next: number | null }>(
+      this.dataSource,
+      `WITH webhook AS (
+         SELECT id FROM webhooks WHERE deleted_at IS NOT NULL ORDER BY id LIMIT 1
+       ), sent AS MATERIALIZED (
+         SELECT delivery.id FROM webhook JOIN webhook_deliveries delivery ON delivery.webhook_id = webhook.id
+          ORDER BY delivery.id LIMIT $1
+       ), forgotten AS (
+         DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(SELECT id FROM sent))
+       ), removed AS (
+         DELETE FROM webhooks
+          WHERE id = (SELECT id FROM webhook) AND NOT EXISTS (SELECT FROM sent) RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM removed) AS removed, (SELECT id FROM webhook) AS next`,
+      [STEP_ROWS],
+    );
+    return step ?? { removed: 0, next: null };
+  }
+}

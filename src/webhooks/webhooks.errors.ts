@@ -1,0 +1,30 @@
+import { DomainError, domainError } from '../common';
+
+export class WebhookNotFound extends domainError('not-found', 'Webhook not found') {}
+
+/** No event that is kept has this id, or it is another user's. */
+export class EventNotFound extends domainError('not-found', 'Event not found') {}
+
+export class TooManyWebhooks extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor(most: number) {
+    super(`There are ${most} webhooks already: delete some first`);
+  }
+}
+
+export class WebhooksSwitchedOff extends domainError('forbidden', 'Webhooks are switched off') {}
+
+/** The operator allows no plain HTTP. */
+export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must begin with https://') {}
+
+/** Nothing is sent to it while it is off. */
+export class WebhookIsOff extends domainError('conflict', 'The webhook is switched off') {}
+
+/** Only the operator switches it on again. */
+export class WebhookOffByOperator extends domainError(
+  'conflict',
+  'The webhook was switched off by the operator',
+) {}
+
+export class ReplayOfWhat extends domainError('bad-request', 'Give either event_id or since') {}

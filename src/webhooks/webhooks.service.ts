@@ -1,0 +1,204 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Clock } from '../common';
+import { AppConfig } from '../config';
+import { inTransaction, type Queryable, queryRows } from '../database';
+import { type Page, type PageRequest, readPage } from '../http';
+import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
+import { generateWebhookSecret } from './signing';
+import { holdPublishing, LAST_POSITION, switchOff, switchOn } from './switching';
+import type { DisabledReason } from './webhook.entity';
+import {
+  TooManyWebhooks,
+  WebhookNeedsHttps,
+  WebhookNotFound,
+  WebhookOffByOperator,
+  WebhooksSwitchedOff,
+} from './webhooks.errors';
+
+export interface NewWebhook {
+  readonly url: string;
+  /** Null: all. */
+  readonly types: readonly string[] | null;
+  readonly description: string | null;
+}
+
+/** What is undefined, or null where that is no value, stays as it is. */
+export interface WebhookChange {
+  readonly url: string | null;
+  readonly types: readonly string[] | null | undefined;
+  readonly description: string | null | undefined;
+  readonly enabled: boolean | null;
+}
+
+const HOUR_MS = 3600 * 1000;
+
+/** The columns of a WebhookOut. `$1` is the time. */
+const SHOWN = `
+  id, url, types, description, disabled_at IS NULL AS enabled, disabled_at, disabled_reason, failing_since,
+  CASE WHEN previous_secret_until > $1 THEN previous_secret_until END AS previous_secret_until, created_at`;
+
+/** Makes, shows, changes and deletes the webhooks of a user. */
+@Injectable()
+export class WebhooksService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly config: AppConfig,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Makes a webhook. Its secret is in the result and is not told again.
+   *
+   * @throws WebhooksSwitchedOff, WebhookNeedsHttps, TooManyWebhooks
+   */
+  async create(userId: number, { url, types, description }: NewWebhook): Promise<CreatedWebhook> {
+    const { maxPerUser } = this.config.webhooks;
+    if (maxPerUser === 0) throw new WebhooksSwitchedOff();
+    const address = this.readUrl(url);
+    const secret = generateWebhookSecret();
+    const created = await inTransaction(this.dataSource, async (manager) => {
+      // The webhooks of a user are made one after the other, so that none comes in beyond the limit.
+      await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+      const existing = await queryRows(
+        manager,
+        'SELECT FROM webhooks WHERE user_id = $1 AND deleted_at IS NULL',
+        [userId],
+      );
+      if (existing.length >= maxPerUser) throw new TooManyWebhooks(maxPerUser);
+      await holdPublishing(manager);
+      const [webhook] = await queryRows<WebhookOut>(
+        manager,
+        `INSERT INTO webhooks (user_id, url, types, description, secret, since_position)
+         SELECT user_id, $3, $4, $5, $6, ${LAST_POSITION} FROM (SELECT $2::bigint AS user_id) AS webhooks
+         RETURNING ${SHOWN}`,
+        [this.clock.now(), userId, address, types, description, secret],
+      );
+      if (!webhook) throw new Error('an inserted webhook was not returned');
+      return webhook;
+    });
+    return Object.assign(created, { secret });
+  }
+
+  /** A page of webhooks, oldest first. The cursor is the id of the last webhook of the previous page. */
+  list(userId: number, page: PageRequest): Promise<Page<WebhookOut>> {
+    return readPage(
+      page,
+      ({ cursor, limit }) =>
+        queryRows<WebhookOut>(
+          this.dataSource,
+          `SELECT ${SHOWN} FROM webhooks
+            WHERE user_id = $2 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4`,
+          [this.clock.now(), userId, cursor ?? 0, limit],
+        ),
+      ({ id }) => id,
+    );
+  }
+
+  /** @throws WebhookNotFound */
+  async get(userId: number, id: number, queryable: Queryable = this.dataSource): Promise<WebhookOut> {
+    const [webhook] = await queryRows<WebhookOut>(
+      queryable,
+      `SELECT ${SHOWN} FROM webhooks WHERE user_id = $2 AND id = $3 AND deleted_at IS NULL`,
+      [this.clock.now(), userId, id],
+    );
+    if (!webhook) throw new WebhookNotFound();
+    return webhook;
+  }
+
+  /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookOffByOperator */
+  change(userId: number, id: number, change: WebhookChange): Promise<WebhookOut> {
+    const { types, description, enabled } = change;
+    const url = change.url === null ? null : this.readUrl(change.url);
+    return inTransaction(this.dataSource, async (manager) => {
+      if (types !== undefined || enabled === true) await holdPublishing(manager);
+      const [webhook] = await queryRows<{ disabled_reason: DisabledReason | null }>(
+        manager,
+        `SELECT disabled_reason FROM webhooks WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL
+            FOR NO KEY UPDATE`,
+        [userId, id],
+      );
+      if (!webhook) throw new WebhookNotFound();
+      if (enabled === true && webhook.disabled_reason === 'operator') throw new WebhookOffByOperator();
+      await queryRows(
+        manager,
+        `UPDATE webhooks
+            SET url = coalesce($3, url),
+                types = CASE WHEN $4 THEN $5 ELSE types END,
+                since_position = CASE WHEN $4 THEN ${LAST_POSITION} ELSE since_position END,
+                description = CASE WHEN $6 THEN $7 ELSE description END
+          WHERE user_id = $1 AND id = $2`,
+        [userId, id, url, types !== undefined, types ?? null, description !== undefined, description ?? null],
+      );
+      if (enabled === true) await switchOn(manager, id);
+      if (enabled === false) await switchOff(manager, id, 'customer');
+      return this.get(userId, id, manager);
+    });
+  }
+
+  /** Deletes a webhook and its secrets. What it was sent is removed later. @throws WebhookNotFound */
+  async delete(userId: number, id: number): Promise<void> {
+    const deleted = await queryRows(
+      this.dataSource,
+      `UPDATE webhooks
+          SET deleted_at = now(), disabled_at = coalesce(disabled_at, now()), disabled_reason = 'deleted',
+              url = '', secret = NULL, previous_secret = NULL, previous_secret_until = NULL
+        WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
+      [userId, id],
+    );
+    if (deleted.length === 0) throw new WebhookNotFound();
+  }
+
+  /**
+   * Gives a webhook a new secret, which is in the result and is not told again. The one that was valid until
+   * now stays so for some hours; an even older one ends at once.
+   *
+   * @throws WebhookNotFound
+   */
+  async renewSecret(userId: number, id: number, overlapHours: number): Promise<NewSecret> {
+    const secret = generateWebhookSecret();
+    const until = overlapHours === 0 ? null : new Date(this.clock.now().getTime() + overlapHours * HOUR_MS);
+    const changed = await queryRows(
+      this.dataSource,
+      `UPDATE webhooks
+          SET secret = $3, previous_secret = CASE WHEN $4::timestamptz IS NOT NULL THEN secret END,
+              previous_secret_until = $4
+        WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
+      [userId, id, secret, until],
+    );
+    if (changed.length === 0) throw new WebhookNotFound();
+    return { secret, previous_secret_until: until };
+  }
+
+  /**
+   * A page of attempts, newest first. The cursor is the id of the last attempt of the previous page.
+   *
+   * @throws WebhookNotFound
+   */
+  async listAttempts(userId: number, id: number, page: PageRequest): Promise<Page<AttemptOut>> {
+    await this.get(userId, id);
+    return readPage(
+      page,
+      ({ cursor, limit }) =>
+        queryRows<AttemptOut>(
+          this.dataSource,
+          `SELECT attempt.id, attempt.at, 'evt_' || event.position AS event_id, event.type AS event_type,
+                  attempt.status, attempt.duration_ms, attempt.answer, attempt.error, delivery.state,
+                  delivery.next_attempt_at
+             FROM webhook_attempts attempt
+             JOIN webhook_deliveries delivery ON delivery.id = attempt.delivery_id
+             JOIN events event ON event.id = delivery.event_id AND event.user_id = $1
+            WHERE attempt.webhook_id = $2 AND attempt.id < $3 ORDER BY attempt.id DESC LIMIT $4`,
+          [userId, id, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+        ),
+      ({ id: attemptId }) => attemptId,
+    );
+  }
+
+  /** The URL in the one spelling of its address. @throws WebhookNeedsHttps */
+  private readUrl(text: string): string {
+    const { href, protocol } = new URL(text);
+    if (protocol !== 'https:' && !this.config.webhooks.allowHttp) throw new WebhookNeedsHttps();
+    return href;
+  }
+}

@@ -1,0 +1,432 @@
+import { IntegrityService } from '../src/integrity';
+import { Retention } from '../src/retention';
+import { eventually } from './support/built-service';
+import { sendRaw } from './support/raw-http';
+import { createStaff, type Staff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+jest.setTimeout(60_000);
+
+const MOST_WEBHOOKS = 3;
+/** Nothing is ever sent there: the address is not a public one. */
+const URL = 'https://127.0.0.1/hooks?key=sesame';
+const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+let service: TestService;
+let user: TestUser;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS) } });
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  user = await service.createUser();
+});
+
+interface Webhook {
+  readonly id: number;
+  readonly secret: string;
+  readonly [field: string]: unknown;
+}
+interface Delivery {
+  readonly webhook: number;
+  readonly type: string;
+  readonly state: string;
+}
+
+const send = async (method: string, path: string, body?: object, { token } = user) => {
+  const answer = await sendRaw(service.baseUrl, {
+    method,
+    path,
+    token,
+    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  });
+  return { status: answer.status, body: answer.text === '' ? null : answer.json() };
+};
+
+async function create(settings: object = {}, owner = user): Promise<Webhook> {
+  const { status, body } = await send('POST', '/webhooks', { url: URL, ...settings }, owner);
+  expect({ status, body }).toEqual({ status: 201, body: expect.anything() });
+  return body as Webhook;
+}
+
+/** Writes an event as a change does, with its deliveries once it is published. */
+async function happen(type: string, { id } = user): Promise<string> {
+  const [event] = await service.dataSource.query<{ id: number }[]>(
+    `INSERT INTO events (user_id, type, data) VALUES ($1, $2, '{}') RETURNING id`,
+    [id, type],
+  );
+  return eventually(async () => {
+    const [published] = await service.dataSource.query<{ position: number | null }[]>(
+      'SELECT position FROM events WHERE id = $1',
+      [event?.id],
+    );
+    const position = published?.position ?? 0;
+    return position > 0 && `evt_${position}`;
+  });
+}
+
+/** The other invariants do not hold of events that are made up. */
+async function auditWebhooks(): Promise<void> {
+  const { checks } = await service.app.get(IntegrityService).run();
+  const [check] = checks.filter(({ name }) => name === 'events-reach-their-webhooks');
+  expect(check).toMatchObject({ violations: 0 });
+}
+
+const deliveries = ({ id } = user): Promise<Delivery[]> =>
+  service.dataSource.query<Delivery[]>(
+    `SELECT webhook_id AS webhook, event.type, delivery.state
+       FROM webhook_deliveries delivery JOIN events event ON event.id = event_id
+      WHERE event.user_id = $1 ORDER BY event.position, webhook_id`,
+    [id],
+  );
+
+describe('A webhook', () => {
+  it('gets the events of its types that are published while it is on', async () => {
+    await happen('order.completed');
+    const all = await create();
+    const some = await create({ types: ['order.completed'] });
+    const stranger = await service.createUser();
+    await create({}, stranger);
+    await happen('order.completed');
+    await happen('proxy.moved');
+    await send('PATCH', `/webhooks/${all.id}`, { enabled: false });
+    await happen('order.completed');
+    await send('PATCH', `/webhooks/${all.id}`, { enabled: true, types: ['proxy.moved'] });
+    await happen('order.completed');
+    await happen('proxy.moved');
+    const told = (await deliveries()).filter(({ type }) => !/^(token|balance|webhook)/.test(type));
+    expect(told.map(({ webhook, type }) => [webhook, type])).toEqual([
+      [all.id, 'order.completed'],
+      [some.id, 'order.completed'],
+      [all.id, 'proxy.moved'],
+      [some.id, 'order.completed'],
+      [some.id, 'order.completed'],
+      [all.id, 'proxy.moved'],
+    ]);
+    expect((await deliveries(stranger)).filter(({ type }) => /^(order|proxy)/.test(type))).toEqual([]);
+    await auditWebhooks();
+  });
+
+  it('shows its secret once, and lists what its customer has', async () => {
+    const types = ['order.completed', 'proxy.expiring'];
+    const webhook = await create({ types, description: 'The billing script' });
+    const { secret, ...shown } = webhook;
+    expect(secret).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
+    expect(shown).toEqual({
+      id: expect.any(Number),
+      url: URL,
+      types,
+      description: 'The billing script',
+      enabled: true,
+      disabled_at: null,
+      disabled_reason: null,
+      failing_since: null,
+      previous_secret_until: null,
+      created_at: MOMENT,
+    });
+    const all = await create();
+    expect(await send('GET', `/webhooks/${webhook.id}`)).toEqual({ status: 200, body: shown });
+    const first = await send('GET', '/webhooks?limit=1');
+    expect(first).toEqual({ status: 200, body: { items: [shown], next_cursor: webhook.id } });
+    const second = await send('GET', `/webhooks?limit=1&cursor=${webhook.id}`);
+    expect(second.body).toMatchObject({ items: [{ id: all.id, types: null }], next_cursor: null });
+  });
+
+  it('is of its customer alone', async () => {
+    const webhook = await create();
+    const stranger = await service.createUser();
+    const path = `/webhooks/${webhook.id}`;
+    const requests: [string, string, object?][] = [
+      ['GET', path],
+      ['PATCH', path, { url: URL }],
+      ['DELETE', path],
+      ['POST', `${path}/secret`, {}],
+      ['GET', `${path}/attempts`],
+      ['POST', `${path}/replay`, { since: '2026-01-01T00:00:00Z' }],
+      ['POST', `${path}/test`],
+    ];
+    for (const [method, target, body] of requests) {
+      const answer = await send(method, target, body, stranger);
+      expect([method, target, answer]).toEqual([
+        method,
+        target,
+        { status: 404, body: { detail: 'Webhook not found' } },
+      ]);
+    }
+    const event = await happen('order.completed');
+    const other = await create({}, stranger);
+    expect(await send('POST', `/webhooks/${other.id}/replay`, { event_id: event }, stranger)).toEqual({
+      status: 404,
+      body: { detail: 'Event not found' },
+    });
+    expect((await send('GET', '/webhooks', undefined, stranger)).body).toMatchObject({
+      items: [{ id: other.id }],
+    });
+  });
+
+  it.each([
+    ['an address that is no URL', 'example.com/hooks'],
+    ['a URL of another scheme', 'ftp://example.com/hooks'],
+    ['a URL without a host', 'https:///'],
+    ['a URL with credentials', 'https://boris:secret@example.com/'],
+    ['a URL with a fragment', 'https://example.com/#hooks'],
+    ['a very long URL', `https://example.com/${'x'.repeat(2000)}`],
+  ])('is not made for %s', async (_, url) => {
+    const { status, body } = await send('POST', '/webhooks', { url });
+    expect({ status, body }).toMatchObject({ status: 422, body: { detail: [{ loc: ['body', 'url'] }] } });
+  });
+
+  it('is not made for plain HTTP, unknown types, or beyond the number that a user may have', async () => {
+    const url = 'http://127.0.0.1/hooks';
+    const refusal = { status: 400, body: { detail: 'The URL must begin with https://' } };
+    expect(await send('POST', '/webhooks', { url })).toEqual(refusal);
+    for (const types of [[], ['order.lost'], ['test'], 'order.completed']) {
+      expect([types, (await send('POST', '/webhooks', { url: URL, types })).status]).toEqual([types, 422]);
+    }
+    const attempts = await Promise.all(
+      Array.from({ length: MOST_WEBHOOKS + 2 }, () => send('POST', '/webhooks', { url: URL })),
+    );
+    const made = attempts.filter(({ status }) => status === 201);
+    expect(made).toHaveLength(MOST_WEBHOOKS);
+    expect(attempts.filter(({ status }) => status === 409)).toHaveLength(2);
+    const [id] = made.map(({ body }) => (body as Webhook).id);
+    expect(await send('PATCH', `/webhooks/${id}`, { url })).toEqual(refusal);
+    expect(await send('DELETE', `/webhooks/${id}`)).toEqual({ status: 204, body: null });
+    await create();
+  });
+
+  it('is changed in what is named, and tells its customer when it is switched off', async () => {
+    const { id, secret: _, ...made } = await create({ types: ['order.completed'], description: 'mine' });
+    const path = `/webhooks/${id}`;
+    const url = 'https://127.0.0.2/other';
+    expect((await send('PATCH', path, { url })).body).toEqual({ id, ...made, url });
+    expect((await send('PATCH', path, { types: null, description: null })).body).toEqual({
+      id,
+      ...made,
+      url,
+      types: null,
+      description: null,
+    });
+    const off = { enabled: false, disabled_at: MOMENT, disabled_reason: 'customer' };
+    expect((await send('PATCH', path, { enabled: false })).body).toMatchObject(off);
+    expect((await send('PATCH', path, { enabled: false })).body).toMatchObject(off);
+    const told = await service.dataSource.query<object[]>(
+      `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
+      [user.id],
+    );
+    expect(told).toEqual([{ data: { webhook_id: id, reason: 'customer' } }]);
+    const on = { enabled: true, disabled_at: null, disabled_reason: null };
+    expect((await send('PATCH', path, { enabled: true })).body).toMatchObject(on);
+  });
+
+  it('has its old secret for some time beside a new one, and an even older one no longer', async () => {
+    const { id } = await create();
+    const secrets = async () => {
+      const [row] = await service.dataSource.query<{ secret: string; previous: string | null }[]>(
+        'SELECT secret, previous_secret AS previous FROM webhooks WHERE id = $1',
+        [id],
+      );
+      return row;
+    };
+    const first = (await secrets())?.secret;
+    const renew = async (body: object) =>
+      (await send('POST', `/webhooks/${id}/secret`, body)).body as Webhook;
+    const second = await renew({});
+    expect(second).toEqual({ secret: expect.stringMatching(/^whsec_/), previous_secret_until: MOMENT });
+    const hoursLeft = (Date.parse(String(second['previous_secret_until'])) - Date.now()) / 3600_000;
+    expect(Math.round(hoursLeft)).toBe(24);
+    expect(await secrets()).toEqual({ secret: second.secret, previous: first });
+    expect((await send('GET', `/webhooks/${id}`)).body).toMatchObject({
+      previous_secret_until: second['previous_secret_until'],
+    });
+    const third = await renew({ overlap_hours: 2 });
+    expect(await secrets()).toEqual({ secret: third.secret, previous: second.secret });
+    const last = await renew({ overlap_hours: 0 });
+    expect(last).toMatchObject({ previous_secret_until: null });
+    expect(await secrets()).toEqual({ secret: last.secret, previous: null });
+    expect((await send('POST', `/webhooks/${id}/secret`, { overlap_hours: 200 })).status).toBe(422);
+  });
+
+  it('is deleted with its secrets at once, and with what it was sent soon after', async () => {
+    const { id } = await create();
+    await happen('order.completed');
+    expect(await send('DELETE', `/webhooks/${id}`)).toEqual({ status: 204, body: null });
+    expect((await send('GET', `/webhooks/${id}`)).status).toBe(404);
+    const rows = () =>
+      service.dataSource.query<object[]>(
+        'SELECT url, secret, previous_secret AS previous FROM webhooks WHERE id = $1',
+        [id],
+      );
+    expect(await rows()).toEqual([{ url: '', secret: null, previous: null }]);
+    await happen('order.completed');
+    expect((await deliveries()).filter(({ type }) => type === 'order.completed')).toHaveLength(1);
+    const report = await service.app.get(Retention).runWhenDue(0);
+    expect(report?.['deleted_webhooks']).toBeGreaterThan(0);
+    expect(await rows()).toEqual([]);
+    expect(await deliveries()).toEqual([]);
+  });
+});
+
+describe('Replaying', () => {
+  /** Makes what was sent appear as given up, or as delivered. */
+  const close = (id: number, state: 'delivered' | 'failed') =>
+    service.dataSource.query(
+      `UPDATE webhook_deliveries SET state = $2, closed_at = now(), next_attempt_at = NULL, lease_until = NULL
+        WHERE webhook_id = $1`,
+      [id, state],
+    );
+  const replay = (id: number, body: object) => send('POST', `/webhooks/${id}/replay`, body);
+  const since = new Date(Date.now() - 3600_000).toISOString();
+  const states = async () =>
+    (await deliveries())
+      .filter(({ type }) => type.startsWith('order'))
+      .map(({ type, state }) => `${type} ${state}`);
+
+  it('sends what failed and what was missed, and what was delivered only when asked', async () => {
+    const early = await happen('order.partial');
+    const { id } = await create({ types: ['order.completed', 'order.partial'] });
+    await happen('order.completed');
+    await close(id, 'failed');
+    await happen('order.completed');
+    expect(await replay(id, { since })).toEqual({ status: 200, body: { replayed: 2, next_since: null } });
+    expect(await states()).toEqual([
+      'order.partial pending',
+      'order.completed pending',
+      'order.completed pending',
+    ]);
+    expect((await replay(id, { since })).body).toEqual({ replayed: 0, next_since: null });
+    await close(id, 'delivered');
+    expect((await replay(id, { since })).body).toMatchObject({ replayed: 0 });
+    expect((await replay(id, { event_id: early })).body).toEqual({ replayed: 1, next_since: null });
+    expect(await states()).toEqual([
+      'order.partial pending',
+      'order.completed delivered',
+      'order.completed delivered',
+    ]);
+    expect((await replay(id, { since, include_delivered: true })).body).toMatchObject({ replayed: 2 });
+    const later = new Date(Date.now() + 3600_000).toISOString();
+    expect((await replay(id, { since: later })).body).toEqual({ replayed: 0, next_since: null });
+    await auditWebhooks();
+  });
+
+  it('leaves alone what is being sent at the moment', async () => {
+    const { id } = await create();
+    const event = await happen('order.completed');
+    await service.dataSource.query(
+      `UPDATE webhook_deliveries SET lease_until = now() + interval '1 hour' WHERE webhook_id = $1`,
+      [id],
+    );
+    expect((await replay(id, { event_id: event })).body).toMatchObject({ replayed: 0 });
+  });
+
+  it('is bounded, and tells where the next request goes on', async () => {
+    const { id } = await create({ types: ['order.completed'] });
+    const owner = service.owner;
+    await owner.query(
+      `INSERT INTO events (user_id, type, data, at, position)
+       SELECT $1, 'order.completed', '{}', now() - interval '1 minute' + n * interval '1 ms',
+              nextval('event_positions')
+         FROM generate_series(1, 10050) AS n`,
+      [user.id],
+    );
+    const first = (await replay(id, { since })).body as { replayed: number; next_since: string };
+    expect(first).toEqual({ replayed: 10_000, next_since: MOMENT });
+    expect((await replay(id, { since: first.next_since })).body).toEqual({ replayed: 50, next_since: null });
+    await send('DELETE', `/webhooks/${id}`);
+  });
+
+  it('is refused when it names nothing or too much, and while the webhook is off', async () => {
+    const { id } = await create();
+    const event = await happen('order.completed');
+    const what = { status: 400, body: { detail: 'Give either event_id or since' } };
+    expect(await replay(id, {})).toEqual(what);
+    expect(await replay(id, { event_id: event, since })).toEqual(what);
+    expect((await replay(id, { event_id: 'evt_999999999' })).status).toBe(404);
+    for (const eventId of ['4711', 'evt_0', 'evt_1x', 'EVT_1', 'evt_99999999999999999']) {
+      expect([eventId, (await replay(id, { event_id: eventId })).status]).toEqual([eventId, 422]);
+    }
+    await send('PATCH', `/webhooks/${id}`, { enabled: false });
+    const off = { status: 409, body: { detail: 'The webhook is switched off' } };
+    expect(await replay(id, { since })).toEqual(off);
+    expect(await send('POST', `/webhooks/${id}/test`)).toEqual(off);
+  });
+});
+
+describe('A test event', () => {
+  it('goes to the webhook that asked for it, whatever its types are, and to no other', async () => {
+    const { id } = await create({ types: ['order.completed'] });
+    await create();
+    expect(await send('POST', `/webhooks/${id}/test`)).toEqual({ status: 204, body: null });
+    const tests = () => deliveries().then((all) => all.filter(({ type }) => type === 'test'));
+    await eventually(async () => (await tests()).length > 0);
+    await happen('order.completed');
+    expect((await tests()).map(({ webhook }) => webhook)).toEqual([id]);
+  });
+});
+
+describe('Staff', () => {
+  let staff: Staff;
+  beforeAll(async () => {
+    staff = await createStaff(service, ['staff:users', 'staff:audit']);
+  });
+
+  interface StaffWebhook {
+    readonly id: number;
+  }
+  const list = async (query: string) => {
+    const { status, body } = await staff.get<{ items: StaffWebhook[] }>(
+      `/staff/webhooks?user_id=${user.id}${query}`,
+    );
+    expect(status).toBe(200);
+    return body.items;
+  };
+
+  it('see which webhooks are off and which fail, and no more of the URL than its host', async () => {
+    const on = await create();
+    const off = await create();
+    const failing = await create();
+    await send('PATCH', `/webhooks/${off.id}`, { enabled: false });
+    await service.dataSource.query('UPDATE webhooks SET failing_since = now() WHERE id = $1', [failing.id]);
+    const all = await list('');
+    expect(all.map(({ id }) => id)).toEqual([failing.id, off.id, on.id]);
+    expect(all[2]).toEqual({
+      id: on.id,
+      user_id: user.id,
+      username: 'test',
+      host: '127.0.0.1',
+      types: null,
+      created_at: MOMENT,
+      disabled_at: null,
+      disabled_reason: null,
+      failing_since: null,
+      links: expect.anything(),
+    });
+    expect(JSON.stringify(all)).not.toMatch(/sesame|whsec_/);
+    expect((await list('&disabled=true')).map(({ id }) => id)).toEqual([off.id]);
+    expect((await list('&disabled=false')).map(({ id }) => id)).toEqual([failing.id, on.id]);
+    expect((await list('&failing=true')).map(({ id }) => id)).toEqual([failing.id]);
+  });
+
+  it('switch a webhook off, which only they switch on again, with the reason in the log', async () => {
+    const { id } = await create();
+    const path = `/staff/webhooks/${id}`;
+    const off = await staff.post(`${path}/disable`, { reason: 'floods' });
+    expect(off).toMatchObject({ status: 200, body: { disabled_at: MOMENT, disabled_reason: 'operator' } });
+    expect(await send('PATCH', `/webhooks/${id}`, { enabled: true })).toEqual({
+      status: 409,
+      body: { detail: 'The webhook was switched off by the operator' },
+    });
+    const told = await service.dataSource.query<object[]>(
+      `SELECT data FROM events WHERE user_id = $1 AND type = 'webhook.disabled'`,
+      [user.id],
+    );
+    expect(told).toEqual([{ data: { webhook_id: id, reason: 'operator' } }]);
+    await staff.post(`${path}/enable`, { reason: 'settled' });
+    expect((await send('GET', `/webhooks/${id}`)).body).toMatchObject({ enabled: true });
+    const { body } = await staff.get<{ items: { action: string }[] }>(`/staff/actions?target=webhook:${id}`);
+    expect(body.items.map(({ action }) => action)).toEqual(['webhooks.enable', 'webhooks.disable']);
+    expect(JSON.stringify(body)).not.toMatch(/sesame|whsec_/);
+    expect((await staff.post('/staff/webhooks/999999/disable', { reason: 'test' })).status).toBe(404);
+  });
+});
