@@ -6,7 +6,7 @@ import { transformSync } from '@swc/core';
 const PROJECT = join(__dirname, '..', '..');
 
 /** What was released before the migrations of today. Change it with each release. */
-const PREVIOUS_RELEASE = '000bd4c425059c0aec456dbff5b25713bb2e8c2e';
+const PREVIOUS_RELEASE = '752c56a6a8675e9cf9a48e0e54de33eb01585c59';
 
 /** Whether the history has it: a shallow clone does not. */
 export function hasPreviousRelease(): boolean {
