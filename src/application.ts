@@ -73,6 +73,7 @@ const STAFF: ApiInterface = {
     Tokens: 'What gives access',
     Money: 'Balances and the ledger',
     Orders: 'What was bought, what is in review, and orphans',
+    Renewals: 'What renews by itself, what did not and why, and how to stop it',
     Prices: 'The rules that set the markup',
     System: 'The state of the service, and sales',
     'Access and log': 'Scopes, and what staff did',

@@ -201,6 +201,10 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
       return REASON;
     },
   ],
+  'renewals list': ['renewals.list', async () => '--due'],
+  'renewals show': ['renewals.read', async () => `--user ${customer.id}`],
+  'renewals pause': ['renewals.pause', async () => `--user ${customer.id} --as on ${REASON}`],
+  'renewals pause-all': ['renewals.pause-all', async () => `--as on ${REASON}`],
   'missing show': ['missing.read', async () => ''],
   'missing withdraw': [
     'missing.withdraw',

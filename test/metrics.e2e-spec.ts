@@ -119,6 +119,32 @@ describe('GET /metrics', () => {
     expect(value('audit_last_run_timestamp_seconds{scope="all"}')).toBe(1000);
   });
 
+  it('tells which renewals are due and wait for the service, and what became of those of a day', async () => {
+    const due = async (): Promise<number> => (await scrape()).value('renewals_due');
+    expect(await due()).toBe(0);
+    await service.dataSource.query(
+      `WITH rule AS (INSERT INTO renewal_rules (user_id, period) VALUES ($1, 30) RETURNING id)
+       INSERT INTO renewals (proxy_id, user_id, rule_id, date_end_before, period, state, reason, due_at,
+                             next_try_at)
+       SELECT proxies.id, $1, rule.id, date_end + make_interval(hours => n), 30, state, reason,
+              now() - make_interval(hours => n), CASE state WHEN 'failed' THEN NULL ELSE now() END
+         FROM (SELECT id, date_end FROM proxies WHERE user_id = $1 LIMIT 1) AS proxies, rule,
+              (VALUES (1, 'planned', NULL), (2, 'skipped', 'no-price'), (3, 'skipped', 'balance-short'),
+                      (4, 'failed', 'no-price'), (-5, 'planned', NULL)) AS renewal (n, state, reason)`,
+      [user.id],
+    );
+    const { value } = await scrape();
+    expect(value('renewals_due')).toBe(2);
+    expect(Math.round(value('renewals_oldest_due_seconds') / 3600)).toBe(2);
+    expect(value('renewals{state="planned",reason=""}')).toBe(1);
+    expect(value('renewals{state="skipped",reason="balance-short"}')).toBe(1);
+    expect(value('renewals{state="failed",reason="no-price"}')).toBe(1);
+    expect(value('renewals{state="done",reason=""}')).toBe(0);
+    expect(value('renewals_paused{of="all"}')).toBe(0);
+    await service.dataSource.query('UPDATE installation SET renewals_paused_at = now()');
+    expect((await scrape()).value('renewals_paused{of="all"}')).toBe(1);
+  });
+
   it('tells when a job last succeeded, also while its next run is under way', async () => {
     const lease = new JobLease(service.dataSource, 'a-job');
     const lastSuccess = async () =>

@@ -143,6 +143,13 @@ const REQUESTS: Readonly<
     path: { webhook_id: await webhook() },
     body: REASON,
   }),
+  'GET /staff/renewals': async () => ({}),
+  'PUT /staff/renewals': async () => ({ body: { paused: false, ...REASON } }),
+  'GET /staff/users/{user_id}/renewals': async () => ({ path: { user_id: customer.id } }),
+  'PUT /staff/users/{user_id}/renewals': async () => ({
+    path: { user_id: customer.id },
+    body: { paused: false, ...REASON },
+  }),
   'GET /staff/missing-proxies': async () => ({}),
   'POST /staff/missing-proxies/withdraw': async () => {
     await service.dataSource.query('UPDATE proxies SET absences = 2 WHERE order_id = $1', [await purchase()]);
@@ -215,7 +222,8 @@ it('records every operation of the description, with who made it and from where'
   for (const { name, method, path, operationId } of operations) {
     const { path: ids = {}, body = {}, query = '', headers = {} } = (await REQUESTS[name]?.()) ?? {};
     const address = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => String(ids[id])) + query;
-    const answer = method === 'get' ? await staff.get(address) : await staff.post(address, body, headers);
+    const answer =
+      method === 'get' ? await staff.get(address) : await staff.change(method, address, body, headers);
     expect([name, answer.status >= 200 && answer.status < 300]).toEqual([name, true]);
     const [row] = await service.dataSource.query<Record<string, unknown>[]>(
       `SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after, refusal FROM staff_actions

@@ -7,6 +7,7 @@ import {
   ORPHAN_STATES,
 } from '../orders';
 import type { NewPriceRule } from '../pricing';
+import { RENEWAL_STATES, SKIP_REASONS } from '../renewals';
 import { SalesService } from '../sales';
 import {
   AuditLogService,
@@ -19,6 +20,7 @@ import {
   StaffPricesService,
   StaffProlongationsService,
   StaffRecoveryService,
+  StaffRenewalsService,
   StaffTokensService,
   StaffUsersService,
   StaffWebhooksService,
@@ -60,6 +62,7 @@ export const GROUPS = {
   orphans: 'Proxies that the provider lists under our tags and that no order accounts for',
   prolongations: 'Prolongations that the provider shows and that no order accounts for',
   recovery: 'The recovery after the database was restored to an earlier moment',
+  renewals: 'Renewals, which customers have switched on',
   missing: 'Rented proxies that were missing from two listings of the provider',
   prices: 'Price rules, which set the markup',
   actions: 'The audit log of what staff do',
@@ -83,6 +86,10 @@ const withSignature = {
 const withTerms = {
   price: required('<roubles>', 'what the user pays for each, e.g. 12.54', parseAmountAboveZero),
   cost: optional('<roubles>', 'what the provider took for each; the price if left out', parseAmountAboveZero),
+};
+
+const asPaused = {
+  as: required('<state>', 'paused: none is ordered; on: they go on', ['paused', 'on'] as const),
 };
 
 /** The options of a list that shows the newest first. */
@@ -344,6 +351,31 @@ export const COMMANDS: readonly AddCommand[] = [
       ...withReason,
     },
     run: (orphans, { id, as, reason }, audit) => orphans.mark(audit, id, as, reason),
+  }),
+
+  read(StaffRenewalsService, 'renewals list', 'Lists renewals, newest first.', {
+    options: {
+      ...paged(),
+      user: optional('<id>', 'whose proxies they are of', parseId),
+      state: optional('<state>', 'the state of the renewal', RENEWAL_STATES),
+      why: optional('<reason>', 'why it was skipped or failed', SKIP_REASONS),
+      due: enabled('those that are due, and wait for the service or the provider'),
+    },
+    run: async (renewals, { user, state, why, due, ...options }) =>
+      (await renewals.list({ userId: user, state, reason: why, due }, toPage(options))).items,
+  }),
+  read(StaffRenewalsService, 'renewals show', 'Shows what a user has switched on.', {
+    action: 'renewals.read',
+    options: ofUser,
+    run: (renewals, { user }) => renewals.ofUser(user),
+  }),
+  change(StaffRenewalsService, 'renewals pause', "Pauses a user's renewals, or lets them go on.", {
+    options: { ...ofUser, ...asPaused, ...withReason },
+    run: (renewals, { user, as, reason }, audit) => renewals.pause(audit, user, as === 'paused', reason),
+  }),
+  change(StaffRenewalsService, 'renewals pause-all', 'Pauses all renewals, or lets them go on.', {
+    options: { ...asPaused, ...withReason },
+    run: (renewals, { as, reason }, audit) => renewals.pauseAll(audit, as === 'paused', reason),
   }),
 
   read(StaffMissingService, 'missing show', 'Shows how many rented proxies are missing.', {

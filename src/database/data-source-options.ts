@@ -60,6 +60,7 @@ import { Renewals1766040000000 } from './migrations/1766040000000-renewals';
 import { PlacingRenewals1766050000000 } from './migrations/1766050000000-placing-renewals';
 import { DueRenewals1766050000001 } from './migrations/1766050000001-due-renewals';
 import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-renewals';
+import { RenewalsByTime1766060000001 } from './migrations/1766060000001-renewals-by-time';
 import { TokenOrigins1766070000000 } from './migrations/1766070000000-token-origins';
 import { TokenReferences1766070000001 } from './migrations/1766070000001-token-references';
 import { ServiceClient } from './service-client';
@@ -126,6 +127,7 @@ export const migrations = [
   PlacingRenewals1766050000000,
   DueRenewals1766050000001,
   PausedRenewals1766060000000,
+  RenewalsByTime1766060000001,
   TokenOrigins1766070000000,
   TokenReferences1766070000001,
 ];

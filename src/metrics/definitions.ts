@@ -29,6 +29,8 @@ const OPEN_STATE = '`reserved`, `submitting`, `confirming`, `review`';
 /** A label `job` would be hidden by the one that Prometheus gives to everything it scrapes. */
 const JOB_NAME = 'the name of the job, as in `cli status`';
 const SCOPE = '`day`, `all`';
+/** The reasons are those of `src/renewals`, which imports this module. */
+const RENEWAL_REASON = 'why it was skipped or failed, as in `cli renewals list`; empty otherwise';
 
 /** Every metric of the service, by its name without {@link PREFIX}. Node's own come with prom-client. */
 export const METRICS = {
@@ -150,6 +152,33 @@ export const METRICS = {
     type: 'gauge',
     help: 'Proxies at the provider that no order accounts for, for staff to decide.',
     labels: {},
+    isShared: true,
+  },
+  renewals_due: {
+    type: 'gauge',
+    help: 'Renewals whose time has come and that wait for the service or the provider.',
+    labels: {},
+    isShared: true,
+  },
+  renewals_oldest_due_seconds: {
+    type: 'gauge',
+    help: 'For how long the oldest of them has been due; 0 when there is none.',
+    labels: {},
+    isShared: true,
+  },
+  renewals: {
+    type: 'gauge',
+    help: 'Renewals that became due in the last 24 hours.',
+    labels: {
+      state: '`planned`, `placed`, `done`, `skipped`, `failed`',
+      reason: RENEWAL_REASON,
+    },
+    isShared: true,
+  },
+  renewals_paused: {
+    type: 'gauge',
+    help: 'Whether staff have paused all renewals, and of how many users.',
+    labels: { of: '`all`, `users`' },
     isShared: true,
   },
   reconciliation_checks_total: {

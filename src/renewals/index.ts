@@ -1,5 +1,8 @@
+export { spentOfBudgetSql } from './budget';
+export { SKIP_REASONS, type SkipReason } from './decide';
 export { Renewal, RENEWAL_STATES, type RenewalState } from './renewal.entity';
 export { RenewalRule } from './renewal-rule.entity';
 export { RenewalSettings } from './renewal-settings.entity';
 export { RenewalsModule } from './renewals.module';
 export { RenewalRun } from './running/renewal-run.service';
+export { OUR_REASONS, RENEWAL_WAITS } from './waiting';

@@ -33,6 +33,10 @@ const IS_OPEN = "state IN ('planned', 'skipped')";
 @Index('renewals_open_idx', ['dateEndBefore', 'id'], { where: IS_OPEN })
 @Index('renewals_placed_idx', ['id'], { where: "state = 'placed'" })
 @Index('renewals_spent_idx', ['userId', 'chargedAt', 'price'], { where: "state IN ('placed', 'done')" })
+@Index('renewals_due_at_idx', ['dueAt', 'state', 'reason'])
+@Index('renewals_state_idx', ['state', 'id'])
+@Index('renewals_rule_id_idx', ['ruleId'])
+@Index('renewals_reason_idx', ['reason', 'id'], { where: 'reason IS NOT NULL' })
 @Check('renewals_state_check', `state IN ${sqlList(RENEWAL_STATES)}`)
 @Check(
   'renewals_order_check',

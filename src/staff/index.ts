@@ -10,6 +10,7 @@ export { StaffOrphansService } from './orphans/staff-orphans.service';
 export { StaffPricesService } from './prices/staff-prices.service';
 export { StaffProlongationsService } from './recovery/staff-prolongations.service';
 export { StaffRecoveryService } from './recovery/staff-recovery.service';
+export { StaffRenewalsService } from './renewals/staff-renewals.service';
 export { StaffModule } from './staff.module';
 export { StaffTokensService } from './tokens/staff-tokens.service';
 export { StaffUsersService } from './users/staff-users.service';

@@ -29,6 +29,8 @@ import { StaffProlongationsController } from './recovery/staff-prolongations.con
 import { StaffProlongationsService } from './recovery/staff-prolongations.service';
 import { StaffRecoveryController } from './recovery/staff-recovery.controller';
 import { StaffRecoveryService } from './recovery/staff-recovery.service';
+import { StaffRenewalsController } from './renewals/staff-renewals.controller';
+import { StaffRenewalsService } from './renewals/staff-renewals.service';
 import { StaffRoutesCheck } from './staff-routes.check';
 import { StaffSystemController } from './system/staff-system.controller';
 import { StaffScopesController } from './tokens/staff-scopes.controller';
@@ -48,6 +50,7 @@ const SERVICES = [
   StaffPricesService,
   StaffProlongationsService,
   StaffRecoveryService,
+  StaffRenewalsService,
   StaffTokensService,
   StaffUsersService,
   StaffWebhooksService,
@@ -76,6 +79,7 @@ const SERVICES = [
     StaffOrdersController,
     StaffOrphansController,
     StaffProlongationsController,
+    StaffRenewalsController,
     StaffPricesController,
     StaffSystemController,
     StaffMissingController,

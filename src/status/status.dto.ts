@@ -231,6 +231,24 @@ export class StatusOut {
   @ApiCount('Proxies at the provider that no order accounts for, for staff to decide')
   open_orphans!: number;
 
+  @ApiCount('Renewals whose time has come and that wait for the service or the provider', 2)
+  renewals_due!: number;
+
+  @ApiNullableMoment('When the oldest of them became due')
+  oldest_renewal_due_at!: Date | null;
+
+  @ApiCount(
+    'Renewals that became due in the last 24 hours and failed, whatever the reason: `GET /staff/renewals` ' +
+      'tells it',
+  )
+  renewals_failed!: number;
+
+  @ApiNullableMoment('Since when all renewals are paused. Null: they are not', null)
+  renewals_paused_at!: Date | null;
+
+  @ApiCount('Users whose renewals are paused by staff')
+  users_with_paused_renewals!: number;
+
   @ApiProperty({ type: () => RecoveryOut, description: 'The recovery after a restore of the database' })
   recovery!: RecoveryOut;
 

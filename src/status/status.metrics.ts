@@ -6,6 +6,7 @@ import { connectionPool, leasedJobs, sqlList } from '../database';
 import { Metrics, type SetGauge } from '../metrics';
 import { OPEN_STATES, type OpenState } from '../orders';
 import { ProxyProvider } from '../provider';
+import { RENEWAL_STATES, RENEWAL_WAITS } from '../renewals';
 import { FRESH_SECONDS } from './replica-reports';
 
 /** A scraper usually waits 10 s, and is to learn of a database that hangs. */
@@ -25,6 +26,10 @@ interface Facts {
   readonly replicas: number;
   readonly balance: number | null;
   readonly jobs: readonly { name: string; succeeded: number | null; interval: number | null }[];
+  readonly renewals_due: number;
+  readonly renewals_oldest: number | null;
+  readonly renewals: readonly { state: string; reason: string; count: number }[];
+  readonly renewals_paused: { readonly all: number; readonly users: number };
   readonly audits: readonly { scope: string; ok: boolean; finished: number; violations: number }[];
   readonly webhooks: WebhookFacts;
 }
@@ -57,6 +62,14 @@ const FACTS = `
          (SELECT balance::float8 FROM provider_accounts WHERE provider = $1) AS balance,
          ${list(`SELECT name, ${epoch('greatest(succeeded_at, finished_at)')} AS succeeded,
                         interval_seconds AS interval FROM job_runs`)} AS jobs,
+         due.count AS renewals_due, ${epoch('now() - due.oldest')} AS renewals_oldest,
+         ${list(`SELECT state, coalesce(reason, '') AS reason, count(*) AS count
+                   FROM renewals WHERE due_at > now() - interval '24 hours' AND due_at <= now()
+                  GROUP BY state, reason`)} AS renewals,
+         (SELECT json_build_object(
+                   'all', (renewals_paused_at IS NOT NULL)::integer,
+                   'users', (SELECT count(*) FROM renewal_settings WHERE paused_at IS NOT NULL))
+            FROM installation) AS renewals_paused,
          ${list(`SELECT scope, ok, ${epoch('finished_at')} AS finished,
                         (SELECT coalesce(sum((broken->>'violations')::bigint), 0)
                            FROM jsonb_array_elements(violations) AS broken) AS violations
@@ -69,7 +82,8 @@ const FACTS = `
                                         FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()), 0),
                    'disabled', (SELECT count(*) FROM webhooks WHERE disabled_reason IN ('failing', 'gone')))
             FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
-           WHERE disabled_at IS NULL AND state = 'pending') AS webhooks`;
+           WHERE disabled_at IS NULL AND state = 'pending') AS webhooks
+    FROM (SELECT count(*)::integer, min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS}) AS due`;
 
 const SLOW_FACTS = `
   SELECT pg_database_size(current_database())::float8 AS size,
@@ -165,6 +179,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('webhooks_disabled', {}, webhooks.disabled);
     set('events_unpublished', {}, unpublished);
     set('events_unpublished_oldest_seconds', {}, Math.max(0, unpublishedAge ?? 0));
+    this.tellRenewals(set, facts);
     set('replicas', {}, replicas);
     set('database_size_bytes', {}, size);
     if (balance !== null) set('provider_balance_roubles', {}, balance);
@@ -181,6 +196,15 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       set('audit_last_run_timestamp_seconds', { scope }, finished);
       set('audit_violations', { scope }, violations);
     }
+  }
+
+  private tellRenewals(set: SetGauge, facts: Facts): void {
+    set('renewals_due', {}, facts.renewals_due);
+    set('renewals_oldest_due_seconds', {}, facts.renewals_oldest ?? 0);
+    for (const state of RENEWAL_STATES) set('renewals', { state, reason: '' }, 0);
+    for (const { state, reason, count } of facts.renewals) set('renewals', { state, reason }, count);
+    set('renewals_paused', { of: 'all' }, facts.renewals_paused.all);
+    set('renewals_paused', { of: 'users' }, facts.renewals_paused.users);
   }
 
   private async readSlowFacts(): Promise<SlowFacts> {

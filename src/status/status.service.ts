@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { findExcessiveRights, queryRows, sqlList } from '../database';
 import { OPEN_STATES, type OpenState, RecoveryService } from '../orders';
 import { ProxyProvider } from '../provider';
+import { RENEWAL_WAITS } from '../renewals';
 import { FRESH_SECONDS, type StoredReport } from './replica-reports';
 import type { AuditRunOut, ReplicaOut, StatusOut } from './status.dto';
 
@@ -29,6 +30,7 @@ export class StatusService {
       orders_in_review: orders.get('review')?.count ?? 0,
       oldest_in_review_at: orders.get('review')?.oldest ?? null,
       open_orphans: orphans?.count ?? 0,
+      ...(await this.renewals()),
       recovery: await this.recovery.show(),
       catalogue: await this.query(
         `SELECT split_part(key, '/', 1) AS kind, count(fetched_at) AS copies,
@@ -99,6 +101,30 @@ export class StatusService {
       ...report,
       unknown_migrations: report.unknown_migrations ?? [],
     }));
+  }
+
+  private async renewals(): Promise<
+    Pick<
+      StatusOut,
+      | 'renewals_due'
+      | 'oldest_renewal_due_at'
+      | 'renewals_failed'
+      | 'renewals_paused_at'
+      | 'users_with_paused_renewals'
+    >
+  > {
+    const [row] = await this.query<Awaited<ReturnType<StatusService['renewals']>>>(
+      `SELECT due.count AS renewals_due, due.oldest AS oldest_renewal_due_at,
+              (SELECT count(*) FROM renewals WHERE state = 'failed' AND due_at > now() - interval '24 hours')
+                AS renewals_failed,
+              renewals_paused_at,
+              (SELECT count(*) FROM renewal_settings WHERE paused_at IS NOT NULL)
+                AS users_with_paused_renewals
+         FROM installation,
+              (SELECT count(*), min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS}) AS due`,
+    );
+    if (!row) throw new Error('the database returned no row for the renewals');
+    return row;
   }
 
   /** The states are written into the statement, so that PostgreSQL can use the partial index on them. */

@@ -192,6 +192,21 @@ if (missing.length > 0) {
       });
     }
 
+    /** The proxy that was bought is not renewed in time, and another renewal of it fails. */
+    const failToRenew = () =>
+      owner.query(
+        `WITH rule AS (INSERT INTO renewal_rules (user_id, period) VALUES ($1, 30) RETURNING id)
+         INSERT INTO renewals (proxy_id, user_id, rule_id, date_end_before, period, state, reason, due_at,
+                               next_try_at)
+         SELECT proxies.id, $1, rule.id, date_end + make_interval(hours => n), 30, state, reason,
+                now() - interval '1 hour', next_try_at
+           FROM proxies, rule,
+                (VALUES (0, 'skipped', 'no-price', now() + interval '1 day'),
+                        (1, 'failed', 'no-price', NULL)) AS renewal (n, state, reason, next_try_at)
+          WHERE user_id = $1 ORDER BY proxies.id LIMIT 2`,
+        [customer.id],
+      );
+
     it('none fires while all is well, and each fires by its fault', async () => {
       expect((await buy(first))?.status).toBe(200);
       await askPrice();
@@ -204,9 +219,10 @@ if (missing.length > 0) {
       await fires('WebhooksNotSent');
       await age(`UPDATE webhooks SET disabled_at = now(), disabled_reason = 'failing'`);
       await fires('WebhookSwitchedOff');
+      await failToRenew();
       await buyForNoOrder();
       await leaveOrdersOpen();
-      await fires('OrphanOpen', 'OrdersUnconfirmed', 'OrderInReview');
+      await fires('OrphanOpen', 'OrdersUnconfirmed', 'OrderInReview', 'RenewalsLate', 'RenewalsFailed');
 
       let waiting: Promise<unknown> | undefined;
       await replicas.holdPermits(async () => {

@@ -19,7 +19,7 @@ function searchedFor({ name, schema }: Parameter): string | number {
   if (format === 'date') return name === 'from' ? '2026-01-01' : '2026-02-01';
   if (format === 'date-time') return name === 'from' ? '2026-01-01T00:00:00Z' : '2027-01-01T00:00:00Z';
   if (Array.isArray(words) && typeof words[0] === 'string') return words[0];
-  return (typeof pattern === 'string' && /^\^\((\w+)[|)]/.exec(pattern)?.[1]) || 'boris';
+  return (typeof pattern === 'string' && /^\^\(([\w-]+)[|)]/.exec(pattern)?.[1]) || 'boris';
 }
 
 /** The forms by which staff move money or give access, all with an id in their path. */

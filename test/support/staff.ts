@@ -19,6 +19,13 @@ export interface Staff {
   readonly token: string;
   readonly tokenId: number;
   get<Body = Record<string, unknown>>(path: string): Promise<StaffAnswer<Body>>;
+  /** Sends a body by this method. */
+  change<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body: object,
+    headers?: Record<string, string>,
+  ): Promise<StaffAnswer<Body>>;
   post<Body = Record<string, unknown>>(
     path: string,
     body?: object,
@@ -49,16 +56,18 @@ export function staffWith(service: TestService, id: number, text: string, tokenI
     };
   };
   const authorization = { Authorization: `Bearer ${text}` };
+  const change: Staff['change'] = (method, path, body, headers = {}) =>
+    call(path, {
+      method: method.toUpperCase(),
+      headers: { ...authorization, 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
   return {
     id,
     token: text,
     tokenId,
     get: (path) => call(path, { headers: authorization }),
-    post: (path, body = {}, headers = {}) =>
-      call(path, {
-        method: 'POST',
-        headers: { ...authorization, 'Content-Type': 'application/json', ...headers },
-        body: JSON.stringify(body),
-      }),
+    change,
+    post: (path, body = {}, headers) => change('POST', path, body, headers),
   };
 }

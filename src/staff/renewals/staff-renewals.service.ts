@@ -1,0 +1,137 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { type Queryable, queryRows } from '../../database';
+import { type PageRequest, readPage } from '../../http';
+import { RENEWAL_WAITS, type RenewalState, type SkipReason, spentOfBudgetSql } from '../../renewals';
+import { UserNotFound } from '../../users';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import { userLinks, usernameOf } from '../links';
+import type { AllRenewalsOut, RenewalsOfUserOut, RenewalsPage, StaffRenewalOut } from './staff-renewals.dto';
+
+/** What is null or left out counts as any. */
+export interface RenewalFilter {
+  readonly userId?: number | null | undefined;
+  readonly state?: RenewalState | null | undefined;
+  readonly reason?: SkipReason | null | undefined;
+  /** Only those that are due and wait for the service or the provider. */
+  readonly due?: boolean | undefined;
+}
+
+const SHOWN_RULES = 1000;
+
+/** What staff see and do of renewals, over HTTP and on the command line. */
+@Injectable()
+export class StaffRenewalsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /** A page of renewals, newest first. The cursor is the id of the last one of the previous page. */
+  list(filter: RenewalFilter, page: PageRequest): Promise<RenewalsPage> {
+    return readPage(
+      page,
+      async (wider) =>
+        (await this.find(filter, wider)).map((found) => ({ ...found, links: userLinks(found.user_id) })),
+      ({ id }) => id,
+    );
+  }
+
+  private find(
+    { userId, state, reason, due }: RenewalFilter,
+    { cursor, limit }: PageRequest,
+  ): Promise<Omit<StaffRenewalOut, 'links'>[]> {
+    const parameters: unknown[] = [];
+    const given = (value: unknown): string => `$${parameters.push(value)}`;
+    const conditions = [
+      userId && `user_id = ${given(userId)}`,
+      state && `state = ${given(state)}`,
+      reason && `reason = ${given(reason)}`,
+      // An array makes PostgreSQL find those that wait by their time, and not read all renewals by their ids.
+      due && `id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS}))`,
+      cursor && `id < ${given(cursor)}`,
+    ].filter((condition) => typeof condition === 'string');
+    return queryRows(
+      this.dataSource,
+      `SELECT id, user_id, ${usernameOf('renewals.user_id')} AS username, proxy_id,
+              date_end_before AS date_end, rule_id, state, reason, period, price, due_at, next_try_at,
+              order_id
+         FROM renewals ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
+        ORDER BY id DESC LIMIT ${given(limit)}`,
+      parameters,
+    );
+  }
+
+  /** @throws UserNotFound */
+  async ofUser(userId: number, queryable: Queryable = this.dataSource): Promise<RenewalsOfUserOut> {
+    const [found] = await queryRows<Omit<RenewalsOfUserOut, 'links'>>(
+      queryable,
+      `SELECT users.id AS user_id, coalesce(username, web_username) AS username, paused_at, paused_reason,
+              monthly_budget,
+              ${spentOfBudgetSql('users.id', `date_trunc('month', now(), 'UTC')`)} AS spent_this_month,
+              (SELECT coalesce(json_agg(rule), '[]')
+                 FROM (SELECT id, proxy_id, country, label, tag, period, max_price::text, hours_before,
+                              created_at
+                         FROM renewal_rules
+                        WHERE renewal_rules.user_id = users.id AND switched_off_at IS NULL
+                        ORDER BY id DESC LIMIT ${SHOWN_RULES}) AS rule) AS rules
+         FROM users LEFT JOIN renewal_settings ON renewal_settings.user_id = users.id
+        WHERE users.id = $1`,
+      [userId],
+    );
+    if (!found) throw new UserNotFound();
+    const rules = found.rules.map((rule) =>
+      Object.assign({}, rule, { created_at: new Date(rule.created_at) }),
+    );
+    return { ...found, rules, links: userLinks(userId) };
+  }
+
+  /** Pausing again keeps the first moment and takes the new reason. @throws UserNotFound */
+  pause(audit: AuditContext, userId: number, isPaused: boolean, reason: string): Promise<RenewalsOfUserOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
+      const { rules: _, links: __, ...before } = await this.ofUser(userId, manager);
+      await queryRows(
+        manager,
+        `INSERT INTO renewal_settings AS kept (user_id, paused_at, paused_reason)
+         VALUES ($1, CASE WHEN $2 THEN now() END, CASE WHEN $2 THEN $3 END)
+         ON CONFLICT (user_id) DO UPDATE
+           SET paused_at = CASE WHEN $2 THEN coalesce(kept.paused_at, now()) END,
+               paused_reason = excluded.paused_reason`,
+        [userId, isPaused, reason],
+      );
+      const after = await this.ofUser(userId, manager);
+      const { rules: ___, links: ____, ...kept } = after;
+      await record({ reason, before, after: kept });
+      return after;
+    });
+  }
+
+  /** Pausing again keeps the first moment and takes the new reason. */
+  pauseAll(audit: AuditContext, isPaused: boolean, reason: string): Promise<AllRenewalsOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await readAll(manager, 'FOR UPDATE');
+      await queryRows(
+        manager,
+        `UPDATE installation
+            SET renewals_paused_at = CASE WHEN $1 THEN coalesce(renewals_paused_at, now()) END,
+                renewals_paused_reason = CASE WHEN $1 THEN $2 END`,
+        [isPaused, reason],
+      );
+      const after = await readAll(manager);
+      await record({ reason, before, after });
+      return after;
+    });
+  }
+}
+
+async function readAll(manager: EntityManager, lock = ''): Promise<AllRenewalsOut> {
+  const [found] = await queryRows<AllRenewalsOut>(
+    manager,
+    `SELECT renewals_paused_at AS paused_at, renewals_paused_reason AS paused_reason
+       FROM installation ${lock}`,
+  );
+  if (!found) throw new Error('the database has no row for the installation');
+  return found;
+}
