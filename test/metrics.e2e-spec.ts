@@ -36,7 +36,10 @@ const buy = (idempotencyKey?: string) =>
   });
 
 beforeAll(async () => {
-  service = await startTestService({ environment: { METRICS_PORT: '0' } });
+  service = await startTestService({
+    environment: { METRICS_PORT: '0' },
+    jobIntervalsMs: { renewals: 3_600_000 },
+  });
   user = await service.createUser();
   await service.dataSource.query(
     `INSERT INTO audit_runs (scope, started_at, finished_at, ok, violations)
