@@ -1,0 +1,170 @@
+import { ExpiringService } from '../src/events';
+import { ActiveFlagsService } from '../src/proxies';
+import { insertProxies } from './support/proxy-rows';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const HOUR = 3600;
+const NEVER_TOLD = 32_767;
+
+jest.setTimeout(60_000);
+
+interface Announced {
+  readonly type: string;
+  readonly proxy_id: string;
+  readonly hours_left: number | null;
+}
+
+describe('The end of a proxy', () => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    // Only the tests announce, and refresh the flags.
+    service = await startTestService({
+      environment: { ACTIVE_FLAGS_INTERVAL_SECONDS: '86400' },
+      jobIntervalsMs: { expiring: 3_600_000 },
+    });
+  }, 60_000);
+  beforeEach(async () => {
+    await service.dataSource.query('UPDATE proxies SET active = false');
+    user = await service.createUser();
+  });
+  afterAll(() => service.close());
+
+  const announce = () => service.app.get(ExpiringService).announceWhenDue(0);
+
+  /** Proxies that were rented for a month and end in so many hours. */
+  async function rented(hours: number, count = 1): Promise<number[]> {
+    const ids = await insertProxies(service.dataSource, user.id, count, { endsInSeconds: hours * HOUR });
+    await service.dataSource.query('UPDATE proxies SET told_hours = $2 WHERE id = ANY ($1)', [
+      ids,
+      NEVER_TOLD,
+    ]);
+    return ids;
+  }
+
+  const announced = (): Promise<Announced[]> =>
+    service.dataSource.query(
+      `SELECT type, data ->> 'proxy_id' AS proxy_id, (data -> 'hours_left')::integer AS hours_left
+         FROM events WHERE user_id = $1 AND type LIKE 'proxy.%' ORDER BY id`,
+      [user.id],
+    );
+  const stages = async () => (await announced()).map(({ hours_left }) => hours_left);
+
+  /** Lets time pass, as far as the end of the proxies is concerned. */
+  const pass = (hours: number) =>
+    service.dataSource.query(
+      'UPDATE proxies SET date_end = date_end - make_interval(hours => $2) WHERE user_id = $1',
+      [user.id, hours],
+    );
+
+  it('is announced 3 days, 1 day and 1 hour before it, once each', async () => {
+    const [id] = await rented(100);
+    for (const hours of [0, 29, 10, 37, 10, 13]) {
+      await pass(hours);
+      await announce();
+      await announce();
+    }
+    expect(await announced()).toEqual(
+      [72, 24, 1].map((hours_left) => ({ type: 'proxy.expiring', proxy_id: String(id), hours_left })),
+    );
+  });
+
+  it('is announced late, and only by its latest stage, when nothing could be announced before', async () => {
+    await rented(30);
+    await rented(0.5);
+    await announce();
+    expect((await stages()).sort()).toEqual([1, 72]);
+    await pass(20);
+    await announce();
+    expect((await stages()).sort()).toEqual([1, 24, 72]);
+  });
+
+  it('tells the proxy and its end as the API does', async () => {
+    const [id] = await rented(10);
+    await announce();
+    const [{ data } = { data: null }] = await service.dataSource.query<{ data: object }[]>(
+      'SELECT data FROM events WHERE user_id = $1 AND type = $2',
+      [user.id, 'proxy.expiring'],
+    );
+    const [{ end } = { end: new Date(0) }] = await service.dataSource.query<{ end: Date }[]>(
+      'SELECT date_end AS end FROM proxies WHERE id = $1',
+      [id],
+    );
+    expect(data).toEqual({ proxy_id: String(id), date_end: end.toISOString(), hours_left: 24 });
+  });
+
+  it('is not announced by a stage that the whole rental was not longer than', async () => {
+    await insertProxies(service.dataSource, user.id, 1, { endsInSeconds: 72 * HOUR + 5 });
+    await announce();
+    await pass(1);
+    await announce();
+    expect(await stages()).toEqual([]);
+    await pass(48);
+    await announce();
+    expect(await stages()).toEqual([24]);
+  });
+
+  it('is not announced when it was withdrawn or is over', async () => {
+    const [withdrawn] = await rented(10);
+    await service.dataSource.query('UPDATE proxies SET withdrawn_at = now() WHERE id = $1', [withdrawn]);
+    await rented(-1);
+    await announce();
+    expect(await stages()).toEqual([null]);
+  });
+
+  it('is announced again before its new end when it was prolonged', async () => {
+    const [id] = await rented(10);
+    await announce();
+    await service.dataSource.query(
+      `UPDATE proxies SET date_end = date_end + interval '30 days' WHERE id = $1`,
+      [id],
+    );
+    await announce();
+    await pass(710);
+    await announce();
+    await announce();
+    expect((await announced()).map(({ type, hours_left }) => hours_left ?? type)).toEqual([
+      24,
+      'proxy.prolonged',
+      24,
+    ]);
+  });
+
+  it('is not announced again when the provider corrects it by minutes', async () => {
+    const [id] = await rented(10);
+    await announce();
+    await service.dataSource.query(
+      `UPDATE proxies SET date_end = date_end + interval '5 minutes' WHERE id = $1`,
+      [id],
+    );
+    await announce();
+    expect(await stages()).toEqual([24]);
+  });
+
+  it('is announced once by any number of replicas at once, a batch at a time', async () => {
+    await rented(10, 2500);
+    const other = new ExpiringService(service.dataSource, {
+      proxies: { expiringHours: [72, 24, 1] },
+    } as never);
+    // Neither asks for the lease: as if both had it.
+    const batch = (one: ExpiringService): Promise<number> => one['announceBatch'](24);
+    const counts = await Promise.all(
+      Array.from({ length: 6 }, (_, n) => batch(n % 2 ? other : service.app.get(ExpiringService))),
+    );
+    let sum = counts.reduce((total, count) => total + count, 0);
+    for (let count = 1; count > 0;) sum += count = await batch(other);
+    expect(sum).toBe(2500);
+    const all = await announced();
+    expect(new Set(all.map(({ proxy_id }) => proxy_id)).size).toBe(2500);
+    expect(all).toHaveLength(2500);
+  });
+
+  it('is told when it has come, and not again', async () => {
+    const [id] = await rented(-1);
+    const flags = service.app.get(ActiveFlagsService);
+    await flags.refreshWhenDue(0);
+    await flags.refreshWhenDue(0);
+    expect(await announced()).toEqual([{ type: 'proxy.expired', proxy_id: String(id), hours_left: null }]);
+  });
+});

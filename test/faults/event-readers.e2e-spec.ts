@@ -1,0 +1,275 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { type EventStream, openEventStream } from '../support/event-stream';
+import { inLongForm } from '../support/long-form';
+import { type Customer, Replicas } from '../support/replicas';
+import { SeededRandom } from '../support/seeded-random';
+
+const CUSTOMERS = 5;
+const WRITERS_PER_CUSTOMER = 4;
+const EVENTS_PER_WRITER = inLongForm(1000, 60);
+/** As many as a replica lets one user have. */
+const WAITING_PER_CUSTOMER = 100;
+const WAITING_CUSTOMERS = 10;
+const ANSWERS = inLongForm(1000, 20);
+const ENDS = inLongForm(100_000, 3000);
+/** How many replicas are killed by each test that kills. */
+const KILLED = inLongForm(3, 1);
+const IDLE_MS = inLongForm(5000, 2000);
+/** Each of those who wait has looked once by then. */
+const BEGIN_MS = inLongForm(10_000, 4000);
+/** What is left is read by then, also where a hint was lost. */
+const END_MS = inLongForm(10_000, 3000);
+
+jest.setTimeout(inLongForm(700_000, 120_000));
+
+interface Told {
+  readonly id: string;
+  readonly data: { readonly writer?: number; readonly n?: number };
+}
+
+interface Page {
+  readonly items: readonly Told[];
+  readonly next_cursor: string;
+}
+
+describe('Events, read over three replicas', () => {
+  let replicas: Replicas;
+  let services: BuiltService[];
+  const clients: Client[] = [];
+  const random = new SeededRandom(17);
+
+  beforeAll(async () => {
+    replicas = await Replicas.open({ environment: { AUDIT_TIME: 'off' } });
+    services = await Promise.all([replicas.start(), replicas.start(), replicas.start()]);
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client.end()));
+    await killLeftovers();
+    await replicas.close();
+  });
+
+  const anyReplica = (): string => services[Math.floor(random.next() * services.length)]?.baseUrl ?? '';
+
+  async function connect(): Promise<Client> {
+    const client = new Client({ connectionString: replicas.environmentOf()['DATABASE_URL'] });
+    clients.push(client);
+    await client.connect();
+    return client;
+  }
+
+  async function read(baseUrl: string, { token }: Customer, query: string): Promise<Page> {
+    const answer = await fetch(`${baseUrl}/events?${query}`, {
+      headers: { Authorization: `Bearer ${token}` },
+    });
+    if (answer.status !== 200) throw new Error(`${answer.status}: ${await answer.text()}`);
+    return (await answer.json()) as Page;
+  }
+
+  const WRITE = 'INSERT INTO events (user_id, type, data) VALUES ($1, $2, $3)';
+
+  /** Writes events in transactions that take some time each, so that they commit in another order than their ids. */
+  async function writeSlowly({ id }: Customer, writer: number): Promise<void> {
+    const client = await connect();
+    for (let n = 0; n < EVENTS_PER_WRITER; n += 1) {
+      await client.query('BEGIN');
+      await client.query(WRITE, [id, 'proxy.moved', { writer, n }]);
+      await pause(random.next() * 20);
+      if (random.next() < 0.1) {
+        await client.query('ROLLBACK');
+        n -= 1;
+      } else {
+        await client.query('COMMIT');
+      }
+    }
+  }
+
+  /** What a customer's script does: waits at any replica, and goes on from the cursor when that is gone. */
+  async function poll(customer: Customer, isOver: () => boolean): Promise<Told[]> {
+    const seen: Told[] = [];
+    let cursor = '';
+    while (!isOver()) {
+      const query = `wait=2&limit=${1 + Math.floor(random.next() * 20)}${cursor && `&after=${cursor}`}`;
+      const page = await read(anyReplica(), customer, query).catch(() => null);
+      if (page) seen.push(...page.items);
+      else await pause(20);
+      cursor = page?.next_cursor ?? cursor;
+    }
+    return seen;
+  }
+
+  /** The same with streams, which are left and opened again now and then. */
+  async function follow(customer: Customer, isOver: () => boolean): Promise<Told[]> {
+    const seen: Told[] = [];
+    let lastId: string | undefined;
+    while (!isOver()) {
+      const stream: EventStream | null = await openEventStream(anyReplica(), '/events', {
+        token: customer.token,
+        ...(lastId !== undefined && { lastEventId: lastId }),
+      }).catch(() => null);
+      const untilMs = performance.now() + 200 + random.next() * 1500;
+      while (stream && !stream.hasEnded() && performance.now() < untilMs && !isOver()) await pause(10);
+      stream?.close();
+      if (stream?.status !== 200) {
+        await pause(20);
+        continue;
+      }
+      const messages = stream.messages();
+      seen.push(...messages.map(({ data }) => JSON.parse(data) as Told));
+      lastId = messages.at(-1)?.id ?? lastId;
+    }
+    return seen;
+  }
+
+  it('skip none and come in order, whatever commits late and whoever is killed', async () => {
+    const customers = await Promise.all(Array.from({ length: CUSTOMERS }, () => replicas.createCustomer()));
+    let isOver = false;
+    const reading = customers.map((customer) =>
+      Promise.all([poll(customer, () => isOver), follow(customer, () => isOver)]),
+    );
+    const writing = customers.flatMap((customer) =>
+      Array.from({ length: WRITERS_PER_CUSTOMER }, (_, writer) => writeSlowly(customer, writer)),
+    );
+    for (let at = 0; at < KILLED; at += 1) {
+      await pause(500);
+      services[at]?.kill('SIGKILL');
+      services[at] = await replicas.start();
+    }
+    await Promise.all(writing);
+    await eventually(async () => {
+      const left = await replicas.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
+      return left.length === 0;
+    });
+    // Everybody gets the time to read what is left.
+    await pause(END_MS);
+    isOver = true;
+    for (const [at, customer] of customers.entries()) {
+      const written = await replicas.query<Told>(
+        `SELECT 'evt_' || position AS id, data FROM events WHERE user_id = $1 ORDER BY position`,
+        [customer.id],
+      );
+      expect(written.length).toBeGreaterThanOrEqual(WRITERS_PER_CUSTOMER * EVENTS_PER_WRITER);
+      const [polled = [], followed = []] = (await reading[at]) ?? [];
+      expect(polled.map(({ id }) => id)).toEqual(written.map(({ id }) => id));
+      expect(followed.map(({ id }) => id)).toEqual(written.map(({ id }) => id));
+      // Of one writer, whose transactions follow each other, the order is that of its commits.
+      for (let writer = 0; writer < WRITERS_PER_CUSTOMER; writer += 1) {
+        const own = polled.flatMap(({ data }) => (data.writer === writer ? (data.n ?? []) : []));
+        expect(own).toEqual(Array.from({ length: EVENTS_PER_WRITER }, (_, n) => n));
+      }
+    }
+  });
+
+  it('cost the database a statement a second, however many wait', async () => {
+    const customers = await Promise.all(
+      Array.from({ length: WAITING_CUSTOMERS }, () => replicas.createCustomer()),
+    );
+    await pause(1000);
+    const [one] = services;
+    const commits = async (): Promise<number> => {
+      const [row] = await replicas.query<{ count: string }>(
+        'SELECT xact_commit AS count FROM pg_stat_database WHERE datname = current_database()',
+      );
+      return Number(row?.count);
+    };
+    const whileIdle = async (): Promise<number> => {
+      const before = await commits();
+      await pause(IDLE_MS);
+      return (await commits()) - before;
+    };
+    const idle = await whileIdle();
+    const waiting = customers.flatMap((customer) =>
+      Array.from({ length: WAITING_PER_CUSTOMER }, () =>
+        read(one?.baseUrl ?? '', customer, 'after=now&wait=30&type=proxy.expired'),
+      ),
+    );
+    await pause(BEGIN_MS);
+    const busy = await whileIdle();
+    const more = ((busy - idle) * 1000) / IDLE_MS;
+    process.stderr.write(`1,000 waiting: ${more.toFixed(1)} statements a second more than ${idle} in ${IDLE_MS} ms\n`);
+    expect(more).toBeLessThan(50);
+    const writer = await connect();
+    const begunMs = performance.now();
+    for (const { id } of customers) await writer.query(WRITE, [id, 'proxy.expired', {}]);
+    const pages = await Promise.all(waiting);
+    process.stderr.write(`all of them answered after ${Math.round(performance.now() - begunMs)} ms\n`);
+    expect(pages.map(({ items }) => items.length)).toEqual(waiting.map(() => 1));
+  });
+
+  it('are answered soon after the commit', async () => {
+    const customer = await replicas.createCustomer();
+    const writer = await connect();
+    const elapsedMs: number[] = [];
+    let cursor = (await read(anyReplica(), customer, 'after=now')).next_cursor;
+    for (let n = 0; n < ANSWERS; n += 1) {
+      const waiting = read(anyReplica(), customer, `after=${cursor}&wait=30&type=proxy.expired`).then(
+        (page) => ({
+          page,
+          atMs: performance.now(),
+        }),
+      );
+      await pause(20 + random.next() * 200);
+      await writer.query(WRITE, [customer.id, 'proxy.expired', { n }]);
+      const committedMs = performance.now();
+      const { page, atMs } = await waiting;
+      expect(page.items.map(({ data }) => data.n)).toEqual([n]);
+      cursor = page.next_cursor;
+      elapsedMs.push(atMs - committedMs);
+    }
+    elapsedMs.sort((a, b) => a - b);
+    const at = (part: number) => Math.round(elapsedMs[Math.floor(part * (elapsedMs.length - 1))] ?? 0);
+    process.stderr.write(`from commit to answer: median ${at(0.5)} ms, p99 ${at(0.99)} ms of ${ANSWERS}\n`);
+    // Half of it is the pause between two rounds of publishing. A lost hint would cost a second.
+    expect(at(0.5)).toBeLessThan(1000);
+  });
+
+  it('announce very many ends that come together, each once, while replicas are killed', async () => {
+    const customer = await replicas.createCustomer();
+    await replicas.query(
+      `WITH purchase AS (
+         INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price,
+                             held, captured, provider, provider_price, deadline, next_look_at, closed_at)
+         VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, 'http', 1, $2, $2, 'test',
+                 1, now(), now(), now())
+         RETURNING id)
+       INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+                            proxy_type, country, version, date_start, date_end)
+       SELECT $1, purchase.id, 'test', 'together-' || n, '127.0.0.1', '1', 'l', 'p', 'http', 'ru', '6',
+              now(), now() + interval '20 hours'
+         FROM purchase, generate_series(1, $2::int) n`,
+      [customer.id, ENDS],
+    );
+    await replicas.query(`UPDATE proxies SET told_hours = 32767 WHERE user_id = $1`, [customer.id]);
+    const begunMs = performance.now();
+    const tell = async (): Promise<{ all: number; different: number }> => {
+      const [row] = await replicas.query<{ all: number; different: number }>(
+        `SELECT count(*)::int AS all, count(DISTINCT data ->> 'proxy_id')::int AS different FROM events
+          WHERE user_id = $1 AND type = 'proxy.expiring' AND (data -> 'hours_left')::int = 24`,
+        [customer.id],
+      );
+      return row ?? { all: 0, different: 0 };
+    };
+    // The next run is due within a minute: it is due now.
+    await replicas.query(
+      `UPDATE job_runs SET started_at = started_at - interval '1 hour' WHERE name = 'expiring'`,
+    );
+    let killed = 0;
+    while ((await tell()).all < ENDS) {
+      const holder = await replicas.query(
+        `SELECT FROM job_runs WHERE name = 'expiring' AND finished_at IS NULL`,
+      );
+      if (holder.length > 0 && killed < 1) {
+        killed += 1;
+        for (const service of services.slice(0, KILLED)) service.kill('SIGKILL');
+        const started = await Promise.all(services.slice(0, KILLED).map(() => replicas.start()));
+        services.splice(0, KILLED, ...started);
+        // Whoever died holds the lease for a minute.
+        await replicas.query(`UPDATE job_runs SET leased_until = now() WHERE name = 'expiring'`);
+      }
+      await pause(500);
+    }
+    process.stderr.write(`${ENDS} ends announced after ${Math.round(performance.now() - begunMs)} ms\n`);
+    expect(await tell()).toEqual({ all: ENDS, different: ENDS });
+  });
+});
