@@ -74,10 +74,10 @@ describe('The end of a proxy', () => {
     await rented(30);
     await rented(0.5);
     await announce();
-    expect((await stages()).sort()).toEqual([1, 72]);
+    expect((await stages()).toSorted((one, other) => Number(one) - Number(other))).toEqual([1, 72]);
     await pass(20);
     await announce();
-    expect((await stages()).sort()).toEqual([1, 24, 72]);
+    expect((await stages()).toSorted((one, other) => Number(one) - Number(other))).toEqual([1, 24, 72]);
   });
 
   it('tells the proxy and its end as the API does', async () => {

@@ -69,7 +69,7 @@ describe('Events, read over three replicas', () => {
 
   const WRITE = 'INSERT INTO events (user_id, type, data) VALUES ($1, $2, $3)';
 
-  /** Writes events in transactions that take some time each, so that they commit in another order than their ids. */
+  /** Writes events in transactions that take some time, which commit in another order than that of the ids. */
   async function writeSlowly({ id }: Customer, writer: number): Promise<void> {
     const client = await connect();
     for (let n = 0; n < EVENTS_PER_WRITER; n += 1) {
@@ -109,7 +109,8 @@ describe('Events, read over three replicas', () => {
         ...(lastId !== undefined && { lastEventId: lastId }),
       }).catch(() => null);
       const untilMs = performance.now() + 200 + random.next() * 1500;
-      while (stream && !stream.hasEnded() && performance.now() < untilMs && !isOver()) await pause(10);
+      const isLeft = () => stream?.hasEnded() !== false || performance.now() >= untilMs || isOver();
+      while (!isLeft()) await pause(10);
       stream?.close();
       if (stream?.status !== 200) {
         await pause(20);
@@ -187,7 +188,9 @@ describe('Events, read over three replicas', () => {
     await pause(BEGIN_MS);
     const busy = await whileIdle();
     const more = ((busy - idle) * 1000) / IDLE_MS;
-    process.stderr.write(`1,000 waiting: ${more.toFixed(1)} statements a second more than ${idle} in ${IDLE_MS} ms\n`);
+    process.stderr.write(
+      `1,000 waiting: ${more.toFixed(1)} statements a second more than ${idle} in ${IDLE_MS} ms\n`,
+    );
     expect(more).toBeLessThan(50);
     const writer = await connect();
     const begunMs = performance.now();
@@ -228,10 +231,10 @@ describe('Events, read over three replicas', () => {
     const customer = await replicas.createCustomer();
     await replicas.query(
       `WITH purchase AS (
-         INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price,
-                             held, captured, provider, provider_price, deadline, next_look_at, closed_at)
-         VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, 'http', 1, $2, $2, 'test',
-                 1, now(), now(), now())
+         INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
+                             unit_price, held, captured, provider, provider_price, deadline, next_look_at, closed_at)
+         VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, 'http', 1, $2, $2,
+                 'test', 1, now(), now(), now())
          RETURNING id)
        INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
                             proxy_type, country, version, date_start, date_end)

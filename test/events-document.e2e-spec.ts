@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EVENT_TYPES, type EventTypeDefinition } from './event-types';
+import { EVENT_TYPES, type EventTypeDefinition } from '../src/events';
 
-const DOCUMENT = join(__dirname, '../../docs/events.md');
+const DOCUMENT = join(__dirname, '../docs/events.md');
 const WIDTH = 110;
 const BEGIN = '<!-- Generated from src/events/event-types.ts by `npm run generate:events`. -->\n';
 const END = '<!-- End of the list. -->\n';
