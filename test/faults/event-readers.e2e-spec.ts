@@ -69,7 +69,7 @@ describe('Events, read over three replicas', () => {
 
   const WRITE = 'INSERT INTO events (user_id, type, data) VALUES ($1, $2, $3)';
 
-  /** Writes events in transactions that take some time, which commit in another order than that of the ids. */
+  /** Writes events in transactions that take some time, which commit in another order than their ids. */
   async function writeSlowly({ id }: Customer, writer: number): Promise<void> {
     const client = await connect();
     for (let n = 0; n < EVENTS_PER_WRITER; n += 1) {
@@ -232,7 +232,8 @@ describe('Events, read over three replicas', () => {
     await replicas.query(
       `WITH purchase AS (
          INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                             unit_price, held, captured, provider, provider_price, deadline, next_look_at, closed_at)
+                             unit_price, held, captured, provider, provider_price, deadline,
+                             next_look_at, closed_at)
          VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, 'http', 1, $2, $2,
                  'test', 1, now(), now(), now())
          RETURNING id)
