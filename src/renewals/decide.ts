@@ -87,7 +87,7 @@ export function decide<One extends Candidate>(means: Means, candidates: readonly
   let { available, budgetLeft } = means;
   return [...candidates].sort(inAnnouncedOrder).map((candidate): Decision<One> => {
     const { price } = candidate;
-    const reason = skipReason({ ...means, available, budgetLeft }, candidate);
+    const reason = skipReason(candidate, means, available, budgetLeft);
     if (reason !== null || price === null) return { candidate, renew: false, reason: reason ?? 'no-price' };
     available = available.minus(price);
     budgetLeft = budgetLeft && budgetLeft.minus(price);
@@ -96,12 +96,14 @@ export function decide<One extends Candidate>(means: Means, candidates: readonly
 }
 
 function skipReason(
-  { now, available, budgetLeft, obstacle }: Means,
-  { dateEnd, maxPrice, price, ...candidate }: Candidate,
+  { dateEnd, maxPrice, price, obstacle }: Candidate,
+  means: Means,
+  available: Money,
+  budgetLeft: Money | null,
 ): SkipReason | null {
-  if (now > lastTryAt(dateEnd)) return 'too-late';
+  if (means.now > lastTryAt(dateEnd)) return 'too-late';
+  if (means.obstacle !== null) return means.obstacle;
   if (obstacle !== null) return obstacle;
-  if (candidate.obstacle !== null) return candidate.obstacle;
   if (price === null) return 'no-price';
   if (maxPrice !== null && price.kopecks > maxPrice.kopecks) return 'price-above-max';
   if (budgetLeft !== null && price.kopecks > budgetLeft.kopecks) return 'budget-used-up';

@@ -4,9 +4,9 @@ import { CatalogService, checkPeriod, type PriceList, toIpVersion } from '../cat
 import { Clock, DomainError, Money } from '../common';
 import { inTransaction, queryRows } from '../database';
 import { heldUpSql, spentOfBudgetSql } from './budget';
-import { monthOf, type Obstacle, type ProxyObstacle, type SkipReason } from './decide';
-import { type ForecastStep, foresee, type Funds, type Rental } from './forecast';
-import type { ForecastItem, ForecastOut } from './forecast.dto';
+import { type Decision, monthOf, type Obstacle, type ProxyObstacle, type SkipReason } from './decide';
+import { foresee, type Funds, type Rental } from './forecast';
+import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
 import { ruleOfProxySql } from './rule-of-proxy';
 
 const DAY_MS = 86_400_000;
@@ -71,17 +71,20 @@ const READ_RENTALS = `
 /** Tells customers what will be renewed, when and at which price, and what will not. */
 @Injectable()
 export class ForecastService {
+  /** The last forecast of each user that this process is making. */
+  private readonly running = new Map<number, Promise<unknown>>();
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly catalog: CatalogService,
     private readonly clock: Clock,
   ) {}
 
-  /** @param cursor how many items came on the pages before */
-  async read(
-    userId: number,
-    { days, cursor, limit }: { days: number; cursor: number | null; limit: number },
-  ): Promise<ForecastOut> {
+  read(userId: number, query: ForecastQuery): Promise<ForecastOut> {
+    return this.inTurn(userId, () => this.make(userId, query));
+  }
+
+  private async make(userId: number, { days, cursor, limit }: ForecastQuery): Promise<ForecastOut> {
     const now = this.clock.now();
     const { found, rows } = await this.readBooks(userId, now);
     const prices = await this.pricesFor(userId, rows);
@@ -93,28 +96,39 @@ export class ForecastService {
     const byMonth = new Map<string, Sums>();
     const reasons = new Map<SkipReason, number>();
     let firstUnpaid: number | null = null;
-    const skipped = cursor ?? 0;
+    // The cursor counts the items on the pages before.
+    const before = cursor ?? 0;
     const items: ForecastItem[] = [];
     let count = 0;
-    await foresee(funds, rentals, days, (step) => {
-      const { rental, at, reason, available } = step;
+    await foresee(funds, rentals, days, ({ at, decisions, available }) => {
+      if (decisions.length === 0) return;
       const day = at.toISOString().slice(0, 10);
       const ofDay = entryOf(byDay, day, () => ({ ...newSums(), available }));
       ofDay.available = available;
-      for (const part of [sums, ofDay, entryOf(byMonth, day.slice(0, 7), newSums)]) addTo(part, step);
-      if (reason !== null) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-      if (reason === 'balance-short') {
-        firstUnpaid = Math.min(firstUnpaid ?? Infinity, rental.dateEnd.getTime());
+      const ofHour = newSums();
+      for (const decision of decisions) {
+        if (count >= before && items.length < limit) items.push(toItem(at, decision));
+        count += 1;
+        if (decision.renew) {
+          ofHour.renewals += 1;
+          ofHour.cost = ofHour.cost.plus(decision.price);
+          continue;
+        }
+        ofHour.notRenewed += 1;
+        reasons.set(decision.reason, (reasons.get(decision.reason) ?? 0) + 1);
+        if (decision.reason === 'balance-short') {
+          firstUnpaid = Math.min(firstUnpaid ?? Infinity, decision.candidate.dateEnd.getTime());
+        }
       }
-      if (count >= skipped && items.length < limit) items.push(toItem(step));
-      count += 1;
+      for (const part of [sums, ofDay, entryOf(byMonth, day.slice(0, 7), newSums)]) addTo(part, ofHour);
     });
+    const covered = rentals.filter(({ obstacle }) => obstacle !== 'proxy-withdrawn').length;
     return {
       as_of: now,
       until: new Date(now.getTime() + days * DAY_MS),
       available: found.available,
-      covered: rentals.filter(({ obstacle }) => obstacle !== 'proxy-withdrawn').length,
-      not_covered: found.rentals - rentals.filter(({ obstacle }) => obstacle !== 'proxy-withdrawn').length,
+      covered,
+      not_covered: found.rentals - covered,
       totals: toSums(sums),
       reasons: [...reasons].map(([reason, times]) => ({ reason, rentals: times })),
       by_month: [...byMonth].map(([month, part]) => ({ month, ...toSums(part) })),
@@ -125,8 +139,20 @@ export class ForecastService {
       })),
       balance_lasts_until: firstUnpaid === null ? null : new Date(firstUnpaid).toISOString().slice(0, 10),
       items,
-      next_cursor: skipped + items.length < count ? skipped + items.length : null,
+      next_cursor: before + items.length < count ? before + items.length : null,
     };
+  }
+
+  /** Forecasts of very many rentals take their time: of one user, each waits for the one before. */
+  private async inTurn<Result>(userId: number, work: () => Promise<Result>): Promise<Result> {
+    const result = (this.running.get(userId) ?? Promise.resolve()).then(work);
+    const settled = result.catch(() => undefined);
+    this.running.set(userId, settled);
+    try {
+      return await result;
+    } finally {
+      if (this.running.get(userId) === settled) this.running.delete(userId);
+    }
   }
 
   /** Funds and rentals of one moment: a renewal that is placed meanwhile is in both or in neither. */
@@ -196,28 +222,27 @@ function obstacleOf({
   }
 }
 
-function toItem({ rental, at, reason }: ForecastStep): ForecastItem {
-  const { proxyId, ruleId, dateEnd, period, price } = rental;
+function toItem(at: Date, decision: Decision<Rental>): ForecastItem {
+  const { proxyId, ruleId, dateEnd, period, price } = decision.candidate;
   return {
     proxy_id: String(proxyId),
     rule_id: ruleId,
     at,
     date_end: dateEnd,
-    renewed: reason === null,
-    reason,
+    renewed: decision.renew,
+    reason: decision.renew ? null : decision.reason,
     period,
     price: price && price.toString(),
-    new_date_end: reason === null ? new Date(dateEnd.getTime() + period * DAY_MS) : null,
+    new_date_end: decision.renew ? new Date(dateEnd.getTime() + period * DAY_MS) : null,
   };
 }
 
 const newSums = (): Sums => ({ renewals: 0, cost: Money.zero, notRenewed: 0 });
 
-function addTo(sums: Sums, { rental: { price }, reason }: ForecastStep): void {
-  if (reason === null && price) {
-    sums.renewals += 1;
-    sums.cost = sums.cost.plus(price);
-  } else sums.notRenewed += 1;
+function addTo(sums: Sums, { renewals, cost, notRenewed }: Sums): void {
+  sums.renewals += renewals;
+  sums.cost = sums.cost.plus(cost);
+  sums.notRenewed += notRenewed;
 }
 
 const toSums = ({ renewals, cost, notRenewed }: Sums) => ({

@@ -3,12 +3,12 @@ import type { Money } from '../common';
 import {
   type Candidate,
   decide,
+  type Decision,
   dueAt,
   hourOf,
   lastTryAt,
   type Means,
   monthOf,
-  type SkipReason,
 } from './decide';
 
 const HOUR_MS = 3_600_000;
@@ -31,13 +31,11 @@ export interface Funds extends Omit<Means, 'budgetLeft'> {
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
 
-/** What will become of one rental when it ends. */
-export interface ForecastStep {
-  readonly rental: Rental;
-  /** When it is decided: the hour in which it is due, or now. */
+/** What is decided in one hour, as far as it is final, in the announced order. */
+export interface ForecastHour {
+  /** The hour in which it is due, or now. */
   readonly at: Date;
-  /** Null: it is renewed, at its price. */
-  readonly reason: SkipReason | null;
+  readonly decisions: readonly Decision<Rental>[];
   /** What is available afterwards. */
   readonly available: Money;
 }
@@ -53,13 +51,13 @@ const nextMonthOf = (moment: Date): Date =>
  *
  * Prices, rules, tags and labels stay as they are, nothing is bought or credited, and no call fails.
  *
- * @param onStep is told of each decision that is final, in the order of time
+ * @param onHour is told of what is decided, in the order of time
  */
 export async function foresee(
   { now, obstacle, ...funds }: Funds,
   rentals: readonly Rental[],
   days: number,
-  onStep: (step: ForecastStep) => void,
+  onHour: (hour: ForecastHour) => void,
 ): Promise<void> {
   const first = hourOf(now).getTime();
   const end = now.getTime() + days * DAY_MS;
@@ -84,17 +82,19 @@ export async function foresee(
       month = monthOf(at).getTime();
       budgetLeft = funds.budget?.monthly ?? null;
     }
-    for (const decision of decide({ now: at, available, budgetLeft, obstacle }, candidates)) {
+    const decisions = decide({ now: at, available, budgetLeft, obstacle }, candidates).filter((decision) => {
       const rental = decision.candidate;
       if (decision.renew) {
         available = available.minus(decision.price);
         budgetLeft = budgetLeft && budgetLeft.minus(decision.price);
-        onStep({ rental, at, reason: null, available });
         add({ ...rental, dateEnd: new Date(rental.dateEnd.getTime() + rental.period * DAY_MS) }, index + 1);
-      } else if (decision.reason === 'budget-used-up' && nextMonthOf(at) <= lastTryAt(rental.dateEnd)) {
-        add(rental, (nextMonthOf(at).getTime() - first) / HOUR_MS);
-      } else onStep({ rental, at, reason: decision.reason, available });
-    }
+        return true;
+      }
+      if (decision.reason !== 'budget-used-up' || nextMonthOf(at) > lastTryAt(rental.dateEnd)) return true;
+      add(rental, (nextMonthOf(at).getTime() - first) / HOUR_MS);
+      return false;
+    });
+    onHour({ at, decisions, available });
     sinceYield += candidates.length;
     if (sinceYield >= DECISIONS_AT_ONCE) {
       sinceYield = 0;

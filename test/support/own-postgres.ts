@@ -21,10 +21,13 @@ export interface OwnPostgres extends DatabaseUrls {
 
 const SETTINGS = { fsync: 'off' };
 
-export async function startOwnPostgres(): Promise<OwnPostgres> {
+/** @param environment what the environment of its processes has besides */
+export async function startOwnPostgres(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<OwnPostgres> {
   const directory = await createTestDirectory('postgres-');
   const cluster = await getCluster(directory, () => undefined);
-  const port = await start(cluster);
+  const port = await start(cluster, environment);
   const place = `${LOOPBACK}:${port}`;
   const owner = `postgres://${SUPERUSER}:${cluster.password}@${place}`;
   const admin = new Client({ connectionString: `${owner}/postgres` });
@@ -39,16 +42,20 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
     ownerUrl,
     async restartImmediately() {
       await endImmediately(cluster);
-      await start(cluster, port);
+      await start(cluster, environment, port);
     },
     close: () => removeTestDirectory(directory),
   };
 }
 
 /** Gives the port: the preferred one as soon as the processes of the previous server have released it. */
-async function start(cluster: Cluster, preferredPort?: number): Promise<number> {
+async function start(
+  cluster: Cluster,
+  environment: Readonly<Record<string, string>>,
+  preferredPort?: number,
+): Promise<number> {
   for (;;) {
-    await startServer(cluster, { preferredPort, settings: SETTINGS });
+    await startServer(cluster, { preferredPort, settings: SETTINGS, environment });
     const server = await findServer(cluster);
     if (server && (preferredPort === undefined || server.port === preferredPort)) return server.port;
     await endImmediately(cluster);

@@ -55,7 +55,12 @@ export async function findServer(cluster: Cluster): Promise<ServerProcess | null
  */
 export async function startServer(
   cluster: Cluster,
-  options: { preferredPort?: number | undefined; settings?: ServerSettings } = {},
+  options: {
+    preferredPort?: number | undefined;
+    settings?: ServerSettings;
+    /** What the environment of its processes has besides. */
+    environment?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<void> {
   const settings = {
     ...SETTINGS,
@@ -75,7 +80,7 @@ export async function startServer(
       {
         ...runAs(cluster.account),
         cwd: '/',
-        env: { ...CHILD_ENVIRONMENT, ...(await disownRecordedPid(cluster)) },
+        env: { ...CHILD_ENVIRONMENT, ...options.environment, ...(await disownRecordedPid(cluster)) },
         detached: true,
         stdio: ['ignore', log.fd, log.fd],
       },
