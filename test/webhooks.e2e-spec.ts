@@ -1,22 +1,26 @@
+import type { ServerResponse } from 'node:http';
 import { IntegrityService } from '../src/integrity';
 import { Retention } from '../src/retention';
 import { eventually } from './support/built-service';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver';
 
 jest.setTimeout(60_000);
 
 const MOST_WEBHOOKS = 3;
 /** Nothing is ever sent there: the address is not a public one. */
-const URL = 'https://127.0.0.1/hooks?key=sesame';
+const URL = 'https://127.0.0.2/hooks?key=sesame';
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 let service: TestService;
 let user: TestUser;
 
 beforeAll(async () => {
-  service = await startTestService({ environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS) } });
+  service = await startTestService({
+    environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS), WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' },
+  });
 });
 afterAll(() => service.close());
 beforeEach(async () => {
@@ -199,7 +203,7 @@ describe('A webhook', () => {
   it('is changed in what is named, and tells its customer when it is switched off', async () => {
     const { id, secret: _, ...made } = await create({ types: ['order.completed'], description: 'mine' });
     const path = `/webhooks/${id}`;
-    const url = 'https://127.0.0.2/other';
+    const url = 'https://127.0.0.3/other';
     expect((await send('PATCH', path, { url })).body).toEqual({ id, ...made, url });
     expect((await send('PATCH', path, { types: null, description: null })).body).toEqual({
       id,
@@ -310,16 +314,6 @@ describe('Replaying', () => {
     await auditWebhooks();
   });
 
-  it('leaves alone what is being sent at the moment', async () => {
-    const { id } = await create();
-    const event = await happen('order.completed');
-    await service.dataSource.query(
-      `UPDATE webhook_deliveries SET lease_until = now() + interval '1 hour' WHERE webhook_id = $1`,
-      [id],
-    );
-    expect((await replay(id, { event_id: event })).body).toMatchObject({ replayed: 0 });
-  });
-
   it('is bounded, and tells where the next request goes on', async () => {
     const { id } = await create({ types: ['order.completed'] });
     const owner = service.owner;
@@ -365,6 +359,91 @@ describe('A test event', () => {
   });
 });
 
+describe('What is sent', () => {
+  let receiver: WebhookReceiver;
+  beforeAll(async () => {
+    receiver = await startWebhookReceiver();
+  });
+  afterAll(() => receiver.close());
+
+  it('is not sent twice at once when it is replayed meanwhile', async () => {
+    const { id } = await create({ types: ['order.completed'] });
+    const path = `/hooks/${id}`;
+    const held: ServerResponse[] = [];
+    receiver.trust(path);
+    receiver.answering = (_, response) => void held.push(response);
+    await service.dataSource.query('UPDATE webhooks SET url = $2 WHERE id = $1', [id, receiver.url + path]);
+    const event = await happen('order.completed');
+    await eventually(() => held.length === 1);
+    const replayed = await send('POST', `/webhooks/${id}/replay`, { event_id: event });
+    expect(replayed).toEqual({ status: 200, body: { replayed: 0, next_since: null } });
+    receiver.answering = () => 204;
+    for (const response of held) response.writeHead(204).end();
+    await eventually(async () => (await deliveries()).some(({ state }) => state === 'delivered'));
+    expect(receiver.of(path)).toHaveLength(1);
+  });
+
+  interface Attempts {
+    readonly items: readonly { readonly event_id: string; readonly status: number | null }[];
+  }
+
+  it('is verified by each secret that is valid, while they change and afterwards', async () => {
+    const { id, secret } = await create({ types: ['order.completed'] });
+    const path = `/hooks/${id}`;
+    await service.dataSource.query('UPDATE webhooks SET url = $2 WHERE id = $1', [id, receiver.url + path]);
+    const renew = async (body: object) =>
+      ((await send('POST', `/webhooks/${id}/secret`, body)).body as Webhook).secret;
+    const signatures = async (event: string): Promise<number> => {
+      const [sent] = await eventually(() => {
+        const found = receiver.of(path).filter((webhook) => webhook.id === event);
+        return found.length > 0 && found;
+      });
+      return String(sent?.headers['webhook-signature']).split(' ').length;
+    };
+
+    receiver.trust(path, secret);
+    expect(await signatures(await happen('order.completed'))).toBe(1);
+    const second = await renew({});
+    receiver.trust(path, secret, second);
+    expect(await signatures(await happen('order.completed'))).toBe(2);
+    const third = await renew({ overlap_hours: 0 });
+    receiver.trust(path, third);
+    const last = await happen('order.completed');
+    expect(await signatures(last)).toBe(1);
+    expect(receiver.forged).toEqual([]);
+
+    const attempts = await eventually(async () => {
+      const { items } = (await send('GET', `/webhooks/${id}/attempts`)).body as Attempts;
+      return items.length === 3 && items;
+    });
+    expect(attempts[0]).toEqual({
+      id: expect.any(Number),
+      at: MOMENT,
+      event_id: last,
+      event_type: 'order.completed',
+      status: 204,
+      duration_ms: expect.any(Number),
+      answer: '',
+      error: null,
+      state: 'delivered',
+      next_attempt_at: null,
+    });
+    await send('POST', `/webhooks/${id}/replay`, { event_id: last });
+    await eventually(() => receiver.of(path).filter((webhook) => webhook.id === last).length === 2);
+    await send('POST', `/webhooks/${id}/test`);
+    const test = await eventually(() =>
+      receiver.of(path).find(({ body }) => (JSON.parse(body) as { type: string }).type === 'test'),
+    );
+    expect(JSON.parse(test.body)).toEqual({
+      id: test.id,
+      type: 'test',
+      at: MOMENT,
+      data: { webhook_id: id },
+    });
+    expect(receiver.forged).toEqual([]);
+  });
+});
+
 describe('Staff', () => {
   let staff: Staff;
   beforeAll(async () => {
@@ -383,9 +462,10 @@ describe('Staff', () => {
   };
 
   it('see which webhooks are off and which fail, and no more of the URL than its host', async () => {
-    const on = await create();
-    const off = await create();
-    const failing = await create();
+    const types = ['order.completed'];
+    const on = await create({ types });
+    const off = await create({ types });
+    const failing = await create({ types });
     await send('PATCH', `/webhooks/${off.id}`, { enabled: false });
     await service.dataSource.query('UPDATE webhooks SET failing_since = now() WHERE id = $1', [failing.id]);
     const all = await list('');
@@ -394,8 +474,8 @@ describe('Staff', () => {
       id: on.id,
       user_id: user.id,
       username: 'test',
-      host: '127.0.0.1',
-      types: null,
+      host: '127.0.0.2',
+      types,
       created_at: MOMENT,
       disabled_at: null,
       disabled_reason: null,

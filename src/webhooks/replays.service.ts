@@ -18,10 +18,12 @@ export interface Replay {
 
 /**
  * Has the events `chosen (id, position, at)` sent to the webhook `$1`, the first ones if they are too many.
- * What is being sent at this moment stays as it is.
+ * What is being sent at this moment stays as it is. A webhook that fails, and so pauses, is tried at once.
  */
 const REPLAY = `
-  replayed AS (
+  at_once AS (
+    UPDATE webhooks SET paused_until = NULL WHERE id = $1 AND paused_until IS NOT NULL
+  ), replayed AS (
     INSERT INTO webhook_deliveries AS delivery (webhook_id, event_id)
     SELECT $1, id FROM chosen ORDER BY position LIMIT ${MOST_REPLAYED}
     ON CONFLICT (event_id, webhook_id) DO UPDATE
@@ -57,9 +59,12 @@ export class ReplaysService {
     await this.assertIsOn(userId, webhookId);
     await queryRows(
       this.dataSource,
-      `INSERT INTO events (user_id, type, data)
-       SELECT user_id, 'test', jsonb_build_object('webhook_id', id) FROM webhooks
-        WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL`,
+      `WITH at_once AS (
+         UPDATE webhooks SET paused_until = NULL
+          WHERE user_id = $1 AND id = $2 AND disabled_at IS NULL RETURNING id, user_id
+       )
+       INSERT INTO events (user_id, type, data)
+       SELECT user_id, 'test', jsonb_build_object('webhook_id', id) FROM at_once`,
       [userId, webhookId],
     );
   }

@@ -34,8 +34,8 @@ export async function switchOn(manager: Queryable, webhookId: number): Promise<v
   await queryRows(
     manager,
     `UPDATE webhooks
-        SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
-            since_position = ${LAST_POSITION}
+        SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL, failures_in_a_row = 0,
+            paused_until = NULL, since_position = ${LAST_POSITION}
       WHERE id = $1 AND disabled_at IS NOT NULL AND deleted_at IS NULL`,
     [webhookId],
   );

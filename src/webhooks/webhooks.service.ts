@@ -124,6 +124,7 @@ export class WebhooksService {
         manager,
         `UPDATE webhooks
             SET url = coalesce($3, url),
+                paused_until = CASE WHEN $3 IS NULL THEN paused_until END,
                 types = CASE WHEN $4 THEN $5 ELSE types END,
                 since_position = CASE WHEN $4 THEN ${LAST_POSITION} ELSE since_position END,
                 description = CASE WHEN $6 THEN $7 ELSE description END

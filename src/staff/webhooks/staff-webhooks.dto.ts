@@ -55,7 +55,9 @@ export class StaffWebhookOut {
   disabled_at!: Date | null;
 
   @ApiNullable('string', {
-    description: 'Who switched it off: `customer`, `failing` (days of failure) or `operator`. Null: it is on',
+    description:
+      'What switched it off: `customer`, `failing` (days of failure), `gone` (it answered 410) or ' +
+      '`operator`. Null: it is on',
     example: null,
   })
   disabled_reason!: string | null;

@@ -3,7 +3,7 @@ import { ALL_EVENT_TYPES } from '../../events';
 import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
 import { DELIVERY_STATES, type DeliveryState } from '../webhook-delivery.entity';
 
-const REASONS = ['customer', 'failing', 'operator'] as const;
+const REASONS = ['customer', 'failing', 'gone', 'operator'] as const;
 
 const EXAMPLE_SECRET = 'whsec_...';
 
@@ -32,7 +32,8 @@ export class WebhookOut {
 
   @ApiProperty({
     anyOf: [{ type: 'string', enum: [...REASONS] }, { type: 'null' }],
-    description: 'Who switched it off: you, days of failure, or the operator. Null: it is on',
+    description:
+      'Who or what switched it off: you, days of failure, its answer 410 Gone, or the operator. Null: on',
     example: null,
   })
   disabled_reason!: (typeof REASONS)[number] | null;
