@@ -2404,10 +2404,10 @@ export interface components {
        */
       disabled_at: string | null;
       /**
-       * @description Who switched it off: you, days of failure, or the operator. Null: it is on
+       * @description Who or what switched it off: you, days of failure, its answer 410 Gone, or the operator. Null: on
        * @example null
        */
-      disabled_reason: ('customer' | 'failing' | 'operator') | null;
+      disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
       /**
        * @description Since when every attempt has failed. Null: the last one succeeded
        * @example null
@@ -2478,10 +2478,10 @@ export interface components {
        */
       disabled_at: string | null;
       /**
-       * @description Who switched it off: you, days of failure, or the operator. Null: it is on
+       * @description Who or what switched it off: you, days of failure, its answer 410 Gone, or the operator. Null: on
        * @example null
        */
-      disabled_reason: ('customer' | 'failing' | 'operator') | null;
+      disabled_reason: ('customer' | 'failing' | 'gone' | 'operator') | null;
       /**
        * @description Since when every attempt has failed. Null: the last one succeeded
        * @example null

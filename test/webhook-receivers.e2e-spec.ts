@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { generateWebhookSecret, sign } from '../src/webhooks/signing';
+
+const PROJECT = join(__dirname, '..');
+const SECRET = generateWebhookSecret();
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+
+/** The first block of a language in docs/events.md. */
+function example(language: string): string {
+  const document = readFileSync(join(PROJECT, 'docs/events.md'), 'utf8');
+  return new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(document)?.[1] ?? '';
+}
+
+describe.each([
+  ['Node', ['node', '--input-type=module', '-e', example('js')], true],
+  ['Python', ['python3', '-c', example('python')], hasPython],
+] as const)('The receiver of the documentation for %s', (_, [command, ...args], isThere) => {
+  const testIf = isThere ? it : it.skip;
+  let running: ChildProcess | undefined;
+  afterEach(() => running?.kill('SIGKILL'));
+
+  testIf('takes what was signed with the secret, each event once, and refuses the rest', async () => {
+    const receiver = spawn(command, args, {
+      cwd: PROJECT,
+      env: { PATH: process.env['PATH'], WEBHOOK_SECRET: SECRET, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    running = receiver;
+    const lines: string[] = [];
+    const reader = createInterface({ input: receiver.stdout });
+    const [greeting] = (await once(reader, 'line')) as [string];
+    reader.on('line', (line) => lines.push(line));
+    const url = `http://127.0.0.1:${greeting.split(' ').at(-1)}`;
+
+    /** @param seconds how long ago it was sent */
+    const send = async (id: string, { secret = SECRET, seconds = 0, added = '' } = {}): Promise<number> => {
+      const timestamp = Math.floor(Date.now() / 1000) - seconds;
+      const body = JSON.stringify({ id, type: 'order.completed', data: { price: '25.08', from: 'Köln' } });
+      const old = sign(generateWebhookSecret(), id, timestamp, body);
+      const answer = await fetch(url, {
+        method: 'POST',
+        headers: {
+          'webhook-id': id,
+          'webhook-timestamp': String(timestamp),
+          'webhook-signature': `${old} ${sign(secret, id, timestamp, body)}`,
+        },
+        body: body + added,
+      });
+      return answer.status;
+    };
+    expect(await send('evt_1')).toBe(204);
+    expect(await send('evt_1')).toBe(204);
+    expect(await send('evt_2')).toBe(204);
+    expect(await send('evt_3', { secret: generateWebhookSecret() })).toBe(400);
+    expect(await send('evt_4', { added: ' ' })).toBe(400);
+    expect(await send('evt_5', { seconds: 600 })).toBe(400);
+    const ended = once(reader, 'close');
+    receiver.kill('SIGKILL');
+    await ended;
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(['order.completed', 'order.completed']);
+  });
+});
