@@ -35,10 +35,10 @@ export const FAILURES_UNTIL_PAUSED = 3;
 const PAUSES_OF_WEBHOOK_SECONDS: readonly number[] = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 5 * MINUTE];
 
 /** How late an attempt may begin after its claim was sent; it is left to another replica then. */
-export const CLAIM_TAKES_MS = 5000;
+export const CLAIM_TAKES_MS = 3000;
 /** For how long the outcome of an attempt is tried to be written. */
-export const SETTLING_TAKES_MS = 15_000;
-const MARGIN_MS = 5000;
+export const SETTLING_TAKES_MS = 10_000;
+const MARGIN_MS = 2000;
 
 /** How long a claim holds: longer than anything that is done under it. */
 export const leaseMs = (timeoutMs: number): number =>
