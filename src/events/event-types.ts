@@ -157,8 +157,11 @@ export const EVENT_TYPES = {
     example: TOKEN_EXAMPLE,
   },
   'webhook.disabled': {
-    description: 'A webhook was switched off, because it has failed for too long',
-    data: { webhook_id: 'The `id` of the webhook', reason: 'Why' },
+    description: 'A webhook was switched off',
+    data: {
+      webhook_id: 'The `id` of the webhook',
+      reason: '`customer` (you), `failing` (for days), `gone` (it answered 410) or `operator`',
+    },
     example: { webhook_id: 3, reason: 'failing' },
   },
 } as const satisfies Record<string, EventTypeDefinition>;
