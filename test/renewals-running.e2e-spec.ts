@@ -124,7 +124,10 @@ describe('Renewals', () => {
     await wait(user);
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped', reason: 'price-above-max' }]);
-    expect(await eventsOf(user)).toEqual(['renewal.planned', 'renewal.skipped price-above-max']);
+    expect(await eventsOf(user)).toEqual([
+      'renewal.planned price-above-max',
+      'renewal.skipped price-above-max',
+    ]);
     await service.dataSource.query('UPDATE renewal_rules SET max_price = NULL WHERE id = $1', [rule.id]);
     await wait(user);
     await run();
@@ -277,6 +280,39 @@ describe('Renewals', () => {
     ]);
   });
 
+  it('are announced a week ahead, and three days and one day ahead if they will not work out', async () => {
+    const { user, ids } = await customerWith(2);
+    const price = await priceOf(user);
+    await service.dataSource.query(
+      'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, $2, 2)',
+      [user.id, PERIOD],
+    );
+    await leave(user, price);
+    await run();
+    await run();
+    const planned = ['renewal.planned', 'renewal.planned balance-short'];
+    expect(await eventsOf(user)).toEqual(planned);
+    for (const hours of [71, 23]) {
+      await service.owner.query(
+        `WITH moved AS (
+           UPDATE proxies SET date_end = now() + make_interval(hours => $2)
+            WHERE user_id = $1 RETURNING id, date_end
+         )
+         UPDATE renewals SET date_end_before = date_end FROM moved WHERE proxy_id = moved.id`,
+        [user.id, hours],
+      );
+      await run();
+      await run();
+      planned.push('renewal.planned balance-short');
+      expect(await eventsOf(user)).toEqual(planned);
+    }
+    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'planned'));
+    await service.owner.query(
+      `UPDATE proxies SET date_end = date_start + interval '7 days' WHERE user_id = $1`,
+      [user.id],
+    );
+  });
+
   it('fail an hour before the end, with the reason of the last try', async () => {
     const { user } = await customerWith(1);
     await switchOn(user, { maxPrice: '0.01' });
@@ -292,6 +328,9 @@ describe('Renewals', () => {
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'failed', reason: 'price-above-max' }]);
     expect((await eventsOf(user)).slice(2)).toEqual(['renewal.failed price-above-max']);
+    await service.dataSource.query('UPDATE renewal_rules SET switched_off_at = now() WHERE user_id = $1', [
+      user.id,
+    ]);
     await service.owner.query(
       `UPDATE proxies SET date_end = date_start + interval '7 days' WHERE user_id = $1`,
       [user.id],

@@ -59,6 +59,7 @@ import { WebhookLeases1766030000002 } from './migrations/1766030000002-webhook-l
 import { Renewals1766040000000 } from './migrations/1766040000000-renewals';
 import { PlacingRenewals1766050000000 } from './migrations/1766050000000-placing-renewals';
 import { DueRenewals1766050000001 } from './migrations/1766050000001-due-renewals';
+import { TriesOfRenewals1766050000002 } from './migrations/1766050000002-tries-of-renewals';
 import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-renewals';
 import { RenewalsByTime1766060000001 } from './migrations/1766060000001-renewals-by-time';
 import { TokenOrigins1766070000000 } from './migrations/1766070000000-token-origins';
@@ -126,6 +127,7 @@ export const migrations = [
   Renewals1766040000000,
   PlacingRenewals1766050000000,
   DueRenewals1766050000001,
+  TriesOfRenewals1766050000002,
   PausedRenewals1766060000000,
   RenewalsByTime1766060000001,
   TokenOrigins1766070000000,

@@ -155,6 +155,26 @@ export class ForecastService {
     }
   }
 
+  /**
+   * Why renewals of the next days will not work out, as things are.
+   *
+   * @returns reasons by {@link rentalKey}
+   */
+  async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, SkipReason>> {
+    const now = this.clock.now();
+    const { found, rows } = await this.readBooks(userId, now);
+    const prices = await this.pricesFor(userId, rows);
+    const rentals = rows.flatMap((row) => toRentals(row, prices));
+    const reasons = new Map<string, SkipReason>();
+    await foresee(toFunds(found, now), rentals, days, ({ decisions }) => {
+      for (const decision of decisions) {
+        if (decision.renew) reasons.delete(rentalKey(decision.candidate));
+        else reasons.set(rentalKey(decision.candidate), decision.reason);
+      }
+    });
+    return reasons;
+  }
+
   /** Funds and rentals of one moment: a renewal that is placed meanwhile is in both or in neither. */
   private readBooks(userId: number, now: Date): Promise<{ found: FoundFunds; rows: FoundRentals[] }> {
     return inTransaction(this.dataSource, async (manager) => {
@@ -181,6 +201,10 @@ export class ForecastService {
     return this.catalog.priceList(userId);
   }
 }
+
+/** Names the renewal of one rental: a proxy, and the end that it has before. */
+export const rentalKey = ({ proxyId, dateEnd }: Pick<Rental, 'proxyId' | 'dateEnd'>): string =>
+  `${proxyId} ${dateEnd.getTime()}`;
 
 function unlessDomainError(error: unknown): void {
   if (!(error instanceof DomainError)) throw error;

@@ -91,6 +91,10 @@ export class Renewal {
   @Column({ type: 'timestamptz', nullable: true })
   nextTryAt!: Date | null;
 
+  /** How often it was skipped for this reason: the pauses between tries grow with it. */
+  @Column({ type: 'bigint', default: 0 })
+  tries!: number;
+
   /** How many days ahead its customer was last told that it will not work out: 7, 3 or 1. */
   @Column({ type: 'integer', nullable: true })
   lastToldDays!: number | null;

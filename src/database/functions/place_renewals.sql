@@ -6,6 +6,8 @@
 -- and the rules. Nobody prolongs a proxy of these users meanwhile, and whoever switches off a rule finds its
 -- last order placed, and none after that.
 --
+-- The reason of an earlier try stays with the renewal until it is done: nobody is told twice of the same one.
+--
 -- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, by which the renewal was decided.
 -- `of_users`: the users that are named there.
 --
@@ -86,8 +88,7 @@ BEGIN
     IF id IS NOT NULL THEN
       UPDATE renewals renewal
          SET state = 'placed', order_id = placed.id, rule_id = (one ->> 'rule_id')::bigint,
-             period = (one ->> 'period')::integer, price = (one ->> 'held')::numeric, reason = NULL,
-             next_try_at = NULL
+             period = (one ->> 'period')::integer, price = (one ->> 'held')::numeric, next_try_at = NULL
         FROM (SELECT asked -> (placed.place - 1)::integer AS one) AS given
        WHERE renewal.id = (one ->> 'renewal_id')::bigint;
       UPDATE orders renewing SET date_end_before = proxy.date_end

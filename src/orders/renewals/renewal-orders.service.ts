@@ -59,8 +59,8 @@ export const renewalKeySql = (proxyId: string, dateEndBefore: string): string =>
 @Injectable()
 export class RenewalOrders {
   private readonly logger = new Logger(RenewalOrders.name);
-  /** The orders that this process sees through the queue. */
-  private readonly inQueue = new Set<number>();
+  /** The orders that this process sees through the queue and their calls. */
+  private readonly underWay = new Map<number, Promise<void>>();
 
   constructor(
     private readonly orders: OrdersService,
@@ -114,26 +114,33 @@ export class RenewalOrders {
   /**
    * Has orders sent that were placed here, or by a process that is gone. Those that are under way already are
    * left alone.
-   *
-   * @returns a promise that ends when each has been answered, or has left the queue; it never rejects
    */
-  async send(orders: readonly UnsentRenewal[]): Promise<void> {
-    await Promise.all(
-      orders
-        .filter(({ orderId }) => !this.inQueue.has(orderId))
-        .map((order) => this.orders.track(this.sendOne(order))),
-    );
+  send(orders: readonly UnsentRenewal[]): void {
+    for (const order of orders) {
+      if (!this.underWay.has(order.orderId)) {
+        this.underWay.set(order.orderId, this.orders.track(this.sendOne(order)));
+      }
+    }
+  }
+
+  /** Orders that were sent here and have not been answered. */
+  isSending(): boolean {
+    return this.underWay.size > 0;
+  }
+
+  /** Waits until one that is under way has been answered, or has left the queue. Never rejects. */
+  async untilAnswered(): Promise<void> {
+    await Promise.race(this.underWay.values());
   }
 
   private async sendOne({ orderId, userId, proxyId, isQueued }: UnsentRenewal): Promise<void> {
-    this.inQueue.add(orderId);
     try {
       if (isQueued) await this.dispatcher.awaitOutcome(orderId);
       else await this.orders.settleProlongation(orderId, userId, proxyId);
     } catch (error) {
       if (!(error instanceof DomainError)) this.logger.error(`order ${orderId}: ${messageOf(error)}`);
     } finally {
-      this.inQueue.delete(orderId);
+      this.underWay.delete(orderId);
     }
   }
 }

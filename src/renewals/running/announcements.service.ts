@@ -1,9 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { SkipReason } from '../decide';
+import { ForecastService, rentalKey } from '../forecast.service';
 import { RenewalPrices } from './renewal-prices';
-import { RenewalRecords } from './renewal-records';
+import { RenewalRecords, type Untold } from './renewal-records';
 
 const TOLD_AT_ONCE = 1000;
+/** Of so many users, each of whom takes some queries. */
+const FORESEEN_AT_ONCE = 100;
+
+/** What is announced comes due within a week. */
+const DAYS_AHEAD = 8;
 
 /**
  * Tells customers of their renewals: of each when it comes within seven days of its end, and again three days
@@ -11,16 +17,38 @@ const TOLD_AT_ONCE = 1000;
  */
 @Injectable()
 export class Announcements {
+  /** What will not work out, by user. */
+  private readonly foreseen = new Map<number, ReadonlyMap<string, SkipReason>>();
+
   constructor(
     private readonly records: RenewalRecords,
     private readonly prices: RenewalPrices,
+    private readonly forecast: ForecastService,
   ) {}
 
-  /** Tells of some that nobody was told of yet. @returns as a step of a job */
-  async tellNext(): Promise<{ done: number; next: true | null }> {
-    const untold = await this.records.findUntold(TOLD_AT_ONCE);
+  /** Has everything be foreseen anew. */
+  beginAnew(): void {
+    this.foreseen.clear();
+  }
+
+  /**
+   * Tells of some that nobody was told of yet, what is due first at first.
+   *
+   * @returns how many
+   */
+  async tellNext(): Promise<number> {
+    const untold: Untold[] = [];
+    let asked = 0;
+    for (const renewal of await this.records.findUntold(TOLD_AT_ONCE)) {
+      if (!this.foreseen.has(renewal.userId)) {
+        if (asked >= FORESEEN_AT_ONCE) break;
+        asked += 1;
+        const ahead = await this.forecast.obstaclesAhead(renewal.userId, DAYS_AHEAD);
+        this.foreseen.set(renewal.userId, ahead);
+      }
+      untold.push(renewal);
+    }
     const book = this.prices.open();
-    const obstacles = new Map<string, SkipReason>();
     const told = await Promise.all(
       untold.map(async (renewal) => {
         const quote = await book.quote(renewal);
@@ -28,11 +56,11 @@ export class Announcements {
           id: renewal.id,
           days: renewal.days,
           price: typeof quote === 'string' ? null : quote.unitPrice.toString(),
-          obstacle: obstacles.get(`${renewal.proxyId} ${renewal.dateEnd.getTime()}`) ?? null,
+          obstacle: this.foreseen.get(renewal.userId)?.get(rentalKey(renewal)) ?? null,
         };
       }),
     );
     await this.records.tell(told);
-    return { done: told.length, next: untold.length === TOLD_AT_ONCE ? true : null };
+    return told.length;
   }
 }

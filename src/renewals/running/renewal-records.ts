@@ -86,15 +86,17 @@ const eventData = (row: string, more: string): string =>
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
 /**
- * When what was skipped is tried again: after pauses that grow with the time since it was due, on the full
- * minutes that every pause has in common. What waits for money is thus decided together, in the announced
- * order.
+ * When what was skipped is tried again: after pauses that grow with the tries for one reason, on moments that
+ * the longer pauses share with the shorter ones. What waits for money is thus decided together, in the
+ * announced order.
+ *
+ * @param tries an expression: how often it was skipped for this reason
  */
-const NEXT_TRY = `
+const nextTry = (tries: string): string => `
   (SELECT date_bin(pause, now(), 'epoch') + pause
-     FROM (SELECT CASE WHEN now() < renewal.due_at + interval '5 minutes' THEN interval '1 minute'
-                       WHEN now() < renewal.due_at + interval '20 minutes' THEN interval '2 minutes'
-                       WHEN now() < renewal.due_at + interval '1 hour' THEN interval '5 minutes'
+     FROM (SELECT CASE WHEN ${tries} <= 3 THEN interval '10 seconds'
+                       WHEN ${tries} <= 6 THEN interval '1 minute'
+                       WHEN ${tries} <= 9 THEN interval '5 minutes'
                        ELSE interval '10 minutes' END AS pause) AS growing)`;
 
 /**
@@ -181,13 +183,14 @@ export class RenewalRecords {
     return removed.length;
   }
 
-  /** What is to be decided now, the first tried first, and by when that was in the announced order. */
+  /** What is to be decided now and was announced: first what came due first, that in the announced order. */
   findDue(limit: number): Promise<DueRenewal[]> {
     return queryRows(
       this.dataSource,
       `WITH due AS MATERIALIZED (
          SELECT * FROM renewals renewal
           WHERE next_try_at <= now() AND ${IS_OPEN} AND now() < ${LAST_TRY}
+            AND last_told_days IS NOT NULL
           ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1
        ),
        means AS MATERIALIZED (
@@ -229,14 +232,16 @@ export class RenewalRecords {
          SELECT * FROM unnest($1::bigint[], $2::text[], $3::numeric[]) AS given (id, reason, price)
        ),
        before AS MATERIALIZED (
-         SELECT id, reason FROM renewals renewal
+         SELECT id, reason, tries FROM renewals renewal
           WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
        ),
        skipped AS (
          UPDATE renewals renewal
             SET state = 'skipped', reason = given.reason, price = coalesce(given.price, renewal.price),
-                next_try_at = ${NEXT_TRY}
-           FROM before JOIN given USING (id)
+                tries = times.tries, next_try_at = ${nextTry('times.tries')}
+           FROM before JOIN given USING (id),
+                LATERAL (SELECT CASE WHEN given.reason = before.reason THEN least(before.tries + 1, 100)
+                                     ELSE 1 END AS tries) AS times
           WHERE renewal.id = before.id
          RETURNING renewal.*, before.reason AS reason_before
        )
@@ -304,7 +309,8 @@ export class RenewalRecords {
     const [noted] = await queryRows<{ count: number }>(
       this.dataSource,
       `WITH closed AS MATERIALIZED (
-         SELECT renewal.id, orders.state AS outcome, captured, orders.created_at AS ordered_at,
+         SELECT renewal.id, reason AS reason_before, tries AS tries_before, orders.state AS outcome,
+                captured, orders.created_at AS ordered_at,
                 CASE failure WHEN 'period' THEN 'period-not-sold'
                              WHEN 'not-found' THEN 'proxy-withdrawn'
                              ELSE 'provider-unavailable' END AS obstacle
@@ -319,16 +325,21 @@ export class RenewalRecords {
                 charged_at = CASE outcome WHEN 'completed' THEN ordered_at END,
                 closed_at = CASE outcome WHEN 'completed' THEN now() END,
                 reason = CASE outcome WHEN 'completed' THEN NULL ELSE obstacle END,
-                next_try_at = CASE outcome WHEN 'completed' THEN NULL ELSE ${NEXT_TRY} END
-           FROM closed WHERE renewal.id = closed.id
-         RETURNING renewal.*
+                tries = times.tries,
+                next_try_at = CASE outcome WHEN 'completed' THEN NULL ELSE ${nextTry('times.tries')} END
+           FROM closed,
+                LATERAL (SELECT CASE WHEN obstacle = reason_before THEN least(tries_before + 1, 100)
+                                     ELSE 1 END AS tries) AS times
+          WHERE renewal.id = closed.id
+         RETURNING renewal.*, reason_before
        ),
        told AS (
          INSERT INTO events (user_id, type, data)
          SELECT user_id, CASE state WHEN 'done' THEN 'renewal.done' ELSE 'renewal.skipped' END,
                 CASE state WHEN 'done' THEN ${eventData('noted', `'order_id', order_id`)}
                            ELSE ${eventData('noted', `'reason', reason`)} END
-           FROM noted ORDER BY date_end_before, proxy_id
+           FROM noted WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
+          ORDER BY date_end_before, proxy_id
        )
        SELECT count(*) FROM noted`,
     );
@@ -358,8 +369,8 @@ export class RenewalRecords {
               LATERAL (SELECT CASE WHEN date_end_before > now() + interval '3 days' THEN 7
                                    WHEN date_end_before > now() + interval '1 day' THEN 3
                                    ELSE 1 END AS days) AS stage
-        WHERE ${IS_OPEN} AND next_try_at IS NOT NULL AND (last_told_days IS NULL OR days < last_told_days)
-        ORDER BY renewal.user_id, renewal.id LIMIT $1`,
+        WHERE ${IS_OPEN} AND now() < ${LAST_TRY} AND (last_told_days IS NULL OR days < last_told_days)
+        ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1`,
       [limit],
     );
   }

@@ -31,7 +31,7 @@ type RuledRenewal = DueRenewal & { readonly ruleId: number };
 const hasRule = (renewal: DueRenewal): renewal is RuledRenewal => renewal.ruleId !== null;
 
 /** A run that does not renew its lease for so long counts as dead. It renews it in every round. */
-const LEASE_SECONDS = 10;
+const LEASE_SECONDS = 5;
 
 /** The provider takes no more in one call, and a statement places no more at once. */
 const PROXIES_PER_CALL = 200;
@@ -65,6 +65,8 @@ const CREDITS_EVERY_MS = 5000;
 export class RenewalRun {
   private readonly lease: JobLease;
   private plannedAtMs = -Infinity;
+  /** Whether something may have been planned that its customer was not told of. */
+  private isUntold = false;
   private creditsAtMs = -Infinity;
 
   constructor(
@@ -80,7 +82,7 @@ export class RenewalRun {
   }
 
   /**
-   * Runs until nothing is due and nothing of it is queued, unless another replica does.
+   * Runs until nothing is due and nothing of it is under way, unless another replica does.
    *
    * @returns null when another replica does, or the last run was a moment ago
    */
@@ -98,15 +100,21 @@ export class RenewalRun {
     for (;;) {
       await this.lease.renew(report);
       await this.lookAhead(report);
+      if (this.isUntold) {
+        const told = await this.announcements.tellNext();
+        report.announced += told;
+        this.isUntold = told > 0;
+      }
       report.closed += await this.records.noteOutcomes();
       report.failed += await this.records.fail();
       const queued = await this.records.findUnsent();
-      const answers = this.orders.send(queued);
+      this.orders.send(queued);
       const due = await this.decideDue(queued, report);
-      if (signal.aborted || (due === 'nothing' && queued.length === 0)) return report;
-      if (due === 'changed') continue;
-      const rest = pause(queued.length > 0 ? BUSY_PAUSE_MS : IDLE_PAUSE_MS, undefined, { signal });
-      await Promise.race(queued.length > 0 ? [rest, answers] : [rest]).catch(() => undefined);
+      const isBusy = queued.length > 0 || this.orders.isSending();
+      if (signal.aborted || (due === 'nothing' && !isBusy && !this.isUntold)) return report;
+      if (due === 'changed' || (this.isUntold && !isBusy)) continue;
+      const rest = pause(isBusy ? BUSY_PAUSE_MS : IDLE_PAUSE_MS, undefined, { signal });
+      await Promise.race(isBusy ? [rest, this.orders.untilAnswered()] : [rest]).catch(() => undefined);
     }
   }
 
@@ -120,7 +128,8 @@ export class RenewalRun {
     this.plannedAtMs = now;
     await this.lease.repeat<Place>(report, 'planned', (place) => this.records.plan(place));
     report.superfluous += await this.records.removeSuperfluous();
-    await this.lease.repeat<true>(report, 'announced', () => this.announcements.tellNext());
+    this.announcements.beginAnew();
+    this.isUntold = true;
   }
 
   /**

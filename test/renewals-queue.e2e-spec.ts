@@ -1,0 +1,65 @@
+import { performance } from 'node:perf_hooks';
+import { SweepService } from '../src/orders';
+import { RenewalRun } from '../src/renewals';
+import { eventually } from './support/built-service';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const DUE = 1000;
+const PER_CALL = 20;
+const CALLS_PER_SECOND = 10;
+/** How long an order would wait if all that is due stood in the queue. */
+const ALL_QUEUED_MS = (1000 * DUE) / PER_CALL / CALLS_PER_SECOND;
+
+describe('Many due renewals', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService({
+      environment: { PROVIDER_RATE_PER_SECOND: String(CALLS_PER_SECOND), ORDERS_PER_CALL: String(PER_CALL) },
+      jobIntervalsMs: { renewals: 3_600_000 },
+    });
+    await service.control.setStock('6', 'ru', 1_000_000);
+  });
+  afterAll(() => service.close());
+
+  const buy = (user: TestUser, count = 1) =>
+    user.api.POST('/proxies/buy', { body: { country: 'ru', period: 7, count } });
+
+  /** How long the middle one of some purchases takes. */
+  async function purchaseMs(user: TestUser): Promise<number> {
+    const times: number[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const startedAt = performance.now();
+      const { response } = await buy(user);
+      expect(response.status).toBe(200);
+      times.push(performance.now() - startedAt);
+    }
+    return times.toSorted((one, other) => one - other)[2] ?? Infinity;
+  }
+
+  it('let a purchase pass: they stand in the queue a few calls at a time', async () => {
+    const [renewing, buying] = [
+      await service.createUser({ balance: '1000000.00' }),
+      await service.createUser(),
+    ];
+    expect((await buy(renewing, DUE)).response.status).toBe(200);
+    await service.app.get(SweepService).sweepWhenDue(0);
+    const before = await purchaseMs(buying);
+    await service.dataSource.query(
+      'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 7, 168)',
+      [renewing.id],
+    );
+    const stopping = new AbortController();
+    const running = service.app.get(RenewalRun).runWhenDue(0, stopping.signal);
+    const isUnderWay = async () => {
+      const rows = await service.dataSource.query(`SELECT FROM renewals WHERE state = 'placed' LIMIT 1`);
+      return rows.length > 0;
+    };
+    await eventually(isUnderWay);
+    const beside = await purchaseMs(buying);
+    expect(await isUnderWay()).toBe(true);
+    stopping.abort();
+    await running;
+    expect(beside - before).toBeLessThan(ALL_QUEUED_MS / 4);
+  });
+});
