@@ -61,8 +61,8 @@ describe('Access', () => {
     );
     expect(body.find(({ scope }) => scope === 'profile:read')).toMatchObject({
       for: 'customers',
-      grants: 'Profile, balance, ledger and usage',
-      routes: ['GET /me', 'GET /ledger', 'GET /usage'],
+      grants: 'Profile, balance, ledger, usage and the forecast of renewals',
+      routes: ['GET /me', 'GET /ledger', 'GET /usage', 'GET /renewals/forecast'],
     });
   });
 });

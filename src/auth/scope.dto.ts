@@ -5,7 +5,7 @@ export class ScopeOut {
   @ApiProperty({ type: 'string', example: 'profile:read' })
   scope!: string;
 
-  @ApiProperty({ type: 'string', example: 'Profile, balance, ledger and usage' })
+  @ApiProperty({ type: 'string', example: 'Profile, balance, ledger, usage and the forecast of renewals' })
   grants!: string;
 
   @ApiProperty({ type: 'string', enum: ['customers', 'staff'], example: 'customers' })

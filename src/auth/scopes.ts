@@ -1,11 +1,13 @@
 /** The scopes of customers, and what each grants. */
 export const SCOPES = {
-  'profile:read': 'Profile, balance, ledger and usage',
+  'profile:read': 'Profile, balance, ledger, usage and the forecast of renewals',
   'countries:read': 'Countries and stock counts',
   'price:read': 'Price quotes',
-  'proxies:read': 'Proxies with their history and checks, orders and TCP ping',
+  'proxies:read':
+    'Proxies with their history and checks, orders and TCP ping; renewals, and switching them off',
   'proxies:export': 'Proxies as a file, also by secret links',
-  'proxies:write': 'Buying and prolonging proxies, which spends the balance; changing their type; labels',
+  'proxies:write':
+    'Buying and prolonging proxies and switching renewals on, which spends the balance; types; labels',
   'events:read': 'Events, webhooks and their attempts, and the threshold of a low balance',
   'events:write': 'Adding, changing and removing webhooks; setting the threshold of a low balance',
   'tokens:write': 'Listing, issuing and revoking tokens of their own, none of them wider than this one',

@@ -385,7 +385,7 @@ export interface paths {
     };
     /**
      * Usage
-     * @description What was spent today and this month (UTC), what is held, what is left of the daily limit of the token, when rentals end, and what it costs to renew them. What was spent is what was captured for delivered orders, less what was refunded, each at the time of its entry in `GET /ledger`; it is negative when more was refunded than captured. A renewal is a prolongation for as many days as the last order of the proxy, at the price of today, as the catalog was last read: the price that is charged then may differ. `balance_lasts_until` looks 365 days ahead.
+     * @description What was spent today and this month (UTC), what is held, what is left of the daily limit of the token, when rentals end, and what it costs to renew them. What was spent is what was captured for delivered orders, less what was refunded, each at the time of its entry in `GET /ledger`; it is negative when more was refunded than captured. A renewal is a prolongation for as many days as the last order of the proxy, at the price of today, as the catalog was last read: the price that is charged then may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` tells what your rules will renew.
      */
     get: operations['UsageController_read'];
     put?: never;
