@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { preparedRows } from '../../database';
+import { queryRows } from '../../database';
 import type { EventOut, EventType } from '../../events';
 import type { SigningSecrets } from '../signing';
 import {
@@ -44,6 +44,7 @@ export interface SettledDelivery {
  * the second of any, so that what waits for one of them delays no other.
  *
  * - `waiting` goes from one webhook to the next, and reads one entry of the index for each.
+ * - `busy` tells how much is under way for each, by the index of leases.
  * - `open` are those to which something may be sent now, and how much.
  * - `due` has no more of a webhook than that.
  * - `fair` counts within each user.
@@ -54,26 +55,25 @@ export interface SettledDelivery {
  */
 const CLAIM = `
   WITH RECURSIVE waiting AS (
-    (SELECT webhook_id FROM webhook_deliveries WHERE state = 'pending' ORDER BY webhook_id LIMIT 1)
+    (SELECT webhook_id FROM webhook_deliveries WHERE state = 'pending'
+      ORDER BY webhook_id, next_attempt_at LIMIT 1)
     UNION ALL
     SELECT (SELECT delivery.webhook_id FROM webhook_deliveries delivery
              WHERE state = 'pending' AND delivery.webhook_id > waiting.webhook_id
-             ORDER BY delivery.webhook_id LIMIT 1)
+             ORDER BY delivery.webhook_id, delivery.next_attempt_at LIMIT 1)
       FROM waiting WHERE webhook_id IS NOT NULL
-  ), under_way AS MATERIALIZED (
-    SELECT webhook_id, user_id, count(*) AS attempts
-      FROM webhook_deliveries JOIN webhooks ON webhooks.id = webhook_id
-     WHERE lease_until > now() GROUP BY webhook_id, user_id
-  ), users_under_way AS (
-    SELECT user_id, sum(attempts) AS attempts FROM under_way GROUP BY user_id
+  ), busy AS MATERIALIZED (
+    SELECT webhook.id, webhook.user_id, webhook.disabled_at, webhook.paused_until,
+           webhook.failures_in_a_row >= $3 AS fails,
+           (SELECT count(*) FROM webhook_deliveries delivery
+             WHERE delivery.webhook_id = webhook.id
+               AND lease_until IS NOT NULL AND lease_until > now()) AS busy
+      FROM waiting JOIN webhooks webhook ON webhook.id = waiting.webhook_id
   ), open AS (
-    SELECT webhook.id, webhook.user_id, webhook.failures_in_a_row >= $3 AS fails,
-           coalesce(under_way.attempts, 0) AS busy, coalesce(users_under_way.attempts, 0) AS user_busy
-      FROM waiting
-      JOIN webhooks webhook ON webhook.id = waiting.webhook_id
-      LEFT JOIN under_way ON under_way.webhook_id = webhook.id
-      LEFT JOIN users_under_way ON users_under_way.user_id = webhook.user_id
-     WHERE webhook.disabled_at IS NULL AND (webhook.paused_until IS NULL OR webhook.paused_until <= now())
+    SELECT id, user_id, fails, busy, (SELECT sum(all_of.busy) FROM busy all_of
+                                       WHERE all_of.user_id = busy.user_id) AS user_busy
+      FROM busy
+     WHERE disabled_at IS NULL AND (paused_until IS NULL OR paused_until <= now())
   ), due AS (
     SELECT delivery.id, delivery.next_attempt_at, open.user_id, open.user_busy, open.fails,
            open.busy + row_number() OVER (PARTITION BY open.id
@@ -98,13 +98,13 @@ const CLAIM = `
      ORDER BY is_further, turn, next_attempt_at, id LIMIT $1
   ), taken AS (
     SELECT delivery.id FROM webhook_deliveries delivery
-     WHERE delivery.id IN (SELECT id FROM chosen) AND state = 'pending' AND next_attempt_at <= now()
+     WHERE delivery.id = ANY (ARRAY(SELECT id FROM chosen)) AND state = 'pending' AND next_attempt_at <= now()
        FOR UPDATE SKIP LOCKED
   ), leased AS (
     UPDATE webhook_deliveries delivery
        SET lease_until = now() + make_interval(secs => $5),
            next_attempt_at = now() + make_interval(secs => $5)
-      FROM taken WHERE delivery.id = taken.id
+     WHERE delivery.id = ANY (ARRAY(SELECT id FROM taken))
     RETURNING delivery.id, delivery.webhook_id, delivery.event_id, delivery.attempts, delivery.lease_until
   )
   SELECT leased.id, leased.attempts, leased.lease_until::text AS lease, chosen.is_further AS "isFurther",
@@ -168,7 +168,10 @@ const SETTLE = `
   )
   SELECT (SELECT disabled_reason FROM switched_off) AS "disabledReason" FROM mine`;
 
-/** What is to be sent to webhooks, for all replicas. Times are the database's. */
+/**
+ * What is to be sent to webhooks, for all replicas. Times are the database's. The statements are planned each
+ * time: a plan that was kept from when little was waiting would read the whole table once much is.
+ */
 @Injectable()
 export class DeliveryQueue {
   private readonly leaseSeconds: number;
@@ -190,7 +193,7 @@ export class DeliveryQueue {
    * @param further how many of them may be for webhooks that fail, or to which something is being sent
    */
   claim(limit: number, further: number): Promise<ClaimedDelivery[]> {
-    return preparedRows<ClaimedDelivery>(this.dataSource, CLAIM, [
+    return queryRows<ClaimedDelivery>(this.dataSource, CLAIM, [
       limit,
       further,
       FAILURES_UNTIL_PAUSED,
@@ -212,7 +215,7 @@ export class DeliveryQueue {
     const pause = isCutOff ? 0 : pauseOfDelivery(delivery.attempts + 1, retrySeconds, asked);
     const happened = isCutOff ? 'neither' : isDelivered ? 'delivered' : 'failed';
     const unsent = pause === null ? 'failed' : 'pending';
-    const [settled] = await preparedRows<SettledDelivery>(this.dataSource, SETTLE, [
+    const [settled] = await queryRows<SettledDelivery>(this.dataSource, SETTLE, [
       delivery.id,
       delivery.lease,
       result.status,
