@@ -97,6 +97,28 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
     },
   );
 
+  it('of the publishing of an event: it is told once a standby has it', async () => {
+    const read = () =>
+      fetch(`${service.baseUrl}/events`, { headers: { Authorization: `Bearer ${user.token}` } });
+    await read();
+    const unpublished = () => service.owner.query<object[]>('SELECT FROM events WHERE position IS NULL');
+    await eventually(async () => (await unpublished()).length === 0);
+    await standby.leave();
+    await service.owner.query(`
+      BEGIN;
+      SET LOCAL synchronous_commit = local;
+      INSERT INTO events (user_id, type, data) VALUES (${user.id}, 'proxy.expiring', '{"proxy_id":"1"}');
+      COMMIT`);
+    await standby.cancel(await standby.waitingFor('publish_events'));
+    await eventually(async () => (await unpublished()).length === 0);
+    let isAnswered = false;
+    const answer = read().finally(() => (isAnswered = true));
+    await standby.waitingFor(BARRIER);
+    expect(isAnswered).toBe(false);
+    await standby.comeBack();
+    expect(await (await answer).text()).toContain('"proxy.expiring"');
+  });
+
   it('of a settlement: it is answered, and replayed, once a standby has it', async () => {
     let answer: ReturnType<typeof buy> | undefined;
     const pid = await untilWaiting(SETTLEMENT, () => (answer = buy('settled')));

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { groupedStatement, preparedRows } from '../../database';
+import { groupedStatement, preparedRows, untilReplicated } from '../../database';
 import { type EventOut, type EventType, toEventOut } from '../event-types';
 import type { Beginning } from './cursor';
 import { REMOVED_EVENTS } from './event-retention';
@@ -96,17 +96,21 @@ export class EventPages {
     return { items, isFull, next: Math.max(next ?? 0, typeof after === 'number' ? after : 0) };
   }
 
-  private readonly find = groupedStatement<EventRequest, FoundPage>(
-    (requests) =>
-      preparedRows<FoundPage>(this.dataSource, FIND_PAGES, [
-        requests.map(({ userId }) => userId),
-        requests.map(({ after }) => (after === 'now' ? null : after === 'oldest' ? 0 : after)),
-        requests.map(({ types }) => types?.join(',') ?? null),
-        requests.map(({ limit }) => limit),
-        requests.map(windowOf),
-      ]),
-    GROUP,
-  );
+  private readonly find = groupedStatement<EventRequest, FoundPage>(async (requests) => {
+    const pages = await preparedRows<FoundPage>(this.dataSource, FIND_PAGES, [
+      requests.map(({ userId }) => userId),
+      requests.map(({ after }) => (after === 'now' ? null : after === 'oldest' ? 0 : after)),
+      requests.map(({ types }) => types?.join(',') ?? null),
+      requests.map(({ limit }) => limit),
+      requests.map(windowOf),
+    ]);
+    // A failover could take back positions that are visible, and give them to other events.
+    const isNew = requests.some(
+      ({ after }, n) => (pages[n]?.newest ?? 0) > (typeof after === 'number' ? after : 0),
+    );
+    if (isNew) await untilReplicated(this.dataSource);
+    return pages;
+  }, GROUP);
 }
 
 /** One more than the limit tells whether there are more. */
