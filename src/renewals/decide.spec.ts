@@ -1,6 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { SeededRandom } from '../../test/support/seeded-random';
 import { Money } from '../common';
-import { type Candidate, decide, type Decision, dueAt, lastTryAt, type Means, monthOf } from './decide';
+import {
+  type Candidate,
+  decide,
+  type Decision,
+  dueAt,
+  lastTryAt,
+  type Means,
+  monthOf,
+  SKIP_REASONS,
+} from './decide';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const HOUR_MS = 3_600_000;
@@ -85,6 +96,14 @@ describe('A renewal that is due', () => {
 
   it('counts in a month of UTC', () => {
     expect(monthOf(new Date('2026-12-01T01:00:00+02:00'))).toEqual(new Date('2026-11-01T00:00:00Z'));
+  });
+});
+
+describe('The guide', () => {
+  it('tells of every reason for which a proxy is not renewed', () => {
+    const guide = readFileSync(join(__dirname, '../../docs/renewals.md'), 'utf8');
+    const named = [...guide.matchAll(/^\| `([a-z-]+)` +\| (?!`)/gm)].map(([, reason]) => reason);
+    expect(named).toEqual(expect.arrayContaining([...SKIP_REASONS]));
   });
 });
 
