@@ -4,7 +4,14 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { createClient, itemsOf, untilClosed } from '../clients/typescript/src/index';
+import {
+  createClient,
+  events,
+  EventsGoneError,
+  type EventsOptions,
+  itemsOf,
+  untilClosed,
+} from '../clients/typescript/src/index';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -154,6 +161,83 @@ describe('The TypeScript client', () => {
     );
     for await (const { idempotency_key: key } of orders) keys.push(key);
     expect(keys).toEqual(['c', 'b', 'a']);
+  });
+
+  describe('for events', () => {
+    /** Takes so many events, and tells what is to be kept of them. */
+    async function take(
+      count: number,
+      options: EventsOptions = {},
+      client = clientOf(),
+    ): Promise<{ types: string[]; ids: number[]; cursors: string[] }> {
+      const taken: { types: string[]; ids: number[]; cursors: string[] } = {
+        types: [],
+        ids: [],
+        cursors: [],
+      };
+      const ended = new AbortController();
+      const onCursor = (cursor: string) => {
+        taken.cursors.push(cursor);
+        if (taken.types.length >= count) ended.abort();
+      };
+      for await (const { id, type } of events(client, { ...options, onCursor, signal: ended.signal })) {
+        taken.types.push(type);
+        taken.ids.push(Number(id.replace('evt_', '')));
+      }
+      return taken;
+    }
+
+    it('tells them as they happen, in their order, and goes on from the cursor that was kept', async () => {
+      const types = ['order.completed', 'proxy.withdrawn'] as const;
+      const taking = take(1, { types });
+      await buy(clientOf());
+      const first = await taking;
+      expect(first.types).toEqual(['order.completed']);
+      await buy(clientOf());
+      await buy(clientOf());
+      const after = first.cursors.at(-1) ?? '';
+      const more = await take(2, { types, after });
+      expect(more.types).toEqual(['order.completed', 'order.completed']);
+      const ids = [...first.ids, ...more.ids];
+      expect(ids).toEqual([...new Set(ids)].toSorted((one, other) => one - other));
+    });
+
+    it('goes on after lost connections and a service that cannot answer, and misses none', async () => {
+      await buy(clientOf());
+      const relay = await startCuttingRelay(service.baseUrl, 1);
+      let left = 1;
+      const failures: unknown[] = [];
+      const client = createClient({
+        baseUrl: relay.url,
+        token: user.token,
+        patienceMs: 1,
+        fetch: async (request) => {
+          if (left === 0) return fetch(request);
+          left -= 1;
+          return new Response('{"detail":"Service temporarily unavailable"}', { status: 503 });
+        },
+      });
+      const onFailure = (failure: unknown) => void failures.push(failure);
+      const { types } = await take(1, { types: ['order.completed'], onFailure }, client);
+      expect(types).toEqual(['order.completed']);
+      expect(failures.map(String)).toEqual([
+        expect.stringContaining('events: 503'),
+        'TypeError: fetch failed',
+      ]);
+      relay.server.close();
+    });
+
+    it('says so when events were missed, and when the token may not read them', async () => {
+      await service.owner.query(
+        `INSERT INTO retention_marks (name, last_id) VALUES ('events', 5)
+         ON CONFLICT (name) DO UPDATE SET last_id = 5`,
+      );
+      await expect(take(1, { after: 'evt_3' })).rejects.toThrow(EventsGoneError);
+      await expect(take(1, { after: 'evt_3' })).rejects.toThrow('without `after`');
+      const other = await service.createUser({ scopes: ['profile:read'] });
+      const client = createClient({ baseUrl: service.baseUrl, token: other.token });
+      await expect(take(1, {}, client)).rejects.toThrow('events: 403');
+    });
   });
 
   it('is built, and buys with the lines of the documentation', async () => {

@@ -5,6 +5,8 @@ export type { components, paths };
 
 export type ProxyRentalClient = Client<paths>;
 export type OrderDetails = components['schemas']['OrderDetails'];
+export type EventOut = components['schemas']['EventDto'];
+export type EventType = EventOut['type'];
 
 export interface ClientOptions {
   /** Where the service is, e.g. `http://127.0.0.1:3000`. */
@@ -19,8 +21,11 @@ export interface ClientOptions {
 const TEN_MINUTES_MS = 600_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
-/** The longest that the service lets a request wait for the end of an order. */
+/** The longest that the service lets a request wait for the end of an order, or for an event. */
 const WAIT_SECONDS = 30;
+/** A connection of which nothing more comes is given up: the wait, and time for the answer. */
+const LONGEST_POLL_MS = 60_000;
+const EVENTS_AT_ONCE = 200;
 
 /**
  * A client with every call of the service's description. What may be repeated is repeated: requests that only
@@ -77,6 +82,91 @@ export async function* itemsOf<Item>(
     yield* data.items;
     cursor = data.next_cursor;
   } while (typeof cursor === 'number');
+}
+
+export interface EventsOptions {
+  /**
+   * Where to go on: the cursor that was kept. `now`: only what comes. Left out: the oldest event that is
+   * kept.
+   */
+  readonly after?: string;
+  /** Only events of these types. Left out: all of them. */
+  readonly types?: readonly EventType[];
+  /** Ends the events when it is aborted. */
+  readonly signal?: AbortSignal;
+  /**
+   * Is told the cursor to keep, once all events before it were taken. The `id` of an event is a cursor as
+   * well, but this one goes on when there are no events of these types.
+   */
+  readonly onCursor?: (cursor: string) => void | Promise<void>;
+  /** Is told each failure after which it goes on, for a log. */
+  readonly onFailure?: (failure: unknown) => void;
+}
+
+/** Events were missed: those after the cursor are no longer kept. `message` says how to go on. */
+export class EventsGoneError extends Error {
+  override readonly name = 'EventsGoneError';
+}
+
+/**
+ * The customer's events as they happen, in their order, by long polls. It goes on after failures, however
+ * long they last. An event may come again after a failure of the caller: know it by its `id`.
+ *
+ * @throws EventsGoneError
+ * @throws Error when the service refuses the request: the token, its scope, or the cursor
+ */
+export async function* events(
+  client: ProxyRentalClient,
+  options: EventsOptions = {},
+): AsyncGenerator<EventOut, void, undefined> {
+  const { signal, onCursor, onFailure } = options;
+  let cursor = options.after;
+  let failures = 0;
+  const isEnded = (): boolean => signal?.aborted === true;
+  while (!isEnded()) {
+    try {
+      const page = await readEvents(client, cursor, options);
+      failures = 0;
+      yield* page.items;
+      cursor = page.next_cursor;
+      await onCursor?.(cursor);
+    } catch (failure) {
+      if (isEnded()) return;
+      if (!(failure instanceof PassingFailure)) throw failure;
+      onFailure?.(failure.cause);
+      await pause(backoffMs(failures), signal ?? new AbortController().signal);
+      failures += 1;
+    }
+  }
+}
+
+/** What may be over at the next request. `cause` is the failure. */
+class PassingFailure extends Error {}
+
+/** @throws EventsGoneError, PassingFailure, Error */
+async function readEvents(
+  client: ProxyRentalClient,
+  cursor: string | undefined,
+  { types, signal }: Pick<EventsOptions, 'types' | 'signal'>,
+): Promise<components['schemas']['EventsPage']> {
+  const query = {
+    wait: WAIT_SECONDS,
+    limit: EVENTS_AT_ONCE,
+    ...(cursor !== undefined && { after: cursor }),
+    ...(types && { type: types.join(',') }),
+  };
+  const inTime = AbortSignal.timeout(LONGEST_POLL_MS);
+  const { data, error, response } = await client
+    .GET('/events', { params: { query }, signal: signal ? AbortSignal.any([signal, inTime]) : inTime })
+    .catch((cause: unknown) => {
+      throw new PassingFailure('no answer', { cause });
+    });
+  // Whoever does not ask for a stream gets none.
+  if (typeof data === 'object') return data;
+  if (response.status === 410) throw new EventsGoneError(JSON.stringify(error?.detail));
+  const failure = new Error(`events: ${response.status} ${JSON.stringify(error)}`);
+  if (response.status !== 429 && response.status < 500) throw failure;
+  throw new PassingFailure('no events', { cause: failure });
 }
 
 const isClosed = ({ closed_at: closedAt }: Pick<OrderDetails, 'closed_at'>): boolean => closedAt !== null;
