@@ -106,6 +106,36 @@ class Books {
     return this.query('INSERT INTO events (type, user_id, data) VALUES ($1, $2, $3)', type, userId, data);
   }
 
+  /** A renewal with its proxy and its order. @param row.days by how many days the end has moved */
+  async renewal(
+    userId: number,
+    row: { state: 'placed' | 'done' | 'failed'; orderState?: 'completed' | 'refunded'; days?: number },
+  ): Promise<{ id: number; orderId: number; key: string }> {
+    const { state, orderState = 'completed', days = 30 } = row;
+    const proxyId = await this.proxy(userId, await this.order(userId, { state: 'completed' }));
+    const key = `renewal ${proxyId} 1800000000`;
+    const order = { kind: 'prolongation', state: orderState, proxyId, idempotencyKey: key } as const;
+    const orderId = await this.order(userId, order);
+    await this.tamper(
+      `UPDATE proxies SET date_end = to_timestamp(1800000000) + make_interval(days => $2) WHERE id = $1`,
+      proxyId,
+      days,
+    );
+    const id = await this.insert(
+      `WITH rule AS (INSERT INTO renewal_rules (user_id, period) VALUES ($1, 30) RETURNING id)
+       INSERT INTO renewals (proxy_id, user_id, rule_id, date_end_before, order_id, state, reason, period,
+                             price, charged_at, due_at)
+       SELECT $2, $1, rule.id, to_timestamp(1800000000), $3, $4, CASE $4 WHEN 'failed' THEN 'too-late' END,
+              30, 10, CASE $4 WHEN 'done' THEN now() END, now()
+         FROM rule RETURNING id`,
+      userId,
+      proxyId,
+      orderId,
+      state,
+    );
+    return { id, orderId, key };
+  }
+
   priceRule({ userId, markup }: { userId: number; markup: number }): Promise<number> {
     return this.insert(
       `INSERT INTO price_rules (user_id, markup_percent, valid_from, created_by, reason)
@@ -265,6 +295,50 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
       return { ...row, proxy_id: proxyId, max_price: null, given };
     });
     return Promise.all(orders);
+  },
+
+  'renewals-have-their-orders': async (books) => {
+    const userId = await books.user();
+    const lost = await books.renewal(userId, { state: 'done' });
+    await books.query(
+      `UPDATE renewals SET order_id = NULL, state = 'failed', reason = 'no-price', charged_at = NULL
+        WHERE id = $1`,
+      lost.id,
+    );
+    const anothers = await books.renewal(userId, { state: 'done' });
+    await books.query(`UPDATE orders SET idempotency_key = 'a-key' WHERE id = $1`, anothers.orderId);
+    return [
+      { renewal_id: null, state: 'completed', order_id: lost.orderId, idempotency_key: lost.key },
+      { renewal_id: anothers.id, state: 'done', order_id: anothers.orderId, idempotency_key: 'a-key' },
+    ];
+  },
+
+  'renewals-agree-with-their-orders': async (books) => {
+    const userId = await books.user();
+    const dear = await books.renewal(userId, { state: 'done' });
+    await books.query('UPDATE renewals SET price = 11 WHERE id = $1', dear.id);
+    const unmoved = await books.renewal(userId, { state: 'done', days: 0 });
+    const denied = await books.renewal(userId, { state: 'failed', orderState: 'completed' });
+    const unread = await books.renewal(userId, { state: 'placed', orderState: 'completed' });
+    await books.query(
+      `UPDATE orders SET closed_at = now() - interval '25 hours' WHERE id = $1`,
+      unread.orderId,
+    );
+    const row = (id: number, state: string, orderId: number, price = 10) => ({
+      renewal_id: id,
+      state,
+      price,
+      order_id: orderId,
+      order_state: 'completed',
+      held: 10,
+      captured: 10,
+    });
+    return [
+      row(dear.id, 'done', dear.orderId, 11),
+      row(unmoved.id, 'done', unmoved.orderId),
+      row(denied.id, 'failed', denied.orderId),
+      row(unread.id, 'placed', unread.orderId),
+    ];
   },
 
   'histories-end-with-the-state': async (books) => {
@@ -536,6 +610,9 @@ describe('the audit', () => {
       await books.order(userId, { state: 'refunded', idempotencyKey: 'key' });
       await books.order(userId, { state: 'reserved', idempotencyKey: 'key', ageHours: 24 });
       await books.order(userId, { kind: 'prolongation', state: 'completed', proxyId });
+      await books.renewal(userId, { state: 'done' });
+      await books.renewal(userId, { state: 'placed' });
+      await books.renewal(userId, { state: 'failed', orderState: 'refunded' });
       await books.entry(userId, 'adjustment', -1, 0);
 
       const { code, stdout, stderr } = await audit();

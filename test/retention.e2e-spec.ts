@@ -253,6 +253,32 @@ describe('What has been kept for long enough', () => {
     );
   });
 
+  it('is no renewal that was ordered, nor a rule that is on or has renewed something', async () => {
+    await buy();
+    const { id: userId } = user;
+    await service.owner.query(
+      `WITH rules AS (
+         INSERT INTO renewal_rules (user_id, period, switched_off_at)
+         SELECT $1, 30, off FROM (VALUES (NULL), (now() - interval '${DAYS_AGO} days'),
+                                         (now() - interval '${DAYS_AGO} days' - interval '1 day'),
+                                         (now())) AS rule (off)
+         RETURNING id, switched_off_at
+       )
+       INSERT INTO renewals (proxy_id, user_id, rule_id, date_end_before, state, reason, period, due_at,
+                             created_at)
+       SELECT proxies.id, $1, (SELECT id FROM rules ORDER BY switched_off_at LIMIT 1),
+              date_end - make_interval(days => age), state, 'no-price', 30, now(),
+              now() - make_interval(days => age)
+         FROM proxies, (VALUES ('failed', ${DAYS_AGO}), ('skipped', ${DAYS_AGO} + 1), ('failed', 1))
+                         AS renewal (state, age)
+        WHERE user_id = $1`,
+      [userId],
+    );
+    expect(await retain()).toMatchObject({ failed_renewals: 1, renewal_rules: 1 });
+    expect(await count('renewals', `user_id = ${userId}`)).toBe(2);
+    expect(await count('renewal_rules', `user_id = ${userId}`)).toBe(3);
+  });
+
   it('is said of every table', async () => {
     const [, chapter = ''] = readFileSync(join(__dirname, '../docs/operations.md'), 'utf8').split(
       '\n## Growth\n',

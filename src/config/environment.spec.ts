@@ -77,6 +77,7 @@ describe('The environment', () => {
         orderHistoryDays: 365,
         tokenSpendingDays: 90,
         auditLogReadDays: 0,
+        renewalDays: 180,
         endedLinkDays: 30,
         eventDays: 30,
       },

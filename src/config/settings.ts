@@ -568,6 +568,14 @@ export const SETTINGS = {
         'For how many days the audit log keeps what staff looked at, and what they were refused. What they ' +
         'changed is kept for good. `0`: all of it.',
     },
+    renewalDays: {
+      variable: 'RENEWAL_DAYS',
+      rule: days(30),
+      default: '180',
+      description:
+        'For how many days customers and staff see a renewal that failed, and a rule that was switched off ' +
+        'and renewed nothing. What was renewed is kept with its order. `0`: for good.',
+    },
     endedLinkDays: {
       variable: 'ENDED_LINK_DAYS',
       rule: days(1),

@@ -4,6 +4,7 @@ import {
   bulkOrderKeySql,
   OPEN_STATES,
   PURCHASE_TAG_SQL,
+  renewalKeySql,
   statesTold,
   TAG_PREFIX_SQL,
   UNATTENDED_STATES,
@@ -176,6 +177,38 @@ export const INVARIANTS: readonly Invariant[] = [
           ON bulk.user_id = o.user_id AND bulk.order_key = o.idempotency_key
        WHERE o.idempotency_key LIKE '% %' AND o.idempotency_key NOT LIKE '% % %' AND o.state <> 'refunded'
          AND (bulk.proxy_id IS DISTINCT FROM o.proxy_id OR bulk.max_price IS DISTINCT FROM o.max_price)`,
+  },
+  {
+    // A renewal that was placed has its order: a prolongation of its proxy, under the key that is made of the
+    // proxy and its old end. An order under such a key has its renewal. As a key has one order at most
+    // (`one-order-per-key`), a rental is renewed once.
+    name: 'renewals-have-their-orders',
+    violations: `
+      SELECT r.id AS renewal_id, r.state, r.order_id, o.idempotency_key
+        FROM audited_renewals r LEFT JOIN orders o ON o.id = r.order_id
+       WHERE (r.state IN ${sqlList(['placed', 'done'])} OR r.order_id IS NOT NULL)
+         AND (o.kind, o.user_id, o.proxy_id, o.idempotency_key) IS DISTINCT FROM
+             ('prolongation', r.user_id, r.proxy_id, ${renewalKeySql('r.proxy_id', 'r.date_end_before')})
+      UNION ALL
+      SELECT NULL, o.state, o.id, o.idempotency_key
+        FROM audited_orders o
+       WHERE o.idempotency_key LIKE 'renewal % %' AND o.state <> 'refunded'
+         AND NOT EXISTS (SELECT FROM renewals r WHERE r.order_id = o.id)`,
+  },
+  {
+    // A renewal is done when its order was charged and the rental ends later, and not otherwise. The service
+    // reads the order soon after its end.
+    name: 'renewals-agree-with-their-orders',
+    violations: `
+      SELECT r.id AS renewal_id, r.state, r.price, r.order_id, o.state AS order_state, o.held, o.captured
+        FROM audited_renewals r
+        JOIN orders o ON o.id = r.order_id
+        JOIN proxies p ON p.id = r.proxy_id
+       WHERE CASE r.state
+               WHEN 'done' THEN o.state <> 'completed' OR o.captured <> r.price
+                             OR (o.refunded = 0 AND p.date_end <= r.date_end_before)
+               WHEN 'placed' THEN o.held <> r.price OR o.closed_at < now() - interval '24 hours 15 minutes'
+               ELSE o.state <> 'refunded' END`,
   },
   {
     name: 'histories-end-with-the-state',

@@ -21,6 +21,7 @@ const ALL = {
   entries_of_orders: 'SELECT * FROM ledger_entries WHERE order_id IS NOT NULL',
   proxies_of_orders: 'SELECT * FROM proxies',
   audited_bulks: 'SELECT * FROM bulk_prolongations',
+  audited_renewals: 'SELECT * FROM renewals',
   audited_entries: 'SELECT * FROM ledger_entries',
   audited_accounts: 'SELECT * FROM accounts',
   counted_orders: 'SELECT * FROM orders',
@@ -47,6 +48,9 @@ const DAY: Record<keyof typeof ALL | 'changed_orders', string> = {
   audited_bulks: `SELECT bulk.* FROM bulk_prolongations bulk
     JOIN (SELECT DISTINCT user_id, split_part(idempotency_key, ' ', 1) AS idempotency_key
             FROM audited_orders WHERE idempotency_key LIKE '% %') AS keys USING (user_id, idempotency_key)`,
+  // A renewal that has lost its order is found by its time.
+  audited_renewals: `SELECT * FROM renewals
+    WHERE order_id = ANY (ARRAY(SELECT id FROM changed_orders)) OR due_at >= ${YESTERDAY}`,
   audited_entries: `SELECT * FROM ledger_entries WHERE created_at >= ${YESTERDAY}`,
   audited_accounts: `SELECT * FROM accounts WHERE user_id = ANY (ARRAY(
     SELECT user_id FROM audited_entries UNION SELECT user_id FROM audited_orders))`,

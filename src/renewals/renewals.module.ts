@@ -4,6 +4,7 @@ import { OrderRecordsModule, OrdersModule } from '../orders';
 import { ProxiesModule } from '../proxies';
 import { ForecastService } from './forecast.service';
 import { RenewalLists } from './renewal-lists.service';
+import { RenewalsRetention } from './renewals-retention';
 import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';
 import { Announcements } from './running/announcements.service';
@@ -24,6 +25,7 @@ import { RenewalJobs } from './running/renewals.jobs';
     RenewalRecords,
     RenewalRun,
     RenewalJobs,
+    RenewalsRetention,
   ],
   exports: [RenewalRun],
 })

@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../config';
+import { queryRows } from '../database';
+import { Retention, type RetentionStep, STEP_ROWS } from '../retention';
+
+/** How long renewals are kept that came to nothing. Those that have an order are part of the books. */
+@Injectable()
+export class RenewalsRetention {
+  constructor(
+    private readonly dataSource: DataSource,
+    { retention: { renewalDays } }: AppConfig,
+    retention: Retention,
+  ) {
+    retention.addOldRows({
+      name: 'failed_renewals',
+      table: 'renewals',
+      time: 'created_at',
+      days: renewalDays,
+      removal: `DELETE FROM renewals WHERE id = ANY (ARRAY(SELECT id FROM old)) AND state = 'failed'`,
+    });
+    if (renewalDays > 0) {
+      retention.add<number>('renewal_rules', (place) => this.forgetRules(renewalDays, place ?? 0));
+    }
+  }
+
+  /** Walks through all rules by id: each step reads as many rows, however many were switched off. */
+  private async forgetRules(days: number, after: number): Promise<RetentionStep<number>> {
+    const [step] = await queryRows<{ removed: number; next: number | null }>(
+      this.dataSource,
+      `WITH walked AS (
+         SELECT id, switched_off_at FROM renewal_rules WHERE id > $2 ORDER BY id LIMIT $3
+       ), removed AS (
+         DELETE FROM renewal_rules rule
+          WHERE id = ANY (ARRAY(SELECT id FROM walked
+                                 WHERE switched_off_at < now() - make_interval(days => $1)))
+            AND NOT EXISTS (SELECT FROM renewals WHERE rule_id = rule.id)
+         RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM walked) AS next`,
+      [days, after, STEP_ROWS],
+    );
+    return step ?? { removed: 0, next: null };
+  }
+}
