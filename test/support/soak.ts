@@ -5,6 +5,7 @@ import { type BuiltService, eventually } from './built-service';
 import type { OwnPostgres } from './own-postgres';
 import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
 import { SeededRandom } from './seeded-random';
+import { compareReaders, EventReader, untilPublished } from './soak-events';
 
 /** The faults of the provider and how often they occur. */
 const PROVIDER_FAULTS: readonly FaultSpec[] = (['buy', 'prolong'] as const).flatMap((method): FaultSpec[] => [
@@ -53,6 +54,9 @@ export interface SoakReport {
   readonly orphans: number;
   /** Orders that were sent in a batch with others. */
   readonly batched: number;
+  /** What the readers of events were told, and how many of their requests failed. */
+  readonly eventsRead: number;
+  readonly failedReads: number;
   readonly violations: readonly string[];
 }
 
@@ -68,7 +72,8 @@ class Tally {
 /**
  * Many clients place orders at two replicas and repeat them as real clients do, while everything fails at
  * random: processes are killed and stopped, connections are cut, the database is ended, the provider has
- * faults. When all is quiet, the books are compared with the sandbox's.
+ * faults. All the while the events of each customer are read. When all is quiet, the books are compared with
+ * the sandbox's, and what was told with the books.
  */
 export async function soak(
   replicas: Replicas,
@@ -94,6 +99,13 @@ export async function soak(
   for (const fault of [...PROVIDER_FAULTS, ...LISTING_FAULTS]) {
     await replicas.control.addFault({ ...fault, times: null, seed: random.integer(1, 2 ** 31) });
   }
+
+  const readers = customers.map((customer, at) => {
+    const own = new SeededRandom(seed + 1 + CLIENTS + at);
+    return new EventReader(customer, () => own.pick(services).baseUrl, own);
+  });
+  const readersDone = new AbortController();
+  const reading = readers.map((reader) => reader.follow(readersDone.signal));
 
   let left = orders;
   const client = async (number: number): Promise<void> => {
@@ -200,6 +212,9 @@ export async function soak(
   await replicas.control.setDialect(DEFAULT_DIALECT);
   await replicas.untilSettled();
   await replicas.untilSwept();
+  await untilPublished(replicas);
+  readersDone.abort();
+  await Promise.all(reading);
 
   const [{ orphans } = { orphans: 0 }] = await replicas.query<{ orphans: number }>(
     'SELECT count(*) AS orphans FROM orphans',
@@ -218,11 +233,14 @@ export async function soak(
     faults: faults.counts,
     orphans,
     batched,
+    eventsRead: readers.reduce((sum, { told }) => sum + told.length, 0),
+    failedReads: readers.reduce((sum, { failures }) => sum + failures, 0),
     violations: [
       ...(await replicas.findViolations()),
       ...(await compareWithBook(replicas)),
       ...(await compareAnswers(replicas, answers)),
       ...(await compareRefusals(replicas, onlyAnswers)),
+      ...(await compareReaders(replicas, readers)),
     ],
   };
 }

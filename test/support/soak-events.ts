@@ -1,0 +1,114 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { eventually } from './built-service';
+import type { Customer, Replicas } from './replicas';
+import { SeededRandom } from './seeded-random';
+
+/** How long an idle reader waits for an event, in seconds. */
+const WAIT_SECONDS = 2;
+const PATIENCE_MS = 30_000;
+
+/** An event as it is sent, by whichever way, with its id. */
+type Told = readonly [id: string, text: string];
+
+const toTold = (event: { readonly id: string }): Told => [event.id, JSON.stringify(event)];
+const positionOf = ([id]: Told): number => Number(id.replace('evt_', ''));
+
+/** Reads the events of a customer as a script does: at any replica, from the cursor of its last answer. */
+export class EventReader {
+  readonly told: Told[] = [];
+  /** Answers that no outage explains. */
+  readonly refusals: string[] = [];
+  /** Requests that were not answered with 200. */
+  failures = 0;
+  private cursor = '';
+
+  constructor(
+    readonly customer: Customer,
+    private readonly chooseBaseUrl: () => string,
+    private readonly own: SeededRandom,
+  ) {}
+
+  /** Reads until the signal, through whatever happens to the replicas, and hangs up now and then. */
+  async follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const hangUpMs = this.own.chance(0.1) ? this.own.integer(1, 100) : PATIENCE_MS;
+      if ((await this.readPage(WAIT_SECONDS, hangUpMs)) === null) await pause(this.own.integer(20, 200));
+    }
+  }
+
+  async readToEnd(): Promise<void> {
+    await eventually(async () => (await this.readPage(0, PATIENCE_MS)) === 0);
+  }
+
+  /** @returns how many events the page had; null: there was no answer */
+  private async readPage(waitSeconds: number, hangUpMs: number): Promise<number | null> {
+    const query = new URLSearchParams({ wait: String(waitSeconds), limit: String(this.own.integer(1, 100)) });
+    if (this.cursor !== '') query.set('after', this.cursor);
+    try {
+      const response = await fetch(`${this.chooseBaseUrl()}/events?${query}`, {
+        headers: { Authorization: `Bearer ${this.customer.token}` },
+        signal: AbortSignal.timeout(hangUpMs),
+      });
+      const text = await response.text();
+      if (response.status >= 400 && response.status < 500) this.refusals.push(`${response.status}: ${text}`);
+      if (response.status !== 200) throw new Error(text);
+      const { items, next_cursor: next } = JSON.parse(text) as {
+        items: readonly { id: string }[];
+        next_cursor: string;
+      };
+      this.told.push(...items.map(toTold));
+      this.cursor = next;
+      return items.length;
+    } catch {
+      this.failures += 1;
+      return null;
+    }
+  }
+}
+
+/** Waits until every event can be read. */
+export async function untilPublished(replicas: Replicas): Promise<void> {
+  await eventually(async () => {
+    const unpublished = await replicas.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
+    return unpublished.length === 0;
+  });
+}
+
+/** What each reader was told is what the log has of its customer: each event once, in order, and as it is. */
+export async function compareReaders(replicas: Replicas, readers: readonly EventReader[]): Promise<string[]> {
+  const differences: string[] = [];
+  for (const reader of readers) {
+    const whose = `the reader of user ${reader.customer.id}`;
+    const kept = await keptEvents(replicas, `event.user_id = $1 AND type <> 'test'`, reader.customer.id);
+    await reader.readToEnd();
+    const last = kept.at(-1);
+    const told = reader.told.filter((one) => last && positionOf(one) <= positionOf(last));
+    const isSame = told.length === kept.length && told.every(([, text], at) => text === kept[at]?.[1]);
+    if (!isSame) differences.push(differenceOf(whose, kept, told));
+    differences.push(...reader.refusals.map((answer) => `${whose} was refused: ${answer}`));
+  }
+  return differences;
+}
+
+/** Published events as they are sent, in order. */
+async function keptEvents(replicas: Replicas, condition: string, id: number): Promise<Told[]> {
+  const events = await replicas.query<{ id: string; type: string; at: Date; data: object }>(
+    `SELECT 'evt_' || event.position AS id, event.type, event.at, event.data
+       FROM events event WHERE event.position IS NOT NULL AND ${condition} ORDER BY event.position`,
+    [id],
+  );
+  return events.map(toTold);
+}
+
+function differenceOf(whose: string, kept: readonly Told[], told: readonly Told[]): string {
+  const [keptTexts, toldIds] = [new Map(kept), new Set(told.map(([id]) => id))];
+  const missing = kept.filter(([id]) => !toldIds.has(id)).map(([id]) => id);
+  const unknown = told.filter(([id]) => !keptTexts.has(id)).map(([id]) => id);
+  const other = told.filter(([id, text]) => keptTexts.has(id) && keptTexts.get(id) !== text);
+  return (
+    `${whose} was not told what the log has: of ${kept.length}, ${missing.length} missing ` +
+    `(${missing.slice(0, 5)}), ${unknown.length} unknown (${unknown.slice(0, 5)}), ` +
+    `${told.length - toldIds.size} more than once, ${other.length} with another text ` +
+    `(${other.slice(0, 2).map(([, text]) => text)})`
+  );
+}
