@@ -3,6 +3,7 @@ import { BUILD_TIMEOUT_MS, killLeftovers } from '../support/built-service';
 import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
 import { Replicas } from '../support/replicas';
 import { soak } from '../support/soak';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
 
 /** `npm run test:soak` places many more orders. SOAK_SEED repeats a run. */
 const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 300);
@@ -13,9 +14,11 @@ const TIMEOUT_MS = 120_000 + ORDERS * 200;
 describe('a soak of two replicas, with faults of every kind at random', () => {
   let postgres: OwnPostgres;
   let replicas: Replicas;
+  let receiver: WebhookReceiver;
 
   beforeAll(async () => {
     postgres = await startOwnPostgres();
+    receiver = await startWebhookReceiver();
     replicas = await Replicas.open({
       database: postgres,
       environment: {
@@ -24,6 +27,11 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
         PURCHASE_WAIT_MS: '1000',
         RECONCILE_QUIET_SECONDS: '3',
         SWEEP_INTERVAL_SECONDS: '2',
+        WEBHOOK_ALLOW_HTTP: 'true',
+        WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
+        WEBHOOK_TIMEOUT_MS: '500',
+        // Pauses between attempts are seconds.
+        WEBHOOK_RETRY_SECONDS: '100',
         LOG_LEVEL: 'error',
       },
     });
@@ -31,13 +39,14 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
   afterAll(async () => {
     await killLeftovers();
     await replicas.close();
+    await receiver.close();
     await postgres.close();
   });
 
   it(
     `violates nothing in ${ORDERS} orders (seed ${SEED})`,
     async () => {
-      const report = await soak(replicas, postgres, { orders: ORDERS, seed: SEED });
+      const report = await soak(replicas, postgres, receiver, { orders: ORDERS, seed: SEED });
       process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
       expect(report.violations).toEqual([]);
       expect(report.batched).toBeGreaterThan(0);

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from './built-service';
-import type { Customer, Replicas } from './replicas';
-import { SeededRandom } from './seeded-random';
+import { type Customer, type Replicas, send } from './replicas';
+import type { SeededRandom } from './seeded-random';
+import type { Answering, WebhookReceiver } from './webhook-receiver';
 
 /** How long an idle reader waits for an event, in seconds. */
 const WAIT_SECONDS = 2;
@@ -45,7 +46,7 @@ export class EventReader {
     const query = new URLSearchParams({ wait: String(waitSeconds), limit: String(this.own.integer(1, 100)) });
     if (this.cursor !== '') query.set('after', this.cursor);
     try {
-      const response = await fetch(`${this.chooseBaseUrl()}/events?${query}`, {
+      const response = await fetch(`${this.chooseBaseUrl()}/events?${query.toString()}`, {
         headers: { Authorization: `Bearer ${this.customer.token}` },
         signal: AbortSignal.timeout(hangUpMs),
       });
@@ -90,6 +91,83 @@ export async function compareReaders(replicas: Replicas, readers: readonly Event
   return differences;
 }
 
+interface SoakWebhook {
+  readonly id: number;
+  readonly path: string;
+}
+
+/** Webhooks of some customers, and the endpoint that they all go to, which fails now and then. */
+export class SoakWebhooks {
+  private readonly made: SoakWebhook[] = [];
+
+  private constructor(private readonly receiver: WebhookReceiver) {}
+
+  /** Each webhook is of its customer, and of these types. Null: of all. */
+  static async open(
+    baseUrl: string,
+    receiver: WebhookReceiver,
+    wanted: readonly (readonly [Customer, readonly string[] | null])[],
+    own: SeededRandom,
+  ): Promise<SoakWebhooks> {
+    receiver.answering = failingAtFirst(own);
+    const webhooks = new SoakWebhooks(receiver);
+    for (const [customer, types] of wanted) {
+      const path = `/${customer.id}`;
+      const body = { url: receiver.url + path, ...(types && { types }) };
+      const { status, body: made } = await send(baseUrl, { customer, path: '/webhooks', body });
+      if (status !== 201) throw new Error(`no webhook was made: ${status}`);
+      receiver.trust(path, String(made['secret']));
+      webhooks.made.push({ id: Number(made['id']), path });
+    }
+    return webhooks;
+  }
+
+  get requests(): number {
+    return this.receiver.received.length;
+  }
+
+  /** Each received every event of its types and nothing else, as readers are told it, and rightly signed. */
+  async compare(replicas: Replicas): Promise<string[]> {
+    // A lease of a replica that was killed ends first.
+    const isOver = async () =>
+      (await replicas.query(`SELECT FROM webhook_deliveries WHERE state = 'pending' LIMIT 1`)).length === 0;
+    await eventually(isOver).catch(() => undefined);
+    const differences = this.receiver.forged.map(({ path, id }) => `${id} at ${path} was signed wrongly`);
+    for (const { id, path } of this.made) {
+      const kept = await keptEvents(
+        replicas,
+        `EXISTS (SELECT FROM webhooks webhook
+                  WHERE webhook.id = $1 AND webhook.user_id = event.user_id
+                    AND event.position > webhook.since_position
+                    AND (webhook.types IS NULL OR event.type = ANY (webhook.types)))`,
+        id,
+      );
+      const received = this.receiver.of(path).map((webhook): Told => [webhook.id, webhook.body]);
+      const texts = new Map(received);
+      const isSame =
+        texts.size === kept.length &&
+        kept.every(([event, text]) => texts.get(event) === text) &&
+        received.every(([event, text]) => texts.get(event) === text);
+      if (!isSame) differences.push(differenceOf(`the webhook at ${path}`, kept, received));
+    }
+    return differences;
+  }
+}
+
+/** Fails for some events at their first attempt, in one of several ways. */
+function failingAtFirst(own: SeededRandom): Answering {
+  const seen = new Set<string>();
+  return (webhook, response) => {
+    const isFirst = !seen.has(`${webhook.path} ${webhook.id}`);
+    seen.add(`${webhook.path} ${webhook.id}`);
+    if (!isFirst || own.chance(0.9)) return 204;
+    const way = own.pick(['error', 'hang', 'cut', 'late'] as const);
+    if (way === 'cut') response.socket?.destroy();
+    if (way === 'late') setTimeout(() => response.writeHead(200).end('late'), 100);
+    return way === 'error' ? 500 : way === 'hang' ? 'hang' : undefined;
+  };
+}
+
 /** Published events as they are sent, in order. */
 async function keptEvents(replicas: Replicas, condition: string, id: number): Promise<Told[]> {
   const events = await replicas.query<{ id: string; type: string; at: Date; data: object }>(
@@ -107,8 +185,8 @@ function differenceOf(whose: string, kept: readonly Told[], told: readonly Told[
   const other = told.filter(([id, text]) => keptTexts.has(id) && keptTexts.get(id) !== text);
   return (
     `${whose} was not told what the log has: of ${kept.length}, ${missing.length} missing ` +
-    `(${missing.slice(0, 5)}), ${unknown.length} unknown (${unknown.slice(0, 5)}), ` +
+    `(${missing.slice(0, 5).join()}), ${unknown.length} unknown (${unknown.slice(0, 5).join()}), ` +
     `${told.length - toldIds.size} more than once, ${other.length} with another text ` +
-    `(${other.slice(0, 2).map(([, text]) => text)})`
+    `(${other[0]?.[1] ?? ''})`
   );
 }

@@ -5,7 +5,8 @@ import { type BuiltService, eventually } from './built-service';
 import type { OwnPostgres } from './own-postgres';
 import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
 import { SeededRandom } from './seeded-random';
-import { compareReaders, EventReader, untilPublished } from './soak-events';
+import { compareReaders, EventReader, SoakWebhooks, untilPublished } from './soak-events';
+import type { WebhookReceiver } from './webhook-receiver';
 
 /** The faults of the provider and how often they occur. */
 const PROVIDER_FAULTS: readonly FaultSpec[] = (['buy', 'prolong'] as const).flatMap((method): FaultSpec[] => [
@@ -57,6 +58,8 @@ export interface SoakReport {
   /** What the readers of events were told, and how many of their requests failed. */
   readonly eventsRead: number;
   readonly failedReads: number;
+  /** What the endpoint of all webhooks was sent, repetitions included. */
+  readonly webhookRequests: number;
   readonly violations: readonly string[];
 }
 
@@ -72,12 +75,13 @@ class Tally {
 /**
  * Many clients place orders at two replicas and repeat them as real clients do, while everything fails at
  * random: processes are killed and stopped, connections are cut, the database is ended, the provider has
- * faults. All the while the events of each customer are read. When all is quiet, the books are compared with
- * the sandbox's, and what was told with the books.
+ * faults. All the while the events of each customer are read, and those of some are sent to their webhooks.
+ * When all is quiet, the books are compared with the sandbox's, and what was told with the books.
  */
 export async function soak(
   replicas: Replicas,
   postgres: OwnPostgres,
+  receiver: WebhookReceiver,
   { orders, seed }: { orders: number; seed: number },
 ): Promise<SoakReport> {
   const random = new SeededRandom(seed);
@@ -104,6 +108,14 @@ export async function soak(
     const own = new SeededRandom(seed + 1 + CLIENTS + at);
     return new EventReader(customer, () => own.pick(services).baseUrl, own);
   });
+  const webhooks = await SoakWebhooks.open(
+    services[0].baseUrl,
+    receiver,
+    customers
+      .filter((_, at) => at % 3 === 0)
+      .map((customer, at) => [customer, at % 2 === 0 ? null : ['order.completed', 'balance.credited']]),
+    new SeededRandom(seed + 1 + CLIENTS + CUSTOMERS),
+  );
   const readersDone = new AbortController();
   const reading = readers.map((reader) => reader.follow(readersDone.signal));
 
@@ -224,6 +236,14 @@ export async function soak(
        FROM (SELECT count(*) AS size FROM orders WHERE group_id IS NOT NULL GROUP BY group_id) AS batches
       WHERE size > 1`,
   );
+  const violations = [
+    ...(await replicas.findViolations()),
+    ...(await compareWithBook(replicas)),
+    ...(await compareAnswers(replicas, answers)),
+    ...(await compareRefusals(replicas, onlyAnswers)),
+    ...(await compareReaders(replicas, readers)),
+    ...(await webhooks.compare(replicas)),
+  ];
   return {
     seed,
     orders,
@@ -235,13 +255,8 @@ export async function soak(
     batched,
     eventsRead: readers.reduce((sum, { told }) => sum + told.length, 0),
     failedReads: readers.reduce((sum, { failures }) => sum + failures, 0),
-    violations: [
-      ...(await replicas.findViolations()),
-      ...(await compareWithBook(replicas)),
-      ...(await compareAnswers(replicas, answers)),
-      ...(await compareRefusals(replicas, onlyAnswers)),
-      ...(await compareReaders(replicas, readers)),
-    ],
+    webhookRequests: webhooks.requests,
+    violations,
   };
 }
 
