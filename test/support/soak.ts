@@ -6,6 +6,7 @@ import type { OwnPostgres } from './own-postgres';
 import { type Answer, type Customer, type Order, Replicas, send } from './replicas';
 import { SeededRandom } from './seeded-random';
 import { compareReaders, EventReader, SoakWebhooks, untilPublished } from './soak-events';
+import { SoakRenewals } from './soak-renewals';
 import type { WebhookReceiver } from './webhook-receiver';
 
 /** The faults of the provider and how often they occur. */
@@ -60,6 +61,9 @@ export interface SoakReport {
   readonly failedReads: number;
   /** What the endpoint of all webhooks was sent, repetitions included. */
   readonly webhookRequests: number;
+  readonly renewed: number;
+  /** Renewals that were skipped to the end, by reason. */
+  readonly notRenewed: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
 
@@ -76,7 +80,8 @@ class Tally {
  * Many clients place orders at two replicas and repeat them as real clients do, while everything fails at
  * random: processes are killed and stopped, connections are cut, the database is ended, the provider has
  * faults. All the while the events of each customer are read, and those of some are sent to their webhooks.
- * When all is quiet, the books are compared with the sandbox's, and what was told with the books.
+ * Some have what they rent renewed. When all is quiet, the books are compared with the sandbox's, and what
+ * was told with the books.
  */
 export async function soak(
   replicas: Replicas,
@@ -115,6 +120,11 @@ export async function soak(
       .filter((_, at) => at % 3 === 0)
       .map((customer, at) => [customer, at % 2 === 0 ? null : ['order.completed', 'balance.credited']]),
     new SeededRandom(seed + 1 + CLIENTS + CUSTOMERS),
+  );
+  const renewals = await SoakRenewals.switchOn(
+    replicas,
+    services[0].baseUrl,
+    customers.filter((_, at) => at % 4 === 1),
   );
   const readersDone = new AbortController();
   const reading = readers.map((reader) => reader.follow(readersDone.signal));
@@ -222,6 +232,14 @@ export async function soak(
   }
   await replicas.control.resetFaults();
   await replicas.control.setDialect(DEFAULT_DIALECT);
+  // A replica looks for what is to be renewed at its start, and then once a minute.
+  await Promise.all(
+    ([0, 1] as const).map(async (at) => {
+      await services[at].stop();
+      services[at] = await startAgain(at);
+    }),
+  );
+  await renewals.finish(services[0].baseUrl);
   await replicas.untilSettled();
   await replicas.untilSwept();
   await untilPublished(replicas);
@@ -243,6 +261,7 @@ export async function soak(
     ...(await compareRefusals(replicas, onlyAnswers)),
     ...(await compareReaders(replicas, readers)),
     ...(await webhooks.compare(replicas)),
+    ...(await renewals.compare()),
   ];
   return {
     seed,
@@ -256,6 +275,8 @@ export async function soak(
     eventsRead: readers.reduce((sum, { told }) => sum + told.length, 0),
     failedReads: readers.reduce((sum, { failures }) => sum + failures, 0),
     webhookRequests: webhooks.requests,
+    renewed: await renewals.countDone(),
+    notRenewed: renewals.skipped,
     violations,
   };
 }

@@ -1,0 +1,111 @@
+import { eventually } from './built-service';
+import { type Customer, type Replicas, send } from './replicas';
+
+/** Roubles that one of them may spend on renewals, so that some are skipped. */
+const BUDGET = '150.00';
+
+/** What was rented for three days is due at once. What was renewed, or rented for longer, is not. */
+const RULE = { target: 'all', period: 7, hours_before: 72 };
+
+/** Customers who have everything renewed that they rent for three days. */
+export class SoakRenewals {
+  private readonly userIds: readonly number[];
+  private readonly undecided: string[] = [];
+  /** Renewals that were skipped to the end, by reason. */
+  readonly skipped: Record<string, number> = {};
+
+  private constructor(
+    private readonly replicas: Replicas,
+    private readonly customers: readonly Customer[],
+  ) {
+    this.userIds = customers.map(({ id }) => id);
+  }
+
+  /** Switches renewals on. The first of the customers has a budget. */
+  static async switchOn(
+    replicas: Replicas,
+    baseUrl: string,
+    customers: readonly Customer[],
+  ): Promise<SoakRenewals> {
+    await replicas.query('INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, $2)', [
+      customers[0]?.id,
+      BUDGET,
+    ]);
+    for (const customer of customers) {
+      const { status } = await send(baseUrl, { customer, path: '/renewals/rules', body: RULE });
+      if (status >= 300) throw new Error(`no renewal rule was made: ${status}`);
+    }
+    return new SoakRenewals(replicas, customers);
+  }
+
+  async countDone(): Promise<number> {
+    return (await this.ask(`SELECT FROM renewals WHERE user_id = ANY ($1) AND state = 'done'`)).length;
+  }
+
+  /** Waits until what is due was renewed or skipped, switches renewals off, and waits for their orders. */
+  async finish(baseUrl: string): Promise<void> {
+    const findUndecided = () =>
+      this.ask<{ id: number }>(
+        `SELECT id FROM proxies
+          WHERE user_id = ANY ($1) AND active AND withdrawn_at IS NULL
+            AND date_trunc('hour', date_end - interval '72 hours', 'UTC') <= now()
+            AND NOT EXISTS (SELECT FROM renewals
+                             WHERE proxy_id = proxies.id AND date_end_before = date_end
+                               AND state = 'skipped')`,
+      );
+    await eventually(async () => (await findUndecided()).length === 0).catch(() => undefined);
+    const left = await findUndecided();
+    this.undecided.push(...left.map(({ id }) => `proxy ${id} is due, and was neither renewed nor skipped`));
+    const skipped = await this.ask<{ reason: string; count: number }>(
+      `SELECT reason, count(*) AS count FROM renewals
+        WHERE user_id = ANY ($1) AND state = 'skipped' GROUP BY reason`,
+    );
+    for (const { reason, count } of skipped) this.skipped[reason] = count;
+    for (const { token } of this.customers) {
+      const headers = { Authorization: `Bearer ${token}` };
+      const { status } = await fetch(`${baseUrl}/renewals/rules`, { method: 'DELETE', headers });
+      if (status >= 300) throw new Error(`renewals were not switched off: ${status}`);
+    }
+    await eventually(async () => {
+      const placed = await this.ask(
+        `SELECT FROM renewals WHERE user_id = ANY ($1) AND state = 'placed' LIMIT 1`,
+      );
+      return placed.length === 0;
+    });
+  }
+
+  /** What is due was renewed, once and within the budget, and its customer was told of it once. */
+  async compare(): Promise<string[]> {
+    const twice = await this.ask<{ id: number; count: number }>(
+      `SELECT proxy_id AS id, count(*) AS count FROM orders
+        WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %' AND state = 'completed'
+        GROUP BY proxy_id HAVING count(*) > 1`,
+    );
+    const overspent = await this.ask<{ id: number; spent: string; budget: string }>(
+      `SELECT user_id AS id, sum(captured) AS spent, monthly_budget AS budget
+         FROM orders JOIN renewal_settings USING (user_id)
+        WHERE user_id = ANY ($1) AND idempotency_key LIKE 'renewal % %'
+        GROUP BY user_id, monthly_budget HAVING sum(captured) > monthly_budget`,
+    );
+    const untold = await this.ask<{ id: string; done: number; told: number }>(
+      `SELECT proxy_id AS id, coalesce(done, 0) AS done, coalesce(told, 0) AS told
+         FROM (SELECT proxy_id::text, date_end_before AS date_end, count(*) AS done FROM renewals
+                WHERE user_id = ANY ($1) AND state = 'done' GROUP BY 1, 2) AS renewed
+         FULL JOIN (SELECT data->>'proxy_id' AS proxy_id, (data->>'date_end')::timestamptz AS date_end,
+                           count(*) AS told
+                      FROM events WHERE user_id = ANY ($1) AND type = 'renewal.done' GROUP BY 1, 2) AS told
+              USING (proxy_id, date_end)
+        WHERE done IS DISTINCT FROM 1 OR told IS DISTINCT FROM 1`,
+    );
+    return [
+      ...this.undecided,
+      ...twice.map(({ id, count }) => `proxy ${id} was renewed ${count} times`),
+      ...overspent.map(({ id, spent, budget }) => `renewals of user ${id} cost ${spent} of ${budget}`),
+      ...untold.map(({ id, done, told }) => `proxy ${id} was renewed ${done} times, told ${told} times`),
+    ];
+  }
+
+  private ask<Row>(statement: string): Promise<Row[]> {
+    return this.replicas.query<Row>(statement, [this.userIds]);
+  }
+}
