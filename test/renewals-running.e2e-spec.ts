@@ -41,12 +41,16 @@ describe('Renewals', () => {
     balance = '10000.00',
   ): Promise<{ user: TestUser; ids: number[] }> {
     const user = await service.createUser({ balance });
+    return { user, ids: await buy(user, count) };
+  }
+
+  async function buy(user: TestUser, count: number): Promise<number[]> {
     const { data } = await user.api.POST('/proxies/buy', {
       body: { country: 'ru', period: PERIOD, count },
     });
     const ids = (data?.proxies ?? []).map(({ id }) => Number(id));
     expect(ids).toHaveLength(count);
-    return { user, ids };
+    return ids;
   }
 
   const switchOn = (
@@ -278,6 +282,24 @@ describe('Renewals', () => {
       'renewal.skipped provider-unavailable',
       'renewal.done',
     ]);
+  });
+
+  it('stand in the queue for ten purchases at a time when no sweep has confirmed their ends', async () => {
+    const { user } = await customerWith(30);
+    for (let n = 0; n < 10; n += 1) await buy(user, 1);
+    await switchOn(user);
+    const orders = service.app.get(RenewalOrders);
+    const placed = jest.spyOn(orders, 'place').mockClear();
+    await service.control.clearCalls();
+    await run();
+    await service.untilSettled();
+    await run();
+    const [firstPlaced] = placed.mock.calls;
+    placed.mockRestore();
+    expect(firstPlaced?.[0]).toHaveLength(30 + 9);
+    expect((await service.control.getCalls('getproxy')).length).toBeLessThan(30);
+    const renewals = await renewalsOf(user);
+    expect(renewals.map(({ state }) => state)).toEqual(Array.from({ length: 40 }, () => 'done'));
   });
 
   it('are announced a week ahead, and three days and one day ahead if they will not work out', async () => {

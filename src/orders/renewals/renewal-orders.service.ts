@@ -29,6 +29,8 @@ export interface WantedRenewal extends RenewalOffer {
   readonly maxPrice: Money | null;
   /** Whether the last sweep has confirmed the end, so that no listing is needed before the call. */
   readonly isConfirmed: boolean;
+  /** The provider lists the proxy under this tag, with all that was bought together with it. */
+  readonly purchaseTag: string;
   readonly quote: Quote;
 }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { IpVersion, ProxyType } from '../../common';
 import { queryRows } from '../../database';
-import type { UnsentRenewal } from '../../orders';
+import { PURCHASE_TAG_SQL, type UnsentRenewal } from '../../orders';
 import { heldUpSql, spentOfBudgetSql } from '../budget';
 import type { SkipReason } from '../decide';
 import { ruleOfProxySql } from '../rule-of-proxy';
@@ -19,6 +19,8 @@ export interface DueRenewal {
   readonly obstacle: 'proxy-withdrawn' | 'order-open' | null;
   /** Whether the last sweep has confirmed its end, as `place_renewals.sql` has it. */
   readonly isConfirmed: boolean;
+  /** The provider lists it under this tag, with all that was bought together with it. */
+  readonly purchaseTag: string;
   /** The rule that holds; null: none does any more. */
   readonly ruleId: number | null;
   /** Days. */
@@ -41,6 +43,7 @@ export interface SkippedRenewal {
 export interface QueuedRenewal extends UnsentRenewal {
   readonly version: IpVersion;
   readonly period: number;
+  readonly purchaseTag: string;
   /** At the provider: roubles. */
   readonly cost: string;
 }
@@ -213,6 +216,7 @@ export class RenewalRecords {
                                         WHERE orders.proxy_id = proxies.id AND submitted_at IS NOT NULL
                                           AND closed_at >= (SELECT began_at FROM sweep)), false)
                 AS "isConfirmed",
+              ${PURCHASE_TAG_SQL} AS "purchaseTag",
               rule.id AS "ruleId", coalesce(rule.period, due.period) AS period, rule.max_price AS "maxPrice",
               available, "budgetLeft", "heldUp"
          FROM due JOIN means USING (user_id)
@@ -352,8 +356,9 @@ export class RenewalRecords {
       this.dataSource,
       `SELECT orders.id AS "orderId", orders.user_id AS "userId", orders.proxy_id AS "proxyId",
               orders.date_end_before IS NOT NULL AS "isQueued", orders.version, orders.period,
-              orders.provider_price AS cost
+              orders.provider_price AS cost, ${PURCHASE_TAG_SQL} AS "purchaseTag"
          FROM orders JOIN renewals ON renewals.order_id = orders.id
+         JOIN proxies ON proxies.id = orders.proxy_id
         WHERE orders.state = 'reserved' AND next_look_at > now() AND renewals.state = 'placed'
         ORDER BY orders.id`,
     );

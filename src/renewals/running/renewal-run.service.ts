@@ -42,8 +42,11 @@ const PROXIES_PER_CALL = 200;
  */
 const CALLS_QUEUED = 3;
 
-/** How many whose ends no sweep has confirmed are in the queue at once: each may take a listing. */
-const UNCONFIRMED_QUEUED = 10;
+/**
+ * How many purchases with ends that no sweep has confirmed are in the queue at once: each takes a listing,
+ * which tells the ends of all its proxies.
+ */
+const PURCHASES_TO_LIST = 10;
 
 /** How many due renewals are decided together. */
 const DECIDED_AT_ONCE = 1000;
@@ -234,7 +237,8 @@ class QueueRoom {
   private readonly size: number;
   /** Orders by what they have in common with others of their call. */
   private readonly queued = new Map<string, number>();
-  private unconfirmed = 0;
+  /** The tags of purchases that are to be listed. */
+  private readonly toList = new Set<string>();
   private calls = 0;
 
   /** @param spendable what may still be spent at the provider: roubles; null when that is not known */
@@ -244,9 +248,9 @@ class QueueRoom {
     private spendable: string | null,
   ) {
     this.size = Math.min(ordersPerCall, PROXIES_PER_CALL);
-    for (const { version, period, isQueued, cost } of queued) {
+    for (const { version, period, isQueued, purchaseTag, cost } of queued) {
       this.add(`${version} ${period}`);
-      if (!isQueued) this.unconfirmed += 1;
+      if (!isQueued) this.toList.add(purchaseTag);
       if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, cost);
     }
   }
@@ -261,13 +265,14 @@ class QueueRoom {
   }
 
   /** Takes room for one more order. @returns false when there is none */
-  take({ version, period, isConfirmed, quote }: WantedRenewal): boolean {
+  take({ version, period, isConfirmed, purchaseTag, quote }: WantedRenewal): boolean {
     const key = `${version} ${period}`;
     const needsCall = (this.queued.get(key) ?? 0) % this.size === 0;
     if (needsCall && this.calls >= CALLS_QUEUED) return false;
-    if (!isConfirmed && this.unconfirmed >= UNCONFIRMED_QUEUED) return false;
+    const isListed = isConfirmed || this.toList.has(purchaseTag);
+    if (!isListed && this.toList.size >= PURCHASES_TO_LIST) return false;
     if (!this.covers(quote.providerPrice)) return false;
-    if (!isConfirmed) this.unconfirmed += 1;
+    if (!isListed) this.toList.add(purchaseTag);
     if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, quote.providerPrice);
     this.add(key);
     return true;
