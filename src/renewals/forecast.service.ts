@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CatalogService, checkPeriod, type PriceList, toIpVersion } from '../catalog';
-import { Clock, DomainError, Money } from '../common';
+import { Clock, DomainError, type IpVersion, Money } from '../common';
 import { inTransaction, queryRows } from '../database';
 import { heldUpSql, spentOfBudgetSql } from './budget';
 import { type Decision, monthOf, type Obstacle, type ProxyObstacle, type SkipReason } from './decide';
-import { foresee, type Funds, type Rental } from './forecast';
+import { foresee, type Funds, inSlices, type Rental } from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
 import { ruleOfProxySql } from './rule-of-proxy';
 
@@ -87,8 +87,7 @@ export class ForecastService {
   private async make(userId: number, { days, cursor, limit }: ForecastQuery): Promise<ForecastOut> {
     const now = this.clock.now();
     const { found, rows } = await this.readBooks(userId, now);
-    const prices = await this.pricesFor(userId, rows);
-    const rentals = rows.flatMap((row) => toRentals(row, prices));
+    const rentals = await this.priced(userId, rows);
     const funds = toFunds(found, now);
 
     const sums = newSums();
@@ -163,8 +162,7 @@ export class ForecastService {
   async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, SkipReason>> {
     const now = this.clock.now();
     const { found, rows } = await this.readBooks(userId, now);
-    const prices = await this.pricesFor(userId, rows);
-    const rentals = rows.flatMap((row) => toRentals(row, prices));
+    const rentals = await this.priced(userId, rows);
     const reasons = new Map<string, SkipReason>();
     await foresee(toFunds(found, now), rentals, days, ({ decisions }) => {
       for (const decision of decisions) {
@@ -185,15 +183,24 @@ export class ForecastService {
     });
   }
 
+  private async priced(userId: number, rows: readonly FoundRentals[]): Promise<Rental[]> {
+    const prices = await this.pricesFor(userId, rows);
+    const rentals: Rental[] = [];
+    for await (const some of inSlices(toRentals(rows, prices))) rentals.push(...some);
+    return rentals;
+  }
+
   /** The list of prices, after each period without one was asked for as a quote does. */
   private async pricesFor(userId: number, rows: readonly FoundRentals[]): Promise<PriceList> {
     const prices = await this.catalog.priceList(userId);
-    const unknown = new Map(
-      rows
-        .map((row) => ({ ...row, version: toIpVersion(row.version) }))
-        .filter((row) => prices(row) === null)
-        .map(({ version, period }) => [`${version} ${period}`, { version, period, count: 1 }]),
-    );
+    const unknown = new Map<string, { version: IpVersion; period: number; count: number }>();
+    for await (const some of inSlices(rows)) {
+      for (const { country, period, ...row } of some) {
+        const version = toIpVersion(row.version);
+        if (prices({ country, version, period }) !== null) continue;
+        unknown.set(`${version} ${period}`, { version, period, count: 1 });
+      }
+    }
     if (unknown.size === 0) return prices;
     await Promise.all(
       [...unknown.values()].map((offer) => this.catalog.quote(offer, userId).catch(unlessDomainError)),
@@ -216,19 +223,21 @@ function toFunds({ available, monthlyBudget, spent, heldUp }: FoundFunds, now: D
   return { now, available: Money.parse(available), budget, obstacle: heldUp };
 }
 
-function toRentals({ ids, endsAt, maxPrice, ...row }: FoundRentals, prices: PriceList): Rental[] {
-  const version = toIpVersion(row.version);
-  const { country, period, ruleId, hoursBefore } = row;
-  const shared = {
-    dateEnd: new Date(endsAt),
-    ruleId,
-    period,
-    hoursBefore,
-    maxPrice: maxPrice === null ? null : Money.parse(maxPrice),
-    price: prices({ country, version, period }),
-    obstacle: obstacleOf(row),
-  };
-  return ids.map((id) => ({ ...shared, proxyId: Number(id) }));
+function* toRentals(rows: readonly FoundRentals[], prices: PriceList): Generator<Rental> {
+  for (const { ids, endsAt, maxPrice, ...row } of rows) {
+    const version = toIpVersion(row.version);
+    const { country, period, ruleId, hoursBefore } = row;
+    const shared = {
+      dateEnd: new Date(endsAt),
+      ruleId,
+      period,
+      hoursBefore,
+      maxPrice: maxPrice === null ? null : Money.parse(maxPrice),
+      price: prices({ country, version, period }),
+      obstacle: obstacleOf(row),
+    };
+    for (const id of ids) yield { ...shared, proxyId: Number(id) };
+  }
 }
 
 function obstacleOf({

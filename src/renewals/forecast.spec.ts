@@ -104,4 +104,25 @@ describe('The forecast', () => {
       '100.00 left',
     ]);
   });
+
+  it('decides very many in slices, as all at once, and lets others have their turn in between', async () => {
+    const rentals = Array.from({ length: 2500 }, (_, n) => rental(2500 - n, '2026-11-25T10:20:30Z'));
+    const renewed: number[] = [];
+    let decidedInTurn = 0;
+    let mostInTurn = 0;
+    let isDone = false;
+    const takeTurns = (): void => {
+      decidedInTurn = 0;
+      if (!isDone) setImmediate(takeTurns);
+    };
+    takeTurns();
+    await foresee(funds('15000.00'), rentals, 20, ({ decisions }) => {
+      decidedInTurn += decisions.length;
+      mostInTurn = Math.max(mostInTurn, decidedInTurn);
+      for (const { candidate, renew } of decisions) if (renew) renewed.push(candidate.proxyId);
+    });
+    isDone = true;
+    expect(renewed).toEqual(Array.from({ length: 1500 }, (_, n) => n + 1));
+    expect(mostInTurn).toBeLessThanOrEqual(1000);
+  });
 });

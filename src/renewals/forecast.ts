@@ -6,6 +6,7 @@ import {
   type Decision,
   dueAt,
   hourOf,
+  inAnnouncedOrder,
   lastTryAt,
   type Means,
   monthOf,
@@ -14,8 +15,22 @@ import {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How many decisions are made before other requests have their turn. */
-const DECISIONS_AT_ONCE = 5000;
+/** How many of very many are looked at before other requests have their turn: some milliseconds' worth. */
+const AT_ONCE = 1000;
+
+/** All items in their order, some at a time. Other requests have their turn after each slice. */
+export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<readonly Item[]> {
+  let slice: Item[] = [];
+  for (const item of items) {
+    slice.push(item);
+    if (slice.length < AT_ONCE) continue;
+    yield slice;
+    await yieldToOthers();
+    slice = [];
+  }
+  yield slice;
+  await yieldToOthers();
+}
 
 /** A rental that a rule holds for. */
 export interface Rental extends Candidate {
@@ -31,7 +46,7 @@ export interface Funds extends Omit<Means, 'budgetLeft'> {
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
 
-/** What is decided in one hour, as far as it is final, in the announced order. */
+/** What is decided in one hour or in a part of it, as far as it is final, in the announced order. */
 export interface ForecastHour {
   /** The hour in which it is due, or now. */
   readonly at: Date;
@@ -51,7 +66,8 @@ const nextMonthOf = (moment: Date): Date =>
  *
  * Prices, rules, tags and labels stay as they are, nothing is bought or credited, and no call fails.
  *
- * @param onHour is told of what is decided, in the order of time
+ * @param onHour is told of what is decided, in the order of time; of an hour with very many decisions, in
+ * several parts
  */
 export async function foresee(
   { now, obstacle, ...funds }: Funds,
@@ -67,11 +83,10 @@ export async function foresee(
     const index = Math.max(hour, from);
     if (index < due.length) (due[index] ??= []).push(rental);
   };
-  for (const rental of rentals) add(rental, 0);
+  for await (const some of inSlices(rentals)) for (const rental of some) add(rental, 0);
   let { available } = funds;
   let budgetLeft = funds.budget?.left ?? null;
   let month = monthOf(now).getTime();
-  let sinceYield = 0;
   for (let index = 0; index < due.length; index++) {
     const candidates = due[index];
     due[index] = undefined;
@@ -82,23 +97,21 @@ export async function foresee(
       month = monthOf(at).getTime();
       budgetLeft = funds.budget?.monthly ?? null;
     }
-    const decisions = decide({ now: at, available, budgetLeft, obstacle }, candidates).filter((decision) => {
-      const rental = decision.candidate;
-      if (decision.renew) {
-        available = available.minus(decision.price);
-        budgetLeft = budgetLeft && budgetLeft.minus(decision.price);
-        add({ ...rental, dateEnd: new Date(rental.dateEnd.getTime() + rental.period * DAY_MS) }, index + 1);
-        return true;
-      }
-      if (decision.reason !== 'budget-used-up' || nextMonthOf(at) > lastTryAt(rental.dateEnd)) return true;
-      add(rental, (nextMonthOf(at).getTime() - first) / HOUR_MS);
-      return false;
-    });
-    onHour({ at, decisions, available });
-    sinceYield += candidates.length;
-    if (sinceYield >= DECISIONS_AT_ONCE) {
-      sinceYield = 0;
-      await yieldToOthers();
+    // Slices of the announced order are decided one after the other as all of it would be at once.
+    for await (const some of inSlices(candidates.sort(inAnnouncedOrder))) {
+      const decisions = decide({ now: at, available, budgetLeft, obstacle }, some).filter((decision) => {
+        const rental = decision.candidate;
+        if (decision.renew) {
+          available = available.minus(decision.price);
+          budgetLeft = budgetLeft && budgetLeft.minus(decision.price);
+          add({ ...rental, dateEnd: new Date(rental.dateEnd.getTime() + rental.period * DAY_MS) }, index + 1);
+          return true;
+        }
+        if (decision.reason !== 'budget-used-up' || nextMonthOf(at) > lastTryAt(rental.dateEnd)) return true;
+        add(rental, (nextMonthOf(at).getTime() - first) / HOUR_MS);
+        return false;
+      });
+      onHour({ at, decisions, available });
     }
   }
 }
