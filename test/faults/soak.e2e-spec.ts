@@ -50,6 +50,7 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
       process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
       expect(report.violations).toEqual([]);
       expect(report.batched).toBeGreaterThan(0);
+      expect(report.renewed).toBeGreaterThan(0);
     },
     TIMEOUT_MS,
   );
