@@ -52,7 +52,7 @@ describe('A request whose order another replica sends', () => {
   const listeningSessions = (): Promise<{ pid: number }[]> =>
     service.owner.query(
       `SELECT pid FROM pg_stat_activity
-        WHERE datname = current_database() AND query LIKE 'LISTEN %' AND application_name <> ''`,
+        WHERE datname = current_database() AND query = 'LISTEN settled_orders' AND application_name <> ''`,
     );
 
   /** Has the service send an order of the replica's. Gives its id, and how long its request took. */

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { readEnvironment } from '../src/config';
+import { EventWaits } from '../src/events';
 import { longestOrderMs } from '../src/orders';
 import { PriceRulesService } from '../src/pricing';
 import { ProxyProvider } from '../src/provider';
@@ -66,6 +69,32 @@ describe('A service that is closed', () => {
     expect(await service.control.getCalls('buy')).toHaveLength(1);
     expect((await service.control.getState()).sales).toHaveLength(1);
     await service.sandbox.close();
+  }, 60_000);
+
+  it('does not wait for idle connections, whoever hung up in the middle of a request before', async () => {
+    const service = await startTestService();
+    const user = await service.createUser();
+    const { hostname, port } = new URL(service.baseUrl);
+    const request = (path: string): string =>
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user.token}\r\n\r\n`;
+    const open = async (path: string): Promise<Socket> => {
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.on('error', () => undefined).write(request(path));
+      await once(socket, 'connect');
+      return socket;
+    };
+    const waits = service.app.get(EventWaits);
+    const leaving = await open(`/events?after=evt_999999999999999&wait=30`);
+    await eventually(() => Promise.resolve(waits.count() === 1));
+    leaving.destroy();
+    await eventually(() => Promise.resolve(waits.count() === 0));
+    // Several: one of them is read by what was left of the connection before.
+    const idle = await Promise.all(Array.from({ length: 3 }, () => open('/health')));
+    await Promise.all(idle.map((socket) => once(socket, 'data')));
+    const startedAtMs = performance.now();
+    await service.close();
+    for (const socket of idle) socket.destroy();
+    expect(performance.now() - startedAtMs).toBeLessThan(15_000);
   }, 60_000);
 
   it('waits for no round of a job that waits for an open circuit breaker', async () => {

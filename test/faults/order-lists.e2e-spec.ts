@@ -66,6 +66,7 @@ describe('Lists of a customer with very many orders', () => {
       );
       const timesMs: number[] = [];
       let pages = 0;
+      let lastPlan: Plan | undefined;
       for (let round = 0; round < ROUNDS; round += 1) {
         const [row] = await service.owner.query<{ 'QUERY PLAN': [Plan] }[]>(
           `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`,
@@ -74,6 +75,7 @@ describe('Lists of a customer with very many orders', () => {
         const [plan] = row?.['QUERY PLAN'] ?? [];
         if (!plan) throw new Error('no plan');
         timesMs.push(plan['Execution Time']);
+        lastPlan = plan;
         pages = plan.Plan['Shared Hit Blocks'] + plan.Plan['Shared Read Blocks'];
         expect(JSON.stringify(plan)).not.toContain('Seq Scan');
       }
@@ -81,7 +83,8 @@ describe('Lists of a customer with very many orders', () => {
       report.push(
         `${name}, ${sort}, ${cursor ? 'in the middle' : 'first page'}: ${pages} pages, ${slowestMs} ms`,
       );
-      expect([name, sort, cursor, pages <= MOST_PAGES || pages]).toEqual([name, sort, cursor, true]);
+      const isFew = pages <= MOST_PAGES || { pages, plan: lastPlan };
+      expect([name, sort, cursor, isFew]).toEqual([name, sort, cursor, true]);
     }
   }
 

@@ -4,6 +4,7 @@ import { RenewalRun } from '../../src/renewals';
 import { monthOf } from '../../src/renewals/decide';
 import type { ForecastItem, ForecastOut } from '../../src/renewals/forecast.dto';
 import { ruleOfProxySql } from '../../src/renewals/rule-of-proxy';
+import { eventually } from '../support/built-service';
 import { canFakeTime, FakedTime } from '../support/faked-time';
 import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres';
 import type { Json } from '../support/staff';
@@ -180,6 +181,11 @@ if (canFakeTime) {
       expect(first.totals.renewals).toBeGreaterThan(60);
       // What the budget of one month did not suffice for was renewed at the beginning of the next.
       expect(items.filter(({ at, renewed }) => renewed && at.includes('-01T00:00:00'))).not.toEqual([]);
+      // By the database's clock, what waits to be published may be days old.
+      await eventually(async () => {
+        const unpublished = await service.owner.query('SELECT FROM events WHERE position IS NULL');
+        return unpublished.length === 0;
+      });
       await service.audit({ withProvider: true });
     });
   });
