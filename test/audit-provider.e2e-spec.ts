@@ -8,8 +8,7 @@ describe('an audit against the provider', () => {
   let user: TestUser;
 
   beforeEach(async () => {
-    // No sweep must repair anything meanwhile.
-    service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
+    service = await startTestService();
     user = await service.createUser();
     await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
   });

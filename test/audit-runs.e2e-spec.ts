@@ -21,10 +21,7 @@ describe('the audit as a job', () => {
 
   beforeAll(async () => {
     log = captureLog();
-    // They run when the tests say so.
-    service = await startTestService({
-      jobIntervalsMs: { 'audit-day': 3_600_000, 'audit-all': 3_600_000 },
-    });
+    service = await startTestService();
     staff = await createStaff(service, ['staff:system']);
   });
   beforeEach(async () => {

@@ -20,7 +20,7 @@ let service: TestService;
 let user: TestUser;
 
 beforeAll(async () => {
-  service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400', AUDIT_TIME: 'off' } });
+  service = await startTestService();
 });
 afterAll(async () => {
   await service.audit();

@@ -265,7 +265,8 @@ describe('Events', () => {
       await eventually(() => looks().length > 0);
       const lookedMs = performance.now();
       await eventually(() => looks().length > 2);
-      expect(performance.now() - lookedMs).toBeGreaterThan(1500);
+      // The first one may have been seen late.
+      expect(performance.now() - lookedMs).toBeGreaterThan(1000);
       // The token of the last user was published a moment ago.
       expect(statements.length - looks().length).toBeLessThan(5);
       statements.length = 0;

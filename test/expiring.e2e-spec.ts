@@ -19,11 +19,7 @@ describe('The end of a proxy', () => {
   let user: TestUser;
 
   beforeAll(async () => {
-    // Only the tests announce, and refresh the flags.
-    service = await startTestService({
-      environment: { ACTIVE_FLAGS_INTERVAL_SECONDS: '86400' },
-      jobIntervalsMs: { expiring: 3_600_000 },
-    });
+    service = await startTestService();
   }, 60_000);
   beforeEach(async () => {
     await service.dataSource.query('UPDATE proxies SET active = false');

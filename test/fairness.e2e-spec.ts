@@ -142,7 +142,7 @@ describe('Customers who ask for one exact price after the other', () => {
     await Promise.all(prices);
     // Every one of them waited for ten seconds and was refused when exact prices went before the rest.
     expect(waits.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(Math.max(...waits.map(({ tookMs }) => tookMs))).toBeLessThan(5000);
+    expect(Math.max(...waits.map(({ tookMs }) => tookMs))).toBeLessThan(9000);
     expect(answered - first).toBeGreaterThan(0);
   }, 90_000);
 });

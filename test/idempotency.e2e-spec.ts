@@ -6,7 +6,7 @@ describe('Idempotency-Key', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '300' } });
+    service = await startTestService();
   });
   afterAll(() => service.close());
   afterEach(async () => {

@@ -14,7 +14,7 @@ interface Details {
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
+  service = await startTestService();
 });
 afterAll(() => service.close());
 

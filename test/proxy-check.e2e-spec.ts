@@ -21,7 +21,6 @@ beforeAll(async () => {
     environment: {
       JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
       CHECK_TIMEOUT_MS: String(TIMEOUT_MS),
-      SWEEP_INTERVAL_SECONDS: '86400',
     },
   });
 });

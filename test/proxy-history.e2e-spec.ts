@@ -20,7 +20,7 @@ interface Page {
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
+  service = await startTestService();
 });
 afterAll(() => service.close());
 

@@ -16,7 +16,6 @@ describe('Many due renewals', () => {
   beforeAll(async () => {
     service = await startTestService({
       environment: { PROVIDER_RATE_PER_SECOND: String(CALLS_PER_SECOND), ORDERS_PER_CALL: String(PER_CALL) },
-      jobIntervalsMs: { renewals: 3_600_000 },
     });
     await service.control.setStock('6', 'ru', 1_000_000);
   });

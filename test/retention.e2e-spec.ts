@@ -29,8 +29,7 @@ describe('What has been kept for long enough', () => {
 
   beforeAll(async () => {
     service = await startTestService({
-      environment: { AUDIT_LOG_READ_DAYS: '365', SWEEP_INTERVAL_SECONDS: '86400' },
-      jobIntervalsMs: { retention: 3_600_000 },
+      environment: { AUDIT_LOG_READ_DAYS: '365' },
     });
     staff = await createStaff(service, ['staff:orders', 'staff:audit']);
   });

@@ -23,7 +23,6 @@ beforeAll(async () => {
   service = await startTestService({
     environment: {
       RECONCILE_QUIET_SECONDS: '1',
-      SWEEP_INTERVAL_SECONDS: '86400',
       // A queue in front of the provider, in which orders form batches.
       PROVIDER_RATE_PER_SECOND: '20',
     },

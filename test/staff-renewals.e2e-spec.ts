@@ -20,8 +20,7 @@ let user: TestUser;
 let other: TestUser;
 
 beforeAll(async () => {
-  // Nothing is carried out: the tests write what a run would have left.
-  service = await startTestService({ jobIntervalsMs: { renewals: 3_600_000 } });
+  service = await startTestService();
   staff = await createStaff(service);
   [user, other] = [await service.createUser(), await service.createUser()];
 });

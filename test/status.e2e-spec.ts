@@ -21,7 +21,6 @@ describe('the status of the service', () => {
   beforeEach(async () => {
     service = await startTestService({
       environment: {
-        SWEEP_INTERVAL_SECONDS: '86400',
         BREAKER_FAILURES: '2',
         BREAKER_PROBE_MS: '600000',
         PROVIDER_LOW_BALANCE: '5000.00',
@@ -219,7 +218,7 @@ describe('the status of the service', () => {
         started_at: expect.any(Date),
         finished_at: expect.any(Date),
         holder: REPLICA_ID,
-        report: { listed: 1, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 },
+        report: { listed: 1, changed: 0, extended: 0, orphans: 0, withdrawn: 0, doubted: 0 },
       });
     });
 

@@ -9,10 +9,7 @@ let service: TestService;
 let user: TestUser;
 
 beforeAll(async () => {
-  // The tests alone sweep.
-  service = await startTestService({
-    environment: { SWEEP_INTERVAL_SECONDS: '86400', PROVIDER_TIMEOUT_MS: '700' },
-  });
+  service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '700' } });
 });
 afterAll(async () => {
   await service.audit({ withProvider: true });

@@ -57,8 +57,7 @@ describe('An export of many megabytes', () => {
   beforeAll(async () => {
     log = captureLog();
     service = await startTestService({
-      // The audit would tell of the orders that these proxies were not bought with.
-      environment: { DB_POOL_SIZE: '2', LOG_LEVEL: 'info', LOG_FORMAT: 'json', AUDIT_TIME: 'off' },
+      environment: { DB_POOL_SIZE: '2', LOG_LEVEL: 'info', LOG_FORMAT: 'json' },
     });
     user = await service.createUser();
     ids = await insertProxies(service.dataSource, user.id, PROXY_COUNT, { password: `#${PADDING}` });

@@ -38,7 +38,7 @@ describe('Guards of orders, over and over', () => {
     `are told by dry runs as by the orders that follow, in ${STATES} random states`,
     async () => {
       const outcomes = await compareDryRuns(service, STATES);
-      expect(outcomes.size).toBeGreaterThan(9);
+      expect(outcomes.size).toBeGreaterThan(6);
     },
     10 * MINUTES,
   );

@@ -19,7 +19,7 @@ describe('The provider may list as it likes:', () => {
 
   beforeAll(async () => {
     service = await startTestService({
-      environment: { SWEEP_INTERVAL_SECONDS: '86400', PROVIDER_TIMEOUT_MS: '1000' },
+      environment: { PROVIDER_TIMEOUT_MS: '1000' },
     });
     provider = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     user = await service.createUser({ balance: '100000.00' });

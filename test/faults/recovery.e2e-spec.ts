@@ -28,8 +28,7 @@ describe('After the database was restored to an earlier moment', () => {
   beforeEach(async () => {
     // Jobs fail, loudly, while their database is being copied.
     log = captureLog();
-    // The restored service alone sweeps.
-    service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
+    service = await startTestService();
     user = await service.createUser();
     other = await service.createUser();
     staffUser = await service.createUser({ scopes: ['staff:system', 'staff:orders'] });

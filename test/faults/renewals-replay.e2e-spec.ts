@@ -42,11 +42,7 @@ if (canFakeTime) {
     beforeAll(async () => {
       time = await FakedTime.start();
       postgres = await startOwnPostgres(time.environment());
-      service = await startTestService({
-        database: postgres,
-        environment: { AUDIT_TIME: 'off' },
-        jobIntervalsMs: { renewals: 3_600_000 },
-      });
+      service = await startTestService({ database: postgres });
       await moveTo(DAY_0);
       user = await service.createUser({ balance: '100000.00' });
     });

@@ -1,0 +1,48 @@
+import { Client } from 'pg';
+
+/**
+ * Gives the proxies and users of a seeded database what months of a business leave behind: events, webhooks
+ * with what was sent to them, and renewals. Nothing of it is due.
+ */
+export async function seedEvents(databaseUrl: string): Promise<void> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query(`
+      INSERT INTO events (user_id, type, data, at, position)
+      SELECT user_id, 'proxy.expired', '{}', now() - interval '3 days', nextval('event_positions')
+        FROM proxies;
+
+      WITH webhook AS (
+        INSERT INTO webhooks (user_id, url, types, secret)
+        SELECT id, 'https://127.0.0.1/', '{balance.low}', 'whsec_' FROM users, generate_series(1, 5)
+        RETURNING id, user_id
+      ), delivery AS (
+        INSERT INTO webhook_deliveries
+          (webhook_id, event_id, created_at, state, attempts, closed_at, next_attempt_at)
+        SELECT webhook.id, events.id, at, CASE WHEN is_pending THEN 'pending' ELSE 'delivered' END, 1,
+               CASE WHEN NOT is_pending THEN at END, CASE WHEN is_pending THEN now() + interval '1 day' END
+          FROM (SELECT user_id, min(id) AS id FROM webhook GROUP BY user_id) AS webhook
+          JOIN events USING (user_id), LATERAL (SELECT events.id % 50 = 0 AS is_pending) AS its
+        RETURNING id, webhook_id
+      )
+      INSERT INTO webhook_attempts (delivery_id, webhook_id, status, duration_ms)
+      SELECT id, webhook_id, 204, 10 FROM delivery;
+
+      WITH rule AS (
+        INSERT INTO renewal_rules (user_id, period, switched_off_at)
+        SELECT id, 30, now() FROM users, generate_series(1, 10) RETURNING id, user_id
+      )
+      INSERT INTO renewals
+        (proxy_id, date_end_before, user_id, rule_id, state, reason, period, due_at, created_at, closed_at)
+      SELECT proxies.id, date_start, user_id, rule.id, 'failed',
+             CASE proxies.id % 5000 WHEN 0 THEN 'no-price' ELSE 'balance-short' END,
+             30, date_start, date_start, date_start
+        FROM proxies JOIN (SELECT user_id, max(id) AS id FROM rule GROUP BY user_id) AS rule USING (user_id);
+
+      ANALYZE;
+    `);
+  } finally {
+    await client.end();
+  }
+}
