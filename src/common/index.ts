@@ -18,3 +18,4 @@ export {
 export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWithMarkup } from './money';
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';
+export { TimeLimit } from './time-limit';

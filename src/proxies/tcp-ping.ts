@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import { TimeLimit } from '../common';
 
 /**
  * Opens a TCP connection and closes it: gives the milliseconds it took, rounded up, or null on failure.
@@ -13,16 +14,17 @@ export async function tcpPing(
   end?: AbortSignal,
 ): Promise<number | null> {
   const startedAt = performance.now();
+  const limit = new TimeLimit(timeoutMs, end);
   let socket: net.Socket | undefined;
   try {
     // Throws synchronously for a port out of range.
     socket = net.connect({ host, port });
-    const timeout = AbortSignal.timeout(timeoutMs);
-    await once(socket, 'connect', { signal: end ? AbortSignal.any([timeout, end]) : timeout });
+    await once(socket, 'connect', { signal: limit.signal });
     return Math.ceil(performance.now() - startedAt);
   } catch {
     return null;
   } finally {
+    limit.release();
     socket?.destroy();
   }
 }

@@ -8,7 +8,9 @@ const LISTENER = `
   const options = { port: 0, host: '127.0.0.1', backlog: ${QUEUE_LENGTH} };
   const server = require('node:net').createServer().listen(options, () => {
     require('node:fs').writeSync(1, String(server.address().port));
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    // It ends by itself when its test has been killed.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600_000);
+    process.exit();
   });`;
 
 export interface SilentPort {
@@ -20,7 +22,7 @@ export interface SilentPort {
  * Opens a port that neither accepts nor refuses connections, like a firewall, because its queue stays full.
  */
 export async function openSilentPort(): Promise<SilentPort> {
-  const listener = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const listener = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'ignore'] });
   const ended = once(listener, 'exit');
   const [text] = (await once(listener.stdout, 'data')) as [Buffer];
   const port = Number(text.toString());

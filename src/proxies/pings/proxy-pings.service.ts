@@ -1,6 +1,6 @@
-import { setMaxListeners } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import { mergeMap, Subject } from 'rxjs';
+import { TimeLimit } from '../../common';
 import { AppConfig } from '../../config';
 import { ProxyNotFound } from '../proxies.errors';
 import { type SelectedProxy, type Selection, SelectionsService } from '../selection/selections.service';
@@ -34,16 +34,19 @@ export class ProxyPings {
    * @throws TooManySelected
    */
   async ping(userId: number, selection: Selection, hangUp: AbortSignal): Promise<PingedProxy[]> {
-    const end = AbortSignal.any([hangUp, AbortSignal.timeout(PINGS_END_AFTER_MS)]);
-    setMaxListeners(0, end);
-    const selected = await this.selections.find(userId, selection);
-    return Promise.all(
-      selected.map(async ({ proxyId, proxy }) =>
-        proxy
-          ? this.pingInTurn(proxy, end)
-          : { proxy_id: proxyId, latency_ms: null, detail: new ProxyNotFound().detail },
-      ),
-    );
+    const limit = new TimeLimit(PINGS_END_AFTER_MS, hangUp);
+    try {
+      const selected = await this.selections.find(userId, selection);
+      return await Promise.all(
+        selected.map(async ({ proxyId, proxy }) =>
+          proxy
+            ? this.pingInTurn(proxy, limit.signal)
+            : { proxy_id: proxyId, latency_ms: null, detail: new ProxyNotFound().detail },
+        ),
+      );
+    } finally {
+      limit.release();
+    }
   }
 
   private pingInTurn({ id, host, port }: SelectedProxy, end: AbortSignal): Promise<PingedProxy> {
