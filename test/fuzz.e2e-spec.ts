@@ -4,10 +4,19 @@ import { fuzz } from './support/fuzz';
 /** FUZZ_SEED repeats a run. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? randomInt(2 ** 31));
 
+/** What the installation of the test is in no state for. */
+const NOT_REACHED = [
+  'GET /proxies/{proxy_id}/check',
+  'POST /staff/found-prolongations/{prolongation_id}/charge',
+  'POST /staff/found-prolongations/{prolongation_id}/write-off',
+  'POST /staff/missing-proxies/withdraw',
+  'POST /staff/orders/{order_id}/decide',
+  'POST /staff/recovery/end',
+];
+
 it(`Hostile requests are answered as described, never with 5xx (FUZZ_SEED=${SEED})`, async () => {
-  const { requests, statuses, violations } = await fuzz({ seed: SEED, random: 400 });
+  const { requests, statuses, notReached, violations } = await fuzz({ seed: SEED, random: 400 });
   process.stdout.write(`FUZZ_SEED=${SEED}: ${requests} requests, ${JSON.stringify(statuses)}\n`);
   expect(violations).toEqual([]);
-  // Valid requests were among them.
-  expect(statuses).toMatchObject({ 200: expect.any(Number), 201: expect.any(Number) });
+  expect(notReached.toSorted()).toEqual(NOT_REACHED);
 }, 180_000);

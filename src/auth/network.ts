@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-const NETWORK = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/;
+const NETWORK = /^([0-9a-fA-F.:]+)(?:\/(0|[1-9]\d{0,2}))?$/;
 /** The prefix of an IPv4 address that an IPv6 socket reports. */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 

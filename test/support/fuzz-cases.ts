@@ -2,8 +2,11 @@ import { type Description, isObject, type Json, operationsOf, type Parameter } f
 import type { RawRequest } from './raw-http';
 import { SeededRandom } from './seeded-random';
 
-/** The ids of things that exist, by the names of the parameters and fields that take them. */
-export type World = Readonly<Record<string, string | number | null>>;
+/**
+ * The ids of things that exist and other values that fit, by the names of the parameters and fields that take
+ * them, or by an operation and a name: `POST /renewals/rules target`.
+ */
+export type World = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface FuzzCase {
   /** `GET /staff/orders` */
@@ -123,22 +126,32 @@ const TYPES = [
 type Described = ReturnType<typeof operationsOf>[number];
 
 /**
- * Makes requests to every operation of a description: in each place where the caller says something, each of
- * the worst values once, and then `random` more requests with several hostile values at a time. The same
- * seed makes the same requests.
+ * Makes requests to every operation of a description: a valid one, in each place where the caller says
+ * something each of the worst values once, and then `random` more requests with several hostile values at a
+ * time. The same seed makes the same requests.
  */
 export function fuzzCases(
   description: Description,
   world: World,
   { seed, random }: { readonly seed: number; readonly random: number },
-): FuzzCase[] {
+): { readonly valid: readonly FuzzCase[]; readonly hostile: readonly FuzzCase[] } {
   const dice = new SeededRandom(seed);
   const drafts = operationsOf(description).map((operation) => new Draft(operation, description, world, dice));
-  const systematic = drafts.flatMap((draft) => draft.systematic());
   const [first, ...others] = drafts;
   if (!first) throw new Error('the description has no operations');
+  const systematic = drafts.flatMap((draft) => draft.systematic());
   const more = Array.from({ length: random }, () => dice.pick([first, ...others]).random());
-  return [...systematic, ...more];
+  const valid = drafts.map((draft) => draft.valid());
+  return {
+    // What is there to be found is taken away last, one thing before all of them.
+    valid: valid.toSorted((one, other) => takesAway(one) - takesAway(other)),
+    hostile: [...systematic, ...more],
+  };
+}
+
+function takesAway({ operation }: FuzzCase): number {
+  if (!operation.startsWith('DELETE ')) return 0;
+  return operation.includes('{') ? 1 : 2;
 }
 
 /** The parts of a request, as they are sent. */
@@ -167,13 +180,14 @@ class Draft {
     this.parameters = described.operation.parameters ?? [];
   }
 
+  valid(): FuzzCase {
+    return this.request([], false);
+  }
+
   systematic(): FuzzCase[] {
-    return [
-      this.request([]),
-      ...this.places().flatMap(({ hostile, everywhere }) =>
-        hostile.slice(0, everywhere).map((mutation) => this.request([mutation])),
-      ),
-    ];
+    return this.places().flatMap(({ hostile, everywhere }) =>
+      hostile.slice(0, everywhere).map((mutation) => this.request([mutation])),
+    );
   }
 
   random(): FuzzCase {
@@ -234,9 +248,9 @@ class Draft {
     return [...fields, whole, types];
   }
 
-  private request(mutations: readonly Mutation[]): FuzzCase {
+  private request(mutations: readonly Mutation[], withOptions = true): FuzzCase {
     const { name, method, path, operation } = this.described;
-    const parts = this.validParts();
+    const parts = this.validParts(withOptions);
     for (const [, mutate] of mutations) mutate(parts);
     const target = path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => parts.path[parameter] ?? '');
     const query = parts.query.map(([key, value]) => `${key}=${value}`).join('&');
@@ -256,14 +270,14 @@ class Draft {
   }
 
   /** What the service can carry out, so that hostile values reach code behind the validation. */
-  private validParts(): Parts {
+  private validParts(withOptions: boolean): Parts {
     const parts: Parts = { path: {}, query: [], headers: {}, body: null };
     for (const { name, in: place, required, schema } of this.parameters) {
       const valid = this.valueOf(name, schema);
       const value = typeof valid === 'string' ? valid : JSON.stringify(valid);
       if (place === 'path') parts.path[name] = encodeURIComponent(value);
       else if (place === 'header' && name === 'Idempotency-Key') parts.headers[name] = this.newKey();
-      else if (place === 'query' && (required || this.dice.chance(0.3))) {
+      else if (place === 'query' && (required || (withOptions && this.dice.chance(0.3)))) {
         parts.query.push([name, encodeURIComponent(value)]);
       }
     }
@@ -300,7 +314,7 @@ class Draft {
   }
 
   private valueOf(name: string, schema: Json): Json {
-    const known = this.world[name];
+    const known = this.world[`${this.described.name} ${name}`] ?? this.world[name];
     if (known !== undefined) return known;
     if (!isObject(schema)) return 'text';
     const { type, format, default: usual, enum: words, pattern, items } = schema;

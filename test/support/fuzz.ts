@@ -1,5 +1,6 @@
 import { sign } from '@telegram-apps/init-data-node';
 import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
+import { PriceRulesService } from '../../src/pricing';
 import { operationsOf, readDescription } from './description';
 import { type FuzzCase, fuzzCases, rawNuls, type World } from './fuzz-cases';
 import { exchangeRaw, type RawAnswer, sendRaw } from './raw-http';
@@ -16,6 +17,8 @@ export interface FuzzReport {
   readonly requests: number;
   /** How many answers had each status. */
   readonly statuses: Readonly<Record<string, number>>;
+  /** The operations of which no request was carried out, so that nothing behind their checks was tried. */
+  readonly notReached: readonly string[];
   /** What was answered wrongly, with what repeats it. */
   readonly violations: readonly string[];
 }
@@ -43,10 +46,12 @@ async function fuzzService(
   const world = await prepareWorld(service, customer);
   const statuses: Record<string, number> = {};
   const violations: string[] = [];
+  const notReached = new Set<string>();
   let requests = 0;
   const judge = (answer: RawAnswer, { operation, what, request, listed }: FuzzCase): void => {
     requests += 1;
     statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
+    if (answer.status < 400) notReached.delete(operation);
     const wrong = findFault(answer, listed);
     if (wrong === null) return;
     const body = request.body?.toString().slice(0, 300) ?? '';
@@ -59,9 +64,12 @@ async function fuzzService(
     ['/staff/openapi.json', staff.token],
   ] as const) {
     const description = await readDescription(service.baseUrl + path);
-    const cases = fuzzCases(description, world, options);
+    const { valid, hostile } = fuzzCases(description, world, options);
+    for (const { operation } of valid) notReached.add(operation);
+    for (const one of valid) judge(await sendRaw(service.baseUrl, { token, ...one.request }), one);
+    const rest = [...hostile];
     const sendRest = async () => {
-      for (let next = cases.pop(); next; next = cases.pop()) {
+      for (let next = rest.pop(); next; next = rest.pop()) {
         judge(await sendRaw(service.baseUrl, { token, ...next.request }), next);
       }
     };
@@ -76,7 +84,7 @@ async function fuzzService(
       }
     }
   }
-  return { requests, statuses, violations };
+  return { requests, statuses, notReached: [...notReached], violations };
 }
 
 /** Creates what the ids of the requests name. Staff's requests are about a customer of their own. */
@@ -88,35 +96,48 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     });
     expect(data?.proxies).toHaveLength(2);
   }
-  const orders = await service.dataSource.query<{ id: string }[]>(
-    'SELECT id FROM orders WHERE user_id = $1',
-    [victim.id],
+  const [ownOrder, order] = await service.dataSource.query<{ id: number }[]>(
+    'SELECT id FROM orders ORDER BY user_id',
   );
   await service.dataSource.query('UPDATE users SET tg_id = $2 WHERE id = $1', [victim.id, TG_ID]);
   const token = await customer.api.POST('/tokens', { body: { scopes: ['profile:read'] } as never });
-  const orphans = await service.dataSource.query<{ id: string }[]>(
+  const [orphan, marked, delivered] = await service.dataSource.query<{ id: number }[]>(
     `INSERT INTO orphans (provider, provider_proxy_id, tag, host, port, login, password, proxy_type,
                           country, version, date_start, date_end)
-     VALUES ('px6', '900', 'prs.t.u1.o1', '127.0.0.1', '1', 'u', 'p', 'http', 'ru', '6', now(), now())
-     RETURNING id`,
+     SELECT 'px6', id, 'prs.t.u${victim.id}.o1', '127.0.0.1', '1', 'u', 'p', 'http', 'ru', '6', now(), now()
+       FROM (VALUES ('900'), ('901'), ('902')) AS proxy (id) RETURNING id`,
   );
   const links = await Promise.all([1, 2].map(() => customer.api.POST('/links', { body: {} as never })));
-  const webhook = await customer.api.POST('/webhooks', { body: { url: WEBHOOK_URL } });
+  const [webhook, webhookOfVictim] = await Promise.all(
+    [customer, victim].map(({ api }) => api.POST('/webhooks', { body: { url: WEBHOOK_URL } })),
+  );
+  const priceRule = await service.app
+    .get(PriceRulesService)
+    .add({ country: 'de', markupPercent: '25' }, { by: 'anna', reason: 'Ticket 816' });
+  const renewalRule = await customer.api.POST('/renewals/rules', { body: { target: 'all', period: 30 } });
   return {
-    webhook_id: Number(webhook.data?.id),
+    webhook_id: Number(webhook?.data?.id),
+    'POST /staff/webhooks/{webhook_id}/disable webhook_id': Number(webhookOfVictim?.data?.id),
+    'POST /staff/webhooks/{webhook_id}/enable webhook_id': Number(webhookOfVictim?.data?.id),
     url: WEBHOOK_URL,
     types: null,
+    enabled: true,
     event_id: null,
+    after: null,
     link_id: Number(links[0]?.data?.id),
     secret: String(links[1]?.data?.url.split('/').at(-1)),
     template: null,
     'networks[]': '127.0.0.0/8',
     user_id: victim.id,
-    order_id: Number(orders[0]?.id),
+    order_id: Number(order?.id),
+    'GET /orders/{order_id} order_id': Number(ownOrder?.id),
     token_id: Number(token.data?.id),
-    init_data: sign({ user: { id: TG_ID, first_name: 'Anna' } }, BOT_TOKEN, service.clock.now()),
-    orphan_id: Number(orphans[0]?.id),
-    rule_id: 1,
+    initData: sign({ user: { id: TG_ID, first_name: 'Anna' } }, BOT_TOKEN, service.clock.now()),
+    orphan_id: Number(orphan?.id),
+    'POST /staff/orphans/{orphan_id}/mark orphan_id': Number(marked?.id),
+    'POST /staff/orphans/{orphan_id}/deliver orphan_id': Number(delivered?.id),
+    rule_id: priceRule.id,
+    'DELETE /renewals/rules/{rule_id} rule_id': Number(renewalRule.data?.id),
     proxy_id: '1',
     'proxy_ids[]': '1',
     // Whoever names proxies by their ids gives no filter.
@@ -133,6 +154,15 @@ async function prepareWorld(service: TestService, customer: TestUser): Promise<W
     'scopes[]': 'profile:read',
     'allowed_ips[]': '127.0.0.0/8',
     target: 'user:1',
+    'POST /renewals/rules target': 'proxy',
+    monthly: '5000.00',
+    balance_low: '50.00',
+    price: '1.00',
+    cost: '1.00',
+    replaces: null,
+    end: null,
+    valid_to: null,
+    'GET /staff/renewals reason': 'paused',
     username: 'boris',
   };
 }
