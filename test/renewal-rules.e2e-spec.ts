@@ -258,12 +258,13 @@ describe('A token with a daily limit', () => {
 });
 
 describe('The budget', () => {
-  it('is used by what was charged this month, and by what is under way', async () => {
+  it('is used by what was ordered this month', async () => {
     const rule = await switchOn({ target: 'all' });
     await call('PUT', '/budget', { monthly: '100.00' });
     const { month } = await read<BudgetOut>('/budget');
-    const renew = async (price: string, chargedAt: string | null): Promise<void> => {
+    const renew = async (price: string, chargedAt: string | null, isOld = false): Promise<void> => {
       const id = await proxy();
+      if (isOld) await makeOld(id);
       await service.owner.query(
         `INSERT INTO renewals (proxy_id, date_end_before, user_id, rule_id, order_id, state, period, price,
                                due_at, charged_at)
@@ -273,8 +274,18 @@ describe('The budget', () => {
         [id, rule, price, chargedAt],
       );
     };
+    const makeOld = (id: number) =>
+      service.owner.transaction(async (owner) => {
+        await owner.query('SET LOCAL session_replication_role = replica');
+        await owner.query(
+          `UPDATE orders SET created_at = created_at - interval '32 days'
+            WHERE id = (SELECT order_id FROM proxies WHERE id = $1)`,
+          [id],
+        );
+      });
     await renew('30.00', `${month}-01T00:00:00Z`);
     await renew('20.00', null);
+    await renew('500.00', null, true);
     await renew('7.00', new Date(Date.parse(`${month}-01T00:00:00Z`) - 1).toISOString());
     expect(await read<BudgetOut>('/budget')).toEqual({
       monthly: '100.00',
@@ -288,6 +299,7 @@ describe('The budget', () => {
     const { items } = await read<{ items: { price: string; state: string }[] }>('');
     expect(items.map(({ price, state }) => [price, state])).toEqual([
       ['7.00', 'done'],
+      ['500.00', 'placed'],
       ['20.00', 'placed'],
       ['30.00', 'done'],
     ]);
@@ -362,6 +374,24 @@ describe('The forecast', () => {
     const { items, balance_lasts_until: lastsUntil } = await read<ForecastOut>('/forecast');
     expect(lastsUntil).toBe(data?.rentals.balance_lasts_until);
     expect(lastsUntil).toBe(items[3]?.date_end.slice(0, 10));
+  });
+
+  it('takes a prolongation that is open for carried out', async () => {
+    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    const id = data?.proxies[0]?.id ?? '';
+    await switchOn({ target: 'all', period: 30 });
+    const [first] = (await read<ForecastOut>('/forecast')).items;
+    const gate = await service.control.addGate({ method: 'prolong', stage: 'executed' });
+    const prolonged = user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { path: { proxy_id: id } },
+      body: { period: 30 },
+    });
+    await service.control.untilGateReached(gate);
+    const [next] = (await read<ForecastOut>('/forecast')).items;
+    expect(next).toMatchObject({ proxy_id: id, date_end: first?.new_date_end });
+    await service.control.openGate(gate);
+    expect((await prolonged).response.status).toBe(200);
+    expect((await read<ForecastOut>('/forecast')).items[0]).toEqual(next);
   });
 
   it('is paged, with the sums of all on each page', async () => {

@@ -64,6 +64,7 @@ import { PausedRenewals1766060000000 } from './migrations/1766060000000-paused-r
 import { RenewalsByTime1766060000001 } from './migrations/1766060000001-renewals-by-time';
 import { TokenOrigins1766070000000 } from './migrations/1766070000000-token-origins';
 import { TokenReferences1766070000001 } from './migrations/1766070000001-token-references';
+import { RulesAtPlacement1766100000000 } from './migrations/1766100000000-rules-at-placement';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -132,6 +133,7 @@ export const migrations = [
   RenewalsByTime1766060000001,
   TokenOrigins1766070000000,
   TokenReferences1766070000001,
+  RulesAtPlacement1766100000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -1,6 +1,6 @@
 /**
  * What is used of the budget of a month, as a subquery: what renewals were charged in it, and what those hold
- * that are under way.
+ * that were ordered in it and are under way.
  *
  * @param user an expression: the id of the user
  * @param month an expression: when the month begins, see `monthOf()`
@@ -8,7 +8,8 @@
 export const spentOfBudgetSql = (user: string, month: string): string => `
   (SELECT coalesce(sum(price), 0.00) FROM renewals
     WHERE renewals.user_id = ${user} AND state IN ('placed', 'done')
-      AND (charged_at IS NULL OR charged_at >= ${month}))`;
+      AND coalesce(charged_at,
+                   (SELECT created_at FROM orders WHERE orders.id = renewals.order_id)) >= ${month})`;
 
 /**
  * Whether staff keep the renewals of a user from being carried out, as an expression: `paused`,

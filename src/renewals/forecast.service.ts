@@ -60,7 +60,7 @@ const READ_RENTALS = `
     FROM (SELECT proxies.id, proxies.country, proxies.version,
                  proxies.withdrawn_at IS NOT NULL AS is_withdrawn,
                  floor(1000 * extract(epoch FROM proxies.date_end))::bigint
-                   + 86400000 * coalesce(
+                   + 86400000::bigint * coalesce(
                        (SELECT open.period FROM orders AS open
                          WHERE open.proxy_id = proxies.id AND open.closed_at IS NULL), 0) AS ends_at,
                  rule.id AS rule_id, rule.period, rule.max_price, rule.hours_before

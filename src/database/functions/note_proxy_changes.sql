@@ -1,6 +1,6 @@
 -- Notes in `proxy_changes` what an update changed of a proxy that its customer sees, and writes the events of
--- it, whichever statement it comes from, so that none can forget it. Labels and flags for staff are no changes, and a purchase writes
--- nothing. It never notes a login or a password.
+-- it, whichever statement it comes from, so that none can forget it. Labels and flags for staff are no changes,
+-- and a purchase writes nothing. It never notes a login or a password.
 --
 -- It runs for the rows that have changed alone: the condition of the trigger costs an update of many rows
 -- next to nothing. It writes with the rights of the owner: the service's role may only read the notes.

@@ -2,9 +2,9 @@
 -- renewal together, or neither.
 --
 -- What a renewal was decided by may have changed since: the end of the rental has moved, the rule was switched
--- off, renewals were paused, the budget was used up. All of that is asked here under the locks of the accounts
--- and the rules. Nobody prolongs a proxy of these users meanwhile, and whoever switches off a rule finds its
--- last order placed, and none after that.
+-- off or another one holds for the proxy, renewals were paused, the budget was used up. All of that is asked
+-- here under the locks of the accounts, the rules and the renewals. Nobody prolongs a proxy of these users
+-- meanwhile, and whoever switches off a rule finds its last order placed, and none after that.
 --
 -- The reason of an earlier try stays with the renewal until it is done: nobody is told twice of the same one.
 --
@@ -20,7 +20,7 @@ DECLARE
   -- When the last complete sweep began, unless that is long ago.
   swept_from CONSTANT timestamptz := (
     SELECT succeeded_from FROM job_runs WHERE name = 'sweep' AND succeeded_from > now() - interval '1 hour');
-  all_paused CONSTANT boolean := (SELECT renewals_paused_at IS NOT NULL FROM installation);
+  all_paused boolean;
   wanted record;
   placed record;
   last_user bigint;
@@ -33,16 +33,21 @@ BEGIN
   PERFORM FROM renewal_rules rule
     WHERE rule.id IN (SELECT (one ->> 'rule_id')::bigint FROM jsonb_array_elements(asked) AS one)
     ORDER BY rule.id FOR SHARE;
+  PERFORM FROM renewals renewal
+    WHERE renewal.id IN (SELECT (one ->> 'renewal_id')::bigint FROM jsonb_array_elements(asked) AS one)
+    ORDER BY renewal.id FOR UPDATE;
+  SELECT renewals_paused_at IS NOT NULL INTO all_paused FROM installation;
 
   FOR wanted IN
     SELECT one.*, renewal.state, renewal.date_end_before, proxy.date_end, proxy.withdrawn_at,
-           rule.switched_off_at, users.blocked_at, settings.paused_at, settings.monthly_budget
+           (SELECT current.id FROM rule_of_proxy(proxy.user_id, proxy.id, proxy.country, proxy.descr, proxy.tags)
+                     AS current) AS current_rule_id,
+           users.blocked_at, settings.paused_at, settings.monthly_budget
       FROM ROWS FROM (jsonb_to_recordset(asked) AS (
              user_id bigint, renewal_id bigint, rule_id bigint, proxy_id bigint, held numeric
            )) WITH ORDINALITY AS one (user_id, renewal_id, rule_id, proxy_id, held, place)
       LEFT JOIN renewals renewal ON renewal.id = one.renewal_id
       LEFT JOIN proxies proxy ON (proxy.id, proxy.user_id) = (one.proxy_id, one.user_id)
-      JOIN renewal_rules rule ON rule.id = one.rule_id
       JOIN users ON users.id = one.user_id
       LEFT JOIN renewal_settings settings ON settings.user_id = one.user_id
      ORDER BY one.user_id, place
@@ -53,7 +58,8 @@ BEGIN
         wanted.monthly_budget
           - (SELECT coalesce(sum(price), 0) FROM renewals spent
               WHERE spent.user_id = wanted.user_id AND spent.state IN ('placed', 'done')
-                AND (spent.charged_at IS NULL OR spent.charged_at >= date_trunc('month', now(), 'UTC'))) END;
+                AND coalesce(spent.charged_at, (SELECT created_at FROM orders WHERE orders.id = spent.order_id))
+                      >= date_trunc('month', now(), 'UTC')) END;
     END IF;
     "position" := wanted.place;
     id := NULL;
@@ -61,7 +67,7 @@ BEGIN
     refusal := CASE
       WHEN wanted.state IN ('planned', 'skipped') IS NOT TRUE
            OR wanted.date_end IS DISTINCT FROM wanted.date_end_before THEN 'superfluous'
-      WHEN wanted.switched_off_at IS NOT NULL THEN 'rule-off'
+      WHEN wanted.current_rule_id IS DISTINCT FROM wanted.rule_id THEN 'rule-off'
       WHEN all_paused OR wanted.paused_at IS NOT NULL THEN 'paused'
       WHEN wanted.blocked_at IS NOT NULL THEN 'user-blocked'
       WHEN wanted.withdrawn_at IS NOT NULL THEN 'proxy-withdrawn'

@@ -58,7 +58,7 @@ export type Placement =
 export interface RenewalOrder extends NewOrder {
   /** The row of `renewals`, which says the end that is moved: the order is placed only while it stands. */
   readonly renewalId: number;
-  /** By which it was decided: it is not placed once the rule is switched off. */
+  /** By which it was decided: it is not placed once that is not the rule that holds for its proxy. */
   readonly ruleId: number;
 }
 

@@ -1,4 +1,5 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { stackOf } from '../../common';
 import type { SkipReason } from '../decide';
 import { ForecastService, rentalKey } from '../forecast.service';
 import { RenewalPrices } from './renewal-prices';
@@ -17,6 +18,7 @@ const DAYS_AHEAD = 8;
  */
 @Injectable()
 export class Announcements {
+  private readonly logger = new Logger(Announcements.name);
   /** What will not work out, by user. */
   private readonly foreseen = new Map<number, ReadonlyMap<string, SkipReason>>();
 
@@ -43,8 +45,7 @@ export class Announcements {
       if (!this.foreseen.has(renewal.userId)) {
         if (asked >= FORESEEN_AT_ONCE) break;
         asked += 1;
-        const ahead = await this.forecast.obstaclesAhead(renewal.userId, DAYS_AHEAD);
-        this.foreseen.set(renewal.userId, ahead);
+        this.foreseen.set(renewal.userId, await this.obstaclesAhead(renewal.userId));
       }
       untold.push(renewal);
     }
@@ -62,5 +63,14 @@ export class Announcements {
     );
     await this.records.tell(told);
     return told.length;
+  }
+  /** A forecast only says what may come: when that of one customer fails, nobody's renewals wait for it. */
+  private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, SkipReason>> {
+    try {
+      return await this.forecast.obstaclesAhead(userId, DAYS_AHEAD);
+    } catch (error) {
+      this.logger.error(`user ${userId}: renewals are announced without a forecast`, stackOf(error));
+      return new Map();
+    }
   }
 }

@@ -30,8 +30,12 @@ interface DueCandidate extends Candidate {
 type RuledRenewal = DueRenewal & { readonly ruleId: number };
 const hasRule = (renewal: DueRenewal): renewal is RuledRenewal => renewal.ruleId !== null;
 
-/** A run that does not renew its lease for so long counts as dead. It renews it in every round. */
+/** A run that does not renew its lease for so long counts as dead. */
 const LEASE_SECONDS = 5;
+/** Prices that the provider is asked for, and large forecasts, take longer than a lease. */
+const RENEW_LEASE_EVERY_MS = 1500;
+/** A round that takes longer than this hangs: another replica may begin. */
+const LONGEST_ROUND_MS = 120_000;
 
 /** The provider takes no more in one call, and a statement places no more at once. */
 const PROXIES_PER_CALL = 200;
@@ -71,6 +75,7 @@ export class RenewalRun {
   /** Whether something may have been planned that its customer was not told of. */
   private isUntold = false;
   private creditsAtMs = -Infinity;
+  private roundBeganMs = 0;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -100,7 +105,24 @@ export class RenewalRun {
 
   private async run(signal: AbortSignal): Promise<RunReport> {
     const report = { ...NOTHING_DONE };
+    const renewing = setInterval(() => this.renewMeanwhile(report), RENEW_LEASE_EVERY_MS);
+    try {
+      await this.runRounds(signal, report);
+    } finally {
+      clearInterval(renewing);
+    }
+    return report;
+  }
+
+  /** A lease that was lost ends the run before its next step, which renews it, too. */
+  private renewMeanwhile(report: RunReport): void {
+    if (performance.now() - this.roundBeganMs > LONGEST_ROUND_MS) return;
+    this.lease.renew(report).catch(() => undefined);
+  }
+
+  private async runRounds(signal: AbortSignal, report: RunReport): Promise<void> {
     for (;;) {
+      this.roundBeganMs = performance.now();
       await this.lease.renew(report);
       await this.lookAhead(report);
       if (this.isUntold) {
@@ -114,7 +136,7 @@ export class RenewalRun {
       this.orders.send(queued);
       const due = await this.decideDue(queued, report);
       const isBusy = queued.length > 0 || this.orders.isSending();
-      if (signal.aborted || (due === 'nothing' && !isBusy && !this.isUntold)) return report;
+      if (signal.aborted || (due === 'nothing' && !isBusy && !this.isUntold)) return;
       if (due === 'changed' || (this.isUntold && !isBusy)) continue;
       const rest = pause(isBusy ? BUSY_PAUSE_MS : IDLE_PAUSE_MS, undefined, { signal });
       await Promise.race(isBusy ? [rest, this.orders.untilAnswered()] : [rest]).catch(() => undefined);

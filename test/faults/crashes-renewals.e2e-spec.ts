@@ -1,0 +1,131 @@
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { STAGES } from '../support/crash-matrix';
+import { type Customer, Replicas, send } from '../support/replicas';
+
+/** A run of the renewals begins every five seconds, and a dead one's lease lasts as long. */
+jest.setTimeout(120_000);
+
+/** A part of the statement by which the relay recognises each step of a renewal. */
+const STEPS = {
+  plan: 'INSERT INTO renewals',
+  announce: 'SET last_told_days',
+  place: 'place_renewals',
+  note: 'noted AS',
+};
+
+const MOMENTS = [
+  ['plan', 'before'],
+  ['plan', 'after'],
+  ['announce', 'before'],
+  ['announce', 'after'],
+  ['place', 'before'],
+  ['place', 'after'],
+  ['note', 'before'],
+  ['note', 'after'],
+] as const;
+
+describe('kill -9 of the replica that renews', () => {
+  let replicas: Replicas;
+  /** Plans the renewal, as only a replica that has just started does at once, and is killed. */
+  let victim: BuiltService;
+
+  beforeAll(async () => {
+    // The heir is given the time to find an order that was placed and not sent.
+    replicas = await Replicas.open({ environment: { PURCHASE_WAIT_MS: '60000' } });
+  }, BUILD_TIMEOUT_MS);
+  beforeEach(async () => {
+    victim = await replicas.start({ throughRelay: true });
+  });
+  afterAll(async () => {
+    await killLeftovers();
+    await replicas.close();
+  });
+
+  /** A customer with a rental that is due for its renewal as soon as it is planned. */
+  async function rent(): Promise<Customer> {
+    const customer = await replicas.createCustomer();
+    const body = { country: 'ru', period: 3 };
+    expect((await send(victim.baseUrl, { customer, path: '/proxies/buy', body })).status).toBe(200);
+    return customer;
+  }
+
+  const switchOn = ({ id }: Customer) =>
+    replicas.query('INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 3, 72)', [id]);
+
+  /** Another replica finishes what the victim began. */
+  async function expectOneRenewal({ id }: Customer): Promise<void> {
+    const heir = await replicas.start();
+    const isDone = () => replicas.query(`SELECT FROM renewals WHERE user_id = $1 AND state = 'done'`, [id]);
+    await eventually(async () => (await isDone()).length > 0);
+    await replicas.untilSettled();
+    const { prolongations } = await replicas.control.getState();
+    const rentals = await replicas.query<{ id: string }>(
+      'SELECT provider_proxy_id AS id FROM proxies WHERE user_id = $1',
+      [id],
+    );
+    const prolonged = prolongations.flatMap(({ proxies }) => proxies.map((proxy) => String(proxy.id)));
+    expect(rentals).toHaveLength(1);
+    expect(prolonged.filter((one) => one === rentals[0]?.id)).toHaveLength(1);
+    const renewals = await replicas.query(
+      `SELECT renewal.state, renewal.price = captured AS "isPaid",
+              proxies.date_end - renewal.date_end_before = interval '3 days' AS "isExtended"
+         FROM renewals renewal JOIN orders ON orders.id = renewal.order_id
+              JOIN proxies ON proxies.id = renewal.proxy_id
+        WHERE renewal.user_id = $1`,
+      [id],
+    );
+    expect(renewals).toEqual([{ state: 'done', isPaid: true, isExtended: true }]);
+    const told = await replicas.query(
+      `SELECT type, count(*)::int AS count
+         FROM events JOIN orders ON orders.user_id = events.user_id AND orders.kind = 'prolongation'
+        WHERE events.user_id = $1 AND type LIKE 'renewal.%'
+          AND (data ->> 'date_end')::timestamptz = date_end_before
+        GROUP BY type ORDER BY type`,
+      [id],
+    );
+    expect(told).toEqual([
+      { type: 'renewal.done', count: 1 },
+      { type: 'renewal.planned', count: 1 },
+    ]);
+    await replicas.audit();
+    heir.kill('SIGKILL');
+    await heir.ended();
+  }
+
+  it.each(MOMENTS)(
+    'at %s, %s its commit: the rental is renewed, paid and told once',
+    async (step, moment) => {
+      const customer = await rent();
+      let { reached, letGo } = replicas.relay.catchNext({
+        statement: step === 'note' ? 'closed_at = now()' : STEPS[step],
+        moment: step === 'note' ? 'after' : moment,
+        action: 'hold',
+      });
+      await switchOn(customer);
+      await reached;
+      if (step === 'note') {
+        // Only now is there something to note.
+        const note = replicas.relay.catchNext({ statement: STEPS.note, moment, action: 'hold' });
+        letGo();
+        await note.reached;
+        ({ letGo } = note);
+      }
+      victim.kill('SIGKILL');
+      letGo();
+      await expectOneRenewal(customer);
+    },
+  );
+
+  it.each(STAGES)(
+    'when the provider has %s the prolongation: the rental is renewed, paid and told once',
+    async (stage) => {
+      const customer = await rent();
+      const gate = await replicas.control.addGate({ method: 'prolong', stage });
+      await switchOn(customer);
+      await replicas.control.untilGateReached(gate);
+      victim.kill('SIGKILL');
+      await replicas.control.openGate(gate);
+      await expectOneRenewal(customer);
+    },
+  );
+});
