@@ -12,6 +12,8 @@ import {
   itemsOf,
   untilClosed,
 } from '../clients/typescript/src/index';
+import { EventWaits } from '../src/events';
+import { eventually } from './support/built-service';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -225,6 +227,16 @@ describe('The TypeScript client', () => {
         'TypeError: fetch failed',
       ]);
       relay.server.close();
+    });
+
+    it('ends a poll that waits when its signal is aborted', async () => {
+      const waits = service.app.get(EventWaits);
+      const ended = new AbortController();
+      const reading = events(clientOf(), { after: 'now', signal: ended.signal }).next();
+      await eventually(() => Promise.resolve(waits.count() === 1));
+      ended.abort();
+      expect(await reading).toEqual({ done: true, value: undefined });
+      await eventually(() => Promise.resolve(waits.count() === 0));
     });
 
     it('says so when events were missed, and when the token may not read them', async () => {

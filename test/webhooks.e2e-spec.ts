@@ -10,7 +10,7 @@ import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-re
 jest.setTimeout(60_000);
 
 const MOST_WEBHOOKS = 3;
-/** Nothing is ever sent there: the address is not a public one. */
+/** Nobody listens there. */
 const URL = 'https://127.0.0.2/hooks?key=sesame';
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
@@ -19,7 +19,7 @@ let user: TestUser;
 
 beforeAll(async () => {
   service = await startTestService({
-    environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS), WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' },
+    environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS) },
   });
 });
 afterAll(() => service.close());
@@ -181,6 +181,19 @@ describe('A webhook', () => {
     expect({ status, body }).toMatchObject({ status: 422, body: { detail: [{ loc: ['body', 'url'] }] } });
   });
 
+  it.each([
+    ['the address is not public', 'https://10.1.2.3/hooks'],
+    ['the address is not public', 'https://0xa010203/hooks'],
+    ['the address is not public', 'https://[::ffff:10.1.2.3]/hooks'],
+    ['the port must be 80, 443, or 1024 and above', 'https://127.0.0.1:22/hooks'],
+  ])('is neither made nor changed when %s: %s', async (why, url) => {
+    const refusal = { status: 400, body: { detail: `Nothing can be sent to this URL: ${why}` } };
+    expect(await send('POST', '/webhooks', { url })).toEqual(refusal);
+    const { id } = await create();
+    expect(await send('PATCH', `/webhooks/${id}`, { url })).toEqual(refusal);
+    expect((await send('GET', `/webhooks/${id}`)).body).toMatchObject({ url: URL });
+  });
+
   it('is not made for plain HTTP, unknown types, or beyond the number that a user may have', async () => {
     const url = 'http://127.0.0.1/hooks';
     const refusal = { status: 400, body: { detail: 'The URL must begin with https://' } };
@@ -293,16 +306,16 @@ describe('Replaying', () => {
     await happen('order.completed');
     await close(id, 'failed');
     await happen('order.completed');
-    expect(await replay(id, { since })).toEqual({ status: 200, body: { replayed: 2, next_since: null } });
+    expect(await replay(id, { since })).toEqual({ status: 200, body: { replayed: 2, next_after: null } });
     expect(await states()).toEqual([
       'order.partial pending',
       'order.completed pending',
       'order.completed pending',
     ]);
-    expect((await replay(id, { since })).body).toEqual({ replayed: 0, next_since: null });
+    expect((await replay(id, { since })).body).toEqual({ replayed: 0, next_after: null });
     await close(id, 'delivered');
     expect((await replay(id, { since })).body).toMatchObject({ replayed: 0 });
-    expect((await replay(id, { event_id: early })).body).toEqual({ replayed: 1, next_since: null });
+    expect((await replay(id, { event_id: early })).body).toEqual({ replayed: 1, next_after: null });
     expect(await states()).toEqual([
       'order.partial pending',
       'order.completed delivered',
@@ -310,7 +323,7 @@ describe('Replaying', () => {
     ]);
     expect((await replay(id, { since, include_delivered: true })).body).toMatchObject({ replayed: 2 });
     const later = new Date(Date.now() + 3600_000).toISOString();
-    expect((await replay(id, { since: later })).body).toEqual({ replayed: 0, next_since: null });
+    expect((await replay(id, { since: later })).body).toEqual({ replayed: 0, next_after: null });
     await auditWebhooks();
   });
 
@@ -319,23 +332,36 @@ describe('Replaying', () => {
     const owner = service.owner;
     await owner.query(
       `INSERT INTO events (user_id, type, data, at, position)
-       SELECT $1, 'order.completed', '{}', now() - interval '1 minute' + n * interval '1 ms',
-              nextval('event_positions')
+       -- The later a transaction ends, the older an event can be at its position.
+       SELECT $1, 'order.completed', '{}', now() - n * interval '1 ms', nextval('event_positions')
          FROM generate_series(1, 10050) AS n`,
       [user.id],
     );
-    const first = (await replay(id, { since })).body as { replayed: number; next_since: string };
-    expect(first).toEqual({ replayed: 10_000, next_since: MOMENT });
-    expect((await replay(id, { since: first.next_since })).body).toEqual({ replayed: 50, next_since: null });
+    const first = (await replay(id, { since })).body as { replayed: number; next_after: string };
+    expect(first).toEqual({ replayed: 10_000, next_after: expect.stringMatching(/^evt_\d+$/) });
+    const rest = { since, after: first.next_after };
+    expect((await replay(id, rest)).body).toEqual({ replayed: 50, next_after: null });
+    expect(
+      await service.dataSource.query(
+        `SELECT count(*) AS missing FROM events
+          WHERE user_id = $1 AND type = 'order.completed'
+            AND id NOT IN (SELECT event_id FROM webhook_deliveries WHERE webhook_id = $2)`,
+        [user.id, id],
+      ),
+    ).toEqual([{ missing: 0 }]);
     await send('DELETE', `/webhooks/${id}`);
   });
 
   it('is refused when it names nothing or too much, and while the webhook is off', async () => {
     const { id } = await create();
     const event = await happen('order.completed');
-    const what = { status: 400, body: { detail: 'Give either event_id or since' } };
+    const what = {
+      status: 400,
+      body: { detail: 'Give either event_id or since, and after with since only' },
+    };
     expect(await replay(id, {})).toEqual(what);
     expect(await replay(id, { event_id: event, since })).toEqual(what);
+    expect(await replay(id, { event_id: event, after: event })).toEqual(what);
     expect((await replay(id, { event_id: 'evt_999999999' })).status).toBe(404);
     for (const eventId of ['4711', 'evt_0', 'evt_1x', 'EVT_1', 'evt_99999999999999999']) {
       expect([eventId, (await replay(id, { event_id: eventId })).status]).toEqual([eventId, 422]);
@@ -376,7 +402,7 @@ describe('What is sent', () => {
     const event = await happen('order.completed');
     await eventually(() => held.length === 1);
     const replayed = await send('POST', `/webhooks/${id}/replay`, { event_id: event });
-    expect(replayed).toEqual({ status: 200, body: { replayed: 0, next_since: null } });
+    expect(replayed).toEqual({ status: 200, body: { replayed: 0, next_after: null } });
     receiver.answering = () => 204;
     for (const response of held) response.writeHead(204).end();
     await eventually(async () => (await deliveries()).some(({ state }) => state === 'delivered'));

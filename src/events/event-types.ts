@@ -189,8 +189,11 @@ export const toEventOut = (event: {
   readonly data: Readonly<Record<string, unknown>>;
 }): EventOut => {
   if (event.position === null) throw new Error('an event was to be told before it was published');
-  return { id: `${ID}${event.position}`, type: event.type, at: event.at, data: event.data };
+  return { id: eventIdOf(event.position), type: event.type, at: event.at, data: event.data };
 };
+
+/** The id of a published event, which is also the cursor behind it. */
+export const eventIdOf = (position: number): string => `${ID}${position}`;
 
 /** The position of an event's id; null for any other text. */
 export function positionOf(id: string): number | null {

@@ -1,6 +1,7 @@
 export {
   ALL_EVENT_TYPES,
   EVENT_TYPES,
+  eventIdOf,
   type EventOut,
   type EventType,
   type EventTypeDefinition,

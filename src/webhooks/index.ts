@@ -1,4 +1,3 @@
-export { AddressRefused, AddressRules } from './delivery/addresses';
 export { WebhookDeliveryModule } from './delivery/delivery.module';
 export { DeliveryService } from './delivery/delivery.service';
 export { Webhook } from './webhook.entity';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
-import { positionOf } from '../events';
+import { eventIdOf, positionOf } from '../events';
 import type { ReplayedOut } from './dto/webhook-out.dto';
 import { EventNotFound, ReplayOfWhat, WebhookIsOff } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
@@ -13,11 +13,21 @@ export const MOST_REPLAYED = 10_000;
 export interface Replay {
   readonly eventId: string | null;
   readonly since: Date | null;
+  /** With `since`: the last event of the page before. */
+  readonly after: string | null;
   readonly includeDelivered: boolean;
 }
 
+/** What a statement has found and done. */
+interface Replayed {
+  readonly replayed: number;
+  readonly found: number;
+  /** The position of the last event of a page that others follow. */
+  readonly last: number | null;
+}
+
 /**
- * Has the events `chosen (id, position, at)` sent to the webhook `$1`, the first ones if they are too many.
+ * Has the events `chosen (id, position)` sent to the webhook `$1`, the first ones if they are too many.
  * What is being sent at this moment stays as it is. A webhook that fails, and so pauses, is tried at once.
  */
 const REPLAY = `
@@ -32,7 +42,8 @@ const REPLAY = `
     RETURNING 1
   )
   SELECT (SELECT count(*) FROM replayed) AS replayed, (SELECT count(*) FROM chosen) AS found,
-         (SELECT at FROM chosen ORDER BY position OFFSET ${MOST_REPLAYED} LIMIT 1) AS next_since`;
+         (SELECT last.position FROM chosen AS last WHERE (SELECT count(*) FROM chosen) > ${MOST_REPLAYED}
+           ORDER BY position OFFSET ${MOST_REPLAYED - 1} LIMIT 1) AS last`;
 
 /** Has events sent to a webhook that were sent before, or never were, and events that only test it. */
 @Injectable()
@@ -44,14 +55,17 @@ export class ReplaysService {
 
   /** @throws WebhookNotFound, WebhookIsOff, ReplayOfWhat, EventNotFound */
   async replay(userId: number, webhookId: number, replay: Replay): Promise<ReplayedOut> {
-    const { eventId, since, includeDelivered } = replay;
-    if ((eventId === null) === (since === null)) throw new ReplayOfWhat();
+    const { eventId, since, after } = replay;
+    if ((eventId === null) === (since === null) || (since === null && after !== null)) {
+      throw new ReplayOfWhat();
+    }
     await this.assertIsOn(userId, webhookId);
-    const [outcome] = since
-      ? await this.replaySince(userId, webhookId, since, includeDelivered)
-      : await this.replayOne(userId, webhookId, positionOf(eventId ?? ''));
+    const [outcome] =
+      eventId === null
+        ? await this.replaySince(userId, webhookId, replay)
+        : await this.replayOne(userId, webhookId, positionOf(eventId));
     if (!outcome || (eventId !== null && outcome.found === 0)) throw new EventNotFound();
-    return { replayed: outcome.replayed, next_since: outcome.next_since };
+    return { replayed: outcome.replayed, next_after: outcome.last === null ? null : eventIdOf(outcome.last) };
   }
 
   /** Logs an event that goes to this webhook alone, as others do. @throws WebhookNotFound, WebhookIsOff */
@@ -70,10 +84,10 @@ export class ReplaysService {
   }
 
   private replayOne(userId: number, webhookId: number, position: number | null) {
-    return queryRows<ReplayedOut & { found: number }>(
+    return queryRows<Replayed>(
       this.dataSource,
       `WITH chosen AS MATERIALIZED (
-         SELECT id, position, at FROM events
+         SELECT id, position FROM events
           WHERE user_id = $2 AND position = $3
             AND (type <> 'test' OR (data ->> 'webhook_id')::bigint = $1)
        ), ${REPLAY}`,
@@ -81,20 +95,20 @@ export class ReplaysService {
     );
   }
 
-  private replaySince(userId: number, webhookId: number, since: Date, includeDelivered: boolean) {
-    return queryRows<ReplayedOut & { found: number }>(
+  private replaySince(userId: number, webhookId: number, { since, after, includeDelivered }: Replay) {
+    return queryRows<Replayed>(
       this.dataSource,
       `WITH chosen AS MATERIALIZED (
-         SELECT event.id, event.position, event.at
+         SELECT event.id, event.position
            FROM events event JOIN webhooks webhook ON webhook.id = $1 AND webhook.user_id = event.user_id
-          WHERE event.user_id = $2 AND event.position IS NOT NULL AND event.at >= $3 AND event.type <> 'test'
+          WHERE event.user_id = $2 AND event.position > $5 AND event.at >= $3 AND event.type <> 'test'
             AND (webhook.types IS NULL OR event.type = ANY (webhook.types))
             AND NOT EXISTS (SELECT FROM webhook_deliveries delivery
                              WHERE delivery.event_id = event.id AND delivery.webhook_id = $1
                                AND (delivery.state = 'pending' OR (delivery.state = 'delivered' AND NOT $4)))
           ORDER BY event.position LIMIT ${MOST_REPLAYED + 1}
        ), ${REPLAY}`,
-      [webhookId, userId, since, includeDelivered],
+      [webhookId, userId, since, includeDelivered, positionOf(after ?? '') ?? 0],
     );
   }
 

@@ -110,9 +110,9 @@ export class WebhooksController {
   replay(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
-    @Body() { event_id: eventId, since, include_delivered: includeDelivered }: ReplayRequest,
+    @Body() { event_id: eventId, since, after, include_delivered: includeDelivered }: ReplayRequest,
   ): Promise<ReplayedOut> {
-    return this.replays.replay(userId, webhookId, { eventId, since, includeDelivered });
+    return this.replays.replay(userId, webhookId, { eventId, since, after, includeDelivered });
   }
 
   @Post(':webhook_id/test')

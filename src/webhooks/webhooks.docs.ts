@@ -30,8 +30,14 @@ const ApiWebhookId = () =>
     ApiValidationErrorResponse(notAnInteger('webhook_id', 'three')),
   );
 
-const ApiNeedsHttps = () =>
-  ApiErrorResponse(400, 'The URL is plain HTTP', 'The URL must begin with https://');
+const ApiUrlRefused = () =>
+  ApiErrorResponse(
+    400,
+    'The URL is plain HTTP, or leads to an address or port that nothing is sent to',
+    'The URL must begin with https://',
+    'Nothing can be sent to this URL: the address is not public',
+    'Nothing can be sent to this URL: the port must be 80, 443, or 1024 and above',
+  );
 
 const ApiIsOff = () =>
   ApiErrorResponse(409, 'Nothing is sent to it while it is off', 'The webhook is switched off');
@@ -67,7 +73,7 @@ export const CreateWebhookDocs = () =>
       },
     }),
     ApiCreatedResponse({ description: 'The webhook, with its secret', type: CreatedWebhook }),
-    ApiNeedsHttps(),
+    ApiUrlRefused(),
     ApiErrorResponse(
       403,
       'The token lacks the scope, or webhooks are switched off',
@@ -115,7 +121,7 @@ export const ChangeWebhookDocs = () =>
     }),
     ApiOkResponse({ description: 'The webhook', type: WebhookOut }),
     ApiWebhookId(),
-    ApiNeedsHttps(),
+    ApiUrlRefused(),
     ApiErrorResponse(
       409,
       'The operator switched it off, and only the operator switches it on',
@@ -172,7 +178,7 @@ export const ReplayDocs = () =>
       description:
         'Sends one event, or those since a moment: by default what failed or was never sent, because the ' +
         'webhook was off, was not there yet or had other types. Each keeps its `webhook-id`. One request ' +
-        'replays 10,000 events at most, the oldest first.',
+        'replays 10,000 events at most, in the order of `GET /events`.',
     }),
     ApiBody({
       type: ReplayRequest,
@@ -183,7 +189,11 @@ export const ReplayDocs = () =>
     }),
     ApiOkResponse({ description: 'How many events are sent', type: ReplayedOut }),
     ApiWebhookId(),
-    ApiErrorResponse(400, 'Both are given, or neither', 'Give either event_id or since'),
+    ApiErrorResponse(
+      400,
+      'Both are given, or neither, or `after` without `since`',
+      'Give either event_id or since, and after with since only',
+    ),
     ApiErrorResponse(
       404,
       'The user has no such webhook, or no such event that is still kept',

@@ -18,6 +18,16 @@ export class WebhooksSwitchedOff extends domainError('forbidden', 'Webhooks are 
 /** The operator allows no plain HTTP. */
 export class WebhookNeedsHttps extends domainError('bad-request', 'The URL must begin with https://') {}
 
+/** As far as it shows before its name is looked up; the rest shows when something is sent. */
+export class WebhookUrlRefused extends DomainError {
+  readonly kind = 'bad-request';
+
+  /** @param why a part of a sentence without an address */
+  constructor(why: string) {
+    super(`Nothing can be sent to this URL: ${why}`);
+  }
+}
+
 /** Nothing is sent to it while it is off. */
 export class WebhookIsOff extends domainError('conflict', 'The webhook is switched off') {}
 
@@ -27,4 +37,7 @@ export class WebhookOffByOperator extends domainError(
   'The webhook was switched off by the operator',
 ) {}
 
-export class ReplayOfWhat extends domainError('bad-request', 'Give either event_id or since') {}
+export class ReplayOfWhat extends domainError(
+  'bad-request',
+  'Give either event_id or since, and after with since only',
+) {}

@@ -4,6 +4,7 @@ import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { inTransaction, type Queryable, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
+import { AddressRefused, AddressRules } from './addresses';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
 import { generateWebhookSecret } from './signing';
 import { holdPublishing, LAST_POSITION, switchOff, switchOn } from './switching';
@@ -14,6 +15,7 @@ import {
   WebhookNotFound,
   WebhookOffByOperator,
   WebhooksSwitchedOff,
+  WebhookUrlRefused,
 } from './webhooks.errors';
 
 export interface NewWebhook {
@@ -41,16 +43,20 @@ const SHOWN = `
 /** Makes, shows, changes and deletes the webhooks of a user. */
 @Injectable()
 export class WebhooksService {
+  private readonly addresses: AddressRules;
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly config: AppConfig,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.addresses = new AddressRules(config.webhooks.allowedNetworks);
+  }
 
   /**
    * Makes a webhook. Its secret is in the result and is not told again.
    *
-   * @throws WebhooksSwitchedOff, WebhookNeedsHttps, TooManyWebhooks
+   * @throws WebhooksSwitchedOff, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
    */
   async create(userId: number, { url, types, description }: NewWebhook): Promise<CreatedWebhook> {
     const { maxPerUser } = this.config.webhooks;
@@ -106,7 +112,7 @@ export class WebhooksService {
     return webhook;
   }
 
-  /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookOffByOperator */
+  /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookOffByOperator */
   change(userId: number, id: number, change: WebhookChange): Promise<WebhookOut> {
     const { types, description, enabled } = change;
     const url = change.url === null ? null : this.readUrl(change.url);
@@ -196,10 +202,15 @@ export class WebhooksService {
     );
   }
 
-  /** The URL in the one spelling of its address. @throws WebhookNeedsHttps */
+  /** The URL in the one spelling of its address. @throws WebhookNeedsHttps, WebhookUrlRefused */
   private readUrl(text: string): string {
     const { href, protocol } = new URL(text);
     if (protocol !== 'https:' && !this.config.webhooks.allowHttp) throw new WebhookNeedsHttps();
+    try {
+      this.addresses.checkUrl(href);
+    } catch (error) {
+      throw error instanceof AddressRefused ? new WebhookUrlRefused(error.message) : error;
+    }
     return href;
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { messageOf } from '../../common';
-import { preparedRows } from '../../database';
+import { preparedRows, untilReplicated } from '../../database';
 import { PublishedEvents } from '../published-events';
 import { TooManyWaiting } from './reading.errors';
 
@@ -182,6 +182,8 @@ export class EventWaits implements OnModuleDestroy {
     );
     if (!found) return;
     this.call(found.users);
+    // Whoever is told that nothing came until there begins behind it after a failover, too.
+    if (found.newest > Math.min(...positions.values())) await untilReplicated(this.dataSource);
     const called = new Set(found.users);
     for (const [userId, from] of positions) {
       if (!called.has(userId)) this.moveOn(userId, from, found.newest);

@@ -44,7 +44,8 @@ export interface SettledDelivery {
  * the second of any, so that what waits for one of them delays no other.
  *
  * - `waiting` goes from one webhook to the next, and reads one entry of the index for each.
- * - `busy` tells how much is under way for each, by the index of leases.
+ * - `busy` looks each of them up, however many there are, and tells how much is under way by the index of
+ *   leases.
  * - `open` are those to which something may be sent now, and how much.
  * - `due` has no more of a webhook than that.
  * - `fair` counts within each user.
@@ -68,7 +69,8 @@ const CLAIM = `
            (SELECT count(*) FROM webhook_deliveries delivery
              WHERE delivery.webhook_id = webhook.id
                AND lease_until IS NOT NULL AND lease_until > now()) AS busy
-      FROM waiting JOIN webhooks webhook ON webhook.id = waiting.webhook_id
+      FROM waiting,
+           LATERAL (SELECT * FROM webhooks WHERE id = waiting.webhook_id LIMIT 1) AS webhook
   ), open AS (
     SELECT id, user_id, fails, busy, (SELECT sum(all_of.busy) FROM busy all_of
                                        WHERE all_of.user_id = busy.user_id) AS user_busy

@@ -2,13 +2,10 @@ import type { LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
-import { AddressRefused, type AddressRules } from './addresses';
+import { AddressRefused, type AddressRules, ownAddressOf } from '../addresses';
 
 /** How long one DNS server is waited for, and how often all of them are asked. */
 const DNS = { timeout: 2000, tries: 2 };
-
-/** RFC 6761: these names are this machine, whatever a DNS server says. */
-const LOCALHOST = /(^|\.)localhost\.?$/i;
 
 /** No DNS server gave an address for a name. */
 export class NameNotFound extends Error {
@@ -53,7 +50,8 @@ async function addressesOf(
   name: string,
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'>,
 ): Promise<LookupAddress[]> {
-  if (LOCALHOST.test(name)) return [{ address: '127.0.0.1', family: 4 }];
+  const own = ownAddressOf(name);
+  if (own !== null) return [{ address: own, family: 4 }];
   const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const addresses = [
     ...(four.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 })),

@@ -1,7 +1,8 @@
 import http from 'node:http';
 import https from 'node:https';
-import type { LookupFunction } from 'node:net';
-import { AddressRefused, type AddressRules } from './addresses';
+import type { LookupFunction, TcpNetConnectOpts } from 'node:net';
+import { TimeLimit } from '../../common';
+import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 
 /** How much of an answer is kept. What comes after it is not read. */
@@ -12,6 +13,9 @@ const LONGEST_BODY_MS = 1000;
 /** Connections that nothing is sent on are kept for the next event, a few and not for long. */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
+
+/** How many addresses of a name have their turn within the time of a request when none of them answers. */
+const ADDRESSES_TRIED = 5;
 
 /** What came of sending something once. */
 export type Sent =
@@ -67,17 +71,18 @@ export class WebhookSender {
   /** Never rejects. @param stop ends the request: its outcome is then `cut-off` */
   async post(url: string, body: string, headers: Headers, stop?: AbortSignal): Promise<SendResult> {
     const startedAtMs = performance.now();
-    const timeout = AbortSignal.timeout(this.timeoutMs);
-    const signal = stop ? AbortSignal.any([timeout, stop]) : timeout;
+    const limit = new TimeLimit(this.timeoutMs, stop);
     const measured = () => ({ durationMs: Math.round(performance.now() - startedAtMs) });
     try {
-      const answer = await this.send(this.rules.checkUrl(url), body, headers, signal);
+      const answer = await this.send(this.rules.checkUrl(url), body, headers, limit.signal);
       return { ...judge(answer), ...measured() };
     } catch (error) {
       return {
-        ...failure(error, { isLate: timeout.aborted, isStopped: stop?.aborted === true }),
+        ...failure(error, { isLate: limit.isOver, isStopped: stop?.aborted === true }),
         ...measured(),
       };
+    } finally {
+      limit.release();
     }
   }
 
@@ -88,12 +93,19 @@ export class WebhookSender {
 
   private async send(url: URL, body: string, headers: Headers, signal: AbortSignal): Promise<Answer> {
     const agent = url.protocol === 'https:' ? this.agents['https:'] : this.agents['http:'];
+    const options = {
+      headers,
+      signal,
+      lookup: this.lookup,
+      // Node gives each address but the last 250 ms, which is too short for one that is far away.
+      autoSelectFamilyAttemptTimeout: this.timeoutMs / ADDRESSES_TRIED,
+    };
     try {
-      return await request(url, body, { headers, signal, agent, lookup: this.lookup });
+      return await request(url, body, { ...options, agent });
     } catch (error) {
       // The receiver closed a connection that had been idle, while the request was on its way.
       if (!(error instanceof StaleConnection)) throw error;
-      return request(url, body, { headers, signal, agent: false, lookup: this.lookup });
+      return request(url, body, { ...options, agent: false });
     }
   }
 }
@@ -114,7 +126,8 @@ function boundedAgent(scheme: typeof http | typeof https): http.Agent {
 function request(
   url: URL,
   body: string,
-  options: Pick<https.RequestOptions, 'agent' | 'signal' | 'lookup'> & { readonly headers: Headers },
+  options: Pick<https.RequestOptions, 'agent' | 'signal' | 'lookup'> &
+    Pick<TcpNetConnectOpts, 'autoSelectFamilyAttemptTimeout'> & { readonly headers: Headers },
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const bytes = Buffer.from(body);

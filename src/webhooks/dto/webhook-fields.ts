@@ -5,7 +5,7 @@ const MAX_URL_LENGTH = 2000;
 
 const isEventType = (text: string): text is EventType => ALL_EVENT_TYPES.some((type) => type === text);
 
-/** Reads the URL of a webhook. Which addresses it may lead to is checked whenever something is sent. */
+/** Reads the URL of a webhook. Which addresses it may lead to is checked later: `addresses.ts`. */
 export const WebhookUrlField = (options: { optional?: true } = {}): PropertyDecorator =>
   StringField({ ...options, maxLength: MAX_URL_LENGTH, refuse: refuseUrl });
 

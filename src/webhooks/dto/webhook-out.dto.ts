@@ -113,9 +113,11 @@ export class ReplayedOut {
   @ApiProperty({ type: 'integer', description: 'How many events are sent again', example: 12 })
   replayed!: number;
 
-  @ApiNullableMoment(
-    'There are more than one request replays: send this as the next `since`. Null: these were all',
-    null,
-  )
-  next_since!: Date | null;
+  @ApiNullable('string', {
+    description:
+      'There are more than one request replays: send this as `after`, with the same `since`. Null: these ' +
+      'were all',
+    example: null,
+  })
+  next_after!: string | null;
 }

@@ -89,6 +89,13 @@ export class ReplayRequest {
   @DateTimeField({ optional: true })
   since!: Date | null;
 
+  @ApiProperty({
+    description: 'With `since`: the `next_after` of the answer before; only events behind that one',
+    example: 'evt_4711',
+  })
+  @StringField({ optional: true, pattern: EVENT_ID })
+  after!: string | null;
+
   @ApiProperty({ description: 'With `since`: also what was delivered before' })
   @BooleanField({ default: false })
   include_delivered!: boolean;

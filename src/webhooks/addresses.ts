@@ -8,6 +8,10 @@ const WEB_PORTS: readonly number[] = [80, 443];
 /** All addresses of IPv6 that are given out to the public internet. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
+/** RFC 6761: these names are this machine, whatever a DNS server says. */
+const LOCALHOST = /(^|\.)localhost\.?$/i;
+const LOOPBACK = '127.0.0.1';
+
 /** Why nothing is sent to an address or a URL. The text tells no address: a customer reads it. */
 export class AddressRefused extends Error {
   constructor(why: string) {
@@ -57,14 +61,20 @@ export class AddressRules {
     if (!WEB_PORTS.includes(port) && port < FIRST_FREE_PORT) {
       throw new AddressRefused('the port must be 80, 443, or 1024 and above');
     }
-    const host = hostOf(url);
-    if (isIP(host) !== 0 && !this.isAllowed(host)) throw new AddressRefused('the address is not public');
+    const address = addressIn(url);
+    if (address !== null && !this.isAllowed(address)) throw new AddressRefused('the address is not public');
     return url;
   }
 }
 
-/** Of an IPv6 address, without its brackets. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+/** The address that a name has by its own meaning. Null: DNS is asked for it. */
+export const ownAddressOf = (name: string): string | null => (LOCALHOST.test(name) ? LOOPBACK : null);
+
+/** The address that a URL holds; null: it holds a name. An IPv6 address stands in brackets there. */
+function addressIn({ hostname }: URL): string | null {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) === 0 ? ownAddressOf(host) : host;
+}
 
 const portOf = ({ port, protocol }: URL): number => {
   if (port !== '') return Number(port);
