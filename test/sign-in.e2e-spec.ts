@@ -39,7 +39,8 @@ afterAll(async () => {
   await service.close();
   log.stop();
 });
-beforeEach(() => service.clock.advanceSeconds(60));
+// Each test begins with a minute of its own, in which its requests are counted.
+beforeEach(() => service.clock.advanceSeconds(60 - (nowSeconds() % 60)));
 
 interface Person {
   readonly tgId: number;
@@ -81,7 +82,7 @@ const signIn = (text: unknown, from = anyAddress(), baseUrl = service.baseUrl): 
     method: 'POST',
     path: '/auth/telegram',
     headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
-    body: JSON.stringify({ init_data: text }),
+    body: JSON.stringify({ initData: text }),
   });
 
 async function createPerson(username?: string): Promise<Person & { id: number }> {
@@ -172,7 +173,7 @@ describe('A customer who opens the Mini App', () => {
     service.clock.advanceSeconds(10);
     const late = await signIn(data);
     expect(late.status).toBe(401);
-    expect(late.json()).toEqual({ detail: 'init_data is too old: open the app again' });
+    expect(late.json()).toEqual({ detail: 'initData is too old: open the app again' });
   });
 
   it('has ten tokens at most, of which a new one ends the oldest, and ended ones do not gather', async () => {
@@ -269,7 +270,7 @@ describe('Whoever is no customer, or has no valid data,', () => {
   it.each(refusals)('gets no token by data %s', async (_, make) => {
     const person = await createPerson();
     const answer = await signIn(make(person));
-    expect([answer.status, answer.json()]).toEqual([401, { detail: 'init_data is not valid' }]);
+    expect([answer.status, answer.json()]).toEqual([401, { detail: 'initData is not valid' }]);
     expect(answer.headers['www-authenticate']).toBe('Bearer');
     await expectNothing(person.id);
   });
@@ -299,6 +300,17 @@ describe('Whoever is no customer, or has no valid data,', () => {
     const answer = await signIn(validFor(person));
     expect([answer.status, answer.json()]).toEqual([403, { detail: 'User is blocked' }]);
     await expectNothing(person.id);
+  });
+
+  it('is refused with 429 after 20 sign-ins of a Telegram user in a minute', async () => {
+    const person = await createPerson();
+    for (let n = 0; n < 20; n += 1) await tokenOf(signIn(validFor(person)));
+    const refused = await signIn(validFor(person));
+    expect(refused.status).toBe(429);
+    expect(refused.headers['ratelimit-policy']).toBe('"sign-in";q=20;w=60');
+    expect((await signIn(validFor(await createPerson()))).status).toBe(201);
+    service.clock.advanceSeconds(60);
+    expect((await signIn(validFor(person))).status).toBe(201);
   });
 
   it('is refused with 429 by address once too many sign-ins failed, without a look at the data', async () => {
@@ -355,7 +367,7 @@ describe('Signing in', () => {
     };
     const operation = description.paths['/auth/telegram']?.post;
     expect(operation?.security).toEqual([]);
-    const example = /"init_data":"([^"]*)"/.exec(JSON.stringify(operation?.requestBody.content))?.[1] ?? '';
+    const example = /"initData":"([^"]*)"/.exec(JSON.stringify(operation?.requestBody.content))?.[1] ?? '';
     const person = { id: 0, tgId: 123456789 };
     await service.app.get(UsersService).create({ username: 'x', tgId: person.tgId });
     const answer = await signIn(example);

@@ -11,6 +11,8 @@ import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 const MAX_CALLERS = 50_000;
 /** Strangers cannot make the service remember more addresses than this. */
 const MAX_ADDRESSES = 10_000;
+/** Whoever opens an app needs one. Each takes the place of an older one, and is told as an event. */
+const SIGN_INS_PER_MINUTE = 20;
 
 /** Whose requests are counted. */
 interface Counted {
@@ -30,15 +32,17 @@ interface Remaining {
 }
 
 /**
- * Limits the requests of each token, user and secret link, and the failed authentications of each address, in
- * a minute. Requests are counted in memory. Replicas tell each other what they have counted each second, in
- * one statement, so that no request waits for the database because of its limits.
+ * Limits the requests of each token, user and secret link, the sign-ins of each Telegram user, and the failed
+ * authentications of each address, in a minute. Requests are counted in memory. Replicas tell each other what
+ * they have counted each second, in one statement, so that no request waits for the database because of its
+ * limits.
  */
 @Injectable()
 export class RequestLimits {
   private readonly tokens: RequestCounter<number>;
   private readonly users: RequestCounter<number>;
   private readonly links: RequestCounter<number>;
+  private readonly signIns = new RequestCounter<number>('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
   private readonly addresses: RequestCounter<string>;
   /** The last minute in which an address reached its limit. */
   private barredMinute = 0;
@@ -88,10 +92,21 @@ export class RequestLimits {
    */
   admitLink(linkId: number, response: HeaderSink): void {
     const nowMs = this.nowMs();
-    const left = this.links.left(linkId, nowMs);
-    if (left === 0) throw this.refusal(nowMs, [{ counter: this.links, left }]);
-    this.links.add(linkId, nowMs);
+    const left = this.take(this.links, linkId, nowMs);
     if (left <= this.links.limit / 2) this.tell(response, nowMs, [{ counter: this.links, left: left - 1 }]);
+  }
+
+  /** Counts a sign-in with valid data. @throws TooManyRequests; such a sign-in is not counted */
+  admitSignIn(telegramId: number): void {
+    this.take(this.signIns, telegramId, this.nowMs());
+  }
+
+  /** @returns what was left before */
+  private take(counter: RequestCounter<number>, key: number, nowMs: number): number {
+    const left = counter.left(key, nowMs);
+    if (left === 0) throw this.refusal(nowMs, [{ counter, left }]);
+    counter.add(key, nowMs);
+    return left;
   }
 
   /** A request that was admitted turned out to be the replay of an earlier one. */
@@ -123,9 +138,13 @@ export class RequestLimits {
 
   /** Tells the other replicas what this one has counted, and learns what they have. */
   async share(): Promise<void> {
-    const counters = [this.tokens, this.users, this.links, this.addresses] as readonly RequestCounter<
-      number | string
-    >[];
+    const counters = [
+      this.tokens,
+      this.users,
+      this.links,
+      this.signIns,
+      this.addresses,
+    ] as readonly RequestCounter<number | string>[];
     const taken = counters.flatMap((counter) =>
       counter.takeUnshared().map((unshared) => ({ ...unshared, counter })),
     );

@@ -29,7 +29,9 @@ export class SignInController {
     const refusal = this.limits.barsAddresses ? this.limits.refusalOf(address) : null;
     if (refusal) throw refusal;
     try {
-      const { userId, token } = await this.signIns.signIn(this.signIns.read(body.init_data));
+      const telegramUser = this.signIns.read(body.initData);
+      this.limits.admitSignIn(telegramUser.tgId);
+      const { userId, token } = await this.signIns.signIn(telegramUser);
       setRequestUser(userId, { tokenId: token.id, issuedBy: null });
       return token;
     } catch (error) {

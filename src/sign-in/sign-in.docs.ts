@@ -16,19 +16,19 @@ export const TelegramSignInDocs = () =>
       summary: 'Sign in with Telegram',
       description:
         'For a Telegram Mini App: gives a token for some time to the customer who opened it. The operator ' +
-        'sets for how long, and what the token may do. `init_data` is valid for some time as well, an hour ' +
+        'sets for how long, and what the token may do. `initData` is valid for some time as well, an hour ' +
         'unless the operator has set another; repeating the request with it gives another token. A ' +
         'customer has 10 such tokens at most: one more ends the oldest. Accounts are opened by the ' +
         "operator: a Telegram user without one is refused. It also sets `has_app` and the customer's " +
         '`username` in `GET /me`.',
     }),
-    ApiBody({ type: TelegramSignInRequest, examples: { 'A Mini App': { value: { init_data: EXAMPLE } } } }),
+    ApiBody({ type: TelegramSignInRequest, examples: { 'A Mini App': { value: { initData: EXAMPLE } } } }),
     ApiCreatedResponse({ description: 'The token, with its text', type: CreatedToken }),
     ApiErrorResponse(
       401,
-      '`init_data` is not from the Mini App of this bot, or too old',
-      'init_data is not valid',
-      'init_data is too old: open the app again',
+      '`initData` is not from the Mini App of this bot, or too old',
+      'initData is not valid',
+      'initData is too old: open the app again',
     ),
     ApiErrorResponse(
       403,
@@ -38,10 +38,12 @@ export const TelegramSignInDocs = () =>
     ),
     ApiErrorResponse(404, 'The operator has named no bot', 'Sign-in with Telegram is switched off'),
     ApiTooManyRequests({
-      description: 'The address has sent too many requests without a valid token in this minute',
+      description:
+        'The address has sent too many requests without a valid token in this minute, or the Telegram user ' +
+        'has signed in 20 times',
       policies: '"address";q=600;w=60',
       states: '"address";r=0;t=17',
     }),
-    ApiValidationErrorResponse(missing('body', 'init_data')),
+    ApiValidationErrorResponse(missing('body', 'initData')),
     ApiErrorResponse(503, 'The service cannot reach its database', 'Service temporarily unavailable'),
   );

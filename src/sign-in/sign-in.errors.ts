@@ -14,14 +14,14 @@ abstract class SignInRefused extends DomainError {
 /** It is not what Telegram gave to our Mini App. The answer does not say why not. */
 export class InvalidInitData extends SignInRefused {
   constructor() {
-    super('init_data is not valid');
+    super('initData is not valid');
   }
 }
 
 /** It was valid, so the one who sent it may know that it is too old. */
 export class InitDataTooOld extends SignInRefused {
   constructor() {
-    super('init_data is too old: open the app again');
+    super('initData is too old: open the app again');
   }
 }
 

@@ -10,5 +10,5 @@ export class TelegramSignInRequest {
     description: 'What Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`',
   })
   @StringField({ minLength: 1, maxLength: LONGEST })
-  init_data!: string;
+  initData!: string;
 }
