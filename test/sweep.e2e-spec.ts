@@ -1,15 +1,18 @@
+import { Logger } from '@nestjs/common';
 import { SweepService } from '../src/orders';
 import { WireClient } from '../src/sandbox';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+/** What a sweep reports while both sides agree, but for how many are listed. */
+const NOTHING = { changed: 0, extended: 0, orphans: 0, withdrawn: 0, doubted: 0 };
 
 describe('The full sweep', () => {
   let service: TestService;
   let sweep: SweepService;
 
   beforeEach(async () => {
-    // The test alone sweeps.
-    service = await startTestService({ environment: { SWEEP_INTERVAL_SECONDS: '86400' } });
+    service = await startTestService();
     sweep = service.app.get(SweepService);
   });
   afterEach(async () => {
@@ -35,7 +38,7 @@ describe('The full sweep', () => {
 
   it('changes nothing when both sides agree', async () => {
     await buy(await service.createUser(), 3);
-    expect(await run()).toEqual({ listed: 3, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 });
+    expect(await run()).toEqual({ ...NOTHING, listed: 3 });
   });
 
   it('takes over a new address and a new end of a proxy', async () => {
@@ -47,7 +50,7 @@ describe('The full sweep', () => {
       port: 4321,
       unixtimeEnd,
     });
-    expect(await run()).toMatchObject({ changed: 1 });
+    expect(await run()).toMatchObject({ changed: 1, extended: 0 });
     const { data } = await user.api.GET('/proxies');
     expect(data).toEqual([
       {
@@ -59,13 +62,26 @@ describe('The full sweep', () => {
     ]);
   });
 
+  it('counts and names what ends later than anybody ordered', async () => {
+    const user = await service.createUser();
+    const [proxy, other] = await buy(user, 2);
+    const warned = jest.spyOn(Logger.prototype, 'warn');
+    const unixtimeEnd = Math.floor(Date.parse(proxy?.date_end ?? '') / 1000);
+    await service.control.changeProxy(await providerIdOf(proxy?.id), { unixtimeEnd: unixtimeEnd + 86_400 });
+    // A correction by hours is none.
+    await service.control.changeProxy(await providerIdOf(other?.id), { unixtimeEnd: unixtimeEnd + 3600 });
+    expect(await run()).toMatchObject({ changed: 2, extended: 1 });
+    expect(warned.mock.calls).toEqual([[`proxies ${proxy?.id} end later than anybody ordered`]]);
+    expect(await run()).toMatchObject({ changed: 0, extended: 0 });
+  });
+
   it('reads every page', async () => {
     await service.control.setStock('6', 'us', 5000);
     const user = await service.createUser({ balance: '1000000.00' });
     for (const count of [1000, 1000, 500]) {
       await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count } });
     }
-    expect(await run()).toEqual({ listed: 2500, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 });
+    expect(await run()).toEqual({ ...NOTHING, listed: 2500 });
   });
 
   it('records proxies with our tag and no order as orphans, once, and ignores those of others', async () => {
@@ -129,10 +145,10 @@ describe('The full sweep', () => {
     });
 
     it('counts it as withdrawn after the second sweep', async () => {
-      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 });
+      expect(await run()).toEqual({ ...NOTHING, listed: 1 });
       expect(activity((await user.api.GET('/proxies')).data)).toEqual([true, true]);
-      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 1, doubted: 0 });
-      expect(await run()).toEqual({ listed: 1, changed: 0, orphans: 0, withdrawn: 0, doubted: 0 });
+      expect(await run()).toEqual({ ...NOTHING, listed: 1, withdrawn: 1 });
+      expect(await run()).toEqual({ ...NOTHING, listed: 1 });
       expect(await stored()).toEqual([
         { absences: 2, withdrawn: true, active: false },
         { absences: 0, withdrawn: false, active: true },
@@ -181,7 +197,7 @@ describe('The full sweep', () => {
       expect((await user.api.GET('/proxies')).data).toMatchObject([{ active: false }]);
       await unhide();
       await service.owner.query('TRUNCATE orphans');
-      expect(await run()).toEqual({ listed: 1, changed: 1, orphans: 0, withdrawn: 0, doubted: 0 });
+      expect(await run()).toEqual({ ...NOTHING, listed: 1, changed: 1 });
       expect((await user.api.GET('/proxies')).data).toEqual(bought);
       const [row] = await service.dataSource.query('SELECT absences, withdrawn_at, active FROM proxies');
       expect(row).toEqual({ absences: 0, withdrawn_at: null, active: true });

@@ -43,16 +43,24 @@ export async function compareWithBook(books: Books): Promise<string[]> {
   for (const { proxies } of book.prolongations) {
     for (const { id } of proxies) prolonged.set(String(id), (prolonged.get(String(id)) ?? 0) + 1);
   }
-  const paid = await books.query<{ id: string; count: number }>(
-    `SELECT provider_proxy_id AS id, count(orders.id) FILTER (WHERE orders.state = 'completed') AS count
+  const paid = await books.query<{ id: string; count: number; orders: unknown }>(
+    `SELECT provider_proxy_id AS id, count(orders.id) FILTER (WHERE orders.state = 'completed') AS count,
+            coalesce(json_agg(json_build_object(
+              'id', orders.id, 'batch', group_id, 'key', idempotency_key, 'failure', failure,
+              'period', orders.period, 'end_before', date_end_before, 'deadline', deadline,
+              'nothing_since', nothing_seen_since, 'history', history) ORDER BY orders.id)
+              FILTER (WHERE orders.id IS NOT NULL), '[]') AS orders
        FROM proxies LEFT JOIN orders ON orders.proxy_id = proxies.id GROUP BY proxies.id`,
   );
   const unpaid = paid
     .filter(({ id, count }) => (prolonged.get(id) ?? 0) !== count)
-    .map(
-      ({ id, count }) =>
-        `proxy ${id} was prolonged ${prolonged.get(id) ?? 0} times and paid for ${count} times`,
-    );
+    .map(({ id, count, orders }) => {
+      const calls = book.prolongations
+        .filter(({ proxies }) => proxies.some((proxy) => String(proxy.id) === id))
+        .map(({ atMs, periodDays }) => `${new Date(atMs).toISOString()} by ${periodDays}`);
+      const carriedOut = `prolonged ${calls.length} times (${calls.join(', ')})`;
+      return `proxy ${id} was ${carriedOut} and paid for ${count} times: ${JSON.stringify(orders)}`;
+    });
   return [...twice, ...unowned, ...unsold, ...unpaid];
 }
 

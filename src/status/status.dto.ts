@@ -71,7 +71,7 @@ export class JobStatusOut {
   @ApiProperty({
     anyOf: [{ type: 'object', additionalProperties: { type: 'integer' } }, { type: 'null' }],
     description: 'Counts by name: what the run did, or how far it has come',
-    example: { listed: 51234, changed: 2, orphans: 0, withdrawn: 1, doubted: 0 },
+    example: { listed: 51234, changed: 2, extended: 0, orphans: 0, withdrawn: 1, doubted: 0 },
   })
   report!: Readonly<Record<string, number>> | null;
 }

@@ -12,6 +12,11 @@ export interface SweepReport {
   readonly listed: number;
   /** Proxies whose host, port, login, password, type or end was taken over, or that are listed again. */
   readonly changed: number;
+  /**
+   * Those of them that end later than we knew, although no order of ours was open: a prolongation that was
+   * carried out after its order had been refunded, or one that the provider gave.
+   */
+  readonly extended: number;
   /** New proxies under our tags that belong to no order. */
   readonly orphans: number;
   /**
@@ -24,6 +29,12 @@ export interface SweepReport {
    * staff decide.
    */
   readonly doubted: number;
+}
+
+/** A proxy of which the listing told something else. */
+interface TakenOver {
+  readonly id: number;
+  readonly isExtended: boolean;
 }
 
 /** Of our proxies whose rental runs: how many there are, and how many of them the listing lacks. */
@@ -100,17 +111,19 @@ export class SweepService {
     const startedAt = await databaseTime(this.dataSource);
     await queryRows(this.dataSource, 'TRUNCATE sweep_sightings');
     await this.recordSightings([sweepMark(startedAt)]);
-    let [listed, changed, orphans] = [0, 0, 0];
+    let [listed, changed, extended, orphans] = [0, 0, 0, 0];
     let pageRequestedAt = startedAt;
     for await (const page of this.provider.allProxies()) {
-      await this.lease.renew({ listed, changed, orphans, withdrawn: 0, doubted: 0 });
+      await this.lease.renew({ listed, changed, extended, orphans, withdrawn: 0, doubted: 0 });
       await this.recordSightings(page.map(({ id }) => id));
-      changed += await this.takeOverChanges(page, pageRequestedAt);
+      const takenOver = await this.takeOverChanges(page, pageRequestedAt);
+      changed += takenOver.length;
+      extended += this.logExtended(takenOver);
       orphans += await this.storeOrphans(page, pageRequestedAt);
       listed += page.length;
       pageRequestedAt = await databaseTime(this.dataSource);
     }
-    const soFar = { listed, changed, orphans, withdrawn: 0, doubted: 0 };
+    const soFar = { listed, changed, extended, orphans, withdrawn: 0, doubted: 0 };
     const absences = await this.recordAbsences(startedAt, soFar);
     const doubted = this.isBelievable(absences) ? 0 : absences.missing;
     const mayWithdraw = absences.missing > 0 && doubted === 0;
@@ -136,6 +149,13 @@ export class SweepService {
     else this.logger.debug(text);
   }
 
+  /** @returns how many there were */
+  private logExtended(changed: readonly TakenOver[]): number {
+    const ids = changed.filter(({ isExtended }) => isExtended).map(({ id }) => id);
+    if (ids.length > 0) this.logger.warn(`proxies ${ids.join(', ')} end later than anybody ordered`);
+    return ids.length;
+  }
+
   private async recordSightings(ids: readonly string[]): Promise<void> {
     await queryRows(
       this.dataSource,
@@ -151,11 +171,12 @@ export class SweepService {
    * speaks both protocols keeps the type that it was rented as. In a recovery, a later end than we know is
    * the trace of a prolongation that was forgotten, which is kept for staff.
    */
-  private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<number> {
-    const changed = await queryRows(
+  private async takeOverChanges(page: readonly ListedProxy[], requestedAt: Date): Promise<TakenOver[]> {
+    return queryRows<TakenOver>(
       this.dataSource,
       `WITH changing AS MATERIALIZED (
-         SELECT proxies.id AS proxy_id, proxies.date_end AS date_end_before, listed.*
+         SELECT proxies.id AS proxy_id, proxies.date_end AS date_end_before,
+                listed.date_end > proxies.date_end + interval '6 hours' AS is_extended, listed.*
            FROM proxies, ${PAGE}
           WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
             AND (absences > 0
@@ -178,7 +199,7 @@ export class SweepService {
        found AS (
          INSERT INTO found_prolongations (proxy_id, date_end_before, date_end)
          SELECT proxy_id, date_end_before, date_end FROM changing
-          WHERE ${RECOVERING_SQL} AND date_end > date_end_before + interval '6 hours'
+          WHERE ${RECOVERING_SQL} AND is_extended
        )
        UPDATE proxies
           SET host = changing.host, port = changing.port, login = changing.login,
@@ -188,10 +209,9 @@ export class SweepService {
               active = changing.date_end > now(), absences = 0, withdrawn_at = NULL
          FROM changing
         WHERE proxies.id = changing.proxy_id
-       RETURNING proxies.id`,
+       RETURNING proxies.id, changing.is_extended AS "isExtended"`,
       [this.provider.name, this.json(page), requestedAt],
     );
-    return changed.length;
   }
 
   /**
