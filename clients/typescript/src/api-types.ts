@@ -567,7 +567,7 @@ export interface paths {
     put?: never;
     /**
      * Send events again
-     * @description Sends one event, or those since a moment: by default what failed or was never sent, because the webhook was off, was not there yet or had other types. Each keeps its `webhook-id`. One request replays 10,000 events at most, the oldest first.
+     * @description Sends one event, or those since a moment: by default what failed or was never sent, because the webhook was off, was not there yet or had other types. Each keeps its `webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.
      */
     post: operations['WebhooksController_replay'];
     delete?: never;
@@ -827,7 +827,7 @@ export interface paths {
     put?: never;
     /**
      * Sign in with Telegram
-     * @description For a Telegram Mini App: gives a token for some time to the customer who opened it. The operator sets for how long, and what the token may do. `init_data` is valid for some time as well, an hour unless the operator has set another; repeating the request with it gives another token. A customer has 10 such tokens at most: one more ends the oldest. Accounts are opened by the operator: a Telegram user without one is refused. It also sets `has_app` and the customer's `username` in `GET /me`.
+     * @description For a Telegram Mini App: gives a token for some time to the customer who opened it. The operator sets for how long, and what the token may do. `initData` is valid for some time as well, an hour unless the operator has set another; repeating the request with it gives another token. A customer has 10 such tokens at most: one more ends the oldest. Accounts are opened by the operator: a Telegram user without one is refused. It also sets `has_app` and the customer's `username` in `GET /me`.
      */
     post: operations['SignInController_signIn'];
     delete?: never;
@@ -2655,6 +2655,12 @@ export interface components {
        */
       since?: string;
       /**
+       * After
+       * @description With `since`: the `next_after` of the answer before; only events behind that one
+       * @example evt_4711
+       */
+      after?: string;
+      /**
        * Include Delivered
        * @description With `since`: also what was delivered before
        * @default false
@@ -2669,10 +2675,10 @@ export interface components {
        */
       replayed: number;
       /**
-       * @description There are more than one request replays: send this as the next `since`. Null: these were all
+       * @description There are more than one request replays: send this as `after`, with the same `since`. Null: these were all
        * @example null
        */
-      next_since: string | null;
+      next_after: string | null;
     };
     /** RenewalOut */
     RenewalOut: {
@@ -3398,10 +3404,10 @@ export interface components {
     /** TelegramSignInRequest */
     TelegramSignInRequest: {
       /**
-       * Init Data
+       * InitData
        * @description What Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`
        */
-      init_data: string;
+      initData: string;
     };
     /** TrialOut */
     TrialOut: {
@@ -6325,7 +6331,7 @@ export interface operations {
           'application/json': components['schemas']['CreatedWebhook'];
         };
       };
-      /** @description The URL is plain HTTP */
+      /** @description The URL is plain HTTP, or leads to an address or port that nothing is sent to */
       400: {
         headers: {
           [name: string]: unknown;
@@ -6631,7 +6637,7 @@ export interface operations {
           'application/json': components['schemas']['WebhookOut'];
         };
       };
-      /** @description The URL is plain HTTP */
+      /** @description The URL is plain HTTP, or leads to an address or port that nothing is sent to */
       400: {
         headers: {
           [name: string]: unknown;
@@ -6954,7 +6960,7 @@ export interface operations {
           'application/json': components['schemas']['ReplayedOut'];
         };
       };
-      /** @description Both are given, or neither */
+      /** @description Both are given, or neither, or `after` without `since` */
       400: {
         headers: {
           [name: string]: unknown;
@@ -8572,7 +8578,7 @@ export interface operations {
         };
       };
       400: components['responses']['UnreadableRequest'];
-      /** @description `init_data` is not from the Mini App of this bot, or too old */
+      /** @description `initData` is not from the Mini App of this bot, or too old */
       401: {
         headers: {
           [name: string]: unknown;
@@ -8615,7 +8621,7 @@ export interface operations {
            *           "type": "missing",
            *           "loc": [
            *             "body",
-           *             "init_data"
+           *             "initData"
            *           ],
            *           "msg": "Field required",
            *           "input": {}
@@ -8626,7 +8632,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The address has sent too many requests without a valid token in this minute */
+      /** @description The address has sent too many requests without a valid token in this minute, or the Telegram user has signed in 20 times */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
