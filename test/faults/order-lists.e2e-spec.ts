@@ -45,7 +45,6 @@ describe('Lists of a customer with very many orders', () => {
                 LATERAL (SELECT timestamptz '2026-01-01' + n * interval '30 seconds' AS placed) AS times`,
       );
     }
-    await service.owner.query('VACUUM ANALYZE orders');
   });
   afterAll(async () => {
     process.stdout.write(`${[`${ORDERS} orders of each of two customers`, ...report].join('\n')}\n`);
@@ -107,8 +106,13 @@ describe('Lists of a customer with very many orders', () => {
     ['a key of refunded orders, completed', 'unlucky', { key: 'key', state: 'completed' }],
   ];
 
-  it.each(cases)('read few pages of the database: %s', async (name, user, filter) => {
-    const whose = user === 'buyer' ? buyer : unlucky;
-    for (const sort of ['newest', 'oldest'] as const) await readsFew(name, whose, filter, sort);
+  /** The planner knows of an index alone only what was vacuumed, which recent orders are not. */
+  describe.each(['ANALYZE orders', 'VACUUM ANALYZE orders'])('after %s', (maintenance) => {
+    beforeAll(() => service.owner.query(maintenance));
+
+    it.each(cases)('read few pages of the database: %s', async (name, user, filter) => {
+      const whose = user === 'buyer' ? buyer : unlucky;
+      for (const sort of ['newest', 'oldest'] as const) await readsFew(name, whose, filter, sort);
+    });
   });
 });

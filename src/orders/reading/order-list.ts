@@ -48,31 +48,46 @@ export function toListStatement(
   const parameters: unknown[] = [];
   const given = (value: unknown): string => `$${parameters.push(value)}`;
   const user = given(userId);
-  const [beyond, direction, start] = sort === 'newest' ? ['<', 'DESC', GREATEST_ID] : ['>', 'ASC', 0];
-  const bounds = [`id ${beyond} ${given(cursor ?? start)}::bigint`];
-  const idOf = (conditions: string): string =>
-    `(SELECT id FROM orders WHERE user_id = ${user} AND ${conditions} LIMIT 1)`;
+  const direction = sort === 'newest' ? 'DESC' : 'ASC';
+  // Ids between which the wanted ones are.
+  const lowerBounds = [sort === 'oldest' && cursor !== null ? `${given(cursor)}::bigint` : '0'];
+  const upperBounds = [sort === 'newest' && cursor !== null ? `${given(cursor)}::bigint` : GREATEST_ID];
+  const placed: string[] = [];
   if (from) {
     const time = `${given(from)}::timestamptz`;
-    const before = idOf(`created_at < ${time} - ${LONGEST_WAIT} ORDER BY created_at DESC, id DESC`);
-    bounds.push(`created_at >= ${time}`, `id > coalesce(${before}, 0)`);
+    placed.push(`created_at >= ${time}`);
+    lowerBounds.push(`(SELECT id FROM orders
+      WHERE (user_id, created_at) < (${user}, ${time} - ${LONGEST_WAIT}) AND user_id >= ${user}
+      ORDER BY user_id DESC, created_at DESC, id DESC LIMIT 1)`);
   }
   if (to) {
     const time = `${given(to)}::timestamptz`;
-    const after = idOf(`created_at >= ${time} + ${LONGEST_WAIT} ORDER BY created_at, id`);
-    bounds.push(`created_at < ${time}`, `id < coalesce(${after}, ${GREATEST_ID})`);
+    placed.push(`created_at < ${time}`);
+    upperBounds.push(`(SELECT id FROM orders
+      WHERE (user_id, created_at) >= (${user}, ${time} + ${LONGEST_WAIT}) AND user_id <= ${user}
+      ORDER BY user_id, created_at, id LIMIT 1)`);
   }
-  const pageEnd = `ORDER BY id ${direction} LIMIT ${given(limit)}`;
+  // Neither function heeds what is null.
+  const lower = `greatest(${lowerBounds.join(', ')})`;
+  const upper = `least(${upperBounds.join(', ')})`;
+  const order = `ORDER BY id ${direction}`;
+  const pageEnd = `LIMIT ${given(limit)}`;
   const kinds = `${given(kind ? [kind] : ORDER_KINDS)}::text[]`;
 
+  /**
+   * Whole rows are compared, as `orders_told_idx` has them. With `user_id = …` the planner may read orders
+   * of all customers by their ids, where it expects to find a page soon, and goes on to the end if it errs.
+   */
   function ofStates(): string {
     const states = `${given(state ? statesTold(state) : ORDER_STATES)}::text[]`;
+    const columns = ['user_id', 'state', 'kind', 'id'];
+    const row = columns.join(', ');
+    const rowOf = (id: string): string => `(${user}, of_state, of_kind, ${id})`;
+    const wanted = [`(${row}) > ${rowOf(lower)}`, `(${row}) < ${rowOf(upper)}`, ...placed].join(' AND ');
+    const rowOrder = columns.map((column) => `${column} ${direction}`).join(', ');
     return `SELECT listed.id
       FROM unnest(${states}) AS of_state, unnest(${kinds}) AS of_kind,
-           LATERAL (SELECT id FROM orders
-                     WHERE user_id = ${user} AND state = of_state AND kind = of_kind
-                       AND ${bounds.join(' AND ')}
-                     ${pageEnd}) AS listed`;
+           LATERAL (SELECT id FROM orders WHERE ${wanted} ORDER BY ${rowOrder} ${pageEnd}) AS listed`;
   }
 
   /**
@@ -85,7 +100,8 @@ export function toListStatement(
     const keysOfBulk = `SELECT ${bulkOrderKeySql('bulk', 'proxy_id')}
       FROM bulk_prolongations bulk, unnest(proxy_ids) AS proxy_id
      WHERE user_id = ${user} AND idempotency_key = ${sought}`;
-    const wanted = `user_id = ${user} AND kind = ANY (${kinds}) AND ${bounds.join(' AND ')}`;
+    const bounds = [`id > ${lower}`, `id < ${upper}`, ...placed].join(' AND ');
+    const wanted = `user_id = ${user} AND kind = ANY (${kinds}) AND ${bounds}`;
     const states = state ? statesTold(state) : ORDER_STATES;
     const others = states.filter((one) => one !== 'refunded').map((one) => `'${one}'`);
     const parts = [
@@ -97,12 +113,12 @@ export function toListStatement(
         `idempotency_key = ${sought} AND ${part}`,
         `idempotency_key = ANY (ARRAY(${keysOfBulk})) AND ${part}`,
       ])
-      .map((part) => `(SELECT id FROM orders WHERE ${wanted} AND ${part} ${pageEnd})`)
+      .map((part) => `(SELECT id FROM orders WHERE ${wanted} AND ${part} ${order} ${pageEnd})`)
       .join(' UNION ALL ');
   }
 
   const found = key === null ? ofStates() : ofKey(key);
   const statement = `SELECT ${LISTED_COLUMNS} FROM orders
-    WHERE id = ANY (ARRAY(SELECT id FROM (${found}) AS found ${pageEnd})) ORDER BY id ${direction}`;
+    WHERE id = ANY (ARRAY(SELECT id FROM (${found}) AS found ${order} ${pageEnd})) ${order}`;
   return { statement, parameters };
 }
