@@ -199,8 +199,8 @@ describe('POST /proxies/prolong', () => {
       .get(PriceRulesService)
       .add({ userId: user.id, markupPercent: '30' }, { by: 'anna', reason: 'test' }, undefined);
     await lead.applyChanges();
-    lead.restore();
     const { data } = await prolong(user, 'rise', body);
+    lead.restore();
     expect(data?.totals).toMatchObject({ prolonged: 1, refused: 1, price_charged: unit.toFixed(2) });
     expect(data?.proxies[1]?.detail).toMatch(/^The price is \S+, above the max_price of \S+$/);
 

@@ -378,22 +378,22 @@ describe('Two replicas', () => {
   it('follow a rule 1.5 s after it is written, or when it begins if that is later', async () => {
     const apis = [user.api, createApiClient(replica.baseUrl, user.token)];
     const seen = async () => {
-      const atMs = performance.now();
+      const askedMs = performance.now();
       const prices = await Promise.all(apis.map(async (api) => (await quote(api)).price_final));
-      return { atMs, prices };
+      return { askedMs, answeredMs: performance.now(), prices };
     };
     const changesTo = (price: string) =>
       eventually(async () => {
-        const { atMs, prices } = await seen();
-        return prices.every((one) => one === price) && atMs;
+        const { prices, ...times } = await seen();
+        return prices.every((one) => one === price) && times;
       });
     await seen();
 
     const writtenMs = performance.now();
     const { id } = await rules.add({ userId: user.id, markupPercent: '0' }, BY);
-    const tookMs = (await changesTo('20.90')) - writtenMs;
-    expect(tookMs).toBeGreaterThan(1490);
-    expect(tookMs).toBeLessThan(3000);
+    const { askedMs, answeredMs } = await changesTo('20.90');
+    expect(answeredMs - writtenMs).toBeGreaterThan(1490);
+    expect(askedMs - writtenMs).toBeLessThan(3000);
 
     const validFrom = new Date(Date.now() + 2500);
     await rules.add({ userId: user.id, markupPercent: '100', validFrom }, BY, id);

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 
 /**
  * Gives the proxies and users of a seeded database what months of a business leave behind: events, webhooks
- * with what was sent to them, and renewals. Nothing of it is due.
+ * with what was sent to them, and renewals. Nothing of it is due, and none of it was yesterday.
  */
 export async function seedEvents(databaseUrl: string): Promise<void> {
   const client = new Client({ connectionString: databaseUrl });
@@ -35,10 +35,11 @@ export async function seedEvents(databaseUrl: string): Promise<void> {
       )
       INSERT INTO renewals
         (proxy_id, date_end_before, user_id, rule_id, state, reason, period, due_at, created_at, closed_at)
-      SELECT proxies.id, date_start, user_id, rule.id, 'failed',
+      SELECT proxies.id, moment, user_id, rule.id, 'failed',
              CASE proxies.id % 5000 WHEN 0 THEN 'no-price' ELSE 'balance-short' END,
-             30, date_start, date_start, date_start
-        FROM proxies JOIN (SELECT user_id, max(id) AS id FROM rule GROUP BY user_id) AS rule USING (user_id);
+             30, moment, moment, moment
+        FROM proxies JOIN (SELECT user_id, max(id) AS id FROM rule GROUP BY user_id) AS rule USING (user_id),
+             LATERAL (SELECT least(date_start, now() - interval '3 days') AS moment) AS its;
 
       ANALYZE;
     `);
