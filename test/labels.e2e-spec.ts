@@ -2,7 +2,7 @@ import { SweepService } from '../src/orders';
 import { insertProxies } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 interface Details {
   readonly id: string;
@@ -14,9 +14,9 @@ interface Details {
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedTestService();
 });
-afterAll(() => service.close());
+
 
 const insert = (user: TestUser, count: number) => insertProxies(service.dataSource, user.id, count);
 const get = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawAnswer> =>

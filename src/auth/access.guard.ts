@@ -1,13 +1,14 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import passport from 'passport';
+import { Passport } from 'passport';
 import { setRequestUser } from '../common';
 import { isReplay } from '../http';
 import { RequestLimits, TooManyRequests } from '../limits';
 import { assertAllowed, tokenOf } from './access-recheck';
 import { ACCESS, type Access, REPLAYS } from './access.decorators';
 import { InvalidToken, NotAuthenticated } from './auth.errors';
+import { BearerStrategy } from './bearer.strategy';
 import { plainAddress } from './network';
 import { type Caller, TokensService } from './tokens.service';
 
@@ -17,11 +18,17 @@ import { type Caller, TokensService } from './tokens.service';
  */
 @Injectable()
 export class AccessGuard implements CanActivate {
+  /** Of this application alone: the one that passport exports has the strategy of the last that was started. */
+  private readonly passport = new Passport();
+
   constructor(
     private readonly reflector: Reflector,
     private readonly limits: RequestLimits,
     private readonly tokens: TokensService,
-  ) {}
+    strategy: BearerStrategy,
+  ) {
+    this.passport.use('bearer', strategy);
+  }
 
   /**
    * @throws NotAuthenticated, InvalidToken, TooManyRequests, AddressNotAllowed, UserBlocked,
@@ -53,7 +60,7 @@ export class AccessGuard implements CanActivate {
       if (refusal && !(text !== undefined && this.tokens.wasValid(text))) throw refusal;
     }
     try {
-      return await authenticate(request);
+      return await this.authenticate(request);
     } catch (error) {
       if (error instanceof NotAuthenticated || error instanceof InvalidToken) {
         this.limits.countFailure(plainAddress(request.ip));
@@ -84,23 +91,23 @@ export class AccessGuard implements CanActivate {
     }
     return caller;
   }
-}
 
-/**
- * Asks passport's bearer strategy who makes the request. Passport gets the headers alone: it would accept a
- * token in the query string or the body as well, and those end up in logs. `AuthGuard` of @nestjs/passport
- * passes the whole request on and made `GET /me` cost 1.6 times as much.
- */
-function authenticate({ headers }: Request): Promise<Caller> {
-  return new Promise((resolve, reject) => {
-    const answer = (error: unknown, caller: Caller | false): void => {
-      if (error) reject(error);
-      else if (caller) resolve(caller);
-      else reject(new NotAuthenticated());
-    };
-    const middleware = passport.authenticate('bearer', { session: false }, answer) as (
-      ...parameters: [request: Pick<Request, 'headers'>, response: Partial<Response>, next: typeof reject]
-    ) => void;
-    middleware({ headers }, {}, reject);
-  });
+  /**
+   * Asks passport's bearer strategy who makes the request. Passport gets the headers alone: it would accept a
+   * token in the query string or the body as well, and those end up in logs. `AuthGuard` of @nestjs/passport
+   * passes the whole request on and made `GET /me` cost 1.6 times as much.
+   */
+  private authenticate({ headers }: Request): Promise<Caller> {
+    return new Promise((resolve, reject) => {
+      const answer = (error: unknown, caller: Caller | false): void => {
+        if (error) reject(error);
+        else if (caller) resolve(caller);
+        else reject(new NotAuthenticated());
+      };
+      const middleware = this.passport.authenticate('bearer', { session: false }, answer) as (
+        ...parameters: [request: Pick<Request, 'headers'>, response: Partial<Response>, next: typeof reject]
+      ) => void;
+      middleware({ headers }, {}, reject);
+    });
+  }
 }

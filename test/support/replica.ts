@@ -1,23 +1,14 @@
+import { createRequire } from 'node:module';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { AppConfig } from '../../src/config';
+import { shared } from '../jest/shared';
 import { changeJobIntervals, type TestService } from './test-service';
 
 type SettingChanges = { readonly [Group in keyof AppConfig]?: Partial<AppConfig[Group]> };
 type Application = typeof import('../../src/application');
 type Common = typeof import('../../src/common');
-
-/** Packages that take long to load and keep no state that differs between processes. */
-const SHARED_PACKAGES = [
-  '@nestjs/common',
-  '@nestjs/core',
-  '@nestjs/swagger',
-  'class-validator',
-  'pg',
-  'rxjs',
-  'typeorm',
-  'zod',
-];
 
 export interface Replica {
   readonly baseUrl: string;
@@ -25,8 +16,8 @@ export interface Replica {
 }
 
 /**
- * A second application on the database and the provider of the first, with other settings where given. Its
- * modules are loaded anew, as in a second process: some keep state, such as `REPLICA_ID`.
+ * A second application on the database and the provider of the first, with other settings where given. It has
+ * modules of its own, as in a second process: some keep state, such as `REPLICA_ID`.
  */
 export async function startReplica(service: TestService, changes: SettingChanges = {}): Promise<Replica> {
   const config = Object.fromEntries(
@@ -35,26 +26,38 @@ export async function startReplica(service: TestService, changes: SettingChanges
       Object.assign({}, settings, Reflect.get(changes, group)),
     ]),
   ) as unknown as AppConfig;
-  const { createApplication, Jobs } = loadAnew();
+  const copy = copies.pop() ?? loadCopy();
+  const { createApplication, Jobs } = copy;
   const app = await createApplication(config, service.clock);
   changeJobIntervals(app.get(Jobs), service.jobIntervalsMs);
   await app.listen(0, '127.0.0.1');
   const server: Server = app.getHttpServer();
   const { port } = server.address() as AddressInfo;
-  return { baseUrl: `http://127.0.0.1:${port}`, close: () => app.close() };
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    async close() {
+      await app.close();
+      copies.push(copy);
+    },
+  };
 }
 
-function loadAnew(): Application & Common {
-  let loaded: (Application & Common) | undefined;
-  const shared = new Map(SHARED_PACKAGES.map((name) => [name, jest.requireActual<object>(name)]));
-  jest.isolateModules(() => {
-    for (const [name, exported] of shared) jest.doMock(name, () => exported);
-    loaded = {
-      ...jest.requireActual<Application>('../../src/application'),
-      ...jest.requireActual<Common>('../../src/common'),
+/** Where Node itself keeps the modules that it has loaded: the application and its packages, but no test. */
+const load = createRequire(__filename);
+const APPLICATION = join(__dirname, '..', '..', 'src');
+
+/** Copies of the application that no replica runs on at the moment. */
+const copies = shared.copies as (Application & Common)[];
+
+function loadCopy(): Application & Common {
+  const modules = Object.entries(load.cache).filter(([path]) => path.startsWith(APPLICATION));
+  for (const [path] of modules) delete load.cache[path];
+  try {
+    return {
+      ...(load('../../src/application') as Application),
+      ...(load('../../src/common') as Common),
     };
-  });
-  for (const name of SHARED_PACKAGES) jest.dontMock(name);
-  if (!loaded) throw new Error('the application was not loaded');
-  return loaded;
+  } finally {
+    Object.assign(load.cache, Object.fromEntries(modules));
+  }
 }

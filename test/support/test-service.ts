@@ -9,10 +9,11 @@ import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
+import { shared } from '../jest/shared';
 import { type ApiClient, createApiClient } from './api-client';
 import { untilSettled } from './settled';
 import { TestClock } from './test-clock';
-import { connectAsOwner, createTestDatabase, type DatabaseUrls } from './test-database';
+import { connectAsOwner, createTestDatabase, type DatabaseUrls, type TestDatabase } from './test-database';
 
 export interface TestUser {
   readonly id: number;
@@ -70,25 +71,35 @@ const NOT_IN_THIS_TEST_MS = 3_600_000;
  */
 export function changeJobIntervals(jobs: Jobs, intervalsMs: JobIntervalsMs = {}): void {
   const every = jobs.every.bind(jobs);
-  jest.spyOn(jobs, 'every').mockImplementation((name, usualMs, work) => {
+  jobs.every = (name, usualMs, work) => {
     const quick = usualMs > REGULAR_WITHIN_MS ? NOT_IN_THIS_TEST_MS : usualMs;
     every(name, intervalsMs[name] ?? quick, work);
-  });
+  };
 }
 
-/** Starts the whole application on a database and a sandbox of its own. */
-export async function startTestService(
-  options: {
-    environment?: Record<string, string>;
-    sandbox?: SandboxOptions;
-    /** A migrated database of the test's own; left out: one is created. */
-    database?: DatabaseUrls;
-    /** Runs before the service starts on the database, whose owner's URL it is given. */
-    prepareDatabase?: (ownerUrl: string) => Promise<void>;
-    /** Intervals of scheduled jobs in milliseconds, by the job's name, in place of the usual ones. */
-    jobIntervalsMs?: JobIntervalsMs;
-  } = {},
-): Promise<TestService> {
+interface TestServiceOptions {
+  environment?: Record<string, string>;
+  sandbox?: SandboxOptions;
+  /** A migrated database of the test's own; left out: one is created. */
+  database?: DatabaseUrls;
+  /** Runs before the service starts on the database, whose owner's URL it is given. */
+  prepareDatabase?: (ownerUrl: string) => Promise<void>;
+  /** Intervals of scheduled jobs in milliseconds, by the job's name, in place of the usual ones. */
+  jobIntervalsMs?: JobIntervalsMs;
+}
+
+/** What runs, without the methods that belong to one test file. */
+interface Started {
+  readonly app: NestExpressApplication;
+  readonly baseUrl: string;
+  readonly database: TestDatabase;
+  readonly clock: TestClock;
+  readonly owner: DataSource;
+  readonly sandbox: RunningSandbox;
+  readonly jobIntervalsMs: JobIntervalsMs | undefined;
+}
+
+async function start(options: TestServiceOptions): Promise<Started> {
   const database = options.database
     ? { ...options.database, drop: async () => undefined }
     : await createTestDatabase();
@@ -106,19 +117,25 @@ export async function startTestService(
   changeJobIntervals(app.get(Jobs), options.jobIntervalsMs);
   await app.listen(0, '127.0.0.1');
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
-  const dataSource = app.get(DataSource);
   const owner = await connectAsOwner(database);
+  return { app, baseUrl, database, clock, owner, sandbox, jobIntervalsMs: options.jobIntervalsMs };
+}
 
+async function end({ app, owner, sandbox, database }: Started): Promise<void> {
+  await app.close();
+  await owner.destroy();
+  await sandbox.close();
+  await database.drop();
+}
+
+function serve(started: Started, close: () => Promise<void>): TestService {
+  const { app, baseUrl, database } = started;
+  const dataSource = app.get(DataSource);
   return {
-    app,
-    baseUrl,
+    ...started,
     databaseUrl: database.url,
-    clock,
     dataSource,
-    owner,
-    sandbox,
-    control: new SandboxControl(sandbox),
-    jobIntervalsMs: options.jobIntervalsMs,
+    control: new SandboxControl(started.sandbox),
     async createUser({ balance = '10000.00', scopes = ALL_SCOPES } = {}) {
       const { id } = await app.get(UsersService).create({ username: 'test' });
       const amount = Money.parse(balance);
@@ -139,11 +156,31 @@ export async function startTestService(
       const { checks } = await app.get(IntegrityService).run(scope);
       expect(checks.filter((check) => check.violations > 0)).toEqual([]);
     },
-    async close() {
-      await app.close();
-      await owner.destroy();
-      await sandbox.close();
-      await database.drop();
-    },
+    close,
   };
+}
+
+/**
+ * Starts the whole application on a database and a sandbox of its own: for tests that need other settings, change
+ * the clock, stop something, or read what all users have.
+ */
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const started = await start(options);
+  return serve(started, () => end(started));
+}
+
+/**
+ * The service that all test files of a worker share, one file after the other, with the sandbox and the database.
+ * A file makes its own users, advances no clock, takes back what it changes of the sandbox, and finds the rows of
+ * the files before it. It need not be closed.
+ */
+export async function sharedTestService(): Promise<TestService> {
+  if (!shared.service) {
+    const started = start({});
+    shared.service = started;
+    shared.close = async () => end(await started);
+  }
+  const service = serve((await shared.service) as Started, async () => undefined);
+  await service.control.resetFaults();
+  return service;
 }
