@@ -17,7 +17,6 @@ beforeAll(async () => {
   service = await sharedTestService();
 });
 
-
 const insert = (user: TestUser, count: number) => insertProxies(service.dataSource, user.id, count);
 const get = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawAnswer> =>
   sendRaw(service.baseUrl, { path, token: user.token, headers });

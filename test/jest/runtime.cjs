@@ -1,19 +1,19 @@
 const { createRequire } = require('node:module');
-const { addHook } = require('pirates');
 const { default: JestRuntime } = require('jest-runtime');
+const { addHook } = require('pirates');
 
-/** What Jest evaluates anew for each test file, with globals of its own: the tests and what supports them. */
+/** Tests and their support: Jest evaluates these for each test file, with globals of its own. */
 const isOfTests = (path) =>
   /\/test\/|\.spec\.ts$/.test(path) && !/\/node_modules\/|\/test\/jest\//.test(path);
 
-/** The files of the application that this process has loaded, and where Jest's transformer put their source maps. */
+/** The source maps of the application's files, by path, for the stacks of errors. */
 const loaded = new Map();
 let ofThisTest = loaded;
 let unhook;
 
 /**
- * Loads the application and all packages as Node itself does, once for a worker, where Jest would evaluate each of
- * their thousands of modules anew for each test file.
+ * Loads the application and all packages as Node does: once in each worker. Jest alone would evaluate their
+ * thousands of modules for each test file, which took 2.4 s.
  */
 module.exports = class Runtime extends JestRuntime {
   constructor(config, environment, resolver, transformer, ...others) {

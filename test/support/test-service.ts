@@ -161,8 +161,8 @@ function serve(started: Started, close: () => Promise<void>): TestService {
 }
 
 /**
- * Starts the whole application on a database and a sandbox of its own: for tests that need other settings, change
- * the clock, stop something, or read what all users have.
+ * Starts the whole application on a database and a sandbox of its own: for tests that need other settings,
+ * move the clock, stop something, or read what all users have.
  */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const started = await start(options);
@@ -170,9 +170,9 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 }
 
 /**
- * The service that all test files of a worker share, one file after the other, with the sandbox and the database.
- * A file makes its own users, advances no clock, takes back what it changes of the sandbox, and finds the rows of
- * the files before it. It need not be closed.
+ * The service that all test files of a worker share, one file after the other, with its sandbox and database.
+ * A file creates its own users, leaves the clock alone, restores what it changes in the sandbox, and expects
+ * the rows of other files. It does not close the service.
  */
 export async function sharedTestService(): Promise<TestService> {
   if (!shared.service) {
