@@ -3,10 +3,9 @@ import { createCli } from '../src/cli/cli';
 import { WireClient } from '../src/sandbox';
 import { StaffModule } from '../src/staff';
 import { AUDITED_ROUTE, type AuditedRoute } from '../src/staff/audit-log/audit-log.interceptor';
-import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from './support/built-service';
-import { runCliHere } from './support/cli';
-import { type Customer, purchase, Replicas, send } from './support/replicas';
-import { createTestDatabase, type TestDatabase } from './support/test-database';
+import { runCliHere, shareServicesOfCommands } from './support/cli';
+import { createStaff } from './support/staff';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 interface Row {
   readonly id: number;
@@ -22,30 +21,33 @@ const OVER_HTTP_ALONE = ['scopes.list'];
 /** Commands for operators, which show and change nothing of a customer. */
 const ON_THE_COMMAND_LINE_ALONE = ['audit', 'backup', 'migrate', 'recovery begin', 'restore'];
 
-let database: TestDatabase;
-let replicas: Replicas;
-let service: BuiltService;
-let customer: Customer;
+let service: TestService;
+let customer: TestUser;
+let stopServices: () => Promise<void>;
 
-// The service runs in a process of its own: passport keeps its strategies by process.
+// The tests insert orders, orphans and a recovery, and withdraw proxies that the provider lists.
 beforeAll(async () => {
-  database = await createTestDatabase();
-  replicas = await Replicas.open({
-    database,
-    environment: { SWEEP_INTERVAL_SECONDS: '86400', PURCHASE_WAIT_MS: '10000' },
-  });
-  service = await replicas.start();
-  customer = await replicas.createCustomer('10000.00');
-}, BUILD_TIMEOUT_MS);
+  service = await startTestService();
+  customer = await service.createUser();
+  stopServices = shareServicesOfCommands();
+});
 afterAll(async () => {
-  await killLeftovers();
-  await replicas.close();
-  await database.drop();
+  await stopServices();
+  await service.close();
+});
+
+const query = <Found>(statement: string, parameters: unknown[] = []): Promise<Found[]> =>
+  service.dataSource.query(statement, parameters);
+
+const environmentWith = (provider: Record<string, string> = {}) => ({
+  DATABASE_URL: service.databaseUrl,
+  MIGRATE_ON_START: 'false',
+  ...provider,
 });
 
 /** Runs a command whose words are separated by one space. */
-async function textOf(command: string, provider: Record<string, string> = {}): Promise<string> {
-  const outcome = await runCliHere(command.split(' '), { DATABASE_URL: database.url, ...provider });
+async function textOf(command: string, provider?: Record<string, string>): Promise<string> {
+  const outcome = await runCliHere(command.split(' '), environmentWith(provider));
   expect({ ...outcome, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
   return outcome.stdout;
 }
@@ -55,22 +57,18 @@ async function answerTo<Answer = Row>(command: string, provider?: Record<string,
 }
 
 async function refusalOf(command: string): Promise<string> {
-  const { code, stdout, stderr } = await runCliHere(command.split(' '), { DATABASE_URL: database.url });
+  const { code, stdout, stderr } = await runCliHere(command.split(' '), environmentWith());
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   return stderr.trimEnd();
 }
 
 async function buy(): Promise<number> {
-  const { status, body } = await send(service.baseUrl, purchase(customer));
-  expect(status).toBe(200);
-  return Number(body['order_id']);
+  const { data } = await customer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  return data?.order_id ?? 0;
 }
 
-const get = (path: string, token: string): Promise<Response> =>
-  fetch(service.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } });
-
 async function insert(statement: string, ...parameters: unknown[]): Promise<Row> {
-  const [row] = await replicas.query<Row>(statement, parameters);
+  const [row] = await query<Row>(statement, parameters);
   if (!row) throw new Error('nothing was inserted');
   return row;
 }
@@ -173,7 +171,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
     'orphans.deliver',
     async () => {
       const { id } = await insertOrphan();
-      await replicas.query(
+      await query(
         `UPDATE orphans SET tag = format('prs.test.u%s.o999x', $2::text), country = 'ru', version = '6'
           WHERE id = $1`,
         [id, customer.id],
@@ -194,7 +192,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'recovery end': [
     'recovery.end',
     async () => {
-      await replicas.query(
+      await query(
         `INSERT INTO recoveries (begun_at, first_swept_at, swept_at)
          VALUES ('2020-01-01', '2100-01-01', '2100-01-02')`,
       );
@@ -209,7 +207,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'missing withdraw': [
     'missing.withdraw',
     async () => {
-      await replicas.query(
+      await query(
         'UPDATE proxies SET absences = 2 WHERE id = (SELECT id FROM proxies WHERE order_id = $1 LIMIT 1)',
         [await buy()],
       );
@@ -223,7 +221,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'prices preview': [
     'prices.preview',
     async () => {
-      await get('/price?count=1&period=30', customer.token);
+      await customer.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
       return '--markup 20';
     },
   ],
@@ -271,11 +269,11 @@ describe('The command line', () => {
     'is recorded with the action and target of the route: %s',
     async (command, [action, optionsOf]) => {
       const options = await optionsOf();
-      const [before] = await replicas.query<Row>('SELECT max(id) AS id FROM staff_actions');
+      const [before] = await query<Row>('SELECT max(id) AS id FROM staff_actions');
       await textOf(`${command} ${options}`.trim());
       const target = routesOfStaff().find((route) => route.action === action)?.on;
       expect(
-        await replicas.query('SELECT via, user_id, action, target_type FROM staff_actions WHERE id > $1', [
+        await query('SELECT via, user_id, action, target_type FROM staff_actions WHERE id > $1', [
           before?.id ?? 0,
         ]),
       ).toEqual([
@@ -294,8 +292,8 @@ describe('A command', () => {
   it('delivers an order in review with what the provider has of it', async () => {
     const id = await orderInReview();
     const decide = `orders decide --id ${id} --as deliver ${REASON}`;
-    const [order] = await replicas.query<{ tag: string }>('SELECT tag FROM orders WHERE id = $1', [id]);
-    const { baseUrl, apiKey } = replicas.sandbox;
+    const [order] = await query<{ tag: string }>('SELECT tag FROM orders WHERE id = $1', [id]);
+    const { baseUrl, apiKey } = service.sandbox;
     const call = `buy/?count=1&period=30&country=ru&version=6&descr=${order?.tag}`;
     await new WireClient(baseUrl, apiKey).ask(call);
     // The environment names no provider.
@@ -338,7 +336,7 @@ describe('A command', () => {
 
   it('finds orphans by their state and tag', async () => {
     const { id } = await insertOrphan();
-    await replicas.query(`UPDATE orphans SET tag = 'prs.test.u2.o2' WHERE id = $1`, [id]);
+    await query(`UPDATE orphans SET tag = 'prs.test.u2.o2' WHERE id = $1`, [id]);
     const list = (more: string) => answerTo<Row[]>(`orphans list --tag prs.test.u2.o2 ${more}`.trim());
     expect(await list('--state open')).toMatchObject([{ id, state: 'open', found_at: MOMENT }]);
     expect(await list(`--before ${id}`)).toEqual([]);
@@ -346,11 +344,10 @@ describe('A command', () => {
   });
 
   it('prints the same statement as HTTP answers with', async () => {
-    const { token } = await replicas.createCustomer('1.00', ['staff:balance']);
+    const staff = await createStaff(service, ['staff:balance']);
     const period = new URLSearchParams({ from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' });
-    const file = await (
-      await get(`/staff/users/${customer.id}/statement?${period.toString()}`, token)
-    ).text();
+    const path = `/staff/users/${customer.id}/statement?${period.toString()}`;
+    const { body: file } = await staff.get<string>(path);
     expect(file).toContain('topup,10000.00');
     expect(await textOf(`balance statement --user ${customer.id} ${PERIOD}`)).toBe(file);
     expect(await refusalOf(`balance statement --user 999999 ${PERIOD}`)).toBe('User not found');
@@ -365,7 +362,7 @@ describe('A command', () => {
   });
 
   it('searches the audit log', async () => {
-    const { id } = await replicas.createCustomer('1.00');
+    const { id } = await service.createUser();
     await answerTo(`users block --user ${id} ${REASON}`);
     const search = (more: string) => answerTo<Row[]>(`actions list --target user:${id} ${more}`);
     const [line] = await search('--action users.block');

@@ -1,10 +1,10 @@
 import { Client } from 'pg';
 import { USUAL_SCOPES } from '../src/auth';
 import type { Outcome } from './support/built-service';
-import { runCliHere } from './support/cli';
+import { runCliHere, shareServicesOfCommands } from './support/cli';
 import { type Replica, startReplica } from './support/replica';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
-import { startTestService, type TestService } from './support/test-service';
+import { sharedTestService, type TestService } from './support/test-service';
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const TOKEN = expect.stringMatching(/^prx_[0-9A-Za-z]{49}$/);
@@ -14,56 +14,62 @@ interface IssuedToken {
   readonly token: string;
 }
 
+let database: TestDatabase;
+let environment: Record<string, string>;
+
+// Most commands run on a database that no service has touched.
+beforeAll(async () => {
+  database = await createTestDatabase();
+  environment = { DATABASE_URL: database.url, PROVIDER: 'sandbox', MIGRATE_ON_START: 'false' };
+});
+
+afterAll(() => database.drop());
+
+type Run = (command: string, changes?: Record<string, string>) => Promise<Outcome>;
+
+/** Runs a command whose words are separated by one space, in this process. */
+const run: Run = (command, changes) => runCliHere(command.split(' '), { ...environment, ...changes });
+
+async function answerTo<Answer>(command: string, changes?: Record<string, string>): Promise<Answer> {
+  const { code, stdout, stderr } = await run(command, changes);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+/** The one line with which a command is refused. */
+async function refusalOf(command: string, changes?: Record<string, string>): Promise<string> {
+  const { code, stdout, stderr } = await run(command, changes);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^[^\n]+\n$/);
+  return stderr.trimEnd();
+}
+
+/** The refusals of independent commands. */
+const refusalsOf = (commands: readonly string[]): Promise<string[]> =>
+  Promise.all(commands.map((command) => refusalOf(command)));
+
+async function insertUser(
+  user: { tgId?: number; webUsername?: string } = {},
+  into = database,
+): Promise<number> {
+  const [row] = await query<{ id: string }>(
+    into,
+    `INSERT INTO users (username, tg_id, web_username) VALUES ('test', $1, $2) RETURNING id::text`,
+    [user.tgId, user.webUsername],
+  );
+  return Number(row?.id);
+}
+
+const balanceOf = (userId: number): Promise<{ available: string; entries: number }[]> =>
+  query(database, 'SELECT available::text, seq::int AS entries FROM accounts WHERE user_id = $1', [userId]);
+
 describe('the command line', () => {
-  let database: TestDatabase;
-  let environment: Record<string, string>;
+  let stopServices: () => Promise<void>;
 
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    environment = { DATABASE_URL: database.url, PROVIDER: 'sandbox' };
+  beforeAll(() => {
+    stopServices = shareServicesOfCommands();
   });
-
-  afterAll(async () => {
-    await database.drop();
-  });
-
-  type Run = (command: string, changes?: Record<string, string>) => Promise<Outcome>;
-
-  /** Runs a command whose words are separated by one space, in this process. */
-  const run: Run = (command, changes) => runCliHere(command.split(' '), { ...environment, ...changes });
-
-  async function answerTo<Answer>(command: string, changes?: Record<string, string>): Promise<Answer> {
-    const { code, stdout, stderr } = await run(command, changes);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    return JSON.parse(stdout);
-  }
-
-  /** The one line with which a command is refused. */
-  async function refusalOf(command: string, changes?: Record<string, string>): Promise<string> {
-    const { code, stdout, stderr } = await run(command, changes);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^[^\n]+\n$/);
-    return stderr.trimEnd();
-  }
-
-  /** The refusals of independent commands. */
-  const refusalsOf = (commands: readonly string[]): Promise<string[]> =>
-    Promise.all(commands.map((command) => refusalOf(command)));
-
-  async function insertUser(
-    user: { tgId?: number; webUsername?: string } = {},
-    into = database,
-  ): Promise<number> {
-    const [row] = await query<{ id: string }>(
-      into,
-      `INSERT INTO users (username, tg_id, web_username) VALUES ('test', $1, $2) RETURNING id::text`,
-      [user.tgId, user.webUsername],
-    );
-    return Number(row?.id);
-  }
-
-  const balanceOf = (userId: number): Promise<{ available: string; entries: number }[]> =>
-    query(database, 'SELECT available::text, seq::int AS entries FROM accounts WHERE user_id = $1', [userId]);
+  afterAll(() => stopServices());
 
   describe('users', () => {
     it('are created with what is known of them, and listed', async () => {
@@ -162,16 +168,13 @@ describe('the command line', () => {
     let there: Record<string, string>;
 
     beforeAll(async () => {
-      service = await startTestService();
+      service = await sharedTestService();
       replica = await startReplica(service);
       there = { DATABASE_URL: service.databaseUrl };
       userId = (await service.createUser()).id;
     });
 
-    afterAll(async () => {
-      await replica.close();
-      await service.close();
-    });
+    afterAll(() => replica.close());
 
     const statusFor = async (token: string, path = '/me'): Promise<number> =>
       (await fetch(replica.baseUrl + path, { headers: { Authorization: `Bearer ${token}` } })).status;
@@ -542,6 +545,42 @@ describe('the command line', () => {
     });
   });
 
+  describe('a command', () => {
+    it('is refused in one line when it is not understood', async () => {
+      expect(await refusalOf('frobnicate')).toBe(`error: unknown command 'frobnicate'`);
+      const refusals = await refusalsOf([
+        'users creat --username anna',
+        'users create',
+        'users list --all',
+        'users create --username anna --tg-id -1',
+        'tokens create --user 1 --scopes profile:read,proxies',
+        'tokens create --user 1 --scopes all --expires-in 30',
+      ]);
+      expect(refusals).toEqual([
+        `error: unknown command 'creat' (Did you mean create?)`,
+        `error: required option '--username <name>' not specified`,
+        `error: unknown option '--all'`,
+        `error: option '--tg-id <number>' argument '-1' is invalid. must be a positive whole number.`,
+        expect.stringContaining('known scopes: all, profile:read,'),
+        expect.stringContaining('must be a number of minutes, hours or days, e.g. 90m, 12h, 30d.'),
+      ]);
+    });
+  });
+});
+
+describe('a command with services of its own', () => {
+  it('says when the database does not exist', async () => {
+    const missing = { DATABASE_URL: Object.assign(new URL(database.url), { pathname: '/missing' }).href };
+    expect(await refusalOf('users list', missing)).toBe('database "missing" does not exist');
+  });
+
+  it('names every mistake in the environment, without its value', async () => {
+    const mistakes = { PORT: 'sesame', MARKUP_PERCENT: 'sesame', PX6_API_KEY: 'sesame' };
+    const refusal = await refusalOf('users list', mistakes);
+    expect(refusal).toMatch(/^The environment is not usable: PORT .*; MARKUP_PERCENT .*; PX6_API_KEY /);
+    expect(refusal).not.toContain('sesame');
+  });
+
   describe('status', () => {
     const NOTHING = {
       at: MOMENT,
@@ -580,8 +619,9 @@ describe('the command line', () => {
     it('is empty before any service has run, and the command counts as no replica', async () => {
       const empty = await createTestDatabase();
       try {
-        expect(await answerTo('status', { DATABASE_URL: empty.url })).toEqual(NOTHING);
-        expect(await answerTo('status', { DATABASE_URL: empty.url })).toEqual(NOTHING);
+        const there = { DATABASE_URL: empty.url, MIGRATE_ON_START: 'true' };
+        expect(await answerTo('status', there)).toEqual(NOTHING);
+        expect(await answerTo('status', there)).toEqual(NOTHING);
       } finally {
         await empty.drop();
       }
@@ -604,48 +644,14 @@ describe('the command line', () => {
       }
     });
   });
-
-  describe('a command', () => {
-    it('is refused in one line when it is not understood', async () => {
-      expect(await refusalOf('frobnicate')).toBe(`error: unknown command 'frobnicate'`);
-      const refusals = await refusalsOf([
-        'users creat --username anna',
-        'users create',
-        'users list --all',
-        'users create --username anna --tg-id -1',
-        'tokens create --user 1 --scopes profile:read,proxies',
-        'tokens create --user 1 --scopes all --expires-in 30',
-      ]);
-      expect(refusals).toEqual([
-        `error: unknown command 'creat' (Did you mean create?)`,
-        `error: required option '--username <name>' not specified`,
-        `error: unknown option '--all'`,
-        `error: option '--tg-id <number>' argument '-1' is invalid. must be a positive whole number.`,
-        expect.stringContaining('known scopes: all, profile:read,'),
-        expect.stringContaining('must be a number of minutes, hours or days, e.g. 90m, 12h, 30d.'),
-      ]);
-    });
-
-    it('says when the database does not exist', async () => {
-      const missing = { DATABASE_URL: Object.assign(new URL(database.url), { pathname: '/missing' }).href };
-      expect(await refusalOf('users list', missing)).toBe('database "missing" does not exist');
-    });
-
-    it('names every mistake in the environment, without its value', async () => {
-      const mistakes = { PORT: 'sesame', MARKUP_PERCENT: 'sesame', PX6_API_KEY: 'sesame' };
-      const refusal = await refusalOf('users list', mistakes);
-      expect(refusal).toMatch(/^The environment is not usable: PORT .*; MARKUP_PERCENT .*; PX6_API_KEY /);
-      expect(refusal).not.toContain('sesame');
-    });
-  });
 });
 
 async function query<Row extends object>(
-  database: TestDatabase,
+  { url }: TestDatabase,
   sql: string,
   parameters: unknown[] = [],
 ): Promise<Row[]> {
-  const client = new Client({ connectionString: database.url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
     return (await client.query<Row>(sql, parameters)).rows;

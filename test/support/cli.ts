@@ -1,3 +1,5 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { runCommand } from '../../src/cli/cli';
 import type { Outcome } from './built-service';
 
@@ -16,6 +18,29 @@ export function runCliHere(
   const outcome = earlier.then(() => runAlone(words, environment));
   earlier = outcome.catch(() => undefined);
   return outcome;
+}
+
+/**
+ * From now on, the commands of one environment share the services that the first of them starts: the start
+ * takes nearly all of a command's time.
+ *
+ * @returns stops the services
+ */
+export function shareServicesOfCommands(): () => Promise<void> {
+  const started = new Map<string, Promise<INestApplicationContext>>();
+  const start = NestFactory.createApplicationContext.bind(NestFactory);
+  const spy = jest
+    .spyOn(NestFactory, 'createApplicationContext')
+    .mockImplementation(async (...parameters) => {
+      const environment = JSON.stringify(process.env);
+      const services = started.get(environment) ?? start(...parameters);
+      started.set(environment, services);
+      return Object.create(await services, { close: { value: async () => undefined } });
+    });
+  return async () => {
+    spy.mockRestore();
+    for (const services of started.values()) await (await services).close();
+  };
 }
 
 async function runAlone(
