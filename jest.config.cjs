@@ -6,6 +6,7 @@ module.exports = {
   testEnvironment: '<rootDir>/test/jest/environment.cjs',
   testEnvironmentOptions: { globalsCleanup: 'off' },
   runtime: '<rootDir>/test/jest/runtime.cjs',
+  dependencyExtractor: '<rootDir>/test/jest/dependencies.cjs',
   testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
@@ -22,6 +23,7 @@ module.exports = {
       },
     ],
   },
+  watchman: false,
   testTimeout: 20_000,
   // Most of a test's time is waiting for other processes: a worker for each core would leave the cores idle.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
