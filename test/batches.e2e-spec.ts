@@ -1,6 +1,8 @@
 import { OrderTransitions } from '../src/orders/order-transitions';
+import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
 import { holdPermits } from './support/hold-permits';
+import { passQuietTime } from './support/quiet-time';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const ENVIRONMENT = {
@@ -21,18 +23,21 @@ describe('Orders that are in the queue at the same moment', () => {
   let service: TestService;
   let inquirer: TestUser;
   beforeAll(async () => {
+    // A provider that allows few calls, and whose second is short: ten calls in 200 ms.
     service = await startTestService({ environment: ENVIRONMENT });
+    Object.assign(service.app.get(RatePermits), { windowMs: 50 });
     inquirer = await service.createUser();
   }, 30_000);
-  afterAll(() => service.close());
+  afterAll(async () => {
+    await service.audit({ withProvider: true });
+    await service.close();
+  });
   beforeEach(async () => {
-    await service.control.resetFaults();
     await service.control.clearCalls();
   });
   afterEach(async () => {
     await service.control.resetFaults();
-    await eventually(async () => (await openOrders()) === 0);
-    await service.audit({ withProvider: true });
+    await service.untilSettled();
   });
 
   const openOrders = async (): Promise<number> => {
@@ -175,7 +180,8 @@ describe('Orders that are in the queue at the same moment', () => {
       expect(detail).toMatch(/^Service temporarily unavailable: order \d+ is being confirmed$/);
     }
     for (const user of members) expect((await service.balanceOf(user)).held).toBe('25.08');
-    await eventually(async () => (await openOrders()) === 0);
+    await passQuietTime(service);
+    await service.untilSettled();
     for (const user of members) {
       expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
     }
@@ -325,7 +331,7 @@ describe('Orders that are in the queue at the same moment', () => {
     // For one proxy the provider said yes without moving its end: that order is refunded on evidence.
     expect(statuses).toEqual([200, 200, 200, 503]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
-    await eventually(async () => (await openOrders()) === 0);
+    await passQuietTime(service);
   }, 30_000);
 
   it('are prolonged after one listing of all proxies when that takes fewer calls', async () => {

@@ -232,7 +232,7 @@ describe('the circuit breakers', () => {
     expect(log.lines.join('')).not.toContain(service.sandbox.apiKey);
   });
 
-  it('refund a queued order that costs more than the balance without a call, and buy smaller ones', async () => {
+  it('refund a queued order that costs more than the balance without a call, and buy others', async () => {
     const order = (country: string, count: number) =>
       user.api.POST('/proxies/buy', { body: { country, period: 30, count } });
     for (const country of ['de', 'nl']) {

@@ -60,8 +60,8 @@ describe('A stock that is smaller than what is ordered at once', () => {
   });
 
   /**
-   * Has the first orders refused for lack of stock, all in one call, when the later ones are placed as well and
-   * nothing else has been sent.
+   * Has the first orders refused for lack of stock, all in one call, when the later ones are placed as well
+   * and nothing else has been sent.
    */
   async function sellOut<First, Later>(
     country: string,
