@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace';
 import { ALL_STAFF_SCOPES } from '../src/auth';
 import { Metrics, MetricsServer } from '../src/metrics';
 import { inSpan } from '../src/tracing';
@@ -28,6 +29,7 @@ describe('Traces', () => {
   let receiver: OtlpReceiver;
   let relay: TcpRelay;
   let service: TestService;
+  const ended = jest.spyOn(BatchSpanProcessor.prototype, 'onEnd');
 
   beforeAll(async () => {
     log = captureLog();
@@ -50,12 +52,24 @@ describe('Traces', () => {
     await relay.close();
     await receiver.close();
     log.stop();
+    ended.mockRestore();
   });
+
+  /** Has the spans that have ended sent now, and not within a second. */
+  const sendNow = (): Promise<unknown> =>
+    Promise.all([...new Set(ended.mock.contexts)].map((processor) => processor.forceFlush()));
 
   /** The span of a request, once it has come with all spans of its trace. */
   async function spanOf(requestId: string): Promise<ReceivedSpan> {
     const traceId = await eventually(() => lineOf(requestId)?.['traceId']);
-    return eventually(() => traceOf(String(traceId)).find(({ parentSpanId }) => parentSpanId === undefined));
+    return eventually(async () => {
+      await sendNow();
+      const spans = traceOf(String(traceId));
+      const ids = new Set([undefined, ...spans.map(({ spanId }) => spanId)]);
+      // A span comes before the one above it.
+      const isWhole = spans.every(({ parentSpanId }) => ids.has(parentSpanId));
+      return isWhole && spans.find(({ parentSpanId }) => parentSpanId === undefined);
+    });
   }
 
   const lineOf = (requestId: string): Record<string, unknown> | undefined =>
@@ -307,7 +321,10 @@ describe('Traces', () => {
 
     it('tell no secret', async () => {
       await live();
-      await eventually(() => receiver.spans.some(({ name }) => name === 'GET /staff/status'));
+      await eventually(async () => {
+        await sendNow();
+        return receiver.spans.some(({ name }) => name === 'GET /staff/status');
+      });
       const routes = new Set(receiver.spans.flatMap(({ attributes }) => attributes['http.route'] ?? []));
       for (const route of ['/l/{secret}', '/proxies/export', '/staff/users/{user_id}/tokens']) {
         expect([...routes]).toContain(route);
@@ -326,7 +343,8 @@ describe('Traces', () => {
         new Logger('Test').log(`/${secret}/`);
         await inSpan('planted', { 'error.type': `${secret}?` }, async () => undefined);
       }
-      await eventually(() => receiver.spans.filter(({ name }) => name === 'planted').length === names.length);
+      await sendNow();
+      expect(receiver.spans.filter(({ name }) => name === 'planted')).toHaveLength(names.length);
       expect(leaks(receiver.bodies)).toEqual(names);
       expect(leaks(log.lines)).toEqual(names);
       expect(leaks([await scrape()])).toEqual(names);

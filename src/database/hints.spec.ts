@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { eventually } from '../../test/support/built-service';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database';
+import { AppLogger } from '../common';
 import { dataSourceOptions } from './data-source-options';
 import { Hints } from './hints';
 
@@ -13,6 +15,7 @@ describe('Hints', () => {
   let hints: Hints;
 
   beforeAll(async () => {
+    Logger.overrideLogger(new AppLogger({ level: 'warn', format: 'json' }));
     database = await createTestDatabase();
     dataSource = await new DataSource(
       dataSourceOptions({ url: database.url, poolSize: 1, applicationName: 'hints-spec' }),

@@ -133,7 +133,7 @@ describe('Whatever renewals are due', () => {
     ];
   }
 
-  const SEEDS = Array.from({ length: 2000 }, (_, seed) => seed);
+  const SEEDS = Array.from({ length: 1000 }, (_, seed) => seed);
   const renewed = (decisions: readonly Decision[]) => decisions.flatMap((one) => (one.renew ? [one] : []));
   const sumOf = (decisions: readonly Decision[]): bigint =>
     renewed(decisions).reduce((sum, { price }) => sum + price.kopecks, 0n);
@@ -150,12 +150,15 @@ describe('Whatever renewals are due', () => {
     [
       'none is renewed above its guard, without a price, too late or in spite of an obstacle',
       (given, candidates) => {
-        for (const { candidate: one, price } of renewed(decide(given, candidates))) {
-          expect(price).toBe(one.price);
-          expect(price.kopecks).toBeLessThanOrEqual(one.maxPrice?.kopecks ?? price.kopecks);
-          expect(one.dateEnd.getTime()).toBeGreaterThanOrEqual(after(1).getTime());
-          expect([one.obstacle, given.obstacle]).toEqual([null, null]);
-        }
+        const wrong = renewed(decide(given, candidates)).filter(
+          ({ candidate: one, price }) =>
+            price !== one.price ||
+            price.kopecks > (one.maxPrice?.kopecks ?? price.kopecks) ||
+            one.dateEnd < after(1) ||
+            one.obstacle !== null ||
+            given.obstacle !== null,
+        );
+        expect(wrong).toEqual([]);
       },
     ],
     [

@@ -2,8 +2,6 @@ import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClien
 import { FaultPlan } from './faults/fault-plan';
 import { PROFILES } from './profiles';
 
-/** Allows for timers and a busy machine. */
-const TOLERANCE_MS = 300;
 const CALLS = 50_000;
 
 let sandbox: RunningSandbox;
@@ -41,25 +39,6 @@ test('realistic: one call in a hundred has a fault, the same calls in every run'
 
 describe('over HTTP', () => {
   afterEach(() => sandbox.close());
-
-  test('realistic: purchases are slow, other calls quick, and a fourth call is refused', async () => {
-    await start({ profile: 'realistic' });
-    await control.resetFaults();
-
-    await Promise.all([
-      client.ask('buy?count=1&period=7&country=nl&version=4'),
-      client.send('prolong?period=7&ids=1'),
-      client.ask('getcountry'),
-    ]);
-    const calls = await control.getCalls();
-    for (const call of calls) {
-      const [minMs, maxMs] = ['buy', 'prolong'].includes(call.method) ? [5000, 7000] : [100, 400];
-      expect(tookMs(call)).toBeGreaterThan(minMs - 2);
-      expect(tookMs(call)).toBeLessThan(maxMs + TOLERANCE_MS);
-    }
-    expect(calls).toHaveLength(3);
-    expect(await statuses(4)).toEqual([200, 200, 200, 429]);
-  });
 
   test('options override the profile', async () => {
     await start({ profile: 'realistic', rateLimitPerSecond: null, latencyMs: {} });

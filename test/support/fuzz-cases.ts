@@ -127,20 +127,20 @@ type Described = ReturnType<typeof operationsOf>[number];
 
 /**
  * Makes requests to every operation of a description: a valid one, in each place where the caller says
- * something each of the worst values once, and then `random` more requests with several hostile values at a
- * time. The same seed makes the same requests.
+ * something each of the worst values once, if that is asked for, and then `random` more requests with several
+ * hostile values at a time. The same seed makes the same requests.
  */
 export function fuzzCases(
   description: Description,
   world: World,
-  { seed, random }: { readonly seed: number; readonly random: number },
+  options: { readonly seed: number; readonly random: number; readonly systematic: boolean },
 ): { readonly valid: readonly FuzzCase[]; readonly hostile: readonly FuzzCase[] } {
-  const dice = new SeededRandom(seed);
+  const dice = new SeededRandom(options.seed);
   const drafts = operationsOf(description).map((operation) => new Draft(operation, description, world, dice));
   const [first, ...others] = drafts;
   if (!first) throw new Error('the description has no operations');
-  const systematic = drafts.flatMap((draft) => draft.systematic());
-  const more = Array.from({ length: random }, () => dice.pick([first, ...others]).random());
+  const systematic = options.systematic ? drafts.flatMap((draft) => draft.systematic()) : [];
+  const more = Array.from({ length: options.random }, () => dice.pick([first, ...others]).random());
   const valid = drafts.map((draft) => draft.valid());
   return {
     // What is there to be found is taken away last, one thing before all of them.

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { createTestDirectory, removeTestDirectory } from '../../../test/support/test-directory';
-import { migrate, migrations } from '../../database';
-import { runAs } from './embedded-account';
-import { type Cluster, getCluster, SERVICE_ROLE } from './embedded-cluster';
-import { acquireEmbeddedPostgres, type EmbeddedPostgres } from './embedded-postgres';
-import { findServer, startServer } from './embedded-server';
+import { migrate, migrations } from '../../src/database';
+import { runAs } from '../../src/local/postgres/embedded-account';
+import { type Cluster, getCluster, SERVICE_ROLE } from '../../src/local/postgres/embedded-cluster';
+import { acquireEmbeddedPostgres, type EmbeddedPostgres } from '../../src/local/postgres/embedded-postgres';
+import { findServer, startServer } from '../../src/local/postgres/embedded-server';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
 const notes: string[] = [];
 const onNote = (line: string): void => {

@@ -1,11 +1,11 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { transformFile } from '@swc/core';
-import { createTestDirectory, removeTestDirectory } from '../../test/support/test-directory';
-import { SandboxControl } from '../sandbox';
-import { acquireLocalSandbox, type LocalSandbox } from './local-sandbox';
+import { acquireLocalSandbox, type LocalSandbox } from '../../src/local/local-sandbox';
+import { SandboxControl } from '../../src/sandbox';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
-const SOURCE = join(__dirname, '..', 'sandbox');
+const SOURCE = join(__dirname, '..', '..', 'src', 'sandbox');
 const PROJECT = join(__dirname, '..', '..');
 
 /** The sandbox runs in a process of its own, which needs it compiled. */

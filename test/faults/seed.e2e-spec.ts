@@ -1,9 +1,9 @@
 import { DataSource } from 'typeorm';
-import { seedDatabase, type Seeded } from '../bench/seeding/seed-database';
-import { dataSourceOptions } from '../src/database';
-import { INVARIANTS } from '../src/integrity/invariants';
-import { SCOPE_SQL } from '../src/integrity/scopes';
-import { createTestDatabase, type TestDatabase } from './support/test-database';
+import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
+import { dataSourceOptions } from '../../src/database';
+import { INVARIANTS } from '../../src/integrity/invariants';
+import { SCOPE_SQL } from '../../src/integrity/scopes';
+import { createTestDatabase, type TestDatabase } from '../support/test-database';
 
 const SEED = { users: 300, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };
 

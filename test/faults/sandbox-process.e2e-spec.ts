@@ -4,7 +4,7 @@ import { access, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SandboxControl, WireClient } from '.';
+import { SandboxControl, startSandbox, WireClient } from '../../src/sandbox';
 
 interface Address {
   pid: number;
@@ -43,7 +43,7 @@ afterEach(async () => {
 });
 
 function spawnSandbox(...args: string[]): { child: ChildProcess; output: () => string } {
-  const main = join(__dirname, 'main.ts');
+  const main = join(__dirname, '..', '..', 'src', 'sandbox', 'main.ts');
   const child = spawn(
     process.execPath,
     ['-r', join(parent, 'hook.cjs'), main, '--directory', directory, ...args],
@@ -233,4 +233,29 @@ test('with --until-unused it exits when the last holder of a lease is gone, even
 
   await expect(exitOf(child)).resolves.toBe(0);
   await expect(hasAddress()).resolves.toBe(false);
+});
+
+test('realistic: purchases are slow, other calls quick, and a fourth call is refused', async () => {
+  const sandbox = await startSandbox({ profile: 'realistic' });
+  const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
+  const control = new SandboxControl(sandbox);
+  await control.resetFaults();
+
+  await Promise.all([
+    client.ask('buy?count=1&period=7&country=nl&version=4'),
+    client.send('prolong?period=7&ids=1'),
+    client.ask('getcountry'),
+  ]);
+  const calls = await control.getCalls();
+  for (const { method, receivedAtMs, answeredAtMs } of calls) {
+    const tookMs = (answeredAtMs ?? Number.NaN) - receivedAtMs;
+    const [minMs, maxMs] = ['buy', 'prolong'].includes(method) ? [5000, 7000] : [100, 400];
+    expect(tookMs).toBeGreaterThan(minMs - 2);
+    // Allows for timers and a busy machine.
+    expect(tookMs).toBeLessThan(maxMs + 300);
+  }
+  expect(calls).toHaveLength(3);
+  const answers = await Promise.all([1, 2, 3, 4].map(() => client.send('getcountry')));
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 429]);
+  await sandbox.close();
 });
