@@ -1,29 +1,14 @@
 import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from './built-service';
-import {
-  type Customer,
-  type Order,
-  prolongation,
-  purchase,
-  Replicas,
-  send,
-  sendUntilAnswered,
-} from './replicas';
+import { type Order, prolongation, purchase, Replicas, send, sendUntilAnswered } from './replicas';
 
 /** A part of the statement by which the relay recognises each step of an order. */
 const STEPS = {
-  reserve: 'place_orders',
-  claim: `SET state = 'submitting'`,
   settle: 'closed_at = now()',
+  claim: `SET state = 'submitting'`,
+  reserve: 'place_orders',
 };
-
-const MOMENTS = [
-  ['reserve', 'before'],
-  ['reserve', 'after'],
-  ['claim', 'before'],
-  ['claim', 'after'],
-  ['settle', 'before'],
-  ['settle', 'after'],
-] as const;
+/** A replica makes one claim at a time: what comes after a claim is stopped before it. */
+const FROM_LAST = ['settle', 'claim', 'reserve'] as const;
 
 /** How the statement of each step begins. */
 export const BEGINNINGS = {
@@ -35,163 +20,177 @@ export const BEGINNINGS = {
 /** Stages of a call at the provider at which a gate can hold it. */
 export const STAGES = ['received', 'executed', 'half-answered'] as const;
 
+/** A request that its replica cannot go on with. */
+interface Stopped {
+  readonly order: Order;
+  readonly answer: Promise<unknown>;
+  readonly letGo: () => void;
+}
+
 /**
- * Kills a process at every step of an order and at every stage of its call. The order must be carried out and
- * paid exactly once.
+ * Kills a process at every step of an order and at every stage of its call: one kill stops several orders,
+ * each at another step. Each must be carried out and paid exactly once.
  */
 export function describeCrashes(method: 'buy' | 'prolong'): void {
   describe(`kill -9 of a replica during ${method}`, () => {
     let replicas: Replicas;
-    /** Takes the request and is killed. */
+    /** Takes the requests and is killed. */
     let victim: BuiltService;
     /** Runs all the time and reconciles. */
     let survivor: BuiltService;
 
     beforeAll(async () => {
-      replicas = await Replicas.open();
+      // Long enough for several orders to be caught before the survivor looks for the first of them.
+      replicas = await Replicas.open({ environment: { PROVIDER_TIMEOUT_MS: '1500' } });
       survivor = await replicas.start();
     }, BUILD_TIMEOUT_MS);
     beforeEach(async () => {
       victim = await replicas.start({ throughRelay: true });
+      // It fetches what it checks orders against.
+      await send(victim.baseUrl, purchase(await replicas.createCustomer()));
     });
     afterAll(async () => {
       await killLeftovers();
       await replicas.close();
     });
 
-    /** A purchase, or a prolongation of a proxy that was bought before. */
-    async function prepare(customer: Customer): Promise<Order> {
-      if (method === 'buy') return purchase(customer, 'k');
-      const { body } = await send(survivor.baseUrl, purchase(customer));
-      const [proxy] = body['proxies'] as { id: string }[];
-      return prolongation(customer, proxy?.id ?? '', 'k');
+    /** Three purchases, or prolongations of proxies bought before, each by a customer of its own. */
+    async function prepare(): Promise<[Order, Order, Order]> {
+      const one = async (): Promise<Order> => {
+        const customer = await replicas.createCustomer();
+        if (method === 'buy') return purchase(customer, 'k');
+        const { body } = await send(survivor.baseUrl, purchase(customer));
+        const [proxy] = body['proxies'] as { id: string }[];
+        return prolongation(customer, proxy?.id ?? '', 'k');
+      };
+      return [await one(), await one(), await one()];
     }
 
-    /** Counts the orders of the customer that the provider has carried out. */
-    async function executions({ id }: Customer): Promise<number> {
-      const book = await replicas.control.getState();
-      const sales = book.sales.filter(({ descr }) => descr.includes(`.u${id}.`));
-      if (method === 'buy') return sales.length;
-      const proxyIds = new Set(sales.flatMap((sale) => sale.proxyIds));
-      return book.prolongations.filter(({ proxies }) => proxies.some((proxy) => proxyIds.has(proxy.id)))
-        .length;
+    async function stopAt(statement: string, moment: 'before' | 'after', order: Order): Promise<Stopped> {
+      const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
+      const answer = send(victim.baseUrl, order).catch(() => 'lost');
+      await caught.reached;
+      return { order, answer, letGo: caught.letGo };
     }
 
-    async function expectOneOrder(customer: Customer, order: Order): Promise<void> {
-      const answer = await sendUntilAnswered(() => survivor.baseUrl, order);
-      expect(answer.status).toBe(200);
-      await replicas.untilSettled();
-      expect(await executions(customer)).toBe(1);
-      const captures = await replicas.query(
-        `SELECT captured FROM orders WHERE user_id = $1 AND kind = $2 AND state = 'completed'`,
-        [customer.id, method === 'buy' ? 'purchase' : 'prolongation'],
+    /** Stops an order at each step, from the last to the first. */
+    async function stopAtEachStep(moment: 'before' | 'after'): Promise<Stopped[]> {
+      const orders = await prepare();
+      const stopped: Stopped[] = [];
+      for (const [at, step] of FROM_LAST.entries()) {
+        stopped.push(await stopAt(STEPS[step], moment, orders[at] as Order));
+      }
+      return stopped;
+    }
+
+    async function killVictim(stopped: readonly Pick<Stopped, 'answer'>[]): Promise<void> {
+      victim.kill('SIGKILL');
+      const answers = await Promise.all(stopped.map(({ answer }) => answer));
+      expect(answers).toEqual(stopped.map(() => 'lost'));
+    }
+
+    async function expectEachOnce(orders: readonly Order[]): Promise<void> {
+      const answers = await Promise.all(
+        orders.map((order) => sendUntilAnswered(() => survivor.baseUrl, order)),
       );
-      expect(captures).toEqual([{ captured: answer.body['price_charged'] }]);
+      expect(answers.map(({ status }) => status)).toEqual(orders.map(() => 200));
+      await replicas.untilSettled();
+      const book = await replicas.control.getState();
+      const sold = book.sales.flatMap(({ proxyIds }) => proxyIds.map(String));
+      const prolonged = book.prolongations.flatMap(({ proxies }) => proxies.map(({ id }) => String(id)));
+      const owned = await replicas.query<{ userId: number; id: string }>(
+        'SELECT user_id AS "userId", provider_proxy_id AS id FROM proxies',
+      );
+      expect(sold.toSorted()).toEqual(owned.map(({ id }) => id).toSorted());
+      for (const [at, { customer }] of orders.entries()) {
+        const ids = owned.filter(({ userId }) => userId === customer.id).map(({ id }) => id);
+        expect(ids).toHaveLength(1);
+        if (method === 'prolong') expect(prolonged.filter((id) => ids.includes(id))).toEqual(ids);
+        const captures = await replicas.query(
+          `SELECT captured FROM orders WHERE user_id = $1 AND kind = $2 AND state = 'completed'`,
+          [customer.id, method === 'buy' ? 'purchase' : 'prolongation'],
+        );
+        expect(captures).toEqual([{ captured: answers[at]?.body['price_charged'] }]);
+      }
       await replicas.audit();
     }
 
-    it.each(MOMENTS)('at %s, %s its commit: the order is carried out and paid once', async (step, moment) => {
-      const customer = await replicas.createCustomer();
-      const order = await prepare(customer);
-      const caught = replicas.relay.catchNext({ statement: STEPS[step], moment, action: 'hold' });
-      const lost = send(victim.baseUrl, order).catch(() => 'lost');
-      await caught.reached;
-      victim.kill('SIGKILL');
-      expect(await lost).toBe('lost');
-      caught.letGo();
-      await expectOneOrder(customer, order);
-    });
-
-    it.each(['reserve', 'claim', 'settle'] as const)(
-      'at %s, while its statement waits for a lock: the order is carried out and paid once',
-      async (step) => {
-        const customer = await replicas.createCustomer();
-        const order = await prepare(customer);
-        const caught = replicas.relay.catchNext({
-          statement: STEPS[step],
-          moment: 'before',
-          action: 'hold',
-        });
-        const lost = send(victim.baseUrl, order).catch(() => 'lost');
-        await caught.reached;
-        const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
-        caught.letGo();
-        await lock.untilWaiting(BEGINNINGS[step]);
-        victim.kill('SIGKILL');
-        expect(await lost).toBe('lost');
-        await lock.release();
-        await expectOneOrder(customer, order);
+    it.each(['before', 'after'] as const)(
+      'at reserve, claim and settle, %s their commits: each order is carried out and paid once',
+      async (moment) => {
+        const stopped = await stopAtEachStep(moment);
+        await killVictim(stopped);
+        for (const { letGo } of stopped) letGo();
+        await expectEachOnce(stopped.map(({ order }) => order));
       },
     );
 
-    it.each(STAGES)('when the provider has %s it: the order is carried out and paid once', async (stage) => {
-      const customer = await replicas.createCustomer();
-      const order = await prepare(customer);
-      const gate = await replicas.control.addGate({ method, stage });
-      const lost = send(victim.baseUrl, order).catch(() => 'lost');
-      await replicas.control.untilGateReached(gate);
-      victim.kill('SIGKILL');
-      expect(await lost).toBe('lost');
-      await replicas.control.openGate(gate);
-      await expectOneOrder(customer, order);
+    it('at reserve, claim and settle, while they wait for a lock: each is carried out once', async () => {
+      const stopped = await stopAtEachStep('before');
+      const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
+      for (const [at, step] of FROM_LAST.entries()) {
+        stopped[at]?.letGo();
+        await lock.untilWaiting(BEGINNINGS[step]);
+      }
+      await killVictim(stopped);
+      await lock.release();
+      await expectEachOnce(stopped.map(({ order }) => order));
     });
 
-    it.each(['before', 'after'] as const)(
-      'at reserve, %s its commit, with a max_price: a retry with another one buys nothing again',
-      async (moment) => {
-        const customer = await replicas.createCustomer();
-        const order = await prepare(customer);
-        const guarded = (maxPrice: string): Order => ({
-          ...order,
-          body: { ...order.body, max_price: maxPrice },
-        });
-        const caught = replicas.relay.catchNext({ statement: STEPS.reserve, moment, action: 'hold' });
-        const lost = send(victim.baseUrl, guarded('1000.00')).catch(() => 'lost');
-        await caught.reached;
-        victim.kill('SIGKILL');
-        expect(await lost).toBe('lost');
-        caught.letGo();
-        await replicas.untilSettled();
-        const tooLow = await send(survivor.baseUrl, guarded('0.01'));
+    it(`when the provider has ${STAGES.join(', ')} its calls: each is carried out once`, async () => {
+      const orders = await prepare();
+      const stopped: { answer: Promise<unknown>; gate: number }[] = [];
+      for (const [at, stage] of STAGES.entries()) {
+        const gate = await replicas.control.addGate({ method, stage });
+        const answer = send(victim.baseUrl, orders[at] as Order).catch(() => 'lost');
+        stopped.push({ answer, gate });
+        await replicas.control.untilGateReached(gate);
+      }
+      await killVictim(stopped);
+      for (const { gate } of stopped) await replicas.control.openGate(gate);
+      await expectEachOnce(orders);
+    });
+
+    it('at reserve, with a max_price, and in a dry run: a retry buys nothing again', async () => {
+      const guarded = (order: Order, maxPrice: string): Order => ({
+        ...order,
+        body: { ...order.body, max_price: maxPrice },
+      });
+      const [before, after, tried] = await prepare();
+      const dryRun = { ...tried, body: { ...tried.body, dry_run: true } };
+      const countOrders = () =>
+        replicas.query('SELECT count(*) FROM orders WHERE user_id = $1', [tried.customer.id]);
+      const counted = await countOrders();
+      const stopped = [
+        await stopAt('order_refusals', 'after', dryRun),
+        await stopAt(STEPS.reserve, 'before', guarded(before, '1000.00')),
+        await stopAt(STEPS.reserve, 'after', guarded(after, '1000.00')),
+      ];
+      await killVictim(stopped);
+      for (const { letGo } of stopped) letGo();
+      await replicas.untilSettled();
+      for (const order of [before, after]) {
+        const tooLow = await send(survivor.baseUrl, guarded(order, '0.01'));
         // Nothing was placed before the commit; after it the order is answered, or was refunded unsent.
         expect([200, 409]).toContain(tooLow.status);
-        await expectOneOrder(customer, guarded('2000.00'));
-      },
-    );
-
-    it('during a dry run: nothing is placed, and the key is free', async () => {
-      const customer = await replicas.createCustomer();
-      const order = await prepare(customer);
-      const [before] = await replicas.query('SELECT count(*) FROM orders');
-      const caught = replicas.relay.catchNext({
-        statement: 'order_refusals',
-        moment: 'after',
-        action: 'hold',
-      });
-      const dryRun = { ...order, body: { ...order.body, dry_run: true } };
-      const lost = send(victim.baseUrl, dryRun).catch(() => 'lost');
-      await caught.reached;
-      victim.kill('SIGKILL');
-      expect(await lost).toBe('lost');
-      caught.letGo();
+      }
+      // Nothing is placed by the dry run, and its key is free.
       expect((await send(survivor.baseUrl, dryRun)).body).toMatchObject({ dry_run: true, refusals: [] });
-      expect(await replicas.query('SELECT count(*) FROM orders')).toEqual([before]);
-      await expectOneOrder(customer, order);
+      expect(await countOrders()).toEqual(counted);
+      await expectEachOnce([guarded(before, '2000.00'), guarded(after, '2000.00'), tried]);
     });
 
     it('and of all replicas: the next start settles what they left', async () => {
-      const customer = await replicas.createCustomer();
-      const order = await prepare(customer);
+      const [order] = await prepare();
       const gate = await replicas.control.addGate({ method, stage: 'executed' });
-      const lost = send(victim.baseUrl, order).catch(() => 'lost');
+      const answer = send(victim.baseUrl, order).catch(() => 'lost');
       await replicas.control.untilGateReached(gate);
-      victim.kill('SIGKILL');
       survivor.kill('SIGKILL');
-      await lost;
+      await killVictim([{ answer }]);
       await survivor.ended();
       await replicas.control.openGate(gate);
       survivor = await replicas.start();
-      await expectOneOrder(customer, order);
+      await expectEachOnce([order]);
     });
   });
 }
