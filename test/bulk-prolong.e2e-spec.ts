@@ -1,6 +1,8 @@
 import { PriceRulesService } from '../src/pricing';
+import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
 import { PriceLead } from './support/price-lead';
+import { passQuietTime } from './support/quiet-time';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const DAY_MS = 24 * 3_600_000;
@@ -9,13 +11,14 @@ describe('POST /proxies/prolong', () => {
   let service: TestService;
 
   beforeAll(async () => {
+    // A proxy is withdrawn at the provider.
     service = await startTestService();
   });
-  afterAll(() => service.close());
-  afterEach(async () => {
-    await service.control.resetFaults();
+  afterAll(async () => {
     await service.audit();
+    await service.close();
   });
+  afterEach(() => service.control.resetFaults());
 
   const prolong = (user: TestUser, key: string | undefined, body: object) =>
     user.api.POST('/proxies/prolong', {
@@ -309,6 +312,7 @@ describe('POST /proxies/prolong', () => {
     });
     const early = await prolong(user, 'lost', { proxy_ids: ids });
     expect(early.data).toEqual(data);
+    await passQuietTime(service);
     await service.untilSettled();
     const again = await prolong(user, 'lost', { proxy_ids: ids });
     expect(again.data?.totals).toMatchObject({ prolonged: 2 });
@@ -317,26 +321,27 @@ describe('POST /proxies/prolong', () => {
 });
 
 it('What has had no turn within PURCHASE_WAIT_MS is told so, and prolonged by the next request', async () => {
-  const environment = { PROVIDER_RATE_PER_SECOND: '5', PURCHASE_WAIT_MS: '700' };
-  const service = await startTestService({ environment });
+  // Requests wait for a short time only.
+  const service = await startTestService({ environment: { PURCHASE_WAIT_MS: '300' } });
+  const allowCallsPerSecond = (calls: number) => Object.assign(service.app.get(RatePermits), { calls });
   try {
     const user = await service.createUser();
     // Each purchase is listed by a call of its own.
     for (let n = 0; n < 8; n += 1) {
-      await eventually(async () => {
-        const { response } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
-        return response.status === 200;
-      });
+      const { response } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+      expect(response.status).toBe(200);
     }
     const prolong = () =>
       user.api.POST('/proxies/prolong', {
         params: { header: { 'Idempotency-Key': 'turns' } },
         body: { filter: {}, period: 30 },
       });
+    allowCallsPerSecond(5);
     const { data } = await prolong();
     const late = data?.proxies.filter(({ status }) => status === 'unavailable') ?? [];
     expect(late.length).toBeGreaterThan(0);
     for (const { detail } of late) expect(detail).toBe('Service temporarily unavailable');
+    allowCallsPerSecond(0);
     await eventually(async () => (await prolong()).data?.totals.prolonged === 8);
     const { prolongations } = await service.control.getState();
     const times = prolongations.flatMap(({ proxies }) => proxies.map(({ id }) => id));

@@ -1,5 +1,6 @@
 import type { components } from '../clients/typescript/src/api-types';
 import { eventually } from './support/built-service';
+import { checkNow, passQuietTime } from './support/quiet-time';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 type PurchaseRequest = components['schemas']['PurchaseRequest'];
@@ -8,13 +9,14 @@ describe('POST /proxies/buy', () => {
   let service: TestService;
 
   beforeAll(async () => {
+    // The thousand proxies would make the audits of later files slow.
     service = await startTestService();
   });
-  afterAll(() => service.close());
-  afterEach(async () => {
-    await service.control.resetFaults();
+  afterAll(async () => {
     await service.audit({ withProvider: true });
+    await service.close();
   });
+  afterEach(() => service.control.resetFaults());
 
   const buy = (user: TestUser, body: PurchaseRequest) => user.api.POST('/proxies/buy', { body: body });
 
@@ -127,6 +129,7 @@ describe('POST /proxies/buy', () => {
     await service.control.addFault({ method: 'getproxy', kind: 'error', errorId: 100 });
     const { error } = await buy(user, { country: 'fr', period: 30, count: 3 });
     expect(error).toEqual({ detail: expect.stringContaining('is being confirmed') });
+    await passQuietTime(service);
     await eventually(async () => (await service.balanceOf(user)).held === '0.00');
     const { data: proxies } = await user.api.GET('/proxies');
     expect(proxies).toHaveLength(2);
@@ -138,6 +141,19 @@ describe('POST /proxies/buy', () => {
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 429 });
     const { error } = await buy(user, { country: 'fr', period: 30, count: 3 });
     expect(error).toEqual({ detail: expect.stringContaining('is being confirmed') });
+    const hasShownNothing = async () => {
+      const [order] = await service.dataSource.query<[{ since: Date | null }]>(
+        'SELECT nothing_seen_since AS since FROM orders WHERE user_id = $1',
+        [user.id],
+      );
+      return order.since !== null;
+    };
+    await eventually(hasShownNothing);
+    await eventually(async () => {
+      await checkNow(service);
+      return !(await hasShownNothing());
+    });
+    await passQuietTime(service);
     await eventually(async () => (await service.balanceOf(user)).held === '0.00');
     const { data: proxies } = await user.api.GET('/proxies');
     expect(proxies).toHaveLength(2);

@@ -1,3 +1,4 @@
+import { passQuietTime } from './support/quiet-time';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const DAY_MS = 24 * 3_600_000;
@@ -6,13 +7,14 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
   let service: TestService;
 
   beforeAll(async () => {
+    // A proxy is withdrawn at the provider.
     service = await startTestService();
   });
-  afterAll(() => service.close());
-  afterEach(async () => {
-    await service.control.resetFaults();
+  afterAll(async () => {
     await service.audit();
+    await service.close();
   });
+  afterEach(() => service.control.resetFaults());
 
   const prolong = (user: TestUser, proxyId: string, body = { period: 30 }) =>
     user.api.POST('/proxies/{proxy_id}/prolong', {
@@ -134,11 +136,12 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);
     const before = await service.balanceOf(user);
-    await service.control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 1500 });
+    await service.control.addFault({ method: 'prolong', kind: 'late-listing', hiddenForMs: 800 });
     const first = await prolong(user, id);
     await service.control.addFault({ method: 'prolong', kind: 'reset' });
     const second = await prolong(user, id);
     expect([first.response.status, second.response.status]).toEqual([200, 503]);
+    await passQuietTime(service);
     await service.untilSettled();
     const orders = await service.dataSource.query(
       'SELECT state FROM orders WHERE proxy_id = $1 ORDER BY id',
