@@ -6,6 +6,7 @@ import { AppConfig } from '../src/config';
 import { JobLease } from '../src/database';
 import { SweepService } from '../src/orders';
 import { type StatusOut, StatusService } from '../src/status';
+import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { captureLog } from './support/log-capture';
 import { startReplica } from './support/replica';
@@ -18,13 +19,10 @@ describe('the status of the service', () => {
   let service: TestService;
   let office: INestApplicationContext;
 
-  beforeEach(async () => {
+  // The status is of all replicas and orders there are.
+  beforeAll(async () => {
     service = await startTestService({
-      environment: {
-        BREAKER_FAILURES: '2',
-        BREAKER_PROBE_MS: '600000',
-        PROVIDER_LOW_BALANCE: '5000.00',
-      },
+      environment: { PROVIDER_LOW_BALANCE: '5000.00' },
       jobIntervalsMs: { 'replica-report': 100 },
     });
     // The command line reads the status in a process of its own.
@@ -34,11 +32,21 @@ describe('the status of the service', () => {
     );
   });
   afterEach(async () => {
+    await service.control.resetFaults();
+    await service.dataSource.query('DELETE FROM replica_reports WHERE holder <> $1', [REPLICA_ID]);
+  });
+  afterAll(async () => {
     await office.close();
     await service.close();
   });
 
   const read = (): Promise<StatusOut> => office.get(StatusService).read();
+  const NONE_OPEN = {
+    orders_waiting: 0,
+    orders_submitting: 0,
+    orders_confirming: 0,
+    orders_in_review: 0,
+  };
   const buy = (user: TestUser) => user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
 
   it('lists each replica with what it reports of itself', async () => {
@@ -84,14 +92,24 @@ describe('the status of the service', () => {
   });
 
   it('shows the state of each circuit breaker of a replica', async () => {
-    await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
-    const user = await service.createUser();
-    for (let times = 0; times < 3; times++) await user.api.GET('/countries', { params: { query: {} } });
-    const { replicas } = await eventually(async () => {
-      const status = await read();
-      return status.replicas.some(({ breakers }) => breakers.some(({ state }) => state === 'open')) && status;
+    const replica = await startReplica(service, {
+      breaker: { ...service.app.get(AppConfig).breaker, failures: 2 },
     });
-    expect(replicas[0]?.breakers).toContainEqual({ name: 'reads', state: 'open', since: ISO });
+    await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
+    const api = createApiClient(replica.baseUrl, (await service.createUser()).token);
+    try {
+      // No copy of these countries has been kept for the service.
+      const params = { query: { version: '4s' } } as const;
+      for (let times = 0; times < 3; times++) await api.GET('/countries', { params });
+      const breakers = await eventually(async () => {
+        const { replicas } = await read();
+        const open = replicas.find((one) => one.breakers.some(({ state }) => state === 'open'));
+        return open?.breakers;
+      });
+      expect(breakers).toContainEqual({ name: 'reads', state: 'open', since: ISO });
+    } finally {
+      await replica.close();
+    }
   });
 
   it('shows the balance at the provider and whether it is low', async () => {
@@ -110,9 +128,11 @@ describe('the status of the service', () => {
     await service.control.setBalance('4999.99');
     await buy(user);
     await eventually(async () => (await read()).provider_balance?.is_low);
+    await service.control.setBalance('1000000.00');
   });
 
   it('estimates how long the balance at the provider lasts at the rate of the last day', async () => {
+    await service.dataSource.query(`UPDATE orders SET closed_at = closed_at - interval '2 days'`);
     expect(await read()).toMatchObject({ spent_24_hours: '0.00', runway_hours: null });
     const user = await service.createUser();
     await buy(user);
@@ -145,6 +165,7 @@ describe('the status of the service', () => {
   });
 
   it('counts the open orders by state', async () => {
+    expect(await read()).toMatchObject(NONE_OPEN);
     const user = await service.createUser();
     for (const [state, times] of [
       ['reserved', 4],
@@ -175,6 +196,11 @@ describe('the status of the service', () => {
     for (const oldest of [status.oldest_waiting_at, status.oldest_in_review_at]) {
       expect(status.at.getTime() - (oldest?.getTime() ?? 0)).toBeGreaterThanOrEqual(3_600_000);
     }
+    await service.dataSource.query(
+      `UPDATE orders SET state = 'refunded', released = held, closed_at = now() WHERE user_id = $1`,
+      [user.id],
+    );
+    expect(await read()).toMatchObject(NONE_OPEN);
   });
 
   it('shows the age of the catalog by kind', async () => {
@@ -191,7 +217,7 @@ describe('the status of the service', () => {
       newest_fetched_at: new Date('2026-01-02T00:00:00Z'),
     });
     const user = await service.createUser();
-    await user.api.GET('/countries', { params: { query: {} } });
+    await user.api.GET('/countries', { params: { query: { version: '4' } } });
     await eventually(async () => (await read()).catalogue.some(({ kind }) => kind === 'countries'));
   });
 
@@ -203,10 +229,15 @@ describe('the status of the service', () => {
     await replica.close();
     log.stop();
     expect((await read()).excessive_database_rights).toEqual(['may write to accounts']);
+    await service.owner.query('REVOKE DELETE ON accounts FROM PUBLIC');
     expect(log.lines.filter((line) => line.includes('it may write to accounts. '))).toHaveLength(1);
   });
 
   describe('of each job', () => {
+    const countProxies = async (): Promise<number> => {
+      const [{ count }] = await service.dataSource.query('SELECT count(*) FROM proxies');
+      return count;
+    };
     const sweepStatus = async () => (await read()).jobs.find(({ name }) => name === 'sweep');
 
     it('shows what the last run did, and when', async () => {
@@ -218,7 +249,14 @@ describe('the status of the service', () => {
         started_at: expect.any(Date),
         finished_at: expect.any(Date),
         holder: REPLICA_ID,
-        report: { listed: 1, changed: 0, extended: 0, orphans: 0, withdrawn: 0, doubted: 0 },
+        report: {
+          listed: await countProxies(),
+          changed: 0,
+          extended: 0,
+          orphans: 0,
+          withdrawn: 0,
+          doubted: 0,
+        },
       });
     });
 
@@ -250,7 +288,7 @@ describe('the status of the service', () => {
       });
       await service.control.openGate(gate);
       await swept;
-      expect(await sweepStatus()).toMatchObject({ report: { listed: 1000 } });
+      expect(await sweepStatus()).toMatchObject({ report: { listed: await countProxies() } });
     });
   });
 });
