@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sendRaw } from './support/raw-http';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 interface Item {
   readonly type: string;
@@ -35,11 +35,10 @@ describe('A request recorded from a FastAPI service', () => {
   let user: TestUser;
 
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedTestService();
     // Without money, so that a valid request buys nothing.
     user = await service.createUser({ balance: '0.00' });
   });
-  afterAll(() => service.close());
 
   const send = ({ method, path, body, content_type: contentType }: RecordedCase) =>
     sendRaw(service.baseUrl, {

@@ -256,6 +256,6 @@ test('realistic: purchases are slow, other calls quick, and a fourth call is ref
   }
   expect(calls).toHaveLength(3);
   const answers = await Promise.all([1, 2, 3, 4].map(() => client.send('getcountry')));
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 429]);
+  expect(answers.map(({ status }) => status).filter((status) => status !== 200)).toEqual([429]);
   await sandbox.close();
 });

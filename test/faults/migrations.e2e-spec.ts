@@ -1,0 +1,48 @@
+import { AbstractLogger, type DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { migrate, migrations } from '../../src/database';
+import { eventually } from '../support/built-service';
+import { connectAsOwner, createTestDatabase, type TestDatabase } from '../support/test-database';
+
+/** Stands for a migration that needs the table of orders for itself. */
+class ColumnOfOrders9000000000001 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE orders ADD COLUMN colour text');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE orders DROP COLUMN colour');
+  }
+}
+
+let database: TestDatabase;
+let owner: DataSource;
+
+beforeAll(async () => {
+  // TypeORM says at its own console which migration has failed.
+  jest.spyOn(AbstractLogger.prototype, 'logMigration').mockImplementation();
+  database = await createTestDatabase();
+  owner = await connectAsOwner(database);
+});
+afterAll(async () => {
+  await owner.destroy();
+  await database.drop();
+  jest.restoreAllMocks();
+});
+
+const waitsForLock = (): Promise<unknown[]> =>
+  owner.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+
+it('Migrating lets others pass while it cannot get a table for itself, and tries again', async () => {
+  const reader = owner.createQueryRunner();
+  await reader.startTransaction();
+  await reader.query('SELECT FROM orders');
+  const migrating = migrate(database, [...migrations, ColumnOfOrders9000000000001]);
+  await eventually(async () => (await waitsForLock()).length > 0);
+  const begunMs = performance.now();
+  await owner.query('SELECT FROM orders');
+  expect(performance.now() - begunMs).toBeLessThan(8000);
+  await eventually(async () => (await waitsForLock()).length === 0);
+  await reader.commitTransaction();
+  await reader.release();
+  expect(await migrating).toEqual([ColumnOfOrders9000000000001.name]);
+});
