@@ -1,181 +1,44 @@
-import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
 import { DocsBrowser } from './support/browser';
 import { findChromium } from './support/programs';
 import { createStaff } from './support/staff';
-import { startTestService, type TestService } from './support/test-service';
+import { sharedTestService, type TestService } from './support/test-service';
 
 const chromium = findChromium();
-/** `npm run screenshots` keeps a picture of each step. */
-const screenshots = process.env['SCREENSHOTS'];
 
 if (chromium === undefined) {
   it.skip('Swagger UI in a browser: there is no Chromium on the PATH (apt-get install chromium)', () =>
     undefined);
 } else {
+  // The journeys of staff from page to page are in test/faults/staff-pages.
   describe('Swagger UI in a browser', () => {
     jest.setTimeout(60_000);
     let service: TestService;
     let docs: DocsBrowser;
-    let userId: unknown;
-    let token: unknown;
-    let orderId: unknown;
 
     beforeAll(async () => {
-      service = await startTestService();
-      docs = await DocsBrowser.open(chromium, service.baseUrl, screenshots);
+      service = await sharedTestService();
+      docs = await DocsBrowser.open(chromium, service.baseUrl);
     });
     afterEach(() => {
       expect(docs.complaints).toEqual([]);
     });
-    afterAll(async () => {
-      await docs.close();
-      await service.close();
-    });
+    afterAll(() => docs.close());
 
-    const ofUser = () => ({ user_id: Number(userId) });
-
-    it('takes the token of a member of staff', async () => {
+    it('lets staff create a user with their token', async () => {
       await docs.visit('/staff/docs');
-      const staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
-      await docs.authorize(staff.token);
-      expect(await docs.isAuthorized()).toBe(true);
+      await docs.authorize((await createStaff(service)).token);
+      const { status, body } = await docs.execute('POST', '/staff/users', { body: { username: 'boris' } });
+      expect([status, body]).toEqual(['201', expect.objectContaining({ username: 'boris' })]);
     });
 
-    it('creates a user', async () => {
-      const { status, body } = await docs.execute('POST', '/staff/users', {
-        body: { username: 'boris', web_username: 'boris@example.org' },
-      });
-      expect([status, body]).toEqual(['201', expect.objectContaining({ username: 'boris', has_app: false })]);
-      userId = body['id'];
-    });
-
-    it('credits the user', async () => {
-      const { status, body } = await docs.execute('POST', '/staff/users/{user_id}/credit', {
-        parameters: { ...ofUser(), 'Idempotency-Key': 'invoice-2026-1107' },
-        body: { amount: '500.00', reason: 'Bank transfer', reference: 'invoice 2026-1107' },
-      });
-      expect([status, body]).toEqual([
-        '200',
-        expect.objectContaining({ user_id: userId, balance: '500.00' }),
-      ]);
-    });
-
-    it('issues a token, shown once', async () => {
-      const { status, body } = await docs.execute('POST', '/staff/users/{user_id}/tokens', {
-        parameters: ofUser(),
-        body: { scopes: ALL_SCOPES, name: 'laptop' },
-      });
-      expect([status, body]).toEqual(['201', expect.objectContaining({ user_id: userId, name: 'laptop' })]);
-      token = body['token'];
-    });
-
-    it('lets a customer buy with the token, on a page that does not know the token of staff', async () => {
+    it('lets a customer buy with their token', async () => {
       await docs.visit('/docs');
       expect(await docs.isAuthorized()).toBe(false);
-      await docs.authorize(String(token));
-      expect(await docs.execute('GET', '/me')).toEqual({
-        status: '200',
-        body: expect.objectContaining({ balance: '500.00' }),
-      });
+      await docs.authorize((await service.createUser()).token);
       const { status, body } = await docs.execute('POST', '/proxies/buy', {
         body: { country: 'ru', period: 30 },
       });
       expect([status, body]).toEqual(['200', expect.objectContaining({ proxies: [expect.any(Object)] })]);
-    });
-
-    it('is still authorized for staff, and explains the balance', async () => {
-      await docs.visit('/staff/docs');
-      expect(await docs.isAuthorized()).toBe(true);
-      const { status, body } = await docs.execute('GET', '/staff/users/{user_id}/ledger', {
-        parameters: ofUser(),
-      });
-      const { available } = await service.balanceOf({ id: Number(userId) });
-      expect([status, body]).toEqual([
-        '200',
-        {
-          items: [
-            expect.objectContaining({ kind: 'capture', available_after: available, held_after: '0.00' }),
-            expect.objectContaining({ kind: 'hold', order: expect.objectContaining({ kind: 'purchase' }) }),
-            expect.objectContaining({ kind: 'topup', reason: 'Bank transfer', available_after: '500.00' }),
-          ],
-          next_cursor: null,
-        },
-      ]);
-    });
-
-    it('offers the statement as a file', async () => {
-      const parameters = { ...ofUser(), from: '2026-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
-      const file = await docs.download('GET', '/staff/users/{user_id}/statement', { parameters });
-      expect(file.name).toBe(`statement-${String(userId)}.csv`);
-      expect(file.text.split('\r\n')).toHaveLength(5);
-      expect(file.text).toContain('invoice 2026-1107');
-    });
-
-    it('finds the order and shows its history', async () => {
-      const { status, body } = await docs.execute('GET', '/staff/orders', { parameters: ofUser() });
-      expect([status, body]).toEqual([
-        '200',
-        expect.objectContaining({
-          items: [expect.objectContaining({ user_id: userId, state: 'completed' })],
-        }),
-      ]);
-      [{ id: orderId }] = body['items'] as [{ id: unknown }];
-      const found = await docs.execute('GET', '/staff/orders/{order_id}', {
-        parameters: { order_id: Number(orderId) },
-      });
-      expect(found).toEqual({
-        status: '200',
-        body: expect.objectContaining({ id: orderId, state: 'completed' }),
-      });
-    });
-
-    it('goes from the order to the user and to the ledger by links, and back to the order', async () => {
-      await docs.execute('GET', '/staff/orders/{order_id}', { parameters: { order_id: Number(orderId) } });
-      const user = await docs.follow(`/staff/users/${String(userId)}`);
-      expect(user).toEqual({ status: '200', body: expect.objectContaining({ username: 'boris' }) });
-      const ledger = await docs.follow(`/staff/users/${String(userId)}/ledger`);
-      expect(ledger.body['items']).toHaveLength(3);
-      const order = await docs.follow(`/staff/orders/${String(orderId)}`);
-      expect(order.body).toMatchObject({ id: orderId, username: 'boris' });
-      const orders = await docs.follow(`/staff/orders?user_id=${String(userId)}`);
-      expect(orders.body['items']).toHaveLength(1);
-    });
-
-    it('filters the operations, shows what is read first, and keeps the schemas away', async () => {
-      expect(await docs.filter('refund an')).toEqual(['POST /staff/orders/{order_id}/refund']);
-      expect(await docs.filter('/staff/price-rules')).toEqual([
-        'GET /staff/price-rules',
-        'GET /staff/price-rules/which',
-        'GET /staff/price-rules/{rule_id}',
-        'POST /staff/price-rules/preview',
-        'POST /staff/price-rules',
-        'POST /staff/price-rules/{rule_id}/end',
-      ]);
-      expect((await docs.filter('')).length).toBeGreaterThan(20);
-    });
-
-    it.each([
-      ['/docs', [['POST', '/proxies/buy'] as const, ['GET', '/proxies/export'] as const]],
-      [
-        '/staff/docs',
-        [
-          ['GET', '/staff/orders'] as const,
-          ['GET', '/staff/orders/{order_id}'] as const,
-          ['POST', '/staff/users/{user_id}/credit'] as const,
-          ['POST', '/staff/price-rules/preview'] as const,
-        ],
-      ],
-    ])('fits %s on the screen of a telephone', async (path, operations) => {
-      await docs.visit(path);
-      expect(await docs.overflowAt(390, operations)).toBeLessThanOrEqual(0);
-    });
-
-    it('shows an error as the service answers it', async () => {
-      expect(
-        await docs.execute('GET', '/staff/users/{user_id}', { parameters: { user_id: 999_999 } }),
-      ).toEqual({ status: '404', body: { detail: 'User not found' } });
-      // Chromium reports a 404 answer as an error.
-      expect(docs.complaints.splice(0)).toEqual([expect.stringContaining('status of 404')]);
     });
   });
 }
