@@ -2,13 +2,9 @@ import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '
 import { BEGINNINGS, STAGES } from '../support/crash-matrix';
 import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
 
-const STEPS = { claim: `SET state = 'submitting'`, settle: 'INSERT INTO proxies' };
-const MOMENTS = [
-  ['claim', 'before'],
-  ['claim', 'after'],
-  ['settle', 'before'],
-  ['settle', 'after'],
-] as const;
+/** A part of the statement by which the relay recognises each step, from the last to the first. */
+const STEPS = { settle: 'INSERT INTO proxies', claim: `SET state = 'submitting'` };
+const FROM_LAST = ['settle', 'claim'] as const;
 const BATCH_SIZE = 4;
 
 describe('kill -9 of a replica whose orders are sent as one batch', () => {
@@ -17,17 +13,15 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
   let victim: BuiltService;
   /** Runs all the time and reconciles. */
   let survivor: BuiltService;
-  let customers: Customer[];
 
   beforeAll(async () => {
     replicas = await Replicas.open({
-      environment: { PROVIDER_RATE_PER_SECOND: '50', PURCHASE_WAIT_MS: '5000' },
+      environment: { PROVIDER_RATE_PER_SECOND: '50', PURCHASE_WAIT_MS: '5000', PROVIDER_TIMEOUT_MS: '1500' },
     });
     survivor = await replicas.start();
   }, BUILD_TIMEOUT_MS);
   beforeEach(async () => {
     victim = await replicas.start({ throughRelay: true });
-    customers = await Promise.all(Array.from({ length: BATCH_SIZE }, () => replicas.createCustomer()));
     // The victim fetches what it checks orders against.
     await send(victim.baseUrl, purchase(await replicas.createCustomer()));
   });
@@ -36,108 +30,109 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     await replicas.close();
   });
 
+  const createCustomers = (): Promise<Customer[]> =>
+    Promise.all(Array.from({ length: BATCH_SIZE }, () => replicas.createCustomer()));
+
+  const order = (customer: Customer): Promise<unknown> =>
+    send(victim.baseUrl, purchase(customer, 'k')).catch(() => 'lost');
+
   /** Has all orders in the queue before the first permit is given. */
-  const orderTogether = (): Promise<Promise<unknown>[]> =>
+  const orderTogether = (customers: readonly Customer[]): Promise<Promise<unknown>[]> =>
     replicas.holdPermits(async () => {
-      const lost = customers.map((customer) =>
-        send(victim.baseUrl, purchase(customer, 'k')).catch(() => 'lost'),
-      );
+      const lost = customers.map(order);
       await eventually(async () => {
         const waiting = await replicas.query(
           `SELECT FROM orders WHERE state = 'reserved' AND user_id = ANY ($1)`,
           [customers.map(({ id }) => id)],
         );
-        return waiting.length === BATCH_SIZE;
+        return waiting.length === customers.length;
       });
       return lost;
     });
 
-  /** @param others customers whose orders may be in a batch with theirs */
-  async function expectOneOrderEach(
-    lost: readonly Promise<unknown>[],
-    others: readonly Customer[] = [],
-  ): Promise<void> {
-    expect(await Promise.all(lost)).toEqual(Array.from({ length: BATCH_SIZE }, () => 'lost'));
+  async function killVictim(lost: readonly Promise<unknown>[]): Promise<void> {
+    victim.kill('SIGKILL');
+    expect(await Promise.all(lost)).toEqual(lost.map(() => 'lost'));
+  }
+
+  async function expectOneOrderEach(customers: readonly Customer[]): Promise<void> {
     const answers = await Promise.all(
       customers.map((customer) => sendUntilAnswered(() => survivor.baseUrl, purchase(customer, 'k'))),
     );
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: BATCH_SIZE }, () => 200));
+    expect(answers.map(({ status }) => status)).toEqual(customers.map(() => 200));
     await replicas.untilSettled();
-    const countOwned = (ids: readonly number[]) =>
-      replicas.query<{ count: number }>(
-        'SELECT count(*) AS count FROM proxies WHERE user_id = ANY ($1) GROUP BY user_id',
-        [ids],
-      );
-    const ids = customers.map(({ id }) => id);
-    expect(await countOwned(ids)).toEqual(Array.from({ length: BATCH_SIZE }, () => ({ count: 1 })));
-    const everybody = [...ids, ...others.map(({ id }) => id)];
-    const sold = (await replicas.control.getState()).sales.filter(({ descr }) =>
-      everybody.some((id) => descr.includes(`.u${id}.`)),
+    const counts = await replicas.query<{ count: number }>(
+      'SELECT count(*) AS count FROM proxies WHERE user_id = ANY ($1) GROUP BY user_id',
+      [customers.map(({ id }) => id)],
     );
-    const owned = (await countOwned(everybody)).reduce((sum, { count }) => sum + count, 0);
-    expect(sold.flatMap(({ proxyIds }) => proxyIds)).toHaveLength(owned);
+    expect(counts).toEqual(customers.map(() => ({ count: 1 })));
+    const owned = await replicas.query<{ id: string }>('SELECT provider_proxy_id AS id FROM proxies');
+    const { sales } = await replicas.control.getState();
+    const sold = sales.flatMap(({ proxyIds }) => proxyIds.map(String));
+    expect(sold.toSorted()).toEqual(owned.map(({ id }) => id).toSorted());
     await replicas.audit();
   }
 
-  it.each(MOMENTS)('at %s, %s its commit: each order is carried out and paid once', async (step, moment) => {
-    const caught = replicas.relay.catchNext({ statement: STEPS[step], moment, action: 'hold' });
-    const lost = await orderTogether();
-    await caught.reached;
-    victim.kill('SIGKILL');
-    await Promise.all(lost);
-    caught.letGo();
-    await expectOneOrderEach(lost);
-  });
-
-  it.each(['claim', 'settle'] as const)(
-    'at %s, while its statement waits for a lock: each order is carried out and paid once',
-    async (step) => {
-      const caught = replicas.relay.catchNext({ statement: STEPS[step], moment: 'before', action: 'hold' });
-      const lost = await orderTogether();
+  /** A batch that is stopped at each step. */
+  async function stopAtEachStep(moment: 'before' | 'after') {
+    const stopped = [];
+    for (const step of FROM_LAST) {
+      const customers = await createCustomers();
+      const caught = replicas.relay.catchNext({ statement: STEPS[step], moment, action: 'hold' });
+      const lost = await orderTogether(customers);
       await caught.reached;
-      const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
-      caught.letGo();
-      await lock.untilWaiting(BEGINNINGS[step]);
-      victim.kill('SIGKILL');
-      await Promise.all(lost);
-      await lock.release();
-      await expectOneOrderEach(lost);
-    },
-  );
+      stopped.push({ step, customers, lost, letGo: caught.letGo });
+    }
+    return stopped;
+  }
 
   it.each(['before', 'after'] as const)(
-    'when they are placed together, %s the commit: each order is carried out and paid once',
+    'at claim, settle and when they are placed, %s the commits: each order is carried out and paid once',
     async (moment) => {
-      const opener = await replicas.createCustomer();
+      const stopped = await stopAtEachStep(moment);
+      const [opener, customers] = [await replicas.createCustomer(), await createCustomers()];
       const first = replicas.relay.catchNext({ statement: 'place_orders', moment: 'before', action: 'hold' });
-      const lostFirst = send(victim.baseUrl, purchase(opener, 'k')).catch(() => 'lost');
+      const lost = [order(opener)];
       await first.reached;
       // While the statement of the first is under way, the others gather for the next, for half a second.
       const caught = replicas.relay.catchNext({ statement: 'place_orders', moment, action: 'hold' });
-      const lost = customers.map((customer) =>
-        send(victim.baseUrl, purchase(customer, 'k')).catch(() => 'lost'),
-      );
+      lost.push(...customers.map(order));
       await caught.reached;
       first.letGo();
       const placed = await replicas.query('SELECT FROM orders WHERE user_id = ANY ($1)', [
         customers.map(({ id }) => id),
       ]);
       expect(placed).toHaveLength(moment === 'after' ? BATCH_SIZE : 0);
-      victim.kill('SIGKILL');
-      await Promise.all([lostFirst, ...lost]);
-      caught.letGo();
-      await expectOneOrderEach(lost, [opener]);
+      await killVictim([...lost, ...stopped.flatMap((one) => one.lost)]);
+      for (const { letGo } of [caught, ...stopped]) letGo();
+      await expectOneOrderEach([opener, ...customers, ...stopped.flatMap((one) => one.customers)]);
     },
   );
 
-  it.each(STAGES)('when the provider has %s it: each order is carried out and paid once', async (stage) => {
-    const gate = await replicas.control.addGate({ method: 'buy', stage });
-    const lost = await orderTogether();
-    const { count } = await replicas.control.untilGateReached(gate);
-    expect(count).toBe(String(BATCH_SIZE));
-    victim.kill('SIGKILL');
-    await Promise.all(lost);
-    await replicas.control.openGate(gate);
-    await expectOneOrderEach(lost);
+  it('at claim and settle, while they wait for a lock: each is carried out and paid once', async () => {
+    const stopped = await stopAtEachStep('before');
+    const lock = await replicas.lockTable('orders', 'EXCLUSIVE');
+    for (const { step, letGo } of stopped) {
+      letGo();
+      await lock.untilWaiting(BEGINNINGS[step]);
+    }
+    await killVictim(stopped.flatMap(({ lost }) => lost));
+    await lock.release();
+    await expectOneOrderEach(stopped.flatMap(({ customers }) => customers));
+  });
+
+  it(`when the provider has ${STAGES.join(', ')} it: each order is carried out and paid once`, async () => {
+    const stopped = [];
+    for (const stage of STAGES) {
+      const customers = await createCustomers();
+      const gate = await replicas.control.addGate({ method: 'buy', stage });
+      const lost = await orderTogether(customers);
+      const { count } = await replicas.control.untilGateReached(gate);
+      expect(count).toBe(String(BATCH_SIZE));
+      stopped.push({ customers, lost, gate });
+    }
+    await killVictim(stopped.flatMap(({ lost }) => lost));
+    for (const { gate } of stopped) await replicas.control.openGate(gate);
+    await expectOneOrderEach(stopped.flatMap(({ customers }) => customers));
   });
 });

@@ -5,7 +5,7 @@ import { type Customer, Replicas, send } from '../support/replicas';
 /** A run of the renewals begins every five seconds, and a dead one's lease lasts as long. */
 jest.setTimeout(120_000);
 
-/** A part of the statement by which the relay recognises each step of a renewal. */
+/** A part of the statement by which the relay recognises each step of a renewal, in their order. */
 const STEPS = {
   plan: 'INSERT INTO renewals',
   announce: 'SET last_told_days',
@@ -13,25 +13,20 @@ const STEPS = {
   note: 'noted AS',
 };
 
-const MOMENTS = [
-  ['plan', 'before'],
-  ['plan', 'after'],
-  ['announce', 'before'],
-  ['announce', 'after'],
-  ['place', 'before'],
-  ['place', 'after'],
-  ['note', 'before'],
-  ['note', 'after'],
-] as const;
-
 describe('kill -9 of the replica that renews', () => {
   let replicas: Replicas;
-  /** Plans the renewal, as only a replica that has just started does at once, and is killed. */
+  /** Has just started, as it must to plan at once, and is killed. */
   let victim: BuiltService;
 
   beforeAll(async () => {
-    // The heir is given the time to find an order that was placed and not sent.
-    replicas = await Replicas.open({ environment: { PURCHASE_WAIT_MS: '60000' } });
+    replicas = await Replicas.open({
+      environment: {
+        // An heir is given the time to find an order that was placed and not sent.
+        PURCHASE_WAIT_MS: '60000',
+        // A call for each renewal, so that each is held at another stage.
+        ORDERS_PER_CALL: '1',
+      },
+    });
   }, BUILD_TIMEOUT_MS);
   beforeEach(async () => {
     victim = await replicas.start({ throughRelay: true });
@@ -52,9 +47,16 @@ describe('kill -9 of the replica that renews', () => {
   const switchOn = ({ id }: Customer) =>
     replicas.query('INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 3, 72)', [id]);
 
-  /** Another replica finishes what the victim began. */
-  async function expectOneRenewal({ id }: Customer): Promise<void> {
+  /** Another replica finishes what those that were killed began. */
+  async function expectOneRenewalEach(customers: readonly Customer[]): Promise<void> {
     const heir = await replicas.start();
+    for (const customer of customers) await expectOneRenewal(customer);
+    await replicas.audit();
+    heir.kill('SIGKILL');
+    await heir.ended();
+  }
+
+  async function expectOneRenewal({ id }: Customer): Promise<void> {
     const isDone = () => replicas.query(`SELECT FROM renewals WHERE user_id = $1 AND state = 'done'`, [id]);
     await eventually(async () => (await isDone()).length > 0);
     await replicas.untilSettled();
@@ -87,45 +89,47 @@ describe('kill -9 of the replica that renews', () => {
       { type: 'renewal.done', count: 1 },
       { type: 'renewal.planned', count: 1 },
     ]);
-    await replicas.audit();
-    heir.kill('SIGKILL');
-    await heir.ended();
   }
 
-  it.each(MOMENTS)(
-    'at %s, %s its commit: the rental is renewed, paid and told once',
-    async (step, moment) => {
+  async function kill(): Promise<void> {
+    victim.kill('SIGKILL');
+    await victim.ended();
+  }
+
+  it.each(['before', 'after'] as const)(
+    'and of its heirs, each a step later, %s the commit: the rental is renewed, paid and told once',
+    async (moment) => {
       const customer = await rent();
-      let { reached, letGo } = replicas.relay.catchNext({
-        statement: step === 'note' ? 'closed_at = now()' : STEPS[step],
-        moment: step === 'note' ? 'after' : moment,
-        action: 'hold',
-      });
+      const stopAt = (statement: string, when: 'before' | 'after' = moment) =>
+        replicas.relay.catchNext({ statement, moment: when, action: 'hold' });
+      let caught = stopAt(STEPS.plan);
       await switchOn(customer);
-      await reached;
-      if (step === 'note') {
-        // Only now is there something to note.
-        const note = replicas.relay.catchNext({ statement: STEPS.note, moment, action: 'hold' });
-        letGo();
-        await note.reached;
-        ({ letGo } = note);
+      for (const step of ['announce', 'place', 'note'] as const) {
+        await caught.reached;
+        await kill();
+        caught.letGo();
+        caught = step === 'note' ? stopAt('closed_at = now()', 'after') : stopAt(STEPS[step]);
+        victim = await replicas.start({ throughRelay: true });
       }
-      victim.kill('SIGKILL');
-      letGo();
-      await expectOneRenewal(customer);
+      await caught.reached;
+      // Only now is there something to note.
+      const note = stopAt(STEPS.note);
+      caught.letGo();
+      await note.reached;
+      await kill();
+      note.letGo();
+      await expectOneRenewalEach([customer]);
     },
   );
 
-  it.each(STAGES)(
-    'when the provider has %s the prolongation: the rental is renewed, paid and told once',
-    async (stage) => {
-      const customer = await rent();
-      const gate = await replicas.control.addGate({ method: 'prolong', stage });
-      await switchOn(customer);
-      await replicas.control.untilGateReached(gate);
-      victim.kill('SIGKILL');
-      await replicas.control.openGate(gate);
-      await expectOneRenewal(customer);
-    },
-  );
+  it(`when the provider has ${STAGES.join(', ')} its calls: each is paid and told once`, async () => {
+    const customers = [await rent(), await rent(), await rent()];
+    const gates = [];
+    for (const stage of STAGES) gates.push(await replicas.control.addGate({ method: 'prolong', stage }));
+    for (const customer of customers) await switchOn(customer);
+    for (const gate of gates) await replicas.control.untilGateReached(gate);
+    await kill();
+    for (const gate of gates) await replicas.control.openGate(gate);
+    await expectOneRenewalEach(customers);
+  });
 });
