@@ -137,7 +137,7 @@ describe('POST /proxies/buy', () => {
 
   it('keeps a short delivery when the first check is answered 429 and the next shows nothing', async () => {
     const user = await service.createUser({ balance: '1000.00' });
-    await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1, hiddenForMs: 600 });
+    await service.control.addFault({ method: 'buy', kind: 'short-list', shortBy: 1, hiddenForMs: 1000 });
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 429 });
     const { error } = await buy(user, { country: 'fr', period: 30, count: 3 });
     expect(error).toEqual({ detail: expect.stringContaining('is being confirmed') });

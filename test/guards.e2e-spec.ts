@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { components } from '../clients/typescript/src/api-types';
 import { PriceRulesService } from '../src/pricing';
+import { RatePermits } from '../src/provider/rate-permits';
 import { holdPermits } from './support/hold-permits';
 import { PriceLead } from './support/price-lead';
 import { racePrices } from './support/price-race';
@@ -14,14 +15,17 @@ let service: TestService;
 let priceLead: PriceLead;
 
 beforeAll(async () => {
+  // Prices rise, and our balance at the provider sinks.
   service = await startTestService();
   priceLead = new PriceLead(service);
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.audit({ withProvider: true });
+  await service.close();
+});
 beforeEach(async () => {
   await service.control.setPrice('6', 30, '20.90');
 });
-afterEach(() => service.audit({ withProvider: true }));
 
 const buy = (user: TestUser, body: Partial<PurchaseRequest> = {}, key?: string) =>
   user.api.POST('/proxies/buy', {
@@ -135,11 +139,16 @@ describe('max_price', () => {
       expect((await buy(user, { max_price: '25.08' })).response.status).toBe(503);
     } finally {
       await service.control.setBalance('100000.00');
+      // Reads the balance.
+      await service.audit({ withProvider: true });
     }
   });
 
   it('holds the price of an order that waits in the queue while prices rise', async () => {
     const user = await service.createUser();
+    // Without a limit no order would wait.
+    const permits = service.app.get(RatePermits);
+    Object.assign(permits, { calls: 100 });
     const { order, raised } = await holdPermits(service.dataSource, async () => {
       const waiting = buy(user, { max_price: '25.08' });
       while ((await ordersOf(user)).length === 0) await new Promise(setImmediate);
@@ -147,6 +156,7 @@ describe('max_price', () => {
       await priceLead.applyChanges();
       return { order: waiting, raised: rule };
     });
+    Object.assign(permits, { calls: 0 });
     expect(raised.markupPercent).toBe('50.0000');
     expect((await order).data).toMatchObject({ price_charged: '25.08' });
     expect((await buy(user, { max_price: '25.08' })).error).toEqual({
@@ -156,7 +166,7 @@ describe('max_price', () => {
 
   it('lets no order be charged more while prices rise between the quote and the order', async () => {
     const user = await service.createUser({ balance: '1000000.00' });
-    const report = await racePrices(service, priceLead, user, { rises: 60, buyers: 4 });
+    const report = await racePrices(service, priceLead, user, { rises: 30, buyers: 4 });
     expect(report.chargedAboveGuard).toEqual([]);
     expect(report.placed).toBeGreaterThan(0);
     expect(report.refused).toBeGreaterThan(0);

@@ -5,7 +5,7 @@ import { AppConfig } from '../src/config';
 import { OrderTransitions } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
 import { type NewOrder, OrderPlacement } from '../src/orders/placing/order-placement';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 const WRITERS = 8;
 const ORDERS_PER_WRITER = 40;
@@ -18,7 +18,7 @@ describe("Pages of a customer's orders", () => {
   let order: NewOrder;
 
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedTestService();
     user = await service.createUser({ balance: '100000.00' });
     const caller = await service.app.get(TokensService).findCaller(user.token);
     order = {
@@ -47,7 +47,6 @@ describe("Pages of a customer's orders", () => {
     // Nobody waits for the orders, and nothing was sent.
     await service.app.get(OrderTransitions).releaseHolds(await idsInDatabase(), 'busy', ['reserved']);
     await service.audit();
-    await service.close();
   });
 
   async function page(query: Query): Promise<{ ids: number[]; next: number | null }> {

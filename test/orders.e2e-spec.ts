@@ -1,5 +1,6 @@
 import { leaveOrderOpen } from './support/open-order';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { passQuietTime } from './support/quiet-time';
+import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 const SECRETS = ['px6', 'prs.', 'provider', 'markup', 'tag', 'login', 'password', 'host'];
 
@@ -8,17 +9,13 @@ describe("A customer's orders", () => {
   let user: TestUser;
 
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedTestService();
   });
   beforeEach(async () => {
     user = await service.createUser();
   });
-  afterEach(async () => {
-    await service.control.resetFaults();
-    await service.untilSettled();
-    await service.audit({ withProvider: true });
-  });
-  afterAll(() => service.close());
+  afterEach(() => service.control.resetFaults());
+  afterAll(() => service.audit({ withProvider: true }));
 
   const buy = (key?: string, count = 1) =>
     user.api.POST('/proxies/buy', {
@@ -117,6 +114,7 @@ describe("A customer's orders", () => {
     const [unknown] = await list({ state: 'being_confirmed' });
     expect(unknown).toMatchObject({ state: 'being_confirmed', held: '25.08', released: '0.00' });
     await service.control.resetFaults();
+    await passQuietTime(service);
     await service.untilSettled();
     expect(await read(unknown?.id ?? 0)).toMatchObject({ state: 'completed', held: '0.00' });
   });
