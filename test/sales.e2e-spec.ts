@@ -16,6 +16,7 @@ let staff: Staff;
 let user: TestUser;
 let today: string;
 
+// Sales are those of all users, whose orders the tests move into the past.
 async function open(): Promise<void> {
   service = await startTestService();
   staff = await createStaff(service, ['staff:system']);
@@ -76,6 +77,7 @@ const ask = async (query: string): Promise<Page> => {
   expect([status, body]).toEqual([200, expect.any(Object)]);
   return body;
 };
+const forgetRollUp = () => service.owner.query('TRUNCATE sales_days, sales_rollup');
 const rollUp = () => service.app.get(SalesRollupService).rollUpWhenDue(0);
 const read = (question: SalesQuery): Promise<Sales> => service.app.get(SalesService).read(question);
 
@@ -99,8 +101,8 @@ async function trade(): Promise<void> {
 }
 
 describe('Sales', () => {
-  beforeEach(open);
-  afterEach(close);
+  beforeAll(open);
+  afterAll(close);
 
   it('are what orders captured, less refunds and the charges of the provider, to the kopeck', async () => {
     const first = await buy('ru', 2);
@@ -132,55 +134,6 @@ describe('Sales', () => {
       { day: null, country: 'ru', version: '6', ...figures },
     ]);
   });
-
-  it('count on the day when the order was closed, and refunds on the day when they were made', async () => {
-    await trade();
-    const { items } = await ask(`from=${await dayOf(-100)}&to=${await dayOf(1)}`);
-    const shown = items.map(({ day, orders, proxies, sales, refunds }) => ({
-      day,
-      orders,
-      proxies,
-      sales,
-      refunds,
-    }));
-    expect(shown).toEqual([
-      { day: today, orders: 1, proxies: 1, sales: '25.08', refunds: '0.00' },
-      { day: await dayOf(-2), orders: 0, proxies: 0, sales: '0.00', refunds: '25.08' },
-      { day: await dayOf(-7), orders: 2, proxies: 3, sales: '100.32', refunds: '0.00' },
-      { day: await dayOf(-40), orders: 1, proxies: 2, sales: '50.16', refunds: '0.00' },
-    ]);
-    expect((await ask(`from=${await dayOf(-7)}&to=${await dayOf(-2)}`)).items.map(({ day }) => day)).toEqual([
-      await dayOf(-7),
-    ]);
-  });
-
-  it.each(['day', 'country', 'version,day', 'day,country,version'])(
-    'are paged by %s: each row appears once, and each page has the total of all rows',
-    async (by) => {
-      await trade();
-      await rollUp();
-      const period = `from=${await dayOf(-100)}&to=${await dayOf(1)}&by=${by}`;
-      const whole = await ask(period);
-      const seen: unknown[] = [];
-      let cursor: string | null = null;
-      do {
-        const page: Page = await ask(
-          `${period}&limit=1${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
-        );
-        expect(page.items).toHaveLength(1);
-        expect(page.total).toEqual(whole.total);
-        seen.push(...page.items);
-        cursor = page.next_cursor;
-      } while (cursor !== null);
-      expect(seen).toEqual(whole.items);
-      expect(seen.length).toBeGreaterThan(0);
-    },
-  );
-});
-
-describe('Sales, when there are none,', () => {
-  beforeAll(open);
-  afterAll(close);
 
   it('are zero when nothing was sold', async () => {
     expect(await ask('from=2001-01-01&to=2001-02-01&by=day,country,version')).toEqual({
@@ -214,72 +167,122 @@ describe('Sales, when there are none,', () => {
   });
 });
 
-describe('A day that is over', () => {
-  beforeEach(open);
-  afterEach(close);
-
-  it('is rolled up by the job, without a change of the figures, and is read from the roll-up', async () => {
+describe('Sales of several days', () => {
+  beforeAll(async () => {
+    await open();
     await trade();
-    const question = { from: await dayOf(-100), to: await dayOf(1), by: EVERYTHING };
-    const live = await read(question);
-    expect(await rollUp()).toEqual({ days: await daysOver(41) });
-    expect(await read(question)).toEqual(live);
-    await service.audit();
+  });
+  beforeEach(forgetRollUp);
+  afterAll(close);
 
-    const [rolled] = await service.dataSource.query(
-      `SELECT to_char(min(day), 'YYYY-MM-DD') AS first, to_char(max(day), 'YYYY-MM-DD') AS last,
-              count(*)::int AS rows
-         FROM sales_days`,
-    );
-    expect(rolled).toEqual({ first: await dayOf(-40), last: await dayOf(-2), rows: 4 });
-    await service.dataSource.query('UPDATE sales_days SET sales = sales + 1');
-    expect(Number((await read(question)).total.sales)).toBe(Number(live.total.sales) + 4);
+  it('count on the day when the order was closed, and refunds on the day when they were made', async () => {
+    const { items } = await ask(`from=${await dayOf(-100)}&to=${await dayOf(1)}`);
+    const shown = items.map(({ day, orders, proxies, sales, refunds }) => ({
+      day,
+      orders,
+      proxies,
+      sales,
+      refunds,
+    }));
+    expect(shown).toEqual([
+      { day: today, orders: 1, proxies: 1, sales: '25.08', refunds: '0.00' },
+      { day: await dayOf(-2), orders: 0, proxies: 0, sales: '0.00', refunds: '25.08' },
+      { day: await dayOf(-7), orders: 2, proxies: 3, sales: '100.32', refunds: '0.00' },
+      { day: await dayOf(-40), orders: 1, proxies: 2, sales: '50.16', refunds: '0.00' },
+    ]);
+    expect((await ask(`from=${await dayOf(-7)}&to=${await dayOf(-2)}`)).items.map(({ day }) => day)).toEqual([
+      await dayOf(-7),
+    ]);
   });
 
-  it('is rolled up once, even when another replica takes over from one that is delayed', async () => {
-    await trade();
-    const { dataSource } = service;
-    const question = { from: await dayOf(-100), to: await dayOf(1), by: EVERYTHING };
-    const live = await read(question);
-    await dataSource.query('INSERT INTO sales_rollup VALUES (true, $1)', [await dayOf(-41)]);
-    const waitingFor = (count: number) =>
-      eventually(async () => {
-        const [{ waiting }] = await dataSource.query(
-          `SELECT count(*)::int AS waiting FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock'
-              AND query LIKE '%UPDATE sales_rollup%'`,
+  it.each(['day', 'country', 'version,day', 'day,country,version'])(
+    'are paged by %s: each row appears once, and each page has the total of all rows',
+    async (by) => {
+      await rollUp();
+      const period = `from=${await dayOf(-100)}&to=${await dayOf(1)}&by=${by}`;
+      const whole = await ask(period);
+      const seen: unknown[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: Page = await ask(
+          `${period}&limit=1${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
         );
-        return waiting === count;
-      });
-    const holdUp = dataSource.createQueryRunner();
-    await holdUp.startTransaction();
-    await holdUp.query('SELECT FROM sales_rollup FOR UPDATE');
-    const first = rollUp();
-    await waitingFor(1);
-    expect(await new SalesRollupService(dataSource).rollUpWhenDue(0)).toBeNull();
-    await dataSource.query(`UPDATE job_runs SET leased_until = now() WHERE name = 'sales-days'`);
-    const second = new SalesRollupService(dataSource).rollUpWhenDue(0);
-    await waitingFor(2);
-    await holdUp.commitTransaction();
-    await holdUp.release();
-    // The replica that finds the work done by the other gives up.
-    const outcomes = await Promise.allSettled([first, second]);
-    expect(outcomes.map(({ status }) => status)).toContain('fulfilled');
-    expect(await rollUp()).toEqual({ days: 0 });
-    expect(await read(question)).toEqual(live);
-    await service.audit();
-  });
+        expect(page.items).toHaveLength(1);
+        expect(page.total).toEqual(whole.total);
+        seen.push(...page.items);
+        cursor = page.next_cursor;
+      } while (cursor !== null);
+      expect(seen).toEqual(whole.items);
+      expect(seen.length).toBeGreaterThan(0);
+    },
+  );
 
-  it('is not rolled up until everything that happened on it is committed', async () => {
-    await moveBack((await buy('ru', 1)).order_id, 1);
-    await rollUp();
-    const [{ rolled, settled }] = await service.dataSource.query(
-      `SELECT rolled_to::text AS rolled,
-              ((now() - interval '15 min') AT TIME ZONE 'UTC')::date::text AS settled
-         FROM sales_rollup`,
-    );
-    expect(rolled).toBe(settled);
+  describe('A day that is over', () => {
+    it('is rolled up by the job, without a change of the figures, and is read from the roll-up', async () => {
+      const question = { from: await dayOf(-100), to: await dayOf(1), by: EVERYTHING };
+      const live = await read(question);
+      expect(await rollUp()).toEqual({ days: await daysOver(41) });
+      expect(await read(question)).toEqual(live);
+      await service.audit();
+
+      const [rolled] = await service.dataSource.query(
+        `SELECT to_char(min(day), 'YYYY-MM-DD') AS first, to_char(max(day), 'YYYY-MM-DD') AS last,
+                count(*)::int AS rows
+           FROM sales_days`,
+      );
+      expect(rolled).toEqual({ first: await dayOf(-40), last: await dayOf(-2), rows: 4 });
+      await service.dataSource.query('UPDATE sales_days SET sales = sales + 1');
+      expect(Number((await read(question)).total.sales)).toBe(Number(live.total.sales) + 4);
+    });
+
+    it('is rolled up once, even when another replica takes over from one that is delayed', async () => {
+      const { dataSource } = service;
+      const question = { from: await dayOf(-100), to: await dayOf(1), by: EVERYTHING };
+      const live = await read(question);
+      await dataSource.query('INSERT INTO sales_rollup VALUES (true, $1)', [await dayOf(-41)]);
+      const waitingFor = (count: number) =>
+        eventually(async () => {
+          const [{ waiting }] = await dataSource.query(
+            `SELECT count(*)::int AS waiting FROM pg_stat_activity
+              WHERE datname = current_database() AND wait_event_type = 'Lock'
+                AND query LIKE '%UPDATE sales_rollup%'`,
+          );
+          return waiting === count;
+        });
+      const holdUp = dataSource.createQueryRunner();
+      await holdUp.startTransaction();
+      await holdUp.query('SELECT FROM sales_rollup FOR UPDATE');
+      const first = rollUp();
+      await waitingFor(1);
+      expect(await new SalesRollupService(dataSource).rollUpWhenDue(0)).toBeNull();
+      await dataSource.query(`UPDATE job_runs SET leased_until = now() WHERE name = 'sales-days'`);
+      const second = new SalesRollupService(dataSource).rollUpWhenDue(0);
+      await waitingFor(2);
+      await holdUp.commitTransaction();
+      await holdUp.release();
+      // The replica that finds the work done by the other gives up.
+      const outcomes = await Promise.allSettled([first, second]);
+      expect(outcomes.map(({ status }) => status)).toContain('fulfilled');
+      expect(await rollUp()).toEqual({ days: 0 });
+      expect(await read(question)).toEqual(live);
+      await service.audit();
+    });
+
+    it('is not rolled up until everything that happened on it is committed', async () => {
+      await rollUp();
+      const [{ rolled, settled }] = await service.dataSource.query(
+        `SELECT rolled_to::text AS rolled,
+                ((now() - interval '15 min') AT TIME ZONE 'UTC')::date::text AS settled
+           FROM sales_rollup`,
+      );
+      expect(rolled).toBe(settled);
+    });
   });
+});
+
+describe('A day before the first sale', () => {
+  beforeAll(open);
+  afterAll(close);
 
   it('is not rolled up before the first sale', async () => {
     expect(await rollUp()).toEqual({ days: 0 });
