@@ -17,6 +17,7 @@ const PATHS = [
 describe('An earlier answer about proxies', () => {
   let service: TestService;
 
+  // The clock advances.
   beforeAll(async () => {
     service = await startTestService();
   });

@@ -3,15 +3,14 @@ import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
-import { startTestService, type TestService } from './support/test-service';
+import { sharedTestService, startTestService, type TestService } from './support/test-service';
 
 describe('GET /me', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedTestService();
   });
-  afterAll(() => service.close());
 
   async function signUp(user: Parameters<UsersService['create']>[0]) {
     const { id } = await service.app.get(UsersService).create(user);
@@ -80,6 +79,7 @@ describe('GET /me', () => {
 
 describe('GET /health', () => {
   it('answers ok even while the provider is gone', async () => {
+    // Its provider is stopped.
     const service = await startTestService();
     try {
       await service.sandbox.close();

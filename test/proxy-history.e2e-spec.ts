@@ -19,6 +19,7 @@ interface Page {
 
 let service: TestService;
 
+// Proxies are left that the provider does not have, and the books lack changes.
 beforeAll(async () => {
   service = await startTestService();
 });

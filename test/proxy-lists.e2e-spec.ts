@@ -1,15 +1,14 @@
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 const DAY_S = 24 * 3600;
 
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedTestService();
 });
-afterAll(() => service.close());
 
 const insert = (user: TestUser, count: number, row?: ProxyRow) =>
   insertProxies(service.dataSource, user.id, count, row);

@@ -20,15 +20,18 @@ interface Renewal {
 describe('Renewals', () => {
   let service: TestService;
 
+  // A run renews what is due to any user, so it has a service of its own.
   beforeAll(async () => {
     service = await startTestService();
     await service.control.setStock('6', 'ru', 1_000_000);
   });
-  afterAll(() => service.close());
   afterEach(async () => {
     await service.control.resetFaults();
     await service.untilSettled();
+  });
+  afterAll(async () => {
     await service.audit({ withProvider: true });
+    await service.close();
   });
 
   /** Runs once, as if the last run had been long ago. */
@@ -115,8 +118,8 @@ describe('Renewals', () => {
     expect(log.lines.join()).toMatch(/user \d+: renewals are announced without a forecast/);
   });
 
-  it('are carried out beside others whose prices the provider does not tell in time', async () => {
-    const slow = await Promise.all(
+  it('are carried out beside others whose prices the provider does not tell', async () => {
+    const unpriced = await Promise.all(
       [45, 50, 55].map(async (period) => {
         const { user } = await customerWith(1);
         await service.dataSource.query(
@@ -128,13 +131,12 @@ describe('Renewals', () => {
     );
     const { user } = await customerWith(1);
     await switchOn(user);
-    await service.control.setLatencies({ getprice: 60_000 });
+    await service.control.addFault({ method: 'getprice', kind: 'error', errorId: 30, times: null });
     await run();
     await run();
-    await service.control.setLatencies({ getprice: 0 });
     expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
-    expect((await Promise.all(slow.map(renewalsOf))).flat()).toMatchObject(
-      slow.map(() => ({ state: 'skipped', reason: 'no-price' })),
+    expect((await Promise.all(unpriced.map(renewalsOf))).flat()).toMatchObject(
+      unpriced.map(() => ({ state: 'skipped', reason: 'no-price' })),
     );
   });
 

@@ -11,14 +11,25 @@ describe('The full sweep', () => {
   let service: TestService;
   let sweep: SweepService;
 
-  beforeEach(async () => {
+  // A sweep reads what all users have, so the tests have a service of their own; each begins with nothing.
+  beforeAll(async () => {
     service = await startTestService();
     sweep = service.app.get(SweepService);
   });
+  afterEach(() => service.audit());
   afterEach(async () => {
-    await service.audit();
-    await service.close();
+    await service.control.resetFaults();
+    const { sales, goneProxyIds } = await service.control.getState();
+    const gone = new Set(goneProxyIds);
+    const left = sales.flatMap(({ proxyIds }) => proxyIds.filter((id) => !gone.has(id)));
+    await Promise.all(left.map((id) => service.control.withdrawProxy(id)));
+    // Without the triggers that keep what is only ever added to.
+    await service.owner.query(
+      `SET LOCAL session_replication_role = replica;
+       TRUNCATE users, orders, proxies, proxy_changes, events, orphans, job_runs CASCADE`,
+    );
   });
+  afterAll(() => service.close());
 
   const buy = async (user: TestUser, count = 1) => {
     const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
@@ -65,7 +76,7 @@ describe('The full sweep', () => {
   it('counts and names what ends later than anybody ordered', async () => {
     const user = await service.createUser();
     const [proxy, other] = await buy(user, 2);
-    const warned = jest.spyOn(Logger.prototype, 'warn');
+    const warned = jest.spyOn(Logger.prototype, 'warn').mockClear();
     const unixtimeEnd = Math.floor(Date.parse(proxy?.date_end ?? '') / 1000);
     await service.control.changeProxy(await providerIdOf(proxy?.id), { unixtimeEnd: unixtimeEnd + 86_400 });
     // A correction by hours is none.
@@ -78,10 +89,10 @@ describe('The full sweep', () => {
   it('reads every page', async () => {
     await service.control.setStock('6', 'us', 5000);
     const user = await service.createUser({ balance: '1000000.00' });
-    for (const count of [1000, 1000, 500]) {
+    for (const count of [1000, 1]) {
       await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count } });
     }
-    expect(await run()).toEqual({ ...NOTHING, listed: 2500 });
+    expect(await run()).toEqual({ ...NOTHING, listed: 1001 });
   });
 
   it('records proxies with our tag and no order as orphans, once, and ignores those of others', async () => {

@@ -13,6 +13,7 @@ const DAY_MS = 86_400_000;
 let service: TestService;
 let user: TestUser;
 
+// Times of orders and proxies are changed, which the audit finds.
 beforeAll(async () => {
   service = await startTestService();
 });

@@ -1,0 +1,238 @@
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Server as NetServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core';
+import type { ProxyType } from '../../src/common';
+import type { Endpoint } from '../../src/sandbox/exits/endpoint';
+import { createHttpEndpoint } from '../../src/sandbox/exits/http-endpoint';
+import { createSocksEndpoint } from '../../src/sandbox/exits/socks-endpoint';
+import { stopListening } from '../../src/sandbox/listen';
+import { findChromium, findProgram } from '../support/programs';
+import { insertProxies } from '../support/proxy-rows';
+import { type RawAnswer, sendRaw } from '../support/raw-http';
+import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
+
+const TYPES: readonly ProxyType[] = ['http', 'socks'];
+const PAGE = 'fetched through a proxy';
+/** What URLs, shells, configuration files, JSON or YAML quote. A login over HTTP cannot have a colon. */
+const LOGIN = `us@r#1/?%41"'\\&ü漢`;
+const PASSWORD = `p:a@s#s"q'\\%2F$HOME{x}|ü😀`;
+const toAscii = (text: string): string => text.replaceAll(/[^ -~]/g, '');
+
+const run = promisify(execFile);
+
+let service: TestService;
+let user: TestUser;
+let directory: string;
+let page: Server;
+let pageUrl: string;
+const endpoints: Partial<Record<ProxyType, Endpoint>> = {};
+/** The logins and passwords that the endpoints were given. */
+const seen = new Set<string>();
+
+const portOf = (server: NetServer): number => (server.address() as AddressInfo).port;
+
+async function open(server: NetServer): Promise<number> {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return portOf(server);
+}
+
+const download = (query: string, from = user): Promise<RawAnswer> =>
+  sendRaw(service.baseUrl, { path: `/proxies/export?${query}`, token: from.token });
+
+async function save(query: string, from = user): Promise<string> {
+  const answer = await download(query, from);
+  expect(answer.status).toBe(200);
+  const name = /filename="([^"]+)"$/.exec(String(answer.headers['content-disposition']))?.[1] ?? '';
+  const file = join(directory, name);
+  await writeFile(file, answer.text);
+  return file;
+}
+
+beforeAll(async () => {
+  directory = await createTestDirectory('exports');
+  service = await startTestService();
+  page = createServer((_request, response) => response.end(PAGE));
+  pageUrl = `http://127.0.0.1:${await open(page)}/`;
+  const findRefusal = (login: string, password: string): string | null => {
+    seen.add(`${login} ${password}`);
+    return toAscii(`${login} ${password}`) === toAscii(`${LOGIN} ${PASSWORD}`)
+      ? null
+      : 'Wrong login or password';
+  };
+  endpoints.http = createHttpEndpoint(findRefusal);
+  endpoints.socks = createSocksEndpoint(findRefusal);
+});
+beforeEach(async () => {
+  user = await service.createUser();
+  seen.clear();
+});
+afterAll(async () => {
+  for (const type of TYPES) await endpoints[type]?.close();
+  await service.close();
+  await stopListening(page);
+  await removeTestDirectory(directory);
+});
+
+type Credentials = readonly [login: string, password: string];
+
+/** Gives the user a proxy with this login and password, and starts it. */
+async function rentStrange(type: ProxyType, [login, password]: Credentials): Promise<void> {
+  const { server } = endpoints[type] ?? {};
+  if (!server) throw new Error('the proxy was not started');
+  const port = String(server.listening ? portOf(server) : await open(server));
+  const [id] = await insertProxies(service.dataSource, user.id, 1, { port, proxyType: type });
+  await service.dataSource.query('UPDATE proxies SET login = $2, password = $3 WHERE id = $1', [
+    id,
+    login,
+    password,
+  ]);
+}
+
+async function buy(type: ProxyType): Promise<void> {
+  const { data } = await user.api.POST('/proxies/buy', {
+    body: { country: 'ru', period: 30, count: 1, proxy_type: type } as never,
+  });
+  expect(data?.proxies).toHaveLength(1);
+}
+
+/** A proxy of the sandbox's works, and does not with another password. */
+async function expectThroughBought(
+  type: ProxyType,
+  query: string,
+  fetchBy: (file: string) => Promise<string>,
+): Promise<void> {
+  await buy(type);
+  const { password = '' } = (await user.api.GET('/proxies')).data?.[0] ?? {};
+  const file = await save(query);
+  expect(await fetchBy(file)).toBe(PAGE);
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, text.replaceAll(password, `${password}x`));
+  await expect(fetchBy(file)).rejects.toThrow();
+}
+
+async function expectThroughStrange(
+  type: ProxyType,
+  query: string,
+  fetchBy: (file: string) => Promise<string>,
+  credentials: Credentials = [LOGIN, PASSWORD],
+): Promise<void> {
+  await rentStrange(type, credentials);
+  expect(await fetchBy(await save(query))).toBe(PAGE);
+  // Chromium asks without a login first.
+  expect([...seen].filter((login) => login !== ' ')).toEqual([credentials.join(' ')]);
+}
+
+/** A tool that fetches the page through the first proxy of the exported file. */
+interface Tool {
+  readonly name: string;
+  readonly program: string | undefined;
+  readonly query: string;
+  /** The tool cannot send other characters to an HTTP proxy. */
+  readonly asciiOverHttp?: true;
+  /** Without what the environment says about proxies. */
+  readonly fetchBy: (program: string, file: string) => Promise<string>;
+}
+
+const QUIET = ['--silent', '--show-error', '--fail', '--max-time', '20'];
+const curl = findProgram('curl');
+const output = async (program: string, ...parameters: readonly string[]): Promise<string> =>
+  (await run(program, parameters, { env: { PATH: process.env['PATH'] ?? '' }, timeout: 30_000 })).stdout;
+
+const TOOLS: readonly Tool[] = [
+  {
+    name: 'curl --config',
+    program: curl,
+    query: 'format=curl',
+    fetchBy: (program, file) => output(program, '--config', file, ...QUIET, pageUrl),
+  },
+  {
+    name: 'curl --proxy, with a line of the format url',
+    program: curl,
+    query: 'format=url',
+    fetchBy: async (program, file) =>
+      output(program, ...QUIET, '--proxy', (await readFile(file, 'utf8')).trimEnd(), pageUrl),
+  },
+  {
+    name: 'curl --proxy-user, with a line of a template',
+    program: curl,
+    query: `template=${encodeURIComponent('{scheme}://{host}:{port}\\t{login}\\t{password}')}`,
+    fetchBy: async (program, file) => {
+      // curl decodes both.
+      const [proxy = '', ...credentials] = (await readFile(file, 'utf8')).trimEnd().split('\t');
+      const login = credentials.map(encodeURIComponent).join(':');
+      return output(program, ...QUIET, '--proxy', proxy, '--proxy-user', login, pageUrl);
+    },
+  },
+  {
+    name: 'proxychains4',
+    program: curl === undefined ? undefined : findProgram('proxychains4'),
+    query: 'format=proxychains',
+    asciiOverHttp: true,
+    fetchBy: (program, file) => output(program, '-q', '-f', file, String(curl), ...QUIET, pageUrl),
+  },
+];
+
+describe.each(TOOLS)('$name', ({ program, query, asciiOverHttp, fetchBy }) => {
+  if (program === undefined) {
+    it.skip('is not on the PATH (apt-get install curl proxychains4)', () => undefined);
+    return;
+  }
+  const fetchPage = (file: string): Promise<string> => fetchBy(program, file);
+
+  it.each(TYPES)('fetches a page through a bought proxy of type %s', async (type) => {
+    await expectThroughBought(type, query, fetchPage);
+  });
+
+  it.each(TYPES)('logs in at a proxy of type %s with characters that need quoting', async (type) => {
+    const credentials: Credentials =
+      asciiOverHttp && type === 'http' ? [toAscii(LOGIN), toAscii(PASSWORD)] : [LOGIN, PASSWORD];
+    await expectThroughStrange(type, query, fetchPage, credentials);
+  });
+});
+
+describe('Chromium, driven by Playwright', () => {
+  const executablePath = findChromium();
+  if (executablePath === undefined) {
+    it.skip('is not on the PATH (apt-get install chromium)', () => undefined);
+    return;
+  }
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath });
+  }, 30_000);
+  afterAll(() => browser.close());
+
+  async function fetchBy(file: string): Promise<string> {
+    const [proxy] = JSON.parse(await readFile(file, 'utf8')) as [Required<BrowserContextOptions>['proxy']];
+    const context = await browser.newContext({ proxy });
+    try {
+      const answer = await (await context.newPage()).goto(pageUrl, { timeout: 20_000 });
+      if (!answer?.ok()) throw new Error(`the proxy answered ${answer?.status()}`);
+      return await answer.text();
+    } finally {
+      await context.close();
+    }
+  }
+
+  it('fetches a page through a bought proxy of type http', async () => {
+    await expectThroughBought('http', 'format=playwright', fetchBy);
+  });
+
+  it('logs in at a proxy of type http with characters that need quoting', async () => {
+    await expectThroughStrange('http', 'format=playwright', fetchBy);
+  });
+
+  it('cannot log in at a proxy of type socks, as the documentation says', async () => {
+    await buy('socks');
+    await expect(fetchBy(await save('format=playwright'))).rejects.toThrow(
+      'Browser does not support socks5 proxy authentication',
+    );
+  });
+});

@@ -1,0 +1,55 @@
+import { RenewalRun } from '../../src/renewals';
+import { startTestService, type TestService, type TestUser } from '../support/test-service';
+
+/** Days. What is rented for a week is due at once by a rule that renews a week before the end. */
+const PERIOD = 7;
+const AHEAD_HOURS = 168;
+
+jest.setTimeout(60_000);
+
+describe('Renewals', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+
+  /** A customer with a proxy that is due, to be renewed for so many days. */
+  async function customerWhoRenewsFor(period: number): Promise<TestUser> {
+    const user = await service.createUser();
+    const body = { country: 'ru', period: PERIOD } as const;
+    expect((await user.api.POST('/proxies/buy', { body })).response.status).toBe(200);
+    await service.dataSource.query(
+      'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, $2, $3)',
+      [user.id, period, AHEAD_HOURS],
+    );
+    return user;
+  }
+
+  /** Runs once, as if the last run had been long ago. */
+  async function run(): Promise<void> {
+    await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
+    Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
+    await service.app.get(RenewalRun).runWhenDue(0, new AbortController().signal);
+  }
+
+  const renewalsOf = ({ id }: TestUser): Promise<{ state: string; reason: string | null }[]> =>
+    service.dataSource.query('SELECT state, reason FROM renewals WHERE user_id = $1', [id]);
+
+  // To wait for these prices takes longer than a lease of the run, which is renewed meanwhile.
+  it('are carried out beside others whose prices the provider does not tell in time', async () => {
+    const slow = await Promise.all([45, 50, 55].map(customerWhoRenewsFor));
+    const user = await customerWhoRenewsFor(PERIOD);
+    await service.control.setLatencies({ getprice: 60_000 });
+    await run();
+    await run();
+    await service.control.setLatencies({ getprice: 0 });
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
+    expect((await Promise.all(slow.map(renewalsOf))).flat()).toMatchObject(
+      slow.map(() => ({ state: 'skipped', reason: 'no-price' })),
+    );
+    await service.untilSettled();
+    await service.audit({ withProvider: true });
+  });
+});
