@@ -73,18 +73,20 @@ describe.each(named(/(^|\/)Dockerfile$/))('docker/%s', (name) => {
   });
 });
 
-/** What the schema of compose files says against one. */
-function complaintsAbout(composition: unknown): unknown[] {
-  // It names its dialect and its parts otherwise than ajv expects.
-  const { $schema: _, ...unread } = composeSchema;
-  const schema = JSON.parse(
+// The schema of compose files names its dialect and its parts otherwise than ajv expects.
+const { $schema: _dialect, ...unread } = composeSchema;
+const isComposition = new Ajv2019({ strict: false, validateFormats: false }).compile(
+  JSON.parse(
     JSON.stringify(unread, (key, value: unknown) =>
       key === 'id' && typeof value === 'string' ? undefined : value,
     ),
-  );
-  const isValid = new Ajv2019({ strict: false, validateFormats: false }).compile(schema);
-  isValid(composition);
-  return isValid.errors ?? [];
+  ),
+);
+
+/** What the schema of compose files says against one. */
+function complaintsAbout(composition: unknown): unknown[] {
+  isComposition(composition);
+  return isComposition.errors ?? [];
 }
 
 it.each(COMPOSITIONS)('docker/%s is what the compose specification describes', (name) => {

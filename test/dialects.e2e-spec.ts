@@ -122,6 +122,7 @@ describe('the service', () => {
   let service: TestService;
 
   beforeAll(async () => {
+    // One of its own: each form is audited with the provider, which has little then.
     service = await startTestService();
   });
 

@@ -36,6 +36,7 @@ describe('A replica', () => {
 
   beforeAll(async () => {
     log = captureLog();
+    // A service of its own: its database is cut off, and its schema is made older.
     // The job would log an error for each round in which the database does not work.
     service = await startTestService({
       environment: { LOG_LEVEL: 'warn' },

@@ -68,6 +68,7 @@ describe('A new key at the provider', () => {
     directory = await createTestDirectory();
     await mount(KEYS.first);
     log = captureLog();
+    // One of its own: the key comes from a file.
     service = await startTestService({
       sandbox: { apiKey: KEYS.first },
       environment: {

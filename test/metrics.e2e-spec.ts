@@ -36,6 +36,7 @@ const buy = (idempotencyKey?: string) =>
   });
 
 beforeAll(async () => {
+  // One of its own: what is measured is the whole installation.
   service = await startTestService({
     environment: { METRICS_PORT: '0' },
     jobIntervalsMs: { 'replica-report': 20_000 },

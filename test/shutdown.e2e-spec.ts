@@ -16,6 +16,7 @@ const isRefused = (url: string): Promise<boolean> =>
     (error: { cause?: { code?: string } }) => error.cause?.code === 'ECONNREFUSED',
   );
 
+// Each test closes a service of its own.
 describe('A service that is closed', () => {
   it('takes no more connections, and charges the orders in flight by the rules of the moment', async () => {
     const service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '20000' } });

@@ -35,6 +35,7 @@ describe('Traces', () => {
     log = captureLog();
     receiver = await startOtlpReceiver();
     relay = await startTcpRelay();
+    // One of its own, like those below: traces, metrics and logs are settings.
     service = await startTestService({
       environment: {
         TRACES_URL: receiver.url,

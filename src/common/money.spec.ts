@@ -58,6 +58,10 @@ describe('unitPriceWithMarkup', () => {
     ['0.0001', 1, '0', '0.01'],
     ['28', 1, '12.5', '31.50'],
     ['100', 7, '20', '17.15'],
+    ['5.51', 1, '0', '5.51'],
+    ['5.51', 1, '12.5', '6.20'],
+    ['5.51', 1, '0.0001', '5.52'],
+    ['5.51', 1, '250', '19.29'],
   ])('divides %s by %i and adds %s %% to get %s', (total, count, markup, price) => {
     expect(unitPriceWithMarkup(total, count, markup).toString()).toBe(price);
   });
