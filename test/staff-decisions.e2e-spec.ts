@@ -19,12 +19,12 @@ let service: TestService;
 let staff: Staff;
 let user: TestUser;
 
+// All orders under way are brought into review, and what the provider lists is swept.
 beforeAll(async () => {
   service = await startTestService({
     environment: {
-      RECONCILE_QUIET_SECONDS: '1',
       // A queue in front of the provider, in which orders form batches.
-      PROVIDER_RATE_PER_SECOND: '20',
+      PROVIDER_RATE_PER_SECOND: '100',
     },
   });
   staff = await createStaff(service);
@@ -34,9 +34,11 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await service.control.resetFaults();
-  await service.audit({ withProvider: true });
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.audit({ withProvider: true });
+  await service.close();
+});
 
 const buy = async (buyer = user, count = 1): Promise<number> => {
   const { data } = await buyer.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });

@@ -14,8 +14,9 @@ const NAME = expect.any(String);
 let service: TestService;
 let staff: Staff;
 
+// The lists are of all orders, and those that the tests insert stay open.
 beforeAll(async () => {
-  service = await startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '10' } });
+  service = await startTestService({ environment: { PROVIDER_RATE_PER_SECOND: '100' } });
   staff = await createStaff(service, ['staff:orders']);
 }, 30_000);
 afterAll(() => service.close());
