@@ -137,23 +137,28 @@ describe("The service's role", () => {
     return refusals;
   }
 
+  /** One line for each row, which is compared in a moment. */
   const readBooks = async () =>
     (
       await owner.query(
-        `SELECT (SELECT json_agg(a ORDER BY user_id) FROM accounts a) AS accounts,
-                                (SELECT json_agg(e ORDER BY id) FROM ledger_entries e) AS entries,
-                                (SELECT json_agg(t ORDER BY oid) FROM pg_trigger t) AS triggers,
-                                (SELECT json_agg(to_jsonb(t) - $1::text[] ORDER BY oid) FROM pg_class t)
-                                  AS tables`,
+        `SELECT (SELECT json_agg(a ORDER BY user_id) FROM accounts a)::text AS accounts,
+                (SELECT json_agg(e ORDER BY id) FROM ledger_entries e)::text AS entries,
+                (SELECT json_agg(t ORDER BY oid) FROM pg_trigger t)::text AS triggers,
+                (SELECT json_agg(to_jsonb(t) - $1::text[] ORDER BY oid) FROM pg_class t)::text AS tables`,
         [VACUUMED],
       )
     ).rows;
 
-  it.each(Object.keys(ATTACKS))('does not get anywhere with %s', async (name) => {
-    const before = await readBooks();
-    const statements = ATTACKS[name] ?? [];
-    expect(await attack(statements)).not.toEqual([]);
-    expect(await readBooks()).toEqual(before);
+  describe('does not get anywhere', () => {
+    let before: unknown;
+    beforeAll(async () => {
+      before = await readBooks();
+    });
+
+    it.each(Object.entries(ATTACKS))('with %s', async (_, statements) => {
+      expect(await attack(statements)).not.toEqual([]);
+      expect(await readBooks()).toEqual(before);
+    });
   });
 
   it('leaves a balance as it is for an entry that stays out', async () => {
