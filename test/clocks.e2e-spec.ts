@@ -12,6 +12,7 @@ describe('When a clock is changed', () => {
   let user: TestUser;
 
   beforeAll(async () => {
+    // Its clock is changed.
     service = await startTestService();
   });
   beforeEach(async () => {

@@ -24,6 +24,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
   let user: TestUser;
 
   beforeAll(async () => {
+    // Its server waits for a standby.
     postgres = await startOwnPostgres();
     service = await startTestService({ database: postgres });
     standby = await connectAbsentStandby(postgres.ownerUrl);

@@ -20,6 +20,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
   let user: TestUser;
 
   beforeAll(async () => {
+    // Whole tables are locked.
     service = await startTestService();
     relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
     replica = await startReplica(service, { database: { url: relay.url } });

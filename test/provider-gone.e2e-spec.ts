@@ -4,6 +4,7 @@ describe('a provider that refuses connections', () => {
   let service: TestService;
 
   beforeAll(async () => {
+    // Its sandbox is closed.
     service = await startTestService();
   });
   afterAll(() => service.close());

@@ -6,6 +6,7 @@ describe('After the replay window', () => {
   let user: TestUser;
 
   beforeAll(async () => {
+    // What is closed is counted over all users.
     service = await startTestService();
   });
   beforeEach(async () => {

@@ -29,6 +29,7 @@ describe('What the provider answers to an order', () => {
   let user: TestUser;
 
   beforeAll(async () => {
+    // Nothing else may change the stock, or be written of it.
     service = await startTestService();
   });
   beforeEach(async () => {
