@@ -2,9 +2,9 @@ import net from 'node:net';
 import { Retention } from '../src/retention';
 import type { ExitFault } from '../src/sandbox';
 import { captureLog } from './support/log-capture';
-import { openSilentPort } from './support/silent-port';
+import { openSilentPort, type SilentPort } from './support/silent-port';
 import { startTcpRelay, type TcpRelay } from './support/tcp-relay';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, startTestService, type TestService, type TestUser } from './support/test-service';
 
 type ProxyType = 'http' | 'socks';
 
@@ -12,11 +12,14 @@ const TIMEOUT_MS = 600;
 const TYPES: ProxyType[] = ['http', 'socks'];
 
 let relay: TcpRelay;
+let silent: SilentPort;
 let service: TestService;
 let user: TestUser;
 
+// There is a judge.
 beforeAll(async () => {
   relay = await startTcpRelay();
+  silent = await openSilentPort();
   service = await startTestService({
     environment: {
       JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
@@ -27,6 +30,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.close();
   await relay.close();
+  await silent.close();
 });
 beforeEach(async () => {
   relay.target = Number(new URL(service.baseUrl).port);
@@ -129,12 +133,10 @@ describe.each(TYPES)('The check of a proxy of type %s', (type) => {
 
   it('gives up on a port that neither accepts nor refuses', async () => {
     const proxy = await buy(type);
-    const silent = await openSilentPort();
     await change(proxy.id, { ...proxy, port: String(silent.port) });
     const startedAt = performance.now();
     expect((await check(proxy.id)).data).toMatchObject({ works: false, reason: 'timeout', connect_ms: null });
     expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + 5000);
-    await silent.close();
   });
 
   it('tells once that the exit address is another one than before', async () => {
@@ -315,7 +317,7 @@ describe('GET /judge', () => {
 
 describe('Without a judge', () => {
   it('checks are switched off, and say so', async () => {
-    const plain = await startTestService();
+    const plain = await sharedTestService();
     const someone = await plain.createUser();
     const { data } = await someone.api.POST('/proxies/buy', {
       body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: 'http' },
@@ -325,6 +327,5 @@ describe('Without a judge', () => {
       error: { detail: 'Checks of proxies are switched off' },
     });
     expect((await fetch(`${plain.baseUrl}/judge?nonce=01`)).status).toBe(404);
-    await plain.close();
   });
 });
