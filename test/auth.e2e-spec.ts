@@ -14,6 +14,7 @@ describe('Authentication', () => {
   let tokens: TokensService;
   let user: TestUser;
 
+  // The clock advances.
   beforeAll(async () => {
     service = await startTestService();
     tokens = service.app.get(TokensService);

@@ -19,6 +19,7 @@ type Told = [type: string, data: Record<string, unknown>];
 let service: TestService;
 let user: TestUser;
 
+// Proxies and balances are changed that no order has changed, and sweeps look at them.
 beforeAll(async () => {
   service = await startTestService();
 });

@@ -18,6 +18,7 @@ describe('The end of a proxy', () => {
   let service: TestService;
   let user: TestUser;
 
+  // What ends is announced for all users.
   beforeAll(async () => {
     service = await startTestService();
   }, 60_000);

@@ -24,6 +24,7 @@ const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 let service: TestService;
 
+// Pings soon give up, and the clock advances.
 beforeAll(async () => {
   service = await startTestService({ environment: { PING_TIMEOUT_MS: String(PING_TIMEOUT_MS) } });
 });

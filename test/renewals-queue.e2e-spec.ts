@@ -4,8 +4,8 @@ import { RenewalRun } from '../src/renewals';
 import { eventually } from './support/built-service';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
-const DUE = 1000;
-const PER_CALL = 20;
+const DUE = 500;
+const PER_CALL = 10;
 const CALLS_PER_SECOND = 10;
 /** How long an order would wait if all that is due stood in the queue. */
 const ALL_QUEUED_MS = (1000 * DUE) / PER_CALL / CALLS_PER_SECOND;
@@ -13,6 +13,7 @@ const ALL_QUEUED_MS = (1000 * DUE) / PER_CALL / CALLS_PER_SECOND;
 describe('Many due renewals', () => {
   let service: TestService;
 
+  // The provider takes few calls.
   beforeAll(async () => {
     service = await startTestService({
       environment: { PROVIDER_RATE_PER_SECOND: String(CALLS_PER_SECOND), ORDERS_PER_CALL: String(PER_CALL) },

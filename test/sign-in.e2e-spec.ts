@@ -21,6 +21,7 @@ let service: TestService;
 let log: LogCapture;
 let lastTgId = 5_000_000_000;
 
+// People sign in by Telegram here, and the clock advances.
 beforeAll(async () => {
   log = captureLog();
   service = await startTestService({

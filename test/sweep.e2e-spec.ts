@@ -87,12 +87,12 @@ describe('The full sweep', () => {
   });
 
   it('reads every page', async () => {
-    await service.control.setStock('6', 'us', 5000);
-    const user = await service.createUser({ balance: '1000000.00' });
-    for (const count of [1000, 1]) {
-      await user.api.POST('/proxies/buy', { body: { country: 'us', period: 3, count } });
-    }
-    expect(await run()).toEqual({ ...NOTHING, listed: 1001 });
+    await service.control.setDialect({ pageLimit: 10 });
+    await buy(await service.createUser(), 25);
+    await service.control.clearCalls();
+    expect(await run()).toEqual({ ...NOTHING, listed: 25 });
+    expect((await service.control.getCalls('getproxy')).length).toBeGreaterThanOrEqual(3);
+    await service.control.setDialect({ pageLimit: 1000 });
   });
 
   it('records proxies with our tag and no order as orphans, once, and ignores those of others', async () => {

@@ -29,6 +29,7 @@ describe('Delivery of webhooks', () => {
   let receiver: WebhookReceiver;
   let paths = 0;
 
+  // Receivers soon are late, pauses are short, and all that is sent is counted.
   beforeAll(async () => {
     log = captureLog();
     traces = await startOtlpReceiver();

@@ -17,6 +17,7 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 let service: TestService;
 let user: TestUser;
 
+// A user may have few webhooks.
 beforeAll(async () => {
   service = await startTestService({
     environment: { MAX_WEBHOOKS_PER_USER: String(MOST_WEBHOOKS) },
