@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { AppConfig } from '../src/config';
 import { JobLease } from '../src/database';
 import { type MetricDefinition, METRICS, Metrics, MetricsServer, PREFIX } from '../src/metrics';
-import { eventually } from './support/built-service';
 import { findProgram } from './support/programs';
 import { readMetrics, type Scrape } from './support/scrape';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -14,15 +13,6 @@ let user: TestUser;
 
 const metricsUrl = (): string => service.app.get(MetricsServer).url ?? '';
 const scrape = (): Promise<Scrape> => readMetrics(metricsUrl());
-
-/** How many scrapes wait for a lock in the database. */
-async function countWaiting(): Promise<number> {
-  const [row] = await service.owner.query<{ count: number }[]>(
-    `SELECT count(*)::integer AS count FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name LIKE '% metrics'`,
-  );
-  return row?.count ?? 0;
-}
 
 const buy = (idempotencyKey?: string) =>
   fetch(`${service.baseUrl}/proxies/buy`, {
@@ -198,26 +188,6 @@ describe('GET /metrics', () => {
     expect(await statusOf('/metrics', 'POST')).toBe(405);
     expect((await fetch(`${service.baseUrl}/metrics`)).status).toBe(404);
     expect(new URL(metricsUrl()).hostname).toBe('127.0.0.1');
-  });
-
-  it('asks a database that hangs once for all who scrape, and says that it is not there', async () => {
-    const lock = service.owner.createQueryRunner();
-    await lock.query('BEGIN; LOCK TABLE orphans IN ACCESS EXCLUSIVE MODE');
-    try {
-      const scrapes = Array.from({ length: 10 }, scrape);
-      await eventually(async () => (await countWaiting()) > 0);
-      expect(await countWaiting()).toBe(1);
-      for (const { value, series } of await Promise.all(scrapes)) {
-        expect(value('database_up')).toBe(0);
-        expect(series).not.toContain(`${PREFIX}queue_orders`);
-        expect(series).toContain(`${PREFIX}database_pool_connections{state="idle"}`);
-        expect(series).toContain('process_cpu_seconds_total');
-      }
-    } finally {
-      await lock.query('ROLLBACK');
-      await lock.release();
-    }
-    expect((await scrape()).value('database_up')).toBe(1);
   });
 });
 

@@ -8,7 +8,6 @@ import { holdPermits } from './support/hold-permits';
 import { captureLog, type LogCapture } from './support/log-capture';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from './support/otlp-receiver';
 import { sendRaw } from './support/raw-http';
-import { openSilentPort } from './support/silent-port';
 import { createStaff } from './support/staff';
 import { startTcpRelay, type TcpRelay } from './support/tcp-relay';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -354,8 +353,8 @@ describe('Traces', () => {
 });
 
 describe('A service whose collector', () => {
-  /** What the purchases of a service did, and how long its end took. */
-  async function buyAndEnd(url: string, ratio = '1'): Promise<{ statuses: number[]; endedMs: number }> {
+  /** The statuses of the purchases of a service that sends its traces there. */
+  async function buyAndEnd(url: string, ratio = '1'): Promise<number[]> {
     const service = await startTestService({
       environment: { TRACES_URL: url, TRACES_RATIO: ratio, LOG_LEVEL: 'warn' },
     });
@@ -366,26 +365,17 @@ describe('A service whose collector', () => {
         async () => (await api.POST('/proxies/buy', { body: PERIOD })).response.status,
       ),
     );
-    const startedAt = performance.now();
     await service.close();
-    return { statuses, endedMs: performance.now() - startedAt };
+    return statuses;
   }
 
   const ALL_BOUGHT = Array<number>(PURCHASES).fill(200);
-
-  it('hangs sells as ever, and ends in time', async () => {
-    const silent = await openSilentPort();
-    const { statuses, endedMs } = await buyAndEnd(`http://127.0.0.1:${silent.port}/v1/traces`);
-    await silent.close();
-    expect(statuses).toEqual(ALL_BOUGHT);
-    expect(endedMs).toBeLessThan(15_000);
-  });
 
   it('is gone sells as ever, and says once that traces are lost', async () => {
     const log = captureLog();
     const closed = await startOtlpReceiver();
     await closed.close();
-    const { statuses } = await buyAndEnd(closed.url);
+    const statuses = await buyAndEnd(closed.url);
     log.stop();
     expect(statuses).toEqual(ALL_BOUGHT);
     expect(log.lines.filter((line) => line.includes('traces are lost'))).toHaveLength(1);
@@ -393,7 +383,7 @@ describe('A service whose collector', () => {
 
   it('is to be sent nothing sends nothing, whatever a caller asks for', async () => {
     const receiver = await startOtlpReceiver();
-    expect((await buyAndEnd(receiver.url, '0')).statuses).toEqual(ALL_BOUGHT);
+    expect(await buyAndEnd(receiver.url, '0')).toEqual(ALL_BOUGHT);
     await receiver.close();
     expect(receiver.bodies).toEqual([]);
   });

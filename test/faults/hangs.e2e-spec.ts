@@ -1,0 +1,80 @@
+import { MetricsServer, PREFIX } from '../../src/metrics';
+import { eventually } from '../support/built-service';
+import { startDatabaseRelay } from '../support/database-relay';
+import { startReplica } from '../support/replica';
+import { readMetrics } from '../support/scrape';
+import { openSilentPort } from '../support/silent-port';
+import { startTestService, type TestService } from '../support/test-service';
+
+jest.setTimeout(60_000);
+
+// What hangs is waited for as long as the service waits: some seconds each time.
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { METRICS_PORT: '0' } });
+});
+afterAll(() => service.close());
+
+const scrape = () => readMetrics(service.app.get(MetricsServer).url ?? '');
+
+/** How many scrapes wait for a lock in the database. */
+async function countWaiting(): Promise<number> {
+  const [row] = await service.owner.query<{ count: number }[]>(
+    `SELECT count(*)::integer AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name LIKE '% metrics'`,
+  );
+  return row?.count ?? 0;
+}
+
+it('A database that hangs is asked once for all who scrape, who are told that it is not there', async () => {
+  const lock = service.owner.createQueryRunner();
+  await lock.query('BEGIN; LOCK TABLE orphans IN ACCESS EXCLUSIVE MODE');
+  try {
+    const scrapes = Array.from({ length: 10 }, () => scrape());
+    await eventually(async () => (await countWaiting()) > 0);
+    expect(await countWaiting()).toBe(1);
+    for (const { value, series } of await Promise.all(scrapes)) {
+      expect(value('database_up')).toBe(0);
+      expect(series).not.toContain(`${PREFIX}queue_orders`);
+      expect(series).toContain(`${PREFIX}database_pool_connections{state="idle"}`);
+      expect(series).toContain('process_cpu_seconds_total');
+    }
+  } finally {
+    await lock.query('ROLLBACK');
+    await lock.release();
+  }
+  expect((await scrape()).value('database_up')).toBe(1);
+});
+
+it('A replica is not ready while the database does not answer, and says so in time', async () => {
+  const relay = await startDatabaseRelay(service.databaseUrl);
+  const replica = await startReplica(service, { database: { url: relay.url, poolSize: 2 } });
+  const ask = async (path: string): Promise<string> => (await fetch(replica.baseUrl + path)).text();
+  const untilReadiness = (answer: string) => eventually(async () => (await ask('/health/ready')) === answer);
+  try {
+    await untilReadiness('{"status":"ready"}');
+    relay.catchNext({ statement: 'AS applied', moment: 'before', action: 'hold' });
+    await untilReadiness('{"detail":"The database cannot be reached"}');
+    expect(await ask('/health/live')).toBe('{"status":"live"}');
+    await untilReadiness('{"status":"ready"}');
+  } finally {
+    await replica.close();
+    await relay.close();
+  }
+});
+
+it('A service whose collector of traces hangs sells as ever, and ends in time', async () => {
+  const silent = await openSilentPort();
+  const traced = await startTestService({
+    environment: { TRACES_URL: `http://127.0.0.1:${silent.port}/v1/traces` },
+  });
+  const { api } = await traced.createUser();
+  const buy = async () =>
+    (await api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } })).response.status;
+  expect(await Promise.all(Array.from({ length: 5 }, buy))).toEqual(Array(5).fill(200));
+  const startedAtMs = performance.now();
+  await traced.close();
+  expect(performance.now() - startedAtMs).toBeLessThan(15_000);
+  await silent.close();
+});
