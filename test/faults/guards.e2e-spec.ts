@@ -4,7 +4,7 @@ import { PriceLead } from '../support/price-lead';
 import { racePrices } from '../support/price-race';
 import { startTestService, type TestService } from '../support/test-service';
 
-const RISES = inLongForm(1000, 200);
+const RISES = inLongForm(1000, 80);
 const STATES = inLongForm(500, 100);
 const MINUTES = 60_000;
 

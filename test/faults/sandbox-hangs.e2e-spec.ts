@@ -31,12 +31,14 @@ let hook: string;
 let pids: number[];
 const sandboxes: ChildProcess[] = [];
 
-beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
-
-beforeEach(async () => {
+beforeAll(async () => {
+  await ensureBuild();
   dataDir = await createTestDirectory();
   hook = join(dataDir, 'spin.cjs');
   await writeFile(hook, SPIN_ON_SIGUSR2);
+}, BUILD_TIMEOUT_MS);
+
+beforeEach(() => {
   pids = [];
 });
 
@@ -44,8 +46,9 @@ afterEach(async () => {
   for (const pid of pids.filter(isRunning)) process.kill(pid, 'SIGKILL');
   for (const child of sandboxes.splice(0)) child.kill('SIGKILL');
   await killLeftovers();
-  await removeTestDirectory(dataDir);
 });
+
+afterAll(() => removeTestDirectory(dataDir));
 
 async function startService(): Promise<BuiltService> {
   const service = await startBuiltService({ DATA_DIR: dataDir, NODE_OPTIONS: `--require ${hook}` });

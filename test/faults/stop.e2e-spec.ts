@@ -30,15 +30,15 @@ describe('A service that is told to stop', () => {
   let dataDir: string;
   let leftovers: readonly number[] = [];
 
-  beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
-  beforeEach(async () => {
+  beforeAll(async () => {
+    await ensureBuild();
     dataDir = await createTestDirectory();
-  });
+  }, BUILD_TIMEOUT_MS);
   afterEach(async () => {
     for (const pid of leftovers.filter(isRunning)) process.kill(pid, 'SIGKILL');
     await killLeftovers();
-    await removeTestDirectory(dataDir);
   });
+  afterAll(() => removeTestDirectory(dataDir));
 
   /** Stops the service and waits until its processes, the sandbox and the database are gone. */
   async function expectNothingLeft(service: BuiltService, stop: () => void): Promise<void> {
