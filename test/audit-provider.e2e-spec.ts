@@ -7,12 +7,26 @@ describe('an audit against the provider', () => {
   let service: TestService;
   let user: TestUser;
 
-  beforeEach(async () => {
+  let proxy: { id: string; tag: string; end: number };
+
+  // It is of all orders, and the tests break what it checks.
+  beforeAll(async () => {
     service = await startTestService();
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
     user = await service.createUser();
     await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    [proxy] = await service.dataSource.query(
+      `SELECT provider_proxy_id AS id, orders.tag, extract(epoch FROM date_end)::int AS end
+         FROM proxies JOIN orders ON orders.id = order_id WHERE proxies.user_id = $1`,
+      [user.id],
+    );
   });
-  afterEach(() => service.close());
+  /** What a test has broken is whole again. */
+  afterEach(async () => {
+    expect(await broken()).toEqual({});
+  });
 
   async function broken(): Promise<Record<string, readonly unknown[]>> {
     const { ok, checks } = await service.app.get(IntegrityService).run({ withProvider: true });
@@ -21,42 +35,47 @@ describe('an audit against the provider', () => {
     return Object.fromEntries(found.map(({ name, rows }) => [name, rows]));
   }
 
-  async function providerId(): Promise<string> {
-    const [proxy] = await service.dataSource.query('SELECT provider_proxy_id AS id FROM proxies');
-    return proxy.id;
-  }
-
   it('finds nothing when both sides agree', async () => {
     expect(await broken()).toEqual({});
   });
 
   it('finds a proxy under one of our tags that no order accounts for', async () => {
-    const [{ tag }] = await service.dataSource.query('SELECT tag FROM orders');
+    const { tag } = proxy;
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     await stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
-    expect(await broken()).toEqual({
+    const found = await broken();
+    expect(found).toEqual({
       'provider-proxies-have-an-order-or-are-known-orphans': [{ provider_proxy_id: expect.any(String), tag }],
     });
+    const [[orphan]] = Object.values(found) as [[{ provider_proxy_id: string }]];
+    await service.control.withdrawProxy(Number(orphan.provider_proxy_id));
   });
 
   it('finds a rented proxy that the provider no longer has', async () => {
-    const id = await providerId();
-    await service.control.withdrawProxy(Number(id));
+    await service.control.withdrawProxy(Number(proxy.id));
     expect(await broken()).toEqual({
-      'rented-proxies-are-at-the-provider-or-withdrawn': [expect.objectContaining({ provider_proxy_id: id })],
+      'rented-proxies-are-at-the-provider-or-withdrawn': [
+        expect.objectContaining({ provider_proxy_id: proxy.id }),
+      ],
     });
+    await service.owner.query('UPDATE proxies SET withdrawn_at = now() WHERE provider_proxy_id = $1', [
+      proxy.id,
+    ]);
   });
 
   it('finds a proxy whose end differs at the provider', async () => {
-    const id = await providerId();
+    const { id } = proxy;
     await service.control.changeProxy(Number(id), { unixtimeEnd: Math.floor(Date.now() / 1000) + 86_400 });
     expect(await broken()).toEqual({
       'end-dates-agree-with-the-provider': [expect.objectContaining({ provider_proxy_id: id })],
     });
+    await service.control.changeProxy(Number(id), { unixtimeEnd: proxy.end });
   });
 
   it('leaves out what an open order may account for', async () => {
     await leaveOrderOpen(service, user);
     expect(await broken()).toEqual({});
+    await service.control.resetFaults();
+    await service.untilSettled();
   });
 });

@@ -19,6 +19,7 @@ describe('the audit as a job', () => {
   let user: TestUser;
   let log: LogCapture;
 
+  // The audits are of all orders, and the tests break what they check.
   beforeAll(async () => {
     log = captureLog();
     service = await startTestService();

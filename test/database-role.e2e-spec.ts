@@ -219,6 +219,12 @@ describe("The service's role", () => {
         GRANT ALL ON accounts, ledger_entries TO PUBLIC;
         DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO PUBLIC', current_database()); END $$`);
     });
+    afterAll(async () => {
+      await owner.query(`
+        REVOKE ALL ON accounts, ledger_entries FROM PUBLIC;
+        DO $$
+        BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database()); END $$`);
+    });
 
     it('does not get anywhere with a trigger of its own either, because the commit is refused', async () => {
       const before = (await owner.query('TABLE accounts')).rows;

@@ -27,6 +27,7 @@ describe('What has been kept for long enough', () => {
   let staff: Staff;
   let user: TestUser;
 
+  // What is kept is of all users, and the tests make it old.
   beforeAll(async () => {
     service = await startTestService({
       environment: { AUDIT_LOG_READ_DAYS: '365' },

@@ -5,18 +5,17 @@ import { PROTECTED_ENDPOINTS } from './support/endpoints';
 import { sendRaw } from './support/raw-http';
 import { type Replica, startReplica } from './support/replica';
 import { createStaff, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 let service: TestService;
 let customer: TestUser;
 let staff: Staff;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedTestService();
   customer = await service.createUser();
   staff = await createStaff(service);
 });
-afterAll(() => service.close());
 
 const describeAt = (path: string): Promise<Description> => readDescription(service.baseUrl + path);
 

@@ -14,6 +14,7 @@ let staff: Staff;
 let auditor: Staff;
 let customer: TestUser;
 
+// Every operation of staff is carried out, also those that concern all customers.
 beforeAll(async () => {
   service = await startTestService();
   staff = await createStaff(service);

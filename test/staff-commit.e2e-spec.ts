@@ -2,20 +2,17 @@ import { AppConfig } from '../src/config';
 import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
-import { startTestService, type TestService } from './support/test-service';
+import { sharedTestService, type TestService } from './support/test-service';
 
 describe('When the database goes away at COMMIT', () => {
   let relay: DatabaseRelay;
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedTestService();
     relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
   });
-  afterAll(async () => {
-    await relay.close();
-    await service.close();
-  });
+  afterAll(() => relay.close());
 
   it('the answer is 503, and a repetition with the key is carried out once', async () => {
     const replica = await startReplica(service, { database: { url: relay.url } });

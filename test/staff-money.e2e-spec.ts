@@ -2,7 +2,7 @@ import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import type * as dto from '../src/staff/balances/staff-balances.dto';
 import { createStaff, type Json, type Staff } from './support/staff';
-import { startTestService, type TestService, type TestUser } from './support/test-service';
+import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 type Posted = Json<dto.PostingOut>;
 type Entry = Json<dto.LedgerEntryOut>;
@@ -15,10 +15,9 @@ let staff: Staff;
 let user: TestUser;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedTestService();
   staff = await createStaff(service);
 });
-afterAll(() => service.close());
 beforeEach(async () => {
   user = await service.createUser({ balance: '0.00' });
 });

@@ -16,6 +16,7 @@ let staff: Staff;
 let user: TestUser;
 let prices: PriceLead;
 
+// Some rules are for all users.
 beforeAll(async () => {
   service = await startTestService();
   prices = new PriceLead(service);

@@ -19,6 +19,7 @@ let staff: Staff;
 let user: TestUser;
 let other: TestUser;
 
+// Renewals of all customers are listed and paused, and some are written as their job leaves them.
 beforeAll(async () => {
   service = await startTestService();
   staff = await createStaff(service);

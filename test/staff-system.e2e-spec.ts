@@ -41,6 +41,7 @@ let service: TestService;
 let staff: Staff;
 let user: TestUser;
 
+// Its breakers open, and the system is that of all users.
 beforeAll(async () => {
   service = await startTestService({
     environment: { BREAKER_FAILURES: '2', BREAKER_PROBE_MS: '600000' },

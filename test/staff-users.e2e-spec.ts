@@ -18,6 +18,7 @@ const REVOKED_WITHIN_MS = 1000;
 let service: TestService;
 let staff: Staff;
 
+// Open orders are inserted, and users have fixed names and numbers.
 beforeAll(async () => {
   service = await startTestService();
   staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
