@@ -344,6 +344,11 @@ describe('Delivery of webhooks', () => {
   });
 
   it('tells metrics and spans of attempts, and no log line has a path', async () => {
+    await untilState(await deliver(await createWebhook()), 'delivered');
+    const refusing = await createWebhook();
+    receiver.answering = () => 500;
+    await untilAttempted(await deliver(refusing), 1);
+    await deliver(refusing, `next_attempt_at = now() + interval '1 hour'`);
     const text = await service.app.get(Metrics).render();
     expect(text).toMatch(/^proxy_rental_webhook_attempts_total\{outcome="delivered"\} [1-9]/m);
     expect(text).toMatch(/^proxy_rental_webhook_attempts_total\{outcome="refused"\} [1-9]/m);
