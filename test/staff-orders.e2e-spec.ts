@@ -426,10 +426,10 @@ describe('Orders', () => {
       ['host', proxy?.host ?? '', ({ id }) => byHost.has(id)],
       ['request_id', 'request-partial-2', (order) => order.request_id === 'request-partial-2'],
     ];
-    for (const [name, value, fits] of filters) {
+    for (const [at, [name, value, fits]] of filters.entries()) {
       const expected = orders.filter(fits).map(({ id }) => id);
       expect([name, expected.length > 0 && expected.length < orders.length]).toEqual([name, true]);
-      for (const [otherName, otherValue, alsoFits] of filters) {
+      for (const [otherName, otherValue, alsoFits] of filters.slice(at)) {
         if (otherName === name && otherValue !== value) continue;
         const found = await search({ [name]: value, [otherName]: otherValue, limit: '200' });
         const both = orders.filter((order) => fits(order) && alsoFits(order)).map(({ id }) => id);
