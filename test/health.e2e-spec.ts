@@ -81,7 +81,7 @@ describe('A replica', () => {
   });
 
   it('asks the database once for all who ask at the same time, on a connection of its own', async () => {
-    await untilReadiness(replica.baseUrl, READY);
+    for (const { baseUrl } of [service, replica]) await untilReadiness(baseUrl, READY);
     const before = await probesConnected();
     const probe = await holdProbe();
     const answers = Promise.all(Array.from({ length: 20 }, () => readiness(replica.baseUrl)));

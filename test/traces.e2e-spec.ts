@@ -28,10 +28,11 @@ describe('Traces', () => {
   let receiver: OtlpReceiver;
   let relay: TcpRelay;
   let service: TestService;
-  const ended = jest.spyOn(BatchSpanProcessor.prototype, 'onEnd');
+  let ended: jest.SpyInstance<void, Parameters<BatchSpanProcessor['onEnd']>, BatchSpanProcessor>;
 
   beforeAll(async () => {
     log = captureLog();
+    ended = jest.spyOn(BatchSpanProcessor.prototype, 'onEnd');
     receiver = await startOtlpReceiver();
     relay = await startTcpRelay();
     // One of its own, like those below: traces, metrics and logs are settings.
