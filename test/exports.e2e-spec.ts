@@ -2,14 +2,16 @@ import type { ProxyType } from '../src/common';
 import { WireClient } from '../src/sandbox';
 import { insertProxies } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 let service: TestService;
 let user: TestUser;
 
+// Proxies are inserted that nobody bought, which an audit of a shared service would find.
 beforeAll(async () => {
-  service = await sharedTestService();
+  service = await startTestService();
 });
+afterAll(() => service.close());
 beforeEach(async () => {
   user = await service.createUser();
 });

@@ -2,7 +2,7 @@ import { SweepService } from '../src/orders';
 import { insertProxies } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 interface Details {
   readonly id: string;
@@ -13,9 +13,11 @@ interface Details {
 
 let service: TestService;
 
+// Proxies are inserted that nobody bought, which an audit of a shared service would find.
 beforeAll(async () => {
-  service = await sharedTestService();
+  service = await startTestService();
 });
+afterAll(() => service.close());
 
 const insert = (user: TestUser, count: number) => insertProxies(service.dataSource, user.id, count);
 const get = (user: TestUser, path: string, headers: Record<string, string> = {}): Promise<RawAnswer> =>

@@ -1,14 +1,16 @@
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const DAY_S = 24 * 3600;
 
 let service: TestService;
 
+// Proxies are inserted that nobody bought, which an audit of a shared service would find.
 beforeAll(async () => {
-  service = await sharedTestService();
+  service = await startTestService();
 });
+afterAll(() => service.close());
 
 const insert = (user: TestUser, count: number, row?: ProxyRow) =>
   insertProxies(service.dataSource, user.id, count, row);
