@@ -23,18 +23,19 @@ const SANDBOX = join(__dirname, '..', '..', 'dist', 'src', 'sandbox', 'main.js')
 /** SIGUSR2 makes the process do what a bug would: its event loop never turns again. */
 const SPIN_ON_SIGUSR2 = `process.on('SIGUSR2', () => { for (;;); });`;
 
-/** What stops a sandbox from answering: its own loop, or the system. */
+/** What stops a sandbox from answering: its own loop, or the system. They are tried beside each other. */
 const HANGS = ['SIGUSR2', 'SIGSTOP'] as const;
+type Hang = (typeof HANGS)[number];
 
-let dataDir: string;
+const dataDirs = { SIGUSR2: '', SIGSTOP: '' };
 let hook: string;
 let pids: number[];
 const sandboxes: ChildProcess[] = [];
 
 beforeAll(async () => {
   await ensureBuild();
-  dataDir = await createTestDirectory();
-  hook = join(dataDir, 'spin.cjs');
+  for (const hang of HANGS) dataDirs[hang] = await createTestDirectory();
+  hook = join(dataDirs.SIGUSR2, 'spin.cjs');
   await writeFile(hook, SPIN_ON_SIGUSR2);
 }, BUILD_TIMEOUT_MS);
 
@@ -48,16 +49,24 @@ afterEach(async () => {
   await killLeftovers();
 });
 
-afterAll(() => removeTestDirectory(dataDir));
+afterAll(async () => {
+  for (const hang of HANGS) await removeTestDirectory(dataDirs[hang]);
+});
 
-async function startService(): Promise<BuiltService> {
+async function forEachHang(work: (hang: Hang) => Promise<void>): Promise<void> {
+  await Promise.all(HANGS.map(work));
+}
+
+const untilNothingRuns = (): Promise<unknown> => eventually(() => !pids.some(isRunning));
+
+async function startService(dataDir: string): Promise<BuiltService> {
   const service = await startBuiltService({ DATA_DIR: dataDir, NODE_OPTIONS: `--require ${hook}` });
   const { postgres, sandbox } = await readCompanionPids(dataDir);
   pids.push(service.pid, postgres, sandbox);
   return service;
 }
 
-function startSandbox(): { child: ChildProcess; output: () => string } {
+function startSandbox(dataDir: string): { child: ChildProcess; output: () => string } {
   const directory = join(dataDir, 'sandbox');
   const child = spawn(
     process.execPath,
@@ -74,60 +83,66 @@ function startSandbox(): { child: ChildProcess; output: () => string } {
   return { child, output: () => output };
 }
 
-async function startedSandbox(): Promise<ReturnType<typeof startSandbox>> {
-  const sandbox = startSandbox();
+async function startedSandbox(dataDir: string): Promise<ReturnType<typeof startSandbox>> {
+  const sandbox = startSandbox(dataDir);
   await eventually(() => sandbox.output().includes('Sandbox provider at '));
   return sandbox;
 }
 
 describe('a service whose sandbox hangs', () => {
-  it.each(HANGS)('starts another, says so, and sells again: %s', async (hang) => {
-    const service = await startService();
-    const { pid, baseUrl } = await readSandboxAddress(dataDir);
-    process.kill(pid, hang);
+  it('starts another, says so, and sells again', async () => {
+    await forEachHang(async (hang) => {
+      const dataDir = dataDirs[hang];
+      const service = await startService(dataDir);
+      const { pid, baseUrl } = await readSandboxAddress(dataDir);
+      process.kill(pid, hang);
 
-    await eventually(async () => (await readSandboxAddress(dataDir).catch(() => ({ pid }))).pid !== pid);
-    const next = await readSandboxAddress(dataDir);
-    pids.push(next.pid);
+      await eventually(async () => (await readSandboxAddress(dataDir).catch(() => ({ pid }))).pid !== pid);
+      const next = await readSandboxAddress(dataDir);
+      pids.push(next.pid);
 
-    expect(isRunning(pid)).toBe(false);
-    expect(next.baseUrl).toBe(baseUrl);
-    expect(service.stdout()).toMatch(/^The sandbox provider (has ended unexpectedly|did not answer); /m);
-    const token = /^Demo token {2,}(\S+)$/m.exec(service.stdout())?.[1] ?? '';
-    const { POST } = createApiClient(service.baseUrl, token);
-    await eventually(
-      async () => (await POST('/proxies/buy', { body: { country: 'ru', period: 30 } })).response.ok,
-    );
-    await service.stop();
-    await eventually(() => !pids.some(isRunning));
+      expect(isRunning(pid)).toBe(false);
+      expect(next.baseUrl).toBe(baseUrl);
+      expect(service.stdout()).toMatch(/^The sandbox provider (has ended unexpectedly|did not answer); /m);
+      const token = /^Demo token {2,}(\S+)$/m.exec(service.stdout())?.[1] ?? '';
+      const { POST } = createApiClient(service.baseUrl, token);
+      await eventually(
+        async () => (await POST('/proxies/buy', { body: { country: 'ru', period: 30 } })).response.ok,
+      );
+      await service.stop();
+    });
+    await untilNothingRuns();
   });
 
-  it.each(HANGS)('ends on SIGTERM, and the sandbox with it: %s', async (hang) => {
-    const service = await startService();
-    const { pid } = await readSandboxAddress(dataDir);
-    process.kill(pid, hang);
+  it('ends on SIGTERM, and the sandbox with it', async () => {
+    await forEachHang(async (hang) => {
+      const service = await startService(dataDirs[hang]);
+      const { pid } = await readSandboxAddress(dataDirs[hang]);
+      process.kill(pid, hang);
 
-    expect(await service.stop()).toMatchObject({ code: 0 });
-    await eventually(() => !pids.some(isRunning));
+      expect(await service.stop()).toMatchObject({ code: 0 });
+    });
+    await untilNothingRuns();
   });
 });
 
 describe('a sandbox of its own that hangs', () => {
   it('ends on SIGTERM', async () => {
-    const { child } = await startedSandbox();
+    const { child } = await startedSandbox(dataDirs.SIGUSR2);
     child.kill('SIGUSR2');
     child.kill('SIGTERM');
 
     await once(child, 'exit');
   });
 
-  it.each(HANGS)('makes place for the next start: %s', async (hang) => {
-    const { child } = await startedSandbox();
-    child.kill(hang);
-    const next = await startedSandbox();
+  it('makes place for the next start', () =>
+    forEachHang(async (hang) => {
+      const { child } = await startedSandbox(dataDirs[hang]);
+      child.kill(hang);
+      const next = await startedSandbox(dataDirs[hang]);
 
-    expect(child.exitCode ?? child.signalCode).toBe('SIGKILL');
-    const { pid } = JSON.parse(await readFile(join(dataDir, 'sandbox', 'address.json'), 'utf8'));
-    expect(pid).toBe(next.child.pid);
-  });
+      expect(child.exitCode ?? child.signalCode).toBe('SIGKILL');
+      const { pid } = JSON.parse(await readFile(join(dataDirs[hang], 'sandbox', 'address.json'), 'utf8'));
+      expect(pid).toBe(next.child.pid);
+    }));
 });
