@@ -15,7 +15,7 @@ let user: TestUser;
 
 beforeAll(async () => {
   // One of its own: the clock is changed.
-  service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '300' } });
+  service = await startTestService({ environment: { PROVIDER_TIMEOUT_MS: '1000' } });
   user = await service.createUser();
 });
 afterAll(() => service.close());

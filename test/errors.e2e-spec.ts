@@ -16,7 +16,7 @@ beforeAll(async () => {
   log = captureLog();
   // One of its own: its log is read, its clock is changed, and a table is taken away.
   service = await startTestService({
-    environment: { LOG_LEVEL: 'info', LOG_FORMAT: 'json', PROVIDER_TIMEOUT_MS: '300' },
+    environment: { LOG_LEVEL: 'info', LOG_FORMAT: 'json', PROVIDER_TIMEOUT_MS: '1000' },
   });
   user = await service.createUser({ balance: '0.00' });
   reader = await service.createUser({ scopes: ['profile:read'] });
