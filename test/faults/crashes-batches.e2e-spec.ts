@@ -7,6 +7,8 @@ const STEPS = { settle: 'INSERT INTO proxies', claim: `SET state = 'submitting'`
 const FROM_LAST = ['settle', 'claim'] as const;
 const BATCH_SIZE = 4;
 
+jest.setTimeout(60_000);
+
 describe('kill -9 of a replica whose orders are sent as one batch', () => {
   let replicas: Replicas;
   /** Takes the requests and is killed. */

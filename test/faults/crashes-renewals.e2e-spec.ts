@@ -3,7 +3,7 @@ import { STAGES } from '../support/crash-matrix';
 import { type Customer, Replicas, send } from '../support/replicas';
 
 /** A run of the renewals begins every five seconds, and a dead one's lease lasts as long. */
-jest.setTimeout(120_000);
+jest.setTimeout(240_000);
 
 /** A part of the statement by which the relay recognises each step of a renewal, in their order. */
 const STEPS = {

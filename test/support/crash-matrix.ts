@@ -32,6 +32,7 @@ interface Stopped {
  * each at another step. Each must be carried out and paid exactly once.
  */
 export function describeCrashes(method: 'buy' | 'prolong'): void {
+  jest.setTimeout(60_000);
   describe(`kill -9 of a replica during ${method}`, () => {
     let replicas: Replicas;
     /** Takes the requests and is killed. */
