@@ -6,7 +6,6 @@ import {
   type Description,
   examplesOf,
   expectPage,
-  expectSpectralContent,
   isObject,
   type Json,
   operationsOf,
@@ -348,9 +347,6 @@ describe('The description', () => {
       ]);
     }
   });
-
-  it('passes the linter Spectral without a word', () =>
-    expectSpectralContent(`${service.baseUrl}/openapi.json`));
 
   it('has what generators and testers need to run without editing', () => {
     expect(description).toMatchObject({ servers: [{ url: '/' }], info: { license: { name: 'MIT' } } });

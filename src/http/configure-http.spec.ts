@@ -39,7 +39,7 @@ class Failure extends DomainError {
   }
 }
 
-const READER_IDLE_MS = 800;
+const READER_IDLE_MS = 500;
 const MAX_CONNECTIONS = 20;
 
 class PageQuery {
@@ -371,7 +371,7 @@ describe('A client that takes nothing of its answer', () => {
     let byteCount = 0;
     for await (const piece of socket as AsyncIterable<Buffer>) {
       byteCount += piece.length;
-      await delay(10);
+      await delay(5);
     }
     expect(byteCount).toBeGreaterThan(size);
     expect(performance.now() - startedAtMs).toBeGreaterThan(2 * READER_IDLE_MS);

@@ -1,7 +1,12 @@
-import { expectRedoclyContent, runTool } from '../support/description';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { type RulesetDefinition, Spectral } from '@stoplight/spectral-core';
 import { startTestService, type TestService } from '../support/test-service';
 
-/** The linter and the generator are programs of their own. */
+/** The linters and the generator take seconds, and two of them are programs of their own. */
 jest.setTimeout(60_000);
 
 let service: TestService;
@@ -11,11 +16,51 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
+/** Expects that `redocly lint`, by redocly.yaml, has nothing to say of a description. */
+async function expectRedoclyContent(address: string): Promise<void> {
+  const { stdout } = await runTool('@redocly/cli', ['lint', address, '--format=json'], '', {
+    REDOCLY_TELEMETRY: 'off',
+    REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
+  });
+  const { problems } = JSON.parse(stdout) as { problems: { ruleId: string; message: string }[] };
+  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+}
+
+/** Expects that Spectral, by .spectral.cjs, has nothing to say of a description. */
+async function expectSpectralContent(address: string): Promise<void> {
+  const spectral = new Spectral();
+  spectral.setRuleset(createRequire(__filename)('../../.spectral.cjs') as RulesetDefinition);
+  const found = await spectral.run((await (await fetch(address)).json()) as Record<string, unknown>);
+  expect(found.map(({ code, message, path }) => `${code}: ${message} ${path.join('/')}`)).toEqual([]);
+}
+
+/** Runs the command of an installed package. */
+async function runTool(
+  command: string,
+  args: readonly string[],
+  input = '',
+  environment: Readonly<Record<string, string>> = {},
+): Promise<{ stdout: string; stderr: string }> {
+  const manifest = createRequire(__filename).resolve(`${command}/package.json`);
+  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: string | Record<string, string> };
+  const [script = ''] = typeof bin === 'string' ? [bin] : Object.values(bin);
+  const running = promisify(execFile)(process.execPath, [join(dirname(manifest), script), ...args], {
+    cwd: join(__dirname, '..', '..'),
+    maxBuffer: 2 ** 24,
+    env: { ...process.env, ...environment },
+  });
+  running.child.stdin?.end(input);
+  return running;
+}
+
 describe.each([
   ['/openapi.json', '"/proxies/{proxy_id}"'],
   ['/staff/openapi.json', '"/staff/users/{user_id}"'],
 ])('The description at %s', (path, route) => {
   it('passes the linter Redocly without a word', () => expectRedoclyContent(service.baseUrl + path));
+
+  it('is valid, its examples match their schemas, and it passes the linter Spectral without a word', () =>
+    expectSpectralContent(service.baseUrl + path));
 
   it('can be turned into the types of a client without a warning', async () => {
     const types = await runTool('openapi-typescript', [service.baseUrl + path]);

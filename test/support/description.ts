@@ -1,10 +1,4 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { type RulesetDefinition, Spectral } from '@stoplight/spectral-core';
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
@@ -126,41 +120,4 @@ export async function expectPage(address: string, title: string): Promise<void> 
     expect([asset.pathname, loaded.status]).toEqual([asset.pathname, 200]);
     expect((await loaded.text()).length).toBeGreaterThan(100);
   }
-}
-
-/** Expects that `redocly lint`, by redocly.yaml, has nothing to say of a description. */
-export async function expectRedoclyContent(address: string): Promise<void> {
-  const { stdout } = await runTool('@redocly/cli', ['lint', address, '--format=json'], '', {
-    REDOCLY_TELEMETRY: 'off',
-    REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
-  });
-  const { problems } = JSON.parse(stdout) as { problems: { ruleId: string; message: string }[] };
-  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
-}
-
-/** Expects that Spectral, by .spectral.cjs, has nothing to say of a description. */
-export async function expectSpectralContent(address: string): Promise<void> {
-  const spectral = new Spectral();
-  spectral.setRuleset(createRequire(__filename)('../../.spectral.cjs') as RulesetDefinition);
-  const found = await spectral.run((await (await fetch(address)).json()) as Record<string, unknown>);
-  expect(found.map(({ code, message, path }) => `${code}: ${message} ${path.join('/')}`)).toEqual([]);
-}
-
-/** Runs the command of an installed package. */
-export async function runTool(
-  command: string,
-  args: readonly string[],
-  input = '',
-  environment: Readonly<Record<string, string>> = {},
-): Promise<{ stdout: string; stderr: string }> {
-  const manifest = createRequire(__filename).resolve(`${command}/package.json`);
-  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: string | Record<string, string> };
-  const [script = ''] = typeof bin === 'string' ? [bin] : Object.values(bin);
-  const running = promisify(execFile)(process.execPath, [join(dirname(manifest), script), ...args], {
-    cwd: join(__dirname, '..', '..'),
-    maxBuffer: 2 ** 24,
-    env: { ...process.env, ...environment },
-  });
-  running.child.stdin?.end(input);
-  return running;
 }
