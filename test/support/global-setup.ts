@@ -18,6 +18,9 @@ const SETTINGS: ServerSettings = {
   wal_level: 'minimal',
   max_wal_senders: '0',
   max_connections: '500',
+  jit: 'off',
+  autovacuum: 'off',
+  io_method: 'sync',
 };
 
 /** Removes the server of this run with its files. Null when the run uses a given server. */
