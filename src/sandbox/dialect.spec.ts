@@ -4,16 +4,19 @@ import { readDialect } from './dialect';
 let sandbox: RunningSandbox;
 let client: WireClient;
 let control: SandboxControl;
+let started: Dialect;
 
 beforeAll(async () => {
   sandbox = await startSandbox({ rateLimitPerSecond: null, dialect: { pageLimit: 4 } });
   client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
   control = new SandboxControl(sandbox);
+  started = await control.getDialect();
   for (const descr of ['o1', 'o10', 'x.o1']) {
     await client.ask(`buy?count=2&period=7&country=nl&version=4&descr=${descr}`);
   }
 });
 afterAll(() => sandbox.close());
+afterEach(() => control.setDialect(started));
 
 async function listed(query: string): Promise<Array<Record<string, string>>> {
   const { list } = await client.ask(`getproxy?nokey&${query}`);
