@@ -419,7 +419,7 @@ describe('The database', () => {
 
   it.each([
     ['UPDATE accounts SET available = available + 1'],
-    ['UPDATE accounts SET held = 0'],
+    ['UPDATE accounts SET held = held + 1'],
     ['UPDATE accounts SET seq = seq + 1'],
     ['DELETE FROM accounts'],
     ['TRUNCATE accounts'],
