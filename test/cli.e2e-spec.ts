@@ -431,7 +431,8 @@ describe('the command line', () => {
         await query(
           own,
           `SELECT via, action, target_type, target_id, reason, before->'id' AS before, after->'id' AS after
-             FROM staff_actions WHERE after IS NOT NULL ORDER BY id`,
+             FROM staff_actions WHERE after->'user_id' = to_jsonb($1::bigint) ORDER BY id`,
+          [userId],
         ),
       ).toEqual(
         [

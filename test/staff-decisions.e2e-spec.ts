@@ -127,7 +127,7 @@ describe('An order in review', () => {
     expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
     expect(await proxiesOf()).toEqual([]);
     await service.app.get(SweepService).sweepWhenDue(0);
-    const { items } = (await staff.get<Page<Orphan>>('/staff/orphans?state=open')).body;
+    const { items } = (await staff.get<Page<Orphan>>(`/staff/orphans?state=open&tag=${order?.tag}`)).body;
     expect(items).toEqual([expect.objectContaining({ tag_order_id: order?.id, order_id: null })]);
     await staff.post(`/staff/orphans/${items[0]?.id}/mark`, { state: 'written-off', ...REASON });
   });

@@ -269,6 +269,9 @@ describe('An order', () => {
   });
 
   it('never shows the key, a login or a password', async () => {
+    const user = await service.createUser();
+    const { proxies } = await buy(user, 6);
+    await prolong(user, proxies[0]?.id ?? '');
     const secrets = await service.dataSource.query<{ login: string; password: string }[]>(
       'SELECT DISTINCT login, password FROM proxies',
     );
@@ -348,12 +351,11 @@ describe('An order', () => {
 });
 
 describe('Orders', () => {
-  let orders: readonly OrderOut[];
   let users: readonly TestUser[];
 
-  /** Nothing is sent from here on: open orders stay open. */
+  /** Nothing is sent until the end: open orders stay open. */
   beforeAll(async () => {
-    users = await Promise.all([service.createUser(), service.createUser()]);
+    users = await Promise.all([service.createUser(), service.createUser(), service.createUser()]);
     for (const user of users) {
       const { proxies } = await buy(user, 2);
       await prolong(user, proxies[0]?.id ?? '');
@@ -377,10 +379,21 @@ describe('Orders', () => {
                 AS prolonged`,
       [users.map(({ id }) => id)],
     );
-    orders = await searchAll({});
+    await service.dataSource.query(
+      `UPDATE orders SET created_at = date_trunc('day', created_at) WHERE user_id = $1 AND tag LIKE 'test.%'`,
+      [users[1]?.id],
+    );
+  });
+  afterAll(async () => {
+    await service.owner.query(
+      `UPDATE orders SET state = 'refunded', released = held, closed_at = now()
+        WHERE tag LIKE 'test.%' AND closed_at IS NULL`,
+    );
+    await pauseCalls('0');
   });
 
   it('are sorted from the newest to the oldest, and none is missing', async () => {
+    const orders = await searchAll({});
     const rows = await service.dataSource.query<{ id: number }[]>(
       'SELECT id FROM orders ORDER BY created_at DESC, id DESC',
     );
@@ -389,6 +402,7 @@ describe('Orders', () => {
   });
 
   it('are found by each filter and by each pair of filters', async () => {
+    const orders = await searchAll({});
     const [proxy] = await service.dataSource.query<{ host: string; provider_proxy_id: string; id: number }[]>(
       'SELECT host, provider_proxy_id, id FROM proxies WHERE user_id = $1 ORDER BY id LIMIT 1',
       [users[0]?.id],
@@ -442,11 +456,6 @@ describe('Orders', () => {
     'are paged by %d without gaps, even when many were placed at the same time',
     async (limit) => {
       const query = { user_id: String(users[1]?.id), ...(limit === 1 && { state: 'refunded' }) };
-      await service.dataSource.query(
-        `UPDATE orders SET created_at = date_trunc('day', created_at)
-           WHERE user_id = $1 AND tag LIKE 'test.%'`,
-        [users[1]?.id],
-      );
       const rows = await service.dataSource.query<{ id: number }[]>(
         `SELECT id FROM orders WHERE user_id = $1 AND ($2::text IS NULL OR state = $2)
            ORDER BY created_at DESC, id DESC`,
@@ -457,14 +466,14 @@ describe('Orders', () => {
   );
 
   it('of a host with very many proxies are paged by their deliveries, whatever is asked for', async () => {
-    const user = users[0] as TestUser;
+    const user = users[2] as TestUser;
     const host = '198.51.100.99';
     await service.owner.query(
       `WITH proxy AS (
          INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
                               proxy_type, country, version, date_start, date_end)
-         SELECT orders.user_id, orders.id, 'px6', format('common.%s.%s', orders.id, n), $1, '8000', 'login',
-                'password', 'http', 'ru', '6', now(), now() + interval '30 days'
+         SELECT orders.user_id, orders.id, 'px6', format('common.%s.%s', orders.id, n), $1, '8000', 'a login',
+                'a password', 'http', 'ru', '6', now(), now() + interval '30 days'
            FROM orders, generate_series(1, 1500) AS n
           WHERE kind = 'purchase' AND orders.id IN (
                 SELECT id FROM orders WHERE user_id = $2 AND kind = 'purchase' ORDER BY id LIMIT 8)
