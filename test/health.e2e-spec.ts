@@ -81,15 +81,18 @@ describe('A replica', () => {
   });
 
   it('asks the database once for all who ask at the same time, on a connection of its own', async () => {
-    for (const { baseUrl } of [service, replica]) await untilReadiness(baseUrl, READY);
-    const before = await probesConnected();
+    // Each has one: what another test cut off is connected again.
+    await eventually(async () => {
+      for (const { baseUrl } of [service, replica]) await untilReadiness(baseUrl, READY);
+      return (await probesConnected()) === 2;
+    });
     const probe = await holdProbe();
     const answers = Promise.all(Array.from({ length: 20 }, () => readiness(replica.baseUrl)));
     // A second statement would be answered, and its answers come before this one is let go.
     expect(await ask(replica.baseUrl, '/health/live')).toEqual(LIVE);
     probe.letGo();
     expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([200]));
-    expect(await probesConnected()).toBe(before);
+    expect(await probesConnected()).toBe(2);
   });
 
   it('is ready while all connections of its pool are taken', async () => {
