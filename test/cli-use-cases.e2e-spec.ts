@@ -28,8 +28,10 @@ let stopServices: () => Promise<void>;
 // The tests insert orders, orphans and a recovery, and withdraw proxies that the provider lists.
 beforeAll(async () => {
   service = await startTestService();
-  customer = await service.createUser();
   stopServices = shareServicesOfCommands();
+});
+beforeEach(async () => {
+  customer = await service.createUser();
 });
 afterAll(async () => {
   await stopServices();
@@ -354,6 +356,7 @@ describe('A command', () => {
   });
 
   it('reads a ledger page by page', async () => {
+    await buy();
     const read = (more: string) =>
       answerTo<{ seq: number }[]>(`balance ledger --user ${customer.id} --limit 1 ${more}`.trim());
     const [last] = await read('');

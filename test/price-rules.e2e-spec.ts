@@ -292,8 +292,9 @@ describe('A preview', () => {
   const preview = (change: Parameters<PricePreviewService['preview']>[0]): Promise<PricePreviewOut> =>
     service.app.get(PricePreviewService).preview(change);
 
+  beforeEach(() => quote(user.api));
+
   it('shows the prices before and after of all offers that it touches, and changes nothing', async () => {
-    await quote(user.api);
     const { changed, offers } = await preview({
       add: { userId: user.id, version: '6', minPeriod: 14, maxPeriod: 30, markupPercent: '0' },
     });
@@ -425,6 +426,14 @@ describe('Two replicas', () => {
 });
 
 describe('The number of rules', () => {
+  /** Past the triggers: rules that are ended count until their end takes effect. */
+  afterEach(() =>
+    service.owner.transaction(async (owner) => {
+      await owner.query('SET LOCAL session_replication_role = replica');
+      await owner.query('DELETE FROM price_rules WHERE user_id = $1', [user.id]);
+    }),
+  );
+
   it('is limited, except for rules that replace another', async () => {
     const [first] = await service.dataSource.query<{ id: number }[]>(
       `INSERT INTO price_rules (user_id, min_period, markup_percent, valid_from, created_by, reason)
