@@ -195,6 +195,13 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
     'recovery.end',
     async () => {
       await query(
+        `UPDATE orphans SET resolution = 'written-off', resolved_at = now() WHERE resolution IS NULL`,
+      );
+      await query(
+        `UPDATE found_prolongations SET resolution = 'written-off', resolved_at = now()
+          WHERE resolution IS NULL`,
+      );
+      await query(
         `INSERT INTO recoveries (begun_at, first_swept_at, swept_at)
          VALUES ('2020-01-01', '2100-01-01', '2100-01-02')`,
       );
@@ -209,6 +216,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
   'missing withdraw': [
     'missing.withdraw',
     async () => {
+      await query('UPDATE proxies SET absences = 0');
       await query(
         'UPDATE proxies SET absences = 2 WHERE id = (SELECT id FROM proxies WHERE order_id = $1 LIMIT 1)',
         [await buy()],
