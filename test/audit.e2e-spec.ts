@@ -589,18 +589,20 @@ describe('the audit', () => {
   const audit = (...options: string[]): Promise<Outcome> =>
     runCliHere(['audit', ...options], { DATABASE_URL: database.url, PROVIDER: 'sandbox' });
 
-  beforeAll(async () => {
+  const open = async (): Promise<void> => {
     database = await createTestDatabase();
     client = new Client({ connectionString: database.ownerUrl });
     await client.connect();
-  });
-
-  afterAll(async () => {
+  };
+  const close = async (): Promise<void> => {
     await client.end();
     await database.drop();
-  });
+  };
 
   describe('of a database that is intact', () => {
+    beforeAll(open);
+    afterAll(close);
+
     it('finds nothing, whatever the states of the orders', async () => {
       const books = new Books(client);
       const userId = await books.user();
@@ -630,7 +632,9 @@ describe('the audit', () => {
     let outcome: Outcome;
     let report: IntegrityReport;
 
+    afterAll(close);
     beforeAll(async () => {
+      await open();
       const books = new Books(client);
       for (const [name, doBreak] of Object.entries(BREAKAGES)) expected[name] = await doBreak(books);
       outcome = await audit();
