@@ -18,7 +18,7 @@ import { type Caller, TokensService } from './tokens.service';
  */
 @Injectable()
 export class AccessGuard implements CanActivate {
-  /** Of this application alone: the one that passport exports has the strategy of the last that was started. */
+  /** Of this application alone: the exported one has the strategy of the application started last. */
   private readonly passport = new Passport();
 
   constructor(
