@@ -86,7 +86,10 @@ interface SwaggerUi {
   readonly specActions: {
     changeParamByIdentity(operation: readonly string[], parameter: Parameter, value: unknown): void;
   };
-  readonly layoutActions: { show(thing: readonly string[], isShown: boolean): void };
+  readonly layoutActions: {
+    show(thing: readonly string[], isShown: boolean): void;
+    updateFilter(phrase: string): void;
+  };
 }
 
 interface Described {
@@ -147,6 +150,8 @@ export function preparePage(): void {
     const found = find(target);
     if (!found) return;
     const { template, get, fields } = found;
+    // The page has no operation that its filter hides.
+    window.ui.layoutActions.updateFilter('');
     window.ui.layoutActions.show(['operations', get.tags[0] ?? '', get.operationId], true);
     const execute = () => {
       // Swagger UI reads an operation when it is opened, and cannot execute it before.
@@ -174,6 +179,7 @@ export const PAGE_STYLE = `
   @media (max-width: 640px) {
     .swagger-ui .wrapper { padding: 0 8px; }
     .swagger-ui .opblock-summary-control { flex-wrap: wrap; min-width: 0; }
+    .swagger-ui .opblock-section-header { flex-wrap: wrap; }
     .swagger-ui .opblock-summary-description { flex-basis: 100%; }
     .swagger-ui .opblock-body table, .swagger-ui .opblock-body tbody, .swagger-ui .opblock-body tr,
     .swagger-ui .opblock-body td { display: block; width: auto; max-width: 100%; min-width: 0; }
