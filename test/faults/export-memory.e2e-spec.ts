@@ -188,7 +188,7 @@ describe('An export of many megabytes', () => {
         }
         rest = text.slice(inspected);
         if (count < nextCheckAt) continue;
-        nextCheckAt = count + PROXY_COUNT / 5;
+        nextCheckAt = count + PROXY_COUNT / 2;
         await untilServiceIsIdle();
         maxGrowth = Math.max(maxGrowth, usedBytes() - before);
       }
