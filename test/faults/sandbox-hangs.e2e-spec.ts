@@ -20,8 +20,8 @@ jest.setTimeout(90_000);
 
 const SANDBOX = join(__dirname, '..', '..', 'dist', 'src', 'sandbox', 'main.js');
 
-/** SIGUSR2 makes the process do what a bug would: its event loop never turns again. */
-const SPIN_ON_SIGUSR2 = `process.on('SIGUSR2', () => { for (;;); });`;
+/** SIGUSR2 makes the process do what a bug would: its event loop never turns again. Waiting takes no processor. */
+const BLOCK_ON_SIGUSR2 = `process.on('SIGUSR2', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));`;
 
 /** What stops a sandbox from answering: its own loop, or the system. They are tried beside each other. */
 const HANGS = ['SIGUSR2', 'SIGSTOP'] as const;
@@ -35,8 +35,8 @@ const sandboxes: ChildProcess[] = [];
 beforeAll(async () => {
   await ensureBuild();
   for (const hang of HANGS) dataDirs[hang] = await createTestDirectory();
-  hook = join(dataDirs.SIGUSR2, 'spin.cjs');
-  await writeFile(hook, SPIN_ON_SIGUSR2);
+  hook = join(dataDirs.SIGUSR2, 'block.cjs');
+  await writeFile(hook, BLOCK_ON_SIGUSR2);
 }, BUILD_TIMEOUT_MS);
 
 beforeEach(() => {

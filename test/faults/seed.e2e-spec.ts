@@ -5,7 +5,7 @@ import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
 import { createTestDatabase, type TestDatabase } from '../support/test-database';
 
-const SEED = { users: 300, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };
+const SEED = { users: 100, entriesPerUser: 10, proxiesPerUser: 20, seed: 7 };
 
 describe('bench:seed', () => {
   let database: TestDatabase;
@@ -73,9 +73,9 @@ describe('bench:seed', () => {
 
     it('fills an empty database with consistent books and leaves its schema unchanged', async () => {
       const { rows: counts, sample } = seeded;
-      expect(counts).toMatchObject({ users: 300, accounts: 300 });
-      expect(counts.proxies).toBeGreaterThan(5000);
-      expect(counts.ledger_entries).toBeGreaterThan(2500);
+      expect(counts).toMatchObject({ users: 100, accounts: 100 });
+      expect(counts.proxies).toBeGreaterThan(1700);
+      expect(counts.ledger_entries).toBeGreaterThan(850);
       expect(sample.proxies).toBeGreaterThan(0);
       expect(await violations()).toEqual([]);
       expect(await findDangling()).toEqual([]);
@@ -117,7 +117,7 @@ describe('bench:seed', () => {
     it('refuses a database with users, unless told to append', async () => {
       await expect(seed()).rejects.toThrow('The database has users already: add to them with --append');
       const { rows: counts } = await seed({ append: true });
-      expect(counts.users).toBe(600);
+      expect(counts.users).toBe(200);
       expect(await violations()).toEqual([]);
       expect(await findDangling()).toEqual([]);
     });
