@@ -15,7 +15,7 @@ const READER_COUNT = inLongForm(200, 30);
 const MAX_GROWTH_MB = 60;
 /** Twice what an idle machine needs. */
 const MAX_LIFE_MS = 60_000;
-const PIPELINED_REQUESTS = inLongForm(20_000, 6000);
+const PIPELINED_REQUESTS = inLongForm(20_000, 3000);
 /** Of the time that the pipelined requests take: whoever waits for all of them waits for all of it. */
 const MAX_DELAY = 0.2;
 /** In /proc/net/tcp. */
@@ -92,7 +92,7 @@ describe('Clients that do not read', () => {
 
   it.each(['/proxies', '/proxies/export'])('cost little memory and are soon gone: GET %s', async (path) => {
     const { length } = await ask(path);
-    for (let round = 0; round < 10; round += 1) await ask(path);
+    for (let round = 0; round < 5; round += 1) await ask(path);
     const beforeMb = await residentMb(service);
     for (let n = 0; n < READER_COUNT; n += 1) {
       const socket = await open();

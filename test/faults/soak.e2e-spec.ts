@@ -6,7 +6,7 @@ import { soak } from '../support/soak';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
 
 /** `npm run test:soak` places many more orders. SOAK_SEED repeats a run. */
-const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 150);
+const ORDERS = Number(process.env['SOAK_ORDERS'] ?? 100);
 const SEED = Number(process.env['SOAK_SEED'] ?? randomInt(2 ** 31));
 /** Twice what a quiet machine takes. */
 const TIMEOUT_MS = 120_000 + ORDERS * 200;
