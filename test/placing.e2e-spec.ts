@@ -1,3 +1,4 @@
+// A service of its own: its statements are counted, and its orders are placed beside the route that checks them.
 import { randomBytes } from 'node:crypto';
 import { type Scope, TokensService } from '../src/auth';
 import { Money } from '../src/common';

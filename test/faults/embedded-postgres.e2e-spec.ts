@@ -8,6 +8,7 @@ import { runAs } from '../../src/local/postgres/embedded-account';
 import { type Cluster, getCluster, SERVICE_ROLE } from '../../src/local/postgres/embedded-cluster';
 import { acquireEmbeddedPostgres, type EmbeddedPostgres } from '../../src/local/postgres/embedded-postgres';
 import { findServer, startServer } from '../../src/local/postgres/embedded-server';
+import { eventually } from '../support/built-service';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
 const notes: string[] = [];
@@ -142,9 +143,7 @@ describe('the embedded PostgreSQL of a data directory', () => {
     const postgres = await acquire();
     await killServer(cluster);
 
-    await eventually(async () => {
-      expect(await query(postgres, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    });
+    await eventually(() => query(postgres, 'SELECT').catch(() => null));
     await postgres.release();
     expect(notes).toContain('The connection to the embedded PostgreSQL was lost; connecting again.');
     expect(await isRunning()).toBe(false);
@@ -225,20 +224,5 @@ async function killServer(cluster: Cluster): Promise<void> {
   const server = await findServer(cluster);
   if (server === null) throw new Error('There is no server to kill');
   process.kill(server.pid, 'SIGKILL');
-  await eventually(async () => {
-    expect((await findServer(cluster))?.pid).not.toBe(server.pid);
-  });
-}
-
-async function eventually(check: () => Promise<void>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  for (;;) {
-    try {
-      await check();
-      return;
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
+  await eventually(async () => (await findServer(cluster))?.pid !== server.pid);
 }

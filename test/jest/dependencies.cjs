@@ -25,5 +25,5 @@ module.exports = {
     if (!isSource(path)) return new Set(dependencies);
     return new Set(dependencies.filter((name) => moduleOf(paths.join(path, '..', name)) === moduleOf(path)));
   },
-  getCacheKey: () => '4',
+  getCacheKey: () => 'test/jest/dependencies',
 };
