@@ -115,7 +115,7 @@ describe('Idempotency-Key', () => {
   it('refers to an order that is being confirmed, then answers with its outcome', async () => {
     const user = await service.createUser();
     // The purchase is carried out, its answer is lost, and the listing shows it late.
-    await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 700 });
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost', hiddenForMs: 1500 });
     const lost = await buy(user, 'lost');
     expect(lost.response.status).toBe(503);
     expect(lost.error).toMatchObject({

@@ -8,7 +8,7 @@ import { sharedTestService, startTestService, type TestService, type TestUser } 
 
 type ProxyType = 'http' | 'socks';
 
-const TIMEOUT_MS = 600;
+const TIMEOUT_MS = 1000;
 const TYPES: ProxyType[] = ['http', 'socks'];
 
 let relay: TcpRelay;
