@@ -372,7 +372,8 @@ describe('An order whose rate permit does not come', () => {
     const user = await service.createUser({ balance: '100.00' });
     await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });
-    await service.dataSource.query(`UPDATE call_slots SET paused_until = now() + interval '1 minute'`);
+    // Whoever else waits for a permit meanwhile looks again when the pause was to end.
+    await service.dataSource.query(`UPDATE call_slots SET paused_until = now() + interval '6 s'`);
     const { response, error } = await user.api.POST('/proxies/buy', {
       body: { country: 'ru', period: 30 } as never,
     });
