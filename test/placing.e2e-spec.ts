@@ -1,4 +1,4 @@
-// A service of its own: its statements are counted, and its orders are placed beside the route that checks them.
+// A service of its own: its statements are counted, and orders are placed without the checks of the route.
 import { randomBytes } from 'node:crypto';
 import { type Scope, TokensService } from '../src/auth';
 import { Money } from '../src/common';

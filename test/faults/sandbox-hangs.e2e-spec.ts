@@ -20,8 +20,11 @@ jest.setTimeout(90_000);
 
 const SANDBOX = join(__dirname, '..', '..', 'dist', 'src', 'sandbox', 'main.js');
 
-/** SIGUSR2 makes the process do what a bug would: its event loop never turns again. Waiting takes no processor. */
-const BLOCK_ON_SIGUSR2 = `process.on('SIGUSR2', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));`;
+/** SIGUSR2 makes the process do what a bug would: its event loop never turns again. It takes no processor. */
+const BLOCK_ON_SIGUSR2 = `
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  process.on('SIGUSR2', () => Atomics.wait(flag, 0, 0));
+`;
 
 /** What stops a sandbox from answering: its own loop, or the system. They are tried beside each other. */
 const HANGS = ['SIGUSR2', 'SIGSTOP'] as const;
