@@ -205,6 +205,9 @@ export class DocsBrowser {
       await (isChoice ? field.selectOption(String(value)) : field.fill(String(value)));
     }
     if (body) await operation.locator('textarea').fill(JSON.stringify(body, null, 2));
+    // The response of the request before would be taken for that of this one.
+    const clear = operation.locator('.btn-clear');
+    if ((await clear.count()) > 0) await clear.click();
     await operation.locator('.execute').click();
     return operation;
   }
