@@ -4,6 +4,7 @@ import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule } from './database';
 import { LoggedEvent } from './events';
+import { RequestsUnderWay } from './http';
 import { Account, LedgerEntry } from './ledger';
 import { ExportLink } from './links';
 import { Metrics } from './metrics';
@@ -53,9 +54,10 @@ export class GlobalsModule {
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useValue: clock },
+        RequestsUnderWay,
         { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
-      exports: [AppConfig, Clock, Metrics],
+      exports: [AppConfig, Clock, Metrics, RequestsUnderWay],
     };
   }
 }

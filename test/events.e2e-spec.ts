@@ -291,7 +291,7 @@ describe('Events', () => {
       const { status, body } = await read(`after=${cursor}&wait=30`);
       expect([status, body]).toEqual([
         429,
-        { detail: 'Too many requests of this user wait for events already' },
+        { detail: 'Too many requests of this kind are under way' },
       ]);
       expect((await read(`after=${cursor}`)).status).toBe(200);
       callers.abort();

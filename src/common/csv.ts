@@ -1,5 +1,5 @@
-/** Spreadsheets read text with such a beginning as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** Spreadsheets read text with such a beginning as a formula, in full width (＝ ＋ － ＠) as well. */
+const FORMULA = /^[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/;
 
 /** Text that somebody else wrote; an apostrophe keeps a spreadsheet from reading it as a formula. */
 export const disarmFormula = (text: string): string => (FORMULA.test(text) ? `'${text}` : text);

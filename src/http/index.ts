@@ -32,6 +32,7 @@ export {
 export { withoutDuration } from './request-metrics';
 export { RequestBodyGuard } from './request-body.guard';
 export { toStream } from './to-stream';
+export { disconnection, RequestsUnderWay, TooManyUnderWay } from './under-way';
 export {
   AmountField,
   BooleanField,

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth';
 import { CatalogModule } from '../catalog';
 import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
@@ -26,7 +27,7 @@ import { TypeChangeController } from './type-change/type-change.controller';
 import { TypeChangeService } from './type-change/type-change.service';
 
 @Module({
-  imports: [OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
+  imports: [AuthModule, OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
   controllers: [OrdersController, BulkController, OrderReadingController, TypeChangeController],
   providers: [
     ProlongationDates,

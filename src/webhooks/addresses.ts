@@ -8,6 +8,9 @@ const WEB_PORTS: readonly number[] = [80, 443];
 /** All addresses of IPv6 that are given out to the public internet. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
+/** Azure's platform listens here, on an address that is public by its number: only its machines reach it. */
+const AZURE_PLATFORM = '168.63.129.16';
+
 /** RFC 6761: these names are this machine, whatever a DNS server says. */
 const LOCALHOST = /(^|\.)localhost\.?$/i;
 const LOOPBACK = '127.0.0.1';
@@ -83,6 +86,6 @@ const portOf = ({ port, protocol }: URL): number => {
 
 function isPublic(address: string): boolean {
   const parsed = ipaddr.parse(address);
-  if (parsed.range() !== 'unicast') return false;
+  if (parsed.range() !== 'unicast' || parsed.toString() === AZURE_PLATFORM) return false;
   return parsed instanceof ipaddr.IPv4 || parsed.match(GLOBAL_IPV6);
 }

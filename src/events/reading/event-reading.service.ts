@@ -46,7 +46,7 @@ export class EventReadingService implements OnModuleDestroy {
   /**
    * A page of events. Without any, it waits for the first.
    *
-   * @throws EventsGone, TooManyWaiting, and after a wait what the guard throws when the caller may no longer
+   * @throws EventsGone, TooManyUnderWay, and after a wait what the guard throws when the caller may no longer
    * read
    */
   async poll(request: Request, asked: EventRequest, waitMs: number, hungUp: AbortSignal): Promise<EventPage> {
@@ -75,16 +75,18 @@ export class EventReadingService implements OnModuleDestroy {
   /**
    * Writes events as they come, until the caller leaves, may no longer read, or the replica stops.
    *
-   * @throws EventsGone, TooManyWaiting; afterwards it ends the answer and does not throw
+   * @throws EventsGone, TooManyUnderWay; afterwards it ends the answer and does not throw
    */
   async stream(
     request: Request,
     response: Response,
     asked: EventRequest,
-    hungUp: AbortController,
+    hungUp: AbortSignal,
   ): Promise<void> {
-    const waiter = this.waits.open(asked.userId, hungUp.signal);
-    const stream: OpenStream = { request, end: () => hungUp.abort() };
+    const ending = new AbortController();
+    const over = AbortSignal.any([hungUp, ending.signal]);
+    const waiter = this.waits.open(asked.userId, over);
+    const stream: OpenStream = { request, end: () => ending.abort() };
     try {
       const first = await this.pages.read(asked);
       this.streams.add(stream);
@@ -92,8 +94,8 @@ export class EventReadingService implements OnModuleDestroy {
       await writeEventStream(response, first, {
         waiter,
         read: (after) => this.pages.read({ ...asked, after }),
-        isOver: () => hungUp.signal.aborted || this.waits.isEnding,
-        over: hungUp.signal,
+        isOver: () => over.aborted || this.waits.isEnding,
+        over,
       });
     } catch (error) {
       if (!response.headersSent) throw error;

@@ -2,17 +2,14 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { messageOf } from '../../common';
 import { preparedRows, untilReplicated } from '../../database';
+import { RequestsUnderWay } from '../../http';
 import { PublishedEvents } from '../published-events';
-import { TooManyWaiting } from './reading.errors';
 
 /** How often it is looked whether there are events for anybody who waits, all of them in one statement. */
 const LOOK_INTERVAL_MS = 1000;
 
 /** A wait at a replica that is about to stop: the caller should turn to another one. */
 const LONGEST_WAIT_DRAINING_MS = 1000;
-
-/** Of one user at one replica, so that nobody occupies all of its connections. */
-const MAX_WAITING_PER_USER = 100;
 
 /** How a wait ended. */
 export interface Waited {
@@ -55,6 +52,7 @@ export class EventWaits implements OnModuleDestroy {
   constructor(
     private readonly dataSource: DataSource,
     private readonly published: PublishedEvents,
+    private readonly underWay: RequestsUnderWay,
   ) {}
 
   onModuleDestroy(): void {
@@ -75,11 +73,11 @@ export class EventWaits implements OnModuleDestroy {
    * Takes a place. Close it in the end.
    *
    * @param hungUp ends its waits
-   * @throws TooManyWaiting
+   * @throws TooManyUnderWay
    */
   open(userId: number, hungUp: AbortSignal): Waiter {
+    const leave = this.underWay.enter('wait', userId);
     const places = this.waiting.get(userId) ?? new Set();
-    if (places.size >= MAX_WAITING_PER_USER) throw new TooManyWaiting();
     const place: Place = { position: undefined, isCalled: false, end: undefined };
     places.add(place);
     this.waiting.set(userId, places);
@@ -91,6 +89,7 @@ export class EventWaits implements OnModuleDestroy {
     return {
       wait: (position, timeoutMs) => this.wait(place, position, timeoutMs, hungUp),
       close: () => {
+        leave();
         places.delete(place);
         if (places.size === 0 && this.waiting.get(userId) === places) this.waiting.delete(userId);
         if (this.waiting.size > 0) return;

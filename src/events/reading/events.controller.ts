@@ -2,7 +2,7 @@ import { Controller, Get, Headers, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { CurrentUserId, Scopes } from '../../auth';
-import { withoutDuration } from '../../http';
+import { disconnection, withoutDuration } from '../../http';
 import { CURSOR_PATTERN, eventId, readCursor } from './cursor';
 import type { EventRequest } from './event-pages';
 import { EventReadingService } from './event-reading.service';
@@ -28,8 +28,7 @@ export class EventsController {
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<EventsPage | undefined> {
-    const caller = new AbortController();
-    response.once('close', () => caller.abort());
+    const hungUp = disconnection(response);
     response.vary('Accept');
     const asked: EventRequest = {
       userId,
@@ -40,10 +39,10 @@ export class EventsController {
     const isStream = request.method === 'GET' && request.accepts('json', STREAM_TYPE) === STREAM_TYPE;
     if (isStream || wait > 0) withoutDuration(response);
     if (isStream) {
-      await this.events.stream(request, response, asked, caller);
+      await this.events.stream(request, response, asked, hungUp);
       return undefined;
     }
-    const { items, next } = await this.events.poll(request, asked, wait * 1000, caller.signal);
+    const { items, next } = await this.events.poll(request, asked, wait * 1000, hungUp);
     // The replica may have begun to stop during the wait: the next request is for another one.
     if (this.events.isEnding) response.shouldKeepAlive = false;
     return { items, next_cursor: eventId(next) };

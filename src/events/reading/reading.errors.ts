@@ -1,4 +1,4 @@
-import { DomainError, domainError } from '../../common';
+import { domainError } from '../../common';
 import { RequestInvalid } from '../../http';
 import { CURSOR_PATTERN } from './cursor';
 
@@ -8,15 +8,6 @@ export class EventsGone extends domainError(
   'Events after this cursor are no longer kept: read the present state of orders and proxies, and go on ' +
     'without `after` (from the oldest event that is kept) or with `after=now`',
 ) {}
-
-/** Each request that waits occupies a connection. */
-export class TooManyWaiting extends DomainError {
-  readonly kind = 'rate-limited';
-
-  constructor() {
-    super('Too many requests of this user wait for events already', { retryAfterSeconds: 5 });
-  }
-}
 
 /** A client that made up its `Last-Event-ID`. */
 export class LastEventIdInvalid extends RequestInvalid {

@@ -1,7 +1,8 @@
-import { Controller, Get, Param, Query, Res } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import { CurrentUserId, Scopes } from '../../auth';
+import { disconnection } from '../../http';
 import type { OrderDetails, OrderSummaryPage } from './dto/order.dto';
 import { OrderQuery, OrdersQuery } from './dto/orders.query';
 import { ListOrdersDocs, ReadOrderDocs } from './order-reading.docs';
@@ -26,10 +27,9 @@ export class OrderReadingController {
     @CurrentUserId() userId: number,
     @Param('order_id') orderId: string,
     @Query() { wait }: OrderQuery,
+    @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<OrderDetails> {
-    const caller = new AbortController();
-    response.once('close', () => caller.abort());
-    return this.orders.read(userId, orderId, { seconds: wait, hungUp: caller.signal });
+    return this.orders.read(userId, orderId, { seconds: wait, request, hungUp: disconnection(response) });
   }
 }

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
 import { DataSource } from 'typeorm';
+import { AccessRecheck } from '../../auth';
 import { preparedRows } from '../../database';
-import { assertPeriod, type Page, type PageRequest, readPage } from '../../http';
+import { assertPeriod, type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
 import { type OrderState, toldState } from '../order-states';
 import type { Order } from '../order.entity';
 import { OrderNotFound } from '../orders.errors';
@@ -43,6 +45,8 @@ const NOTHING = '0.00';
 /** How long to wait until an order is closed. */
 export interface Wait {
   readonly seconds: number;
+  /** Its token is checked again after the wait. */
+  readonly request: Request;
   /** The caller has gone: nobody is left to be answered. */
   readonly hungUp: AbortSignal;
 }
@@ -53,6 +57,8 @@ export class OrderReadingService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly waits: OrderWaits,
+    private readonly underWay: RequestsUnderWay,
+    private readonly access: AccessRecheck,
   ) {}
 
   /**
@@ -77,13 +83,21 @@ export class OrderReadingService {
   /**
    * An order of the user. While it is open, the answer waits for its end.
    *
-   * @throws OrderNotFound unless the id is that of an order of the user, also when it is no number
+   * @throws OrderNotFound unless the id is that of an order of the user, also when it is no number;
+   * TooManyUnderWay; after a wait what the guard throws when the caller may no longer read
    */
   async read(userId: number, orderId: string, wait: Wait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);
     if (order.closedAt !== null || wait.seconds === 0) return toDetails(order);
-    await this.waits.untilClosed(order.id, wait.seconds * 1000, wait.hungUp);
-    return toDetails(wait.hungUp.aborted ? order : await this.find(userId, orderId));
+    const leave = this.underWay.enter('wait', userId);
+    try {
+      await this.waits.untilClosed(order.id, wait.seconds * 1000, wait.hungUp);
+      if (wait.hungUp.aborted) return toDetails(order);
+    } finally {
+      leave();
+    }
+    await this.access.assertStillAllowed(wait.request, 'proxies:read');
+    return toDetails(await this.find(userId, orderId));
   }
 
   private async find(userId: number, orderId: string): Promise<DetailedOrder> {

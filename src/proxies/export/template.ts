@@ -27,13 +27,14 @@ export const PLACEHOLDERS = Object.keys(VALUES) as readonly (keyof typeof VALUES
 
 /** Literal characters, an escape, a doubled brace, a placeholder, or else one character. */
 const PARTS = /[^\\{}]+|\\[nt\\]|\{\{|\}\}|\{(?<name>[^{}]*)\}|[^]/g;
-const LITERALS: Readonly<Record<string, string>> = {
-  '\\n': '\n',
-  '\\t': '\t',
-  '\\\\': '\\',
-  '{{': '{',
-  '}}': '}',
-};
+/** A map: the customer's text would find what every object inherits, such as `constructor`. */
+const LITERALS: ReadonlyMap<string, string> = new Map([
+  ['\\n', '\n'],
+  ['\\t', '\t'],
+  ['\\\\', '\\'],
+  ['{{', '{'],
+  ['}}', '}'],
+]);
 /** Tabs and line breaks are written as escapes. */
 const CONTROL = /\p{Cc}/u;
 
@@ -53,7 +54,7 @@ function readPart([text, name]: RegExpExecArray): Part {
   if (text === '{' || text === '}') {
     throw new TemplateMistake('unbalanced brace; a brace that is no placeholder is doubled');
   }
-  return LITERALS[text] ?? text;
+  return LITERALS.get(text) ?? text;
 }
 
 /** @throws TemplateMistake */

@@ -2,6 +2,7 @@ import { Body, Controller, HttpCode, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { CurrentUserId, Scopes } from '../../auth';
+import { disconnection } from '../../http';
 import { readSelection } from '../selection/selections.service';
 import { PingProxiesRequest, PingProxiesResponse } from './ping-proxies.dto';
 import { PingManyDocs } from './proxy-pings.docs';
@@ -21,8 +22,7 @@ export class ProxyPingsController {
     @Body() request: PingProxiesRequest,
     @Res({ passthrough: true }) response: Response,
   ): Promise<PingProxiesResponse> {
-    const hangUp = new AbortController();
-    response.once('close', () => hangUp.abort());
-    return { proxies: await this.pings.ping(userId, readSelection(request), hangUp.signal) };
+    const proxies = await this.pings.ping(userId, readSelection(request), disconnection(response));
+    return { proxies };
   }
 }

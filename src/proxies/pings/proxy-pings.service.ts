@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import { mergeMap, Subject } from 'rxjs';
 import { TimeLimit } from '../../common';
 import { AppConfig } from '../../config';
+import { RequestsUnderWay } from '../../http';
 import { ProxyNotFound } from '../proxies.errors';
 import { type SelectedProxy, type Selection, SelectionsService } from '../selection/selections.service';
 import { tcpPing } from '../tcp-ping';
+import { FairTurns } from './fair-turns';
 import type { PingedProxy } from './ping-proxies.dto';
 
-/** Of a replica, for all requests together. A thousand proxies that do not answer take three rounds. */
-const PINGS_AT_ONCE = 400;
+/** Of a replica, for all requests together. */
+const PINGS_AT_ONCE = 1000;
+/** A thousand proxies that do not answer take three rounds. */
+const PINGS_OF_A_USER = 400;
 
 /** An answer is promised within ten seconds; the rest is for reading the proxies and for sending it. */
 const PINGS_END_AFTER_MS = 9500;
@@ -18,50 +21,57 @@ const NOT_TRIED = 'Not tried in time';
 /** Pings many proxies for one request. */
 @Injectable()
 export class ProxyPings {
-  private readonly queue = new Subject<() => Promise<void>>();
+  private readonly turns = new FairTurns(PINGS_AT_ONCE, PINGS_OF_A_USER);
 
   constructor(
     private readonly selections: SelectionsService,
+    private readonly underWay: RequestsUnderWay,
     private readonly config: AppConfig,
-  ) {
-    this.queue.pipe(mergeMap((ping) => ping(), PINGS_AT_ONCE)).subscribe();
-  }
+  ) {}
 
   /**
    * Ends after ten seconds, whatever has been reached until then.
    *
    * @param hangUp ends it at once
-   * @throws TooManySelected
+   * @throws TooManySelected, TooManyUnderWay
    */
   async ping(userId: number, selection: Selection, hangUp: AbortSignal): Promise<PingedProxy[]> {
+    const leave = this.underWay.enter('ping', userId);
     const limit = new TimeLimit(PINGS_END_AFTER_MS, hangUp);
     try {
       const selected = await this.selections.find(userId, selection);
       return await Promise.all(
         selected.map(async ({ proxyId, proxy }) =>
           proxy
-            ? this.pingInTurn(proxy, limit.signal)
+            ? this.pingInTurn(userId, proxy, limit.signal)
             : { proxy_id: proxyId, latency_ms: null, detail: new ProxyNotFound().detail },
         ),
       );
     } finally {
       limit.release();
+      leave();
     }
   }
 
-  private pingInTurn({ id, host, port }: SelectedProxy, end: AbortSignal): Promise<PingedProxy> {
+  private pingInTurn(
+    userId: number,
+    { id, host, port }: SelectedProxy,
+    end: AbortSignal,
+  ): Promise<PingedProxy> {
     const answer = { proxy_id: String(id), latency_ms: null, detail: null };
     return new Promise((resolve) => {
-      const giveUp = (): void => resolve({ ...answer, detail: NOT_TRIED });
-      end.addEventListener('abort', giveUp);
-      this.queue.next(async () => {
+      const takeBack = this.turns.add(userId, async () => {
+        const latencyMs = await tcpPing(host, Number(port), this.config.proxies.pingTimeoutMs, end);
         end.removeEventListener('abort', giveUp);
-        if (end.aborted) return giveUp();
-        resolve({
-          ...answer,
-          latency_ms: await tcpPing(host, Number(port), this.config.proxies.pingTimeoutMs, end),
-        });
+        resolve({ ...answer, latency_ms: latencyMs });
       });
+      // An attempt that the limit cut off says nothing about the proxy.
+      const giveUp = (): void => {
+        takeBack();
+        resolve({ ...answer, detail: NOT_TRIED });
+      };
+      end.addEventListener('abort', giveUp);
+      if (end.aborted) giveUp();
     });
   }
 }

@@ -190,6 +190,11 @@ describe('A webhook is not sent', () => {
     },
   );
 
+  it('to the platform of Azure, whose address is public by its number', () => {
+    expect(new AddressRules([]).isAllowed('168.63.129.16')).toBe(false);
+    expect(new AddressRules(['168.63.129.16']).isAllowed('168.63.129.16')).toBe(true);
+  });
+
   it.each(['', 'example.com', '127.0.0.1 ', '8.8.8.8/32', '010.1.1.1'])(
     'to what is no address: "%s"',
     (text) => {

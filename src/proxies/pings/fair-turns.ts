@@ -1,0 +1,53 @@
+/**
+ * Runs the work of many users, some at the same time. Users take turns, and none has more than a share, so
+ * that nobody waits behind all that somebody else has asked for.
+ */
+export class FairTurns {
+  private readonly waiting = new Map<number, Set<() => Promise<void>>>();
+  private readonly running = new Map<number, number>();
+  private total = 0;
+
+  /**
+   * @param most how much runs at the same time
+   * @param mostOfOne how much of that is one user's
+   */
+  constructor(
+    private readonly most: number,
+    private readonly mostOfOne: number,
+  ) {}
+
+  /** @returns takes the work back, unless it has begun */
+  add(userId: number, work: () => Promise<void>): () => void {
+    const line = this.waiting.get(userId) ?? new Set();
+    this.waiting.set(userId, line.add(work));
+    this.begin();
+    return () => {
+      line.delete(work);
+      if (line.size === 0 && this.waiting.get(userId) === line) this.waiting.delete(userId);
+    };
+  }
+
+  private begin(): void {
+    for (const [userId, line] of this.waiting) {
+      if (this.total >= this.most) return;
+      const ofUser = this.running.get(userId) ?? 0;
+      const [work] = line;
+      if (work === undefined || ofUser >= this.mostOfOne) continue;
+      line.delete(work);
+      // A map keeps its order: the user comes last now, and is met again by this loop.
+      this.waiting.delete(userId);
+      if (line.size > 0) this.waiting.set(userId, line);
+      this.running.set(userId, ofUser + 1);
+      this.total += 1;
+      void work().finally(() => this.end(userId));
+    }
+  }
+
+  private end(userId: number): void {
+    const left = (this.running.get(userId) ?? 0) - 1;
+    if (left > 0) this.running.set(userId, left);
+    else this.running.delete(userId);
+    this.total -= 1;
+    this.begin();
+  }
+}

@@ -1,0 +1,131 @@
+// A service of its own: an order stays open for as long as the tests need it.
+import { request } from 'node:http';
+import { TokensService } from '../src/auth';
+import { EventWaits } from '../src/events';
+import { OrderWaits } from '../src/orders';
+import { eventually } from './support/built-service';
+import { leaveOrderOpen } from './support/open-order';
+import { insertProxies } from './support/proxy-rows';
+import { openSilentPort, type SilentPort } from './support/silent-port';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const MOST_WAITING = 100;
+const TOO_MANY = { detail: 'Too many requests of this kind are under way' };
+
+describe('What one user has under way', () => {
+  let service: TestService;
+  let silent: SilentPort;
+
+  beforeAll(async () => {
+    service = await startTestService({ environment: { RECONCILE_INTERVAL_MS: '60000' } });
+    silent = await openSilentPort();
+  });
+  afterAll(async () => {
+    await service.close();
+    await silent.close();
+  });
+
+  const get = (user: TestUser, path: string, signal?: AbortSignal): Promise<Response> =>
+    fetch(service.baseUrl + path, {
+      headers: { Authorization: `Bearer ${user.token}` },
+      ...(signal && { signal }),
+    });
+  const waitingOf = (): number => service.app.get(OrderWaits).count() + service.app.get(EventWaits).count();
+
+  /** Sends requests whose client disconnects a millisecond later. */
+  async function sendAndLeave(user: TestUser, path: string, times: number): Promise<void> {
+    const headers = { authorization: `Bearer ${user.token}` };
+    for (let sent = 0; sent < times; sent += 50) {
+      await Promise.all(
+        Array.from(
+          { length: 50 },
+          () =>
+            new Promise<void>((resolve) => {
+              const call = request(service.baseUrl + path, { headers, agent: false }).on('close', resolve);
+              call.on('error', () => undefined).end();
+              call.once('finish', () => setTimeout(() => call.destroy(), 1));
+            }),
+        ),
+      );
+    }
+  }
+
+  async function openOrder(): Promise<{ user: TestUser; path: string }> {
+    const user = await service.createUser();
+    await leaveOrderOpen(service, user);
+    const { data } = await user.api.GET('/orders');
+    return { user, path: `/orders/${data?.items[0]?.id}?wait=30` };
+  }
+
+  it('is a hundred waits, for orders and for events together, and leaves others alone', async () => {
+    const { user, path } = await openOrder();
+    const leaving = new AbortController();
+    const waits = Array.from({ length: MOST_WAITING }, (_, n) =>
+      get(user, n % 2 ? path : '/events?after=now&wait=30', leaving.signal).catch(() => undefined),
+    );
+    await eventually(() => waitingOf() === MOST_WAITING);
+    for (const refused of [await get(user, path), await get(user, '/events?after=now&wait=30')]) {
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+      expect(await refused.json()).toEqual(TOO_MANY);
+    }
+    expect((await get(user, path.replace('30', '0'))).status).toBe(200);
+    const other = await openOrder();
+    expect((await get(other.user, other.path.replace('30', '1'))).status).toBe(200);
+    leaving.abort();
+    await Promise.all(waits);
+    await eventually(() => waitingOf() === 0);
+  });
+
+  it.each(['order', 'events'])('is nothing once clients have left that waited for %s', async (kind) => {
+    const { user, path } = await openOrder();
+    const awaited = kind === 'order' ? path : '/events?after=now&wait=30';
+    await sendAndLeave(user, awaited, 400);
+    await eventually(() => waitingOf() === 0);
+    expect((await get(user, awaited.replace('30', '1'))).status).toBe(200);
+  });
+
+  it('ends with a token that is revoked, or a user who is blocked, during the wait for an order', async () => {
+    const revoked = await openOrder();
+    const blocked = await openOrder();
+    const waiting = [revoked, blocked].map(({ user, path }) => get(user, path));
+    await eventually(() => waitingOf() === 2);
+    const tokens = service.app.get(TokensService);
+    const token = await tokens.findCaller(revoked.user.token);
+    await tokens.revoke(token?.tokenId ?? 0);
+    await service.owner.query('UPDATE users SET blocked_at = now(), blocked_reason = $2 WHERE id = $1', [
+      blocked.user.id,
+      'test',
+    ]);
+    await service.owner.query(
+      `UPDATE orders SET state = 'review' WHERE user_id IN ($1, $2) AND closed_at IS NULL`,
+      [revoked.user.id, blocked.user.id],
+    );
+    service.app.get(OrderWaits).end();
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([401, 403]);
+  });
+
+  it('is two pings of many proxies, whose client may leave, and delays nobody else', async () => {
+    const pingAll = (user: TestUser, signal?: AbortSignal) =>
+      user.api.POST('/proxies/ping', { body: { filter: {} }, ...(signal && { signal }) });
+    const [leaver, user, other] = await Promise.all([1, 2, 3].map(() => service.createUser()));
+    if (!leaver || !user || !other) throw new Error('no users');
+    for (const { id } of [leaver, user]) {
+      await insertProxies(service.dataSource, id, 990, { port: String(silent.port) });
+    }
+    await insertProxies(service.dataSource, other.id, 2, { port: new URL(service.baseUrl).port });
+    for (let round = 0; round < 20; round += 1) {
+      await pingAll(leaver, AbortSignal.timeout(5)).catch(() => undefined);
+    }
+
+    const leaving = new AbortController();
+    const pings = [1, 2, 3].map(() => pingAll(user, leaving.signal));
+    expect(await Promise.race(pings)).toMatchObject({ response: { status: 429 }, error: TOO_MANY });
+    const { data } = await pingAll(other);
+    expect(data?.proxies.map(({ latency_ms: latency }) => latency)).toEqual([
+      expect.any(Number),
+      expect.any(Number),
+    ]);
+    leaving.abort();
+    await Promise.allSettled(pings);
+  });
+});
