@@ -1,4 +1,6 @@
+import { createApiClient } from './support/api-client';
 import { checkNow } from './support/quiet-time';
+import { startReplica } from './support/replica';
 import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 const ORDER = { country: 'ru', period: 30, count: 2, version: '6' as const };
@@ -141,5 +143,110 @@ describe('Idempotency-Key', () => {
     expect([...statuses].filter((status) => status !== 200 && status !== 409)).toEqual([]);
     expect(statuses.has(200)).toBe(true);
     expect(await soldTo(user)).toBe(1);
+  });
+});
+
+describe('A key of one kind of request', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await sharedTestService();
+  });
+  afterEach(() => service.control.resetFaults());
+  afterAll(() => service.audit({ withProvider: true }));
+
+  const withKey = (key: string) => ({ header: { 'Idempotency-Key': key } });
+
+  const kinds = {
+    purchase: (api: TestUser['api'], key: string) =>
+      api.POST('/proxies/buy', { params: withKey(key), body: { country: 'ru', period: 30 } }),
+    prolongation: (api: TestUser['api'], key: string, proxyId: string) =>
+      api.POST('/proxies/{proxy_id}/prolong', {
+        params: { ...withKey(key), path: { proxy_id: proxyId } },
+        body: { period: 30 },
+      }),
+    bulk: (api: TestUser['api'], key: string, proxyId: string) =>
+      api.POST('/proxies/prolong', { params: withKey(key), body: { proxy_ids: [proxyId], period: 30 } }),
+  };
+  type Kind = keyof typeof kinds;
+
+  async function userWithProxies(count: number) {
+    const user = await service.createUser();
+    const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+    return { user, ids: data?.proxies.map(({ id }) => id) ?? [] };
+  }
+
+  const entriesOf = (user: TestUser): Promise<unknown[]> =>
+    service.dataSource.query('SELECT seq, kind FROM ledger_entries WHERE user_id = $1 ORDER BY seq', [
+      user.id,
+    ]);
+
+  const PAIRS = Object.keys(kinds).flatMap((first) =>
+    Object.keys(kinds)
+      .filter((second) => second !== first)
+      .map((second) => [first, second]),
+  ) as [Kind, Kind][];
+
+  it.each(PAIRS)('which is a %s is refused for a %s, which charges nothing', async (first, second) => {
+    const { user, ids } = await userWithProxies(2);
+    expect((await kinds[first](user.api, 'one', ids[0] ?? '')).response.status).toBe(200);
+    const before = await entriesOf(user);
+    const { error, response } = await kinds[second](user.api, 'one', ids[1] ?? '');
+    expect(response.status).toBe(422);
+    expect(error).toMatchObject({ detail: [{ type: 'idempotency_key_reused' }] });
+    expect(await entriesOf(user)).toEqual(before);
+    expect((await kinds[first](user.api, 'one', ids[0] ?? '')).response.status).toBe(200);
+  });
+
+  it('which is a bulk is refused in a dry run as in earnest', async () => {
+    const { user, ids } = await userWithProxies(1);
+    const [id = ''] = ids;
+    await kinds.bulk(user.api, 'bulk', id);
+    const bought = await user.api.POST('/proxies/buy', {
+      params: withKey('bulk'),
+      body: { country: 'ru', period: 30, dry_run: true },
+    });
+    const prolonged = await user.api.POST('/proxies/{proxy_id}/prolong', {
+      params: { ...withKey('bulk'), path: { proxy_id: id } },
+      body: { period: 30, dry_run: true },
+    });
+    for (const { error, response } of [bought, prolonged]) {
+      expect(response.status).toBe(422);
+      expect(error).toMatchObject({ detail: [{ type: 'idempotency_key_reused' }] });
+    }
+  });
+
+  it('which is a bulk that a refusal left without orders stays the key of that bulk', async () => {
+    const { user, ids } = await userWithProxies(1);
+    await service.control.addFault({ method: 'prolong', kind: 'error', errorId: 400 });
+    const { data } = await kinds.bulk(user.api, 'empty', ids[0] ?? '');
+    expect(data?.totals.prolonged).toBe(0);
+    expect((await kinds.purchase(user.api, 'empty')).response.status).toBe(422);
+    expect((await kinds.bulk(user.api, 'empty', ids[0] ?? '')).data?.totals.prolonged).toBe(1);
+  });
+
+  it('is carried out as one of two that come at once to two replicas', async () => {
+    const replica = await startReplica(service);
+    try {
+      const count = 12;
+      const { user, ids } = await userWithProxies(2 * count);
+      const other = createApiClient(replica.baseUrl, user.token);
+      const charged = await Promise.all(
+        Array.from({ length: count }, async (_, n) => {
+          const single = n % 2 === 0 ? kinds.purchase : kinds.prolongation;
+          const apis = n % 4 < 2 ? [user.api, other] : [other, user.api];
+          const [bulk, alone] = await Promise.all([
+            kinds.bulk(apis[0] as TestUser['api'], `pair-${n}`, ids[2 * n] ?? ''),
+            single(apis[1] as TestUser['api'], `pair-${n}`, ids[2 * n + 1] ?? ''),
+          ]);
+          expect([200, 409, 422]).toContain(bulk.response.status);
+          expect([200, 409, 422]).toContain(alone.response.status);
+          return (bulk.data?.totals.prolonged ?? 0) + Number(alone.response.status === 200);
+        }),
+      );
+      expect(charged).toEqual(Array.from({ length: count }, () => 1));
+    } finally {
+      await replica.close();
+    }
   });
 });

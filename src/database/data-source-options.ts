@@ -65,6 +65,7 @@ import { RenewalsByTime1766060000001 } from './migrations/1766060000001-renewals
 import { TokenOrigins1766070000000 } from './migrations/1766070000000-token-origins';
 import { TokenReferences1766070000001 } from './migrations/1766070000001-token-references';
 import { RulesAtPlacement1766100000000 } from './migrations/1766100000000-rules-at-placement';
+import { KeysOfRequests1766110000000 } from './migrations/1766110000000-keys-of-requests';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -134,6 +135,7 @@ export const migrations = [
   TokenOrigins1766070000000,
   TokenReferences1766070000001,
   RulesAtPlacement1766100000000,
+  KeysOfRequests1766110000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -7,6 +7,8 @@ import type { BatchMember, OrderBatch } from './order-batch';
 import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
 import { type DeliveredProxy, Order } from './order.entity';
+import { IdempotencyKeyReused } from './orders.errors';
+import type { Idempotency } from './placing/idempotency';
 
 /** What the answer to the caller is made of. Without an `answer` the proxies are to be read. */
 export type OrderOutcome = Pick<
@@ -66,11 +68,22 @@ export class OrderQueries {
     return this.orders.findOneBy({ id: orderId });
   }
 
-  /** The order that holds or has spent money under an idempotency key. A failover cannot take it back. */
-  async findByKey(userId: number, idempotencyKey: string): Promise<Order | null> {
-    const order = await this.orders.findOneBy({ userId, idempotencyKey, state: Not('refunded') });
-    if (order) await untilReplicated(this.dataSource);
-    return order;
+  /**
+   * The order that holds or has spent money under an idempotency key. A failover cannot take it back.
+   *
+   * @throws IdempotencyKeyReused when the key is that of another request, for an order or a bulk
+   */
+  async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<Order | null> {
+    const requests = await preparedRows<{ orderId: number | null; requestHash: Buffer }>(
+      this.dataSource,
+      'SELECT order_id AS "orderId", request_hash AS "requestHash" FROM requests_of_key($1, $2)',
+      [userId, key],
+    );
+    const own = requests.find((request) => request.requestHash.equals(requestHash));
+    if (requests.length > 0 && !own) throw new IdempotencyKeyReused(key);
+    if (!own || own.orderId === null) return null;
+    await untilReplicated(this.dataSource);
+    return this.orders.findOneBy({ id: own.orderId, state: Not('refunded') });
   }
 
   /** The ids of the orders that were placed with client-generated ids, by these. */

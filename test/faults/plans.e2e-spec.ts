@@ -50,7 +50,7 @@ const HOT: Readonly<Record<string, string>> = {
   'the history of a proxy': 'noted AS MATERIALIZED',
   'one proxy': '(("Proxy"."id" = $1) AND ("Proxy"."user_id" = $2))',
   'what orders delivered': 'FROM proxies WHERE order_id = ANY',
-  'an earlier order by its key': '"Order"."idempotency_key" = $2',
+  'what has a key': 'FROM requests_of_key($1, $2)',
   'placing an order': 'FROM place_orders',
   'what became of orders': 'FROM orders WHERE id = ANY ($1)',
   'the next orders of the queue': 'candidates AS',

@@ -5228,7 +5228,7 @@ export interface operations {
       query?: never;
       header: {
         /**
-         * @description Makes it safe to repeat the request. The first request with a key fixes which proxies a filter means and what each may cost; each proxy is charged once at most under the key. `Idempotency-Replayed: true` says that nothing was left to try.
+         * @description Makes it safe to repeat the request. The first request with a key fixes which proxies a filter means and what each may cost; each proxy is charged once at most under the key. A key of a purchase or of a single prolongation is refused, and so is the key of a bulk for those. `Idempotency-Replayed: true` says that nothing was left to try.
          * @example renew-2026-12
          */
         'Idempotency-Key': string;

@@ -19,7 +19,7 @@ BEGIN
     IF format('key %s %s', of_user, key) = ANY (taken) THEN
       refusals := refusals || 'key-in-use'::text;
     ELSIF EXISTS (
-      SELECT FROM orders WHERE user_id = of_user AND idempotency_key = key AND state <> 'refunded') THEN
+      SELECT FROM requests_of_key(of_user, key)) THEN
       refusals := refusals || 'key-in-use'::text;
     END IF;
   END IF;

@@ -12,13 +12,7 @@ import {
   SelectionsService,
 } from '../../proxies';
 import { OrderQueries } from '../order-queries';
-import {
-  IdempotencyKeyMissing,
-  IdempotencyKeyReused,
-  KeyInProgress,
-  OrderBeingConfirmed,
-  PriceAboveMax,
-} from '../orders.errors';
+import { IdempotencyKeyMissing, KeyInProgress, OrderBeingConfirmed, PriceAboveMax } from '../orders.errors';
 import { type Idempotency, readIdempotency } from '../placing/idempotency';
 import { OrderChecks, placementRefusal } from '../placing/order-checks';
 import { type NewOrder, OrderPlacement, type Placement } from '../placing/order-placement';
@@ -112,9 +106,7 @@ export class BulkProlongations {
    */
   private async accept(request: BulkRequest): Promise<Bulk> {
     const { caller, selection, period, maxPrice, idempotency } = request;
-    if (await this.queries.findByKey(caller.userId, idempotency.key)) {
-      throw new IdempotencyKeyReused(idempotency.key);
-    }
+    await this.queries.findByKey(caller.userId, idempotency);
     const selected = await this.selections.find(caller.userId, selection);
     const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
     this.checks.assertProviderTakesOrders();

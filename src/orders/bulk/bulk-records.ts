@@ -53,7 +53,8 @@ export class BulkRecords {
   }
 
   /**
-   * Accepts a bulk, unless another request with the key was faster: then that one's holds.
+   * Accepts a bulk, unless another request with the key was faster: then that one's holds, and
+   * `claim_bulk_key.sql` refuses the key of an order.
    *
    * @throws IdempotencyKeyReused
    */
@@ -72,7 +73,7 @@ export class BulkRecords {
         bulk.maxPrices?.map((price) => price.toString()) ?? null,
       ],
     );
-    if (!row) throw new Error('the INSERT of a bulk returned no row');
+    if (!row) throw new IdempotencyKeyReused(idempotency.key);
     return toBulk(row, idempotency);
   }
 

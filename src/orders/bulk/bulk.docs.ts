@@ -38,7 +38,8 @@ export const BulkProlongDocs = () =>
       required: true,
       description:
         'Makes it safe to repeat the request. The first request with a key fixes which proxies a filter ' +
-        'means and what each may cost; each proxy is charged once at most under the key. ' +
+        'means and what each may cost; each proxy is charged once at most under the key. A key of a ' +
+        'purchase or of a single prolongation is refused, and so is the key of a bulk for those. ' +
         '`Idempotency-Replayed: true` says that nothing was left to try.',
       example: 'renew-2026-12',
     }),

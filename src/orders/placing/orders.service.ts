@@ -12,7 +12,7 @@ import { type OrderOutcome, OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
 import { OrderTransitions } from '../order-transitions';
 import type { Order } from '../order.entity';
-import { IdempotencyKeyReused, KeyInProgress, OrderBeingConfirmed } from '../orders.errors';
+import { KeyInProgress, OrderBeingConfirmed } from '../orders.errors';
 import { IN_EARNEST, NotedChecks } from './checks';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
@@ -230,12 +230,7 @@ export class OrdersService {
 
   /** @throws IdempotencyKeyReused */
   private async findEarlierOrder(userId: number, idempotency: Idempotency | null): Promise<Order | null> {
-    if (!idempotency) return null;
-    const earlier = await this.queries.findByKey(userId, idempotency.key);
-    if (earlier && !earlier.requestHash?.equals(idempotency.requestHash)) {
-      throw new IdempotencyKeyReused(idempotency.key);
-    }
-    return earlier;
+    return idempotency && this.queries.findByKey(userId, idempotency);
   }
 
   private replay(earlier: Order): Promise<Delivery> {
