@@ -250,16 +250,66 @@ describe('A token that may only read', () => {
 });
 
 describe('A token with a daily limit', () => {
-  it('switches nothing on, because nobody would count what renewals take', async () => {
-    const { text } = await service.app.get(TokensService).issue({
+  let text: string;
+
+  beforeEach(async () => {
+    ({ text } = await service.app.get(TokensService).issue({
       userId: user.id,
       scopes: ['proxies:read', 'proxies:write'],
       dailyLimit: Money.parse('10.00'),
-    });
+    }));
+  });
+
+  it('switches nothing on, because nobody would count what renewals take', async () => {
     const answer = await call('POST', '/rules', { target: 'all', period: 30 }, text);
     expect(await refusalOf(answer)).toEqual([403, 'A token with a daily limit cannot switch renewals on']);
     expect((await call('PUT', '/budget', { monthly: '10.00' }, text)).status).toBe(200);
     expect((await call('PUT', '/budget', { monthly: '11.00' }, text)).status).toBe(403);
+  });
+
+  const label = (path: string, body: object, token = text): Promise<Response> =>
+    fetch(`${service.baseUrl}/proxies${path}`, {
+      method: 'PATCH',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const REFUSAL =
+    'A token with a daily limit cannot change by which rule a proxy is renewed; nothing was changed';
+
+  it('labels no proxy so that another rule or none holds for it, one by one or many', async () => {
+    const [none, kept, named] = [await proxy(), await proxy({ tags: ['keep'] }), await proxy({ descr: 'n' })];
+    const keep = await switchOn({ target: 'filter', filter: { tag: 'keep' }, period: 365 });
+    const name = await switchOn({ target: 'filter', filter: { label: 'n' } });
+    for (const [id, body] of [
+      [none, { tags: ['Keep'] }],
+      [none, { descr: ' n ' }],
+      [kept, { tags: [] }],
+      [kept, { descr: 'n' }],
+      [named, { descr: null, tags: ['keep'] }],
+    ] as const) {
+      expect(await refusalOf(await label(`/${id}`, body))).toEqual([403, REFUSAL]);
+    }
+    const other = await proxy();
+    for (const body of [
+      { proxy_ids: [other, none].map(String), add_tags: ['keep'] },
+      { filter: { tag: 'keep' }, remove_tags: ['keep'] },
+      { filter: {}, descr: 'n' },
+    ]) {
+      expect(await refusalOf(await label('', body))).toEqual([403, REFUSAL]);
+    }
+    expect(await rulesOf(none, kept, named, other)).toEqual([undefined, keep, name, undefined]);
+    expect((await label('', { filter: {}, add_tags: ['keep'] }, user.token)).status).toBe(200);
+    expect(await rulesOf(none, kept, named, other)).toEqual([keep, keep, name, keep]);
+  });
+
+  it('labels proxies for which the same rule, or none, goes on to hold', async () => {
+    const [kept, excluded, other] = [await proxy({ tags: ['keep'] }), await proxy(), await proxy()];
+    const keep = await switchOn({ target: 'filter', filter: { tag: 'keep' } });
+    expect((await call('POST', '/exclusions', { proxy_id: String(excluded) }, text)).status).toBe(201);
+    expect((await label(`/${kept}`, { descr: 'mine', tags: ['keep', 'more'] })).status).toBe(200);
+    expect((await label(`/${excluded}`, { tags: ['keep'] })).status).toBe(200);
+    expect((await label('', { filter: {}, add_tags: ['new'], descr: 'ours' })).status).toBe(200);
+    expect(await rulesOf(kept, excluded, other)).toEqual([keep, undefined, undefined]);
   });
 });
 

@@ -229,7 +229,7 @@ export interface paths {
     head?: never;
     /**
      * Label a proxy
-     * @description Sets your own label, `descr`, and your own tags. They are for you alone: the provider is never told of them. What is left out stays as it is. Lists and exports show `descr`, and can be filtered by both.
+     * @description Sets your own label, `descr`, and your own tags. They are for you alone: the provider is never told of them. What is left out stays as it is. Lists and exports show `descr`, and can be filtered by both, and rules of renewals go by them.
      */
     patch: operations['ProxyDetailsController_label'];
     trace?: never;
@@ -3254,7 +3254,7 @@ export interface components {
       allowed_ips?: string[];
       /**
        * Daily Limit
-       * @description The most roubles that its orders may take in one day (UTC): at most the limit of the token of the request, which is the default and against which its orders count as well
+       * @description The most roubles that its orders may take in one day (UTC): at most the limit of the token of the request, which is the default and against which its orders count as well. A token with a limit switches no renewals on, nor moves a proxy between their rules by its label or tags
        * @example 500.00
        */
       daily_limit?: string;
@@ -4262,7 +4262,11 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:write` */
+      /**
+       * @description The token has a daily limit, and the label or the tags decide by which rule a proxy is renewed
+       *
+       *     The token lacks `proxies:write`
+       */
       403: {
         headers: {
           [name: string]: unknown;
@@ -4780,7 +4784,11 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /** @description The token lacks `proxies:write` */
+      /**
+       * @description The token has a daily limit, and the label or the tags decide by which rule a proxy is renewed
+       *
+       *     The token lacks `proxies:write`
+       */
       403: {
         headers: {
           [name: string]: unknown;

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Patch, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CurrentUserId, Scopes } from '../../auth';
+import { type Caller, CurrentCaller, CurrentUserId, Scopes } from '../../auth';
 import { Clock } from '../../common';
 import { LabelProxiesRequest, type LabelProxiesResponse, LabelProxyRequest } from '../labels/labels.dto';
 import { LabelsService } from '../labels/labels.service';
@@ -25,10 +25,10 @@ export class ProxyDetailsController {
   @Scopes('proxies:write')
   @LabelManyDocs()
   labelMany(
-    @CurrentUserId() userId: number,
+    @CurrentCaller() caller: Caller,
     @Body() request: LabelProxiesRequest,
   ): Promise<LabelProxiesResponse> {
-    return this.labels.changeAll(userId, readSelection(request), request);
+    return this.labels.changeAll(caller, readSelection(request), request);
   }
 
   @Get(':proxy_id')
@@ -42,13 +42,13 @@ export class ProxyDetailsController {
   @Scopes('proxies:write')
   @LabelDocs()
   async label(
-    @CurrentUserId() userId: number,
+    @CurrentCaller() caller: Caller,
     @Param('proxy_id') proxyId: string,
     @Body() request: LabelProxyRequest,
   ): Promise<ProxyDetails> {
-    const { id } = await this.proxies.get(userId, proxyId);
-    await this.labels.change(userId, [id], request);
-    return this.read(userId, proxyId);
+    const { id } = await this.proxies.get(caller.userId, proxyId);
+    await this.labels.change(caller, [id], request);
+    return this.read(caller.userId, proxyId);
   }
 
   @Get(':proxy_id/history')

@@ -24,6 +24,13 @@ const LABEL_TOO_LONG = {
   ctx: { max_length: MAX_LABEL_LENGTH },
 };
 
+const LimitedTokenDocs = () =>
+  ApiErrorResponse(
+    403,
+    'The token has a daily limit, and the label or the tags decide by which rule a proxy is renewed',
+    'A token with a daily limit cannot change by which rule a proxy is renewed; nothing was changed',
+  );
+
 export const DetailsDocs = () =>
   applyDecorators(
     ApiOperation({ summary: 'One proxy', description: 'A proxy of the user, with its tags and its order.' }),
@@ -38,10 +45,11 @@ export const LabelDocs = () =>
       description:
         'Sets your own label, `descr`, and your own tags. They are for you alone: the provider is never ' +
         'told of them. What is left out stays as it is. Lists and exports show `descr`, and can be ' +
-        'filtered by both.',
+        'filtered by both, and rules of renewals go by them.',
     }),
     ApiProxyId(),
     ApiOkResponse({ type: ProxyDetails }),
+    LimitedTokenDocs(),
     ApiValidationErrorResponse(LABEL_TOO_LONG),
   );
 
@@ -60,6 +68,7 @@ export const LabelManyDocs = () =>
       'The filter matches 1200 proxies, and a request takes at most 1000',
       'A proxy has at most 20 tags; nothing was changed',
     ),
+    LimitedTokenDocs(),
     ApiValidationErrorResponse(LABEL_TOO_LONG),
   );
 

@@ -6,3 +6,9 @@ export class TooManyTags extends domainError(
   'bad-request',
   `A proxy has at most ${MAX_TAGS} tags; nothing was changed`,
 ) {}
+
+/** Rules go by labels and tags, and nothing that a rule renews counts against the limit of a token. */
+export class LimitedTokenCannotMoveRules extends domainError(
+  'forbidden',
+  'A token with a daily limit cannot change by which rule a proxy is renewed; nothing was changed',
+) {}

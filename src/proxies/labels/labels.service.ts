@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { Caller } from '../../auth';
 import { queryRows } from '../../database';
 import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
 import { type Selection, SelectionsService } from '../selection/selections.service';
 import type { LabelProxiesResponse } from './labels.dto';
-import { TooManyTags } from './labels.errors';
+import { LimitedTokenCannotMoveRules, TooManyTags } from './labels.errors';
 
 /** What changes. Undefined and null leave things as they are, except for the label, which null clears. */
 export interface LabelChange {
@@ -18,6 +19,8 @@ interface Labelled {
   readonly id: number;
   readonly isChanged: boolean;
   readonly hasTooMany: boolean;
+  /** Whether another renewal rule would hold for it, or none, and the token may not decide that. */
+  readonly isMoved: boolean;
 }
 
 /** Writes what customers note on their proxies. None of it is ever sent to the provider. */
@@ -28,11 +31,15 @@ export class LabelsService {
     private readonly selections: SelectionsService,
   ) {}
 
-  /** All proxies of the selection are changed, or none. @throws TooManyTags, TooManySelected */
-  async changeAll(userId: number, selection: Selection, change: LabelChange): Promise<LabelProxiesResponse> {
-    const selected = await this.selections.find(userId, selection);
+  /**
+   * All proxies of the selection are changed, or none.
+   *
+   * @throws TooManyTags, LimitedTokenCannotMoveRules, TooManySelected
+   */
+  async changeAll(caller: Caller, selection: Selection, change: LabelChange): Promise<LabelProxiesResponse> {
+    const selected = await this.selections.find(caller.userId, selection);
     const labelled = await this.change(
-      userId,
+      caller,
       selected.flatMap(({ proxy }) => (proxy ? [proxy.id] : [])),
       change,
     );
@@ -49,14 +56,18 @@ export class LabelsService {
    * The rows are locked first, in the order of their ids: tags that are added at the same time are all kept,
    * and two requests never wait for each other in a circle.
    *
-   * @throws TooManyTags
+   * @throws TooManyTags, LimitedTokenCannotMoveRules
    */
-  async change(userId: number, ids: readonly number[], change: LabelChange): Promise<Labelled[]> {
+  async change(
+    { userId, dailyLimit }: Caller,
+    ids: readonly number[],
+    change: LabelChange,
+  ): Promise<Labelled[]> {
     const { descr, tags, add_tags: added, remove_tags: removed } = change;
     const labelled = await queryRows<Labelled>(
       this.dataSource,
       `WITH locked AS MATERIALIZED (
-         SELECT id, descr, tags FROM proxies WHERE user_id = $1 AND id = ANY ($2::bigint[])
+         SELECT id, country, descr, tags FROM proxies WHERE user_id = $1 AND id = ANY ($2::bigint[])
           ORDER BY id FOR NO KEY UPDATE
        ),
        labelled AS MATERIALIZED (
@@ -66,17 +77,24 @@ export class LabelsService {
                        WHERE tag <> ALL ($7::text[]) ORDER BY 1) AS tags
            FROM locked
        ),
+       moved AS (
+         SELECT id FROM labelled JOIN locked USING (id)
+          WHERE $8 AND (SELECT rule.id FROM rule_of_proxy($1, id, country, locked.descr, locked.tags) AS rule)
+            IS DISTINCT FROM
+            (SELECT rule.id FROM rule_of_proxy($1, id, country, labelled.descr, labelled.tags) AS rule)
+       ),
        refused AS (
          SELECT id FROM labelled WHERE cardinality(tags) > ${MAX_TAGS}
        ),
        changed AS (
          UPDATE proxies SET descr = labelled.descr, tags = labelled.tags FROM labelled
-          WHERE proxies.id = labelled.id AND NOT EXISTS (SELECT FROM refused)
+          WHERE proxies.id = labelled.id
+            AND NOT EXISTS (SELECT FROM refused) AND NOT EXISTS (SELECT FROM moved)
             AND (proxies.descr, proxies.tags) IS DISTINCT FROM (labelled.descr, labelled.tags)
          RETURNING proxies.id
        )
        SELECT id, id IN (SELECT id FROM changed) AS "isChanged",
-              id IN (SELECT id FROM refused) AS "hasTooMany"
+              id IN (SELECT id FROM refused) AS "hasTooMany", id IN (SELECT id FROM moved) AS "isMoved"
          FROM labelled ORDER BY id`,
       [
         userId,
@@ -86,9 +104,11 @@ export class LabelsService {
         tags && normalTags(tags),
         normalTags(added ?? []),
         normalTags(removed ?? []),
+        dailyLimit !== null,
       ],
     );
     if (labelled.some(({ hasTooMany }) => hasTooMany)) throw new TooManyTags();
+    if (labelled.some(({ isMoved }) => isMoved)) throw new LimitedTokenCannotMoveRules();
     return labelled;
   }
 }

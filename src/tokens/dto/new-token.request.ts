@@ -47,7 +47,8 @@ export class NewCustomerTokenRequest {
   @ApiProperty({
     description:
       'The most roubles that its orders may take in one day (UTC): at most the limit of the token of the ' +
-      'request, which is the default and against which its orders count as well',
+      'request, which is the default and against which its orders count as well. A token with a limit ' +
+      'switches no renewals on, nor moves a proxy between their rules by its label or tags',
     example: '500.00',
   })
   @AmountField({ optional: true })
