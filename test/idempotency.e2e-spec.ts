@@ -225,6 +225,22 @@ describe('A key of one kind of request', () => {
     expect((await kinds.bulk(user.api, 'empty', ids[0] ?? '')).data?.totals.prolonged).toBe(1);
   });
 
+  it('which has both a bulk and an order, from a version before, is answered for each of them', async () => {
+    const { user, ids } = await userWithProxies(1);
+    const [id = ''] = ids;
+    const bought = await kinds.purchase(user.api, 'older');
+    const prolonged = await kinds.bulk(user.api, 'both', id);
+    await service.owner.query(
+      `UPDATE orders SET idempotency_key = 'both' WHERE user_id = $1 AND idempotency_key = 'older'`,
+      [user.id],
+    );
+    const before = await entriesOf(user);
+    expect((await kinds.purchase(user.api, 'both')).data).toEqual(bought.data);
+    expect((await kinds.bulk(user.api, 'both', id)).data).toEqual(prolonged.data);
+    expect((await kinds.prolongation(user.api, 'both', id)).response.status).toBe(422);
+    expect(await entriesOf(user)).toEqual(before);
+  });
+
   it('is carried out as one of two that come at once to two replicas', async () => {
     const replica = await startReplica(service);
     try {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { AbstractLogger, DataSource, type EntityManager, MigrationExecutor } from 'typeorm';
 import { dataSourceOptions, migrate, migrations } from '../src/database';
+import { NamesOfUsers1766120000000 } from '../src/database/migrations/1766120000000-names-of-users';
 import { entities } from '../src/globals.module';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
@@ -80,6 +81,28 @@ describe('The migrations', () => {
     expect(await migrate(database)).toEqual(MIGRATION_NAMES);
     expect(await findObjects(dataSource)).toEqual(objects);
     expect(await findDrift(dataSource)).toEqual([]);
+  });
+
+  it('give users their names by staff again where sign-ins wrote over them, also if run twice', async () => {
+    await open({ migrated: true });
+    const runner = dataSource.createQueryRunner();
+    const names = new NamesOfUsers1766120000000();
+    await names.down(runner);
+    await runner.query(`
+      INSERT INTO users (id, username, has_app)
+        VALUES (1, 'impostor', true), (2, 'same', true), (3, 'other', false);
+      INSERT INTO staff_actions (via, action, target_type, target_id, request, after)
+      SELECT 'cli', 'users.create', 'user', id, '{}', jsonb_build_object('username', name)
+        FROM (VALUES ('1', 'by staff'), ('2', 'same'), ('3', 'by staff')) AS made (id, name);
+    `);
+    await names.up(runner);
+    await names.up(runner);
+    expect(await runner.query('SELECT id, username, telegram_username FROM users ORDER BY id')).toEqual([
+      { id: expect.anything(), username: 'by staff', telegram_username: 'impostor' },
+      { id: expect.anything(), username: 'same', telegram_username: null },
+      { id: expect.anything(), username: 'other', telegram_username: null },
+    ]);
+    await runner.release();
   });
 });
 

@@ -1,11 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { sign } from '@telegram-apps/init-data-node';
 import type { ApiToken } from '../src/auth';
+import type * as users from '../src/staff/users/staff-users.dto';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
 import { captureLog, type LogCapture } from './support/log-capture';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
+import { createStaff } from './support/staff';
 import { startTestService, type TestService } from './support/test-service';
 
 jest.setTimeout(60_000);
@@ -161,6 +163,39 @@ describe('A customer who opens the Mini App', () => {
     const strange = { auth_date: String(nowSeconds()), user: `{"id":${person.tgId},"username":"\\u0000"}` };
     await tokenOf(signIn(initData(strange)));
     expect(await me(token)).toMatchObject({ username: 'by staff' });
+  });
+
+  it('calls itself as it likes beside what staff call it, and staff are warned of equal names', async () => {
+    const staff = await createStaff(service, ['staff:users']);
+    const read = async (id: number) => (await staff.get<users.UserProfile>(`/staff/users/${id}`)).body;
+    const known = await service.app
+      .get(UsersService)
+      .create({ username: 'Known_one', webUsername: 'k@e.net' });
+    const wild = await service.app.get(UsersService).create({ username: 'Known%one' });
+    const person = await createPerson('known_ONE');
+    expect(await read(person.id)).toMatchObject({ telegram_username: null, same_name_as: [] });
+
+    const { token } = await tokenOf(signIn(validFor(person)));
+    expect(await me(token)).toMatchObject({ username: 'known_ONE', has_app: true });
+    expect(await read(person.id)).toMatchObject({
+      username: 'by staff',
+      telegram_username: 'known_ONE',
+      same_name_as: [`/staff/users/${known.id}`],
+    });
+    expect(await read(known.id)).toMatchObject({
+      username: 'Known_one',
+      telegram_username: null,
+      same_name_as: [`/staff/users/${person.id}`],
+    });
+    expect(await read(wild.id)).toMatchObject({ same_name_as: [] });
+    const { items } = (await staff.get<users.UsersPage>('/staff/users?query=nown_o')).body;
+    expect(items.map((user) => [user.id, user.username, user.same_name_as.length])).toEqual([
+      [person.id, 'by staff', 1],
+      [known.id, 'Known_one', 1],
+    ]);
+    // A name that staff gave to two, as all of these, is no warning.
+    await tokenOf(signIn(validFor(await createPerson('k'))));
+    expect(await read(known.id)).toMatchObject({ same_name_as: [`/staff/users/${person.id}`] });
   });
 
   it('gets another token for the same data, until that is too old', async () => {

@@ -57,6 +57,7 @@ describe('Users', () => {
     expect(user).toEqual({
       id: expect.any(Number),
       username: 'anna',
+      telegram_username: null,
       tg_id: 9_007_199_254_740_991,
       web_username: 'anna@example.org',
       has_app: false,

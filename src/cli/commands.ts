@@ -157,7 +157,7 @@ const posting = (direction: 'credit' | 'debit', description: string): AddCommand
 export const COMMANDS: readonly AddCommand[] = [
   change(StaffUsersService, 'users create', 'Creates a user with an empty account.', {
     options: {
-      username: required('<name>', 'the name on the messaging platform', parseText),
+      username: required('<name>', 'what staff call the user', parseText),
       tgId: optional('<number>', 'the number on the messaging platform', parseId),
       webUsername: optional('<name>', 'the login on the website', parseText),
       hasApp: enabled('the user has opened the companion application'),

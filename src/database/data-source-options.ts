@@ -66,6 +66,7 @@ import { TokenOrigins1766070000000 } from './migrations/1766070000000-token-orig
 import { TokenReferences1766070000001 } from './migrations/1766070000001-token-references';
 import { RulesAtPlacement1766100000000 } from './migrations/1766100000000-rules-at-placement';
 import { KeysOfRequests1766110000000 } from './migrations/1766110000000-keys-of-requests';
+import { NamesOfUsers1766120000000 } from './migrations/1766120000000-names-of-users';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -136,6 +137,7 @@ export const migrations = [
   TokenReferences1766070000001,
   RulesAtPlacement1766100000000,
   KeysOfRequests1766110000000,
+  NamesOfUsers1766120000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -3,16 +3,24 @@ import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn,
 @Entity('users')
 @Unique(['tgId'])
 @Unique(['webUsername'])
-// A trigram index, which TypeORM cannot describe.
+// Trigrams and names in lower case, which TypeORM cannot describe.
 @Index('users_search_idx', { synchronize: false })
+@Index('users_telegram_username_idx', { synchronize: false })
+@Index('users_same_username_idx', { synchronize: false })
+@Index('users_same_web_username_idx', { synchronize: false })
+@Index('users_same_telegram_username_idx', { synchronize: false })
 @Check('users_blocked_check', '(blocked_at IS NULL) = (blocked_reason IS NULL)')
 export class User {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
 
-  /** Name on the messaging platform. */
+  /** What staff call the user. */
   @Column({ type: 'text', nullable: true })
   username!: string | null;
+
+  /** What the user calls itself: the name on the messaging platform, as of the last sign-in that told one. */
+  @Column({ type: 'text', nullable: true })
+  telegramUsername!: string | null;
 
   /** Number on the messaging platform. */
   @Column({ type: 'bigint', nullable: true })

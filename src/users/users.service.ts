@@ -15,6 +15,7 @@ export interface NewUser {
 
 /** A user with the roubles that they can spend. */
 export interface Profile {
+  /** What the user calls itself, or else what staff call it. */
   readonly username: string | null;
   readonly tgId: number | null;
   readonly webUsername: string | null;
@@ -86,9 +87,9 @@ export class UsersService {
       lock: { mode: 'for_no_key_update' },
     });
     if (!user || user.blockedAt) return user;
-    const name = username ?? user.username;
-    if (!user.hasApp || user.username !== name) {
-      await manager.update(User, { id: user.id }, { hasApp: true, username: name });
+    const telegramUsername = username ?? user.telegramUsername;
+    if (!user.hasApp || user.telegramUsername !== telegramUsername) {
+      await manager.update(User, { id: user.id }, { hasApp: true, telegramUsername });
     }
     return user;
   }
@@ -115,8 +116,8 @@ export class UsersService {
   private readonly profileOf = batchedLookup(async (userIds: readonly number[]) => {
     const profiles = await preparedRows<Profile & { id: number }>(
       this.dataSource,
-      `SELECT u.id, u.username, u.tg_id AS "tgId", u.web_username AS "webUsername",
-              u.has_app AS "hasApp", a.available AS balance
+      `SELECT u.id, coalesce(u.telegram_username, u.username) AS username, u.tg_id AS "tgId",
+              u.web_username AS "webUsername", u.has_app AS "hasApp", a.available AS balance
          FROM users u JOIN accounts a ON a.user_id = u.id
         WHERE u.id = ANY ($1)`,
       [userIds],

@@ -27,8 +27,8 @@ export const SearchUsersDocs = () =>
     summary: 'Find users',
     description:
       'For support, to find the user who is asking. `query` is a whole id, or a part of the username, of ' +
-      'the web_username (in any case) or of the tg_id. One or two characters match at the beginning only. ' +
-      'Without `query`, all users are listed. Newest first.',
+      'the telegram_username or the web_username (in any case) or of the tg_id. One or two characters ' +
+      'match at the beginning only. Without `query`, all users are listed. Newest first.',
     answer: { description: 'A page of users, newest first', type: UsersPage },
     invalid: LIMIT_TOO_LARGE,
   });

@@ -16,6 +16,7 @@ import { UserLinks } from '../links';
 
 @StrictRequest()
 export class NewUserRequest {
+  @ApiProperty({ description: 'What staff call the user', example: 'boris' })
   @TextField()
   username!: string;
 
@@ -30,7 +31,9 @@ export class NewUserRequest {
 }
 
 export class UsersQuery extends PageQuery {
-  @ApiProperty({ description: 'A whole id, or a part of a username, web_username or tg_id' })
+  @ApiProperty({
+    description: 'A whole id, or a part of a username, telegram_username, web_username or tg_id',
+  })
   @SearchField()
   query!: string | null;
 }
@@ -39,8 +42,14 @@ export class UserOut {
   @ApiProperty({ type: 'integer', example: 42 })
   id!: number;
 
-  @ApiNullable('string', { description: 'The name on the messaging platform', example: 'boris' })
+  @ApiNullable('string', { description: 'What staff call the user', example: 'boris' })
   username!: string | null;
+
+  @ApiNullable('string', {
+    description: 'What the user calls itself on Telegram, as of the last sign-in: anybody can take any name',
+    example: 'boris_1990',
+  })
+  telegram_username!: string | null;
 
   @ApiNullable('integer', { description: 'The number on the messaging platform', example: 123456789 })
   tg_id!: number | null;
@@ -68,9 +77,21 @@ export class UserOut {
   links!: UserLinks;
 }
 
-export class UsersPage extends PageOf(UserOut) {}
+export class FoundUser extends UserOut {
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'string', format: 'uri-reference' },
+    description:
+      'A warning: other users, ten at most, who call themselves by a name of this one, or by one of whose ' +
+      'names this one calls itself. Letter case is ignored',
+    example: [],
+  })
+  same_name_as!: string[];
+}
 
-export class UserProfile extends UserOut {
+export class UsersPage extends PageOf(FoundUser) {}
+
+export class UserProfile extends FoundUser {
   @ApiRoubles('Roubles that can be spent', '9924.76')
   balance!: string;
 

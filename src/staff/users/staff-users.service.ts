@@ -7,11 +7,21 @@ import { type NewUser, type User, UserNotFound, UsersService } from '../../users
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { userLinks } from '../links';
-import type { UserOut, UserProfile, UsersPage } from './staff-users.dto';
+import type { FoundUser, UserOut, UserProfile, UsersPage } from './staff-users.dto';
 
-/** The columns of a UserOut. */
-const COLUMNS =
-  'users.id, username, tg_id, web_username, has_app, users.created_at, blocked_at, blocked_reason';
+/** Whom a user could be mistaken for by a name that a user has given itself: each is found by an index. */
+const NAMESAKES = `
+  SELECT id FROM users AS other WHERE lower(telegram_username)
+           IN (lower(users.username), lower(users.web_username), lower(users.telegram_username))
+  UNION SELECT id FROM users AS other WHERE lower(username) = lower(users.telegram_username)
+  UNION SELECT id FROM users AS other WHERE lower(web_username) = lower(users.telegram_username)`;
+
+/** The columns of a FoundUser. */
+const COLUMNS = `
+  users.id, username, telegram_username, tg_id, web_username, has_app, users.created_at, blocked_at,
+  blocked_reason,
+  ARRAY(SELECT '/staff/users/' || same.id FROM (${NAMESAKES}) AS same
+         WHERE same.id <> users.id ORDER BY same.id LIMIT 10) AS same_name_as`;
 
 /** Shorter parts have a trigram at the beginning of a word only. */
 const SHORTEST_PART = 3;
@@ -29,6 +39,7 @@ const withLinks = <Found extends { readonly id: number }>(user: Found) => ({
 const toUserRecord = (user: User): UserRecord => ({
   id: user.id,
   username: user.username,
+  telegram_username: user.telegramUsername,
   tg_id: user.tgId,
   web_username: user.webUsername,
   has_app: user.hasApp,
@@ -81,8 +92,8 @@ export class StaffUsersService {
   /**
    * A page of users, newest first. The cursor is the id of the last user of the previous page.
    *
-   * @param part a whole id, or a part of a username or web_username in any case, or of a tg_id; fewer than
-   *   three characters match at the beginning only; null lists all users
+   * @param part a whole id, or a part of a username, telegram_username or web_username in any case, or of a
+   *   tg_id; fewer than three characters match at the beginning only; null lists all users
    */
   search(part: string | null, page: PageRequest): Promise<UsersPage> {
     return readPage(
@@ -92,7 +103,10 @@ export class StaffUsersService {
     );
   }
 
-  private async find(part: string | null, { cursor, limit }: PageRequest): Promise<UserRecord[]> {
+  private async find(
+    part: string | null,
+    { cursor, limit }: PageRequest,
+  ): Promise<Omit<FoundUser, 'links'>[]> {
     const before = cursor ?? Number.MAX_SAFE_INTEGER;
     if (part === null) {
       return queryRows(
@@ -104,12 +118,12 @@ export class StaffUsersService {
     const escaped = part.replaceAll(/[\\%_]/g, '\\$&');
     const pattern = part.length < SHORTEST_PART ? `${escaped}%` : `%${escaped}%`;
     const id = /^\d{1,16}$/.test(part) ? Number(part) : null;
-    const matches = `(username ILIKE $2 OR web_username ILIKE $2 OR tg_id::text ILIKE $2
-                      ${id === null ? '' : 'OR id = $4'})`;
+    const matches = `(username ILIKE $2 OR telegram_username ILIKE $2 OR web_username ILIKE $2
+                      OR tg_id::text ILIKE $2 ${id === null ? '' : 'OR id = $4'})`;
     const parameters = [before, pattern, limit, ...(id === null ? [] : [id])];
     // A common part is soon found among the newest users, a rare one by the index. The planner cannot tell
     // which it is when only old users match, and would read them all.
-    const found = await queryRows<UserRecord>(
+    const found = await queryRows<Omit<FoundUser, 'links'>>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM (SELECT * FROM users WHERE id < $1 ORDER BY id DESC LIMIT ${NEWEST}) AS users
         WHERE ${matches} ORDER BY id DESC LIMIT $3`,
