@@ -490,6 +490,25 @@ describe('The database', () => {
     await expect(insertOrder(keyed)).resolves.toBeGreaterThan(0);
   });
 
+  it('inserts no bulk under the key of an order, unless it was refunded', async () => {
+    const insertBulk = async (): Promise<number> =>
+      (
+        await dataSource.query<unknown[]>(
+          `INSERT INTO bulk_prolongations (user_id, idempotency_key, request_hash, proxy_ids)
+           VALUES ($1, 'key', '', '{}') ON CONFLICT (user_id, idempotency_key) DO UPDATE SET tried_at = now()
+           RETURNING user_id`,
+          [userId],
+        )
+      ).length;
+    const id = await insertOrder({ idempotency_key: 'key', request_hash: Buffer.from('hash') });
+    expect(await insertBulk()).toBe(0);
+    await dataSource.query(
+      `UPDATE orders SET state = 'refunded', released = held, closed_at = now() WHERE id = $1`,
+      [id],
+    );
+    expect([await insertBulk(), await insertBulk()]).toEqual([1, 1]);
+  });
+
   it('allows one open prolongation of a proxy', async () => {
     const prolongation = { kind: 'prolongation', proxy_id: await insertProxy() };
     await insertOrder({ ...prolongation, state: 'completed', captured: 10, closed_at: new Date() });
