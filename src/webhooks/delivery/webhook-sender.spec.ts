@@ -228,6 +228,25 @@ describe('A webhook is sent', () => {
     expect(receiver.connections).toBe(2);
   });
 
+  it('over no connection that the receiver writes on while nothing was sent', async () => {
+    const kept = sender(LOOPBACK);
+    const sockets: net.Socket[] = [];
+    answer = (request, response) => {
+      if (!sockets.includes(request.socket)) sockets.push(request.socket);
+      response.writeHead(204).end();
+    };
+    for (let at = 0; at < 2; at += 1) await kept.post(urlOf('127.0.0.1'), '{}', HEADERS);
+    const [idle, ...others] = sockets;
+    expect(others).toEqual([]);
+    // A byte now and then keeps a connection from being idle for long.
+    const trickle = setInterval(() => idle?.write('H'), 50);
+    idle?.on('error', () => undefined);
+    await new Promise((resolve) => idle?.once('close', resolve));
+    clearInterval(trickle);
+    expect(idle?.bytesWritten).toBeLessThan(10_000);
+    expect(await kept.post(urlOf('127.0.0.1'), '{}', HEADERS)).toMatchObject({ outcome: 'delivered' });
+  });
+
   it('past the proxies that the environment names', async () => {
     const env = { http_proxy: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' };
     const replaced = jest.replaceProperty(process, 'env', env);
@@ -322,6 +341,32 @@ describe('What comes of a webhook', () => {
       expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ outcome: 'unreachable', status: null });
       server.close();
     }
+  });
+
+  it.each([
+    ['interim responses', '', 'HTTP/1.1 102 Processing\r\n\r\n'],
+    ['empty lines', '', '\r\n'],
+    ['a header of spaces', 'HTTP/1.1 200 OK\r\nX:', ' '],
+    [
+      'interim responses, each of them short of the limit',
+      '',
+      `HTTP/1.1 103 Early Hints\r\nX: ${'a'.repeat(9000)}\r\n\r\n`,
+    ],
+  ])('is a failure when the head does not end: %s', async (_what, begin, more) => {
+    const server = net.createServer((socket) => {
+      const flood = (): void => {
+        while (!socket.destroyed && socket.write(more.repeat(1 + 4096 / more.length)));
+      };
+      socket.on('error', () => undefined).on('drain', flood);
+      socket.once('data', () => (socket.write(begin), flood()));
+    });
+    const port = await listen(server, 0, '127.0.0.1');
+    expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({
+      outcome: 'unreachable',
+      status: null,
+      error: 'the response has no status within 64 kB',
+    });
+    server.close();
   });
 
   it('is a failure when the certificate is not trusted', async () => {

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
-import type { LookupFunction, TcpNetConnectOpts } from 'node:net';
+import type { LookupFunction, Socket, TcpNetConnectOpts } from 'node:net';
 import { TimeLimit } from '../../common';
 import { AddressRefused, type AddressRules } from '../addresses';
 import { checkedLookup, NameNotFound, systemResolver } from './lookup';
@@ -9,8 +9,16 @@ import { checkedLookup, NameNotFound, systemResolver } from './lookup';
 export const KEPT_ANSWER_BYTES = 1024;
 /** The status says all that counts: a body that does not end is not waited for. */
 const LONGEST_BODY_MS = 1000;
+/**
+ * No honest response is longer up to where reading ends. Node bounds each head by itself, but neither how many
+ * interim responses (1xx) precede the last, nor the spaces and empty lines between their parts.
+ */
+const MAX_RESPONSE_KB = 64;
 
-/** Connections that nothing is sent on are kept for the next event, a few and not for long. */
+/**
+ * Connections that nothing is sent on are kept for the next event, a few and not for long: the timeout begins
+ * anew with each byte that is received, and {@link boundedAgent} closes them at the first.
+ */
 const KEEP_ALIVE = { keepAlive: true, timeout: 5000, maxFreeSockets: 4 } as const;
 const MAX_IDLE_CONNECTIONS = 256;
 
@@ -112,15 +120,43 @@ export class WebhookSender {
 
 class StaleConnection extends Error {}
 
+class ResponseTooLong extends Error {}
+
 function boundedAgent(scheme: typeof http | typeof https): http.Agent {
   const agent = new scheme.Agent(KEEP_ALIVE);
-  const keep = agent.keepSocketAlive.bind(agent) as (socket: unknown) => boolean;
+  const keep = agent.keepSocketAlive.bind(agent) as (socket: Socket) => boolean;
+  const reuse = agent.reuseSocket.bind(agent);
   const idle = () =>
     Object.values(agent.freeSockets).reduce((sum, sockets) => sum + (sockets?.length ?? 0), 0);
   Object.assign(agent, {
-    keepSocketAlive: (socket: unknown) => idle() < MAX_IDLE_CONNECTIONS && keep(socket),
+    keepSocketAlive: (socket: Socket) => {
+      const isKept = idle() < MAX_IDLE_CONNECTIONS && keep(socket);
+      if (isKept) socket.on('data', destroy);
+      return isKept;
+    },
+    reuseSocket: (socket: Socket, call: http.ClientRequest) => {
+      socket.off('data', destroy);
+      reuse(socket, call);
+    },
   });
   return agent;
+}
+
+function destroy(this: Socket): void {
+  this.destroy();
+}
+
+/** Ends a call once its connection has received more than any response that is read. */
+function boundResponse(call: http.ClientRequest): void {
+  call.on('socket', (socket) => {
+    let bytes = 0;
+    const count = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > MAX_RESPONSE_KB * 1024) call.destroy(new ResponseTooLong());
+    };
+    socket.on('data', count);
+    call.once('close', () => socket.off('data', count));
+  });
 }
 
 function request(
@@ -136,6 +172,7 @@ function request(
       method: 'POST',
       headers: { ...options.headers, 'content-length': bytes.length },
     });
+    boundResponse(call);
     call.on('error', (error) => reject(call.reusedSocket && isClosed(error) ? new StaleConnection() : error));
     let isAnswered = false;
     // An answer that is none, such as a change of the protocol, ends the connection and tells no error.
@@ -209,6 +246,10 @@ function failure(
   const none = { status: null, answer: null, retryAfterSeconds: null };
   if (error instanceof AddressRefused) return { ...none, outcome: 'forbidden', error: error.message };
   if (error instanceof NameNotFound) return { ...none, outcome: 'unreachable', error: error.message };
+  if (error instanceof ResponseTooLong) {
+    const text = `the response has no status within ${MAX_RESPONSE_KB} kB`;
+    return { ...none, outcome: 'unreachable', error: text };
+  }
   if (isStopped) return { ...none, outcome: 'cut-off', error: 'we stopped waiting: it is sent again' };
   if (isLate) return { ...none, outcome: 'timeout', error: 'no answer in time' };
   return { ...none, outcome: 'unreachable', error: `the connection failed: ${codeOf(error)}` };
