@@ -289,10 +289,7 @@ describe('Events', () => {
       );
       await untilWaiting(100);
       const { status, body } = await read(`after=${cursor}&wait=30`);
-      expect([status, body]).toEqual([
-        429,
-        { detail: 'Too many requests of this kind are under way' },
-      ]);
+      expect([status, body]).toEqual([429, { detail: 'Too many requests of this kind are under way' }]);
       expect((await read(`after=${cursor}`)).status).toBe(200);
       callers.abort();
       await Promise.allSettled(waiting);

@@ -4,6 +4,7 @@ import { AbstractLogger, DataSource, type EntityManager, MigrationExecutor } fro
 import { dataSourceOptions, migrate, migrations } from '../src/database';
 import { NamesOfUsers1766120000000 } from '../src/database/migrations/1766120000000-names-of-users';
 import { entities } from '../src/globals.module';
+import { receiverOf } from '../src/webhooks/addresses';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
 const MIGRATION_NAMES = migrations.map(({ name }) => name);
@@ -103,6 +104,30 @@ describe('The migrations', () => {
       { id: expect.anything(), username: 'other', telegram_username: null },
     ]);
     await runner.release();
+    });
+
+  it('blocks the receivers of webhooks that staff switched off before, as it is done since', async () => {
+    await open({ migrated: true });
+    const later = MIGRATION_NAMES.slice(MIGRATION_NAMES.indexOf('BlockedReceivers1766130000000'));
+    for (const _ of later) await dataSource.undoLastMigration({ transaction: 'each' });
+    const urls = [
+      'https://a.test./x?y=1',
+      'https://a.test/',
+      'http://b.test:443/',
+      'https://[::1]/',
+      'http://c.test/',
+    ];
+    await dataSource.query(
+      `WITH owner AS (INSERT INTO users (username) VALUES ('test') RETURNING id)
+       INSERT INTO webhooks (user_id, url, secret, disabled_at, disabled_reason)
+       SELECT id, url, 'whsec_', now(), reason
+         FROM owner, unnest($1::text[]) AS url, (VALUES ('operator')) AS off (reason)
+       UNION ALL SELECT id, 'https://d.test/', 'whsec_', now(), 'customer' FROM owner`,
+      [urls],
+    );
+    await migrate(database);
+    const rows = await dataSource.query<{ receiver: string }[]>('SELECT receiver FROM blocked_receivers');
+    expect(rows.map(({ receiver }) => receiver).sort()).toEqual([...new Set(urls.map(receiverOf))].sort());
   });
 });
 

@@ -4,6 +4,7 @@ import { Retention } from '../src/retention';
 import { eventually } from './support/built-service';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Staff } from './support/staff';
+import { lockRow } from './support/table-lock';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver';
 
@@ -353,6 +354,17 @@ describe('Replaying', () => {
     await send('DELETE', `/webhooks/${id}`);
   });
 
+  it('is done twice at once for a user at most', async () => {
+    await happen('order.completed');
+    const { id } = await create({ types: ['order.completed'] });
+    const held = await lockRow(service.owner, `SELECT FROM webhooks WHERE id = ${id} FOR UPDATE`);
+    const replays = [1, 2, 3].map(() => replay(id, { since }));
+    expect(await Promise.race(replays)).toMatchObject({ status: 429 });
+    await held.release();
+    expect((await Promise.all(replays)).filter(({ status }) => status === 200)).toHaveLength(2);
+    expect((await replay(id, { since })).status).toBe(200);
+  });
+
   it('is refused when it names nothing or too much, and while the webhook is off', async () => {
     const { id } = await create();
     const event = await happen('order.completed');
@@ -383,6 +395,23 @@ describe('A test event', () => {
     await eventually(async () => (await tests()).length > 0);
     await happen('order.completed');
     expect((await tests()).map(({ webhook }) => webhook)).toEqual([id]);
+  });
+
+  it('is made some times in a minute for each user', async () => {
+    const { id } = await create();
+    const other = await create();
+    const stranger = await service.createUser();
+    const theirs = await create({}, stranger);
+    const statuses: number[] = [];
+    // A minute may end meanwhile.
+    for (let at = 0; at < 15; at += 1) {
+      for (const webhook of [id, other.id]) {
+        statuses.push((await send('POST', `/webhooks/${webhook}/test`)).status);
+      }
+    }
+    expect(statuses.filter((status) => status === 204).length).toBeLessThanOrEqual(20);
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(10);
+    expect((await send('POST', `/webhooks/${theirs.id}/test`, undefined, stranger)).status).toBe(204);
   });
 });
 
@@ -535,5 +564,57 @@ describe('Staff', () => {
     expect(body.items.map(({ action }) => action)).toEqual(['webhooks.enable', 'webhooks.disable']);
     expect(JSON.stringify(body)).not.toMatch(/sesame|whsec_/);
     expect((await staff.post('/staff/webhooks/999999/disable', { reason: 'test' })).status).toBe(404);
+  });
+
+  it('switch a receiver off for its user, whatever is deleted and made meanwhile', async () => {
+    const off = { enabled: false, disabled_reason: 'operator' };
+    const on = { enabled: true, disabled_reason: null };
+    const state = async (id: number) => (await send('GET', `/webhooks/${id}`)).body;
+    const disable = (id: number) => staff.post(`/staff/webhooks/${id}/disable`, { reason: 'floods' });
+
+    const first = await create();
+    const mate = await create({ url: 'https://127.0.0.2:443/mate' });
+    const elsewhere = await create({ url: 'https://127.0.0.2:8443/hooks' });
+    await disable(first.id);
+    expect(await state(mate.id)).toMatchObject(off);
+    expect(await state(elsewhere.id)).toMatchObject(on);
+
+    for (const { id } of [first, mate]) await send('DELETE', `/webhooks/${id}`);
+    const again = await create();
+    expect(again).toMatchObject(off);
+    expect(await create({ url: 'https://127.0.0.2./other' })).toMatchObject(off);
+    expect((await send('PATCH', `/webhooks/${again.id}`, { enabled: true })).status).toBe(409);
+    expect((await send('PATCH', `/webhooks/${elsewhere.id}`, { url: URL })).body).toMatchObject(off);
+    expect(await create({}, await service.createUser())).toMatchObject(on);
+    await auditWebhooks();
+
+    await staff.post(`/staff/webhooks/${again.id}/enable`, { reason: 'settled' });
+    const { items } = (await send('GET', '/webhooks')).body as { items: object[] };
+    expect(items).toMatchObject([on, on, on]);
+    await send('DELETE', `/webhooks/${again.id}`);
+    expect(await create()).toMatchObject(on);
+  });
+
+  it('switch a receiver off while its user makes webhooks for it', async () => {
+    const { id } = await create();
+    const [, ...made] = await Promise.all([
+      staff.post(`/staff/webhooks/${id}/disable`, { reason: 'floods' }),
+      create(),
+      create(),
+    ]);
+    for (const webhook of made) {
+      expect((await send('GET', `/webhooks/${webhook.id}`)).body).toMatchObject({ enabled: false });
+    }
+  });
+
+  it('leave what its user switched off to them, but only where nothing else is switched off', async () => {
+    const { id } = await create();
+    const { id: mine } = await create();
+    await send('PATCH', `/webhooks/${mine}`, { enabled: false });
+    await staff.post(`/staff/webhooks/${id}/disable`, { reason: 'floods' });
+    expect((await send('PATCH', `/webhooks/${mine}`, { enabled: true })).status).toBe(409);
+    await staff.post(`/staff/webhooks/${id}/enable`, { reason: 'settled' });
+    expect((await send('GET', `/webhooks/${mine}`)).body).toMatchObject({ disabled_reason: 'customer' });
+    expect((await send('PATCH', `/webhooks/${mine}`, { enabled: true })).status).toBe(200);
   });
 });

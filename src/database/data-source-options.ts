@@ -67,6 +67,7 @@ import { TokenReferences1766070000001 } from './migrations/1766070000001-token-r
 import { RulesAtPlacement1766100000000 } from './migrations/1766100000000-rules-at-placement';
 import { KeysOfRequests1766110000000 } from './migrations/1766110000000-keys-of-requests';
 import { NamesOfUsers1766120000000 } from './migrations/1766120000000-names-of-users';
+import { BlockedReceivers1766130000000 } from './migrations/1766130000000-blocked-receivers';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -138,6 +139,7 @@ export const migrations = [
   RulesAtPlacement1766100000000,
   KeysOfRequests1766110000000,
   NamesOfUsers1766120000000,
+  BlockedReceivers1766130000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

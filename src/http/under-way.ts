@@ -8,6 +8,8 @@ const MOST = {
   wait: 100,
   /** Each pings up to 1,000 proxies. */
   ping: 2,
+  /** Each writes up to 10,000 deliveries. */
+  replay: 2,
 } as const;
 
 const RETRY_AFTER_SECONDS = 5;

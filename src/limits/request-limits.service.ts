@@ -13,6 +13,8 @@ const MAX_CALLERS = 50_000;
 const MAX_ADDRESSES = 10_000;
 /** Whoever opens an app needs one. Each takes the place of an older one, and is told as an event. */
 const SIGN_INS_PER_MINUTE = 20;
+/** Each is an event that is stored, and a request to an address that a customer chose. */
+const WEBHOOK_TESTS_PER_MINUTE = 10;
 
 /** Whose requests are counted. */
 interface Counted {
@@ -32,10 +34,10 @@ interface Remaining {
 }
 
 /**
- * Limits the requests of each token, user and secret link, the sign-ins of each Telegram user, and the failed
- * authentications of each address, in a minute. Requests are counted in memory. Replicas tell each other what
- * they have counted each second, in one statement, so that no request waits for the database because of its
- * limits.
+ * Limits the requests of each token, user and secret link, the sign-ins of each Telegram user, the test
+ * events of each user, and the failed authentications of each address, in a minute. Requests are counted in
+ * memory. Replicas tell each other what they have counted each second, in one statement, so that no request
+ * waits for the database because of its limits.
  */
 @Injectable()
 export class RequestLimits {
@@ -43,6 +45,11 @@ export class RequestLimits {
   private readonly users: RequestCounter<number>;
   private readonly links: RequestCounter<number>;
   private readonly signIns = new RequestCounter<number>('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
+  private readonly webhookTests = new RequestCounter<number>(
+    'webhook-test',
+    WEBHOOK_TESTS_PER_MINUTE,
+    MAX_CALLERS,
+  );
   private readonly addresses: RequestCounter<string>;
   /** The last minute in which an address reached its limit. */
   private barredMinute = 0;
@@ -101,6 +108,11 @@ export class RequestLimits {
     this.take(this.signIns, telegramId, this.nowMs());
   }
 
+  /** Counts a test event of a user. @throws TooManyRequests; such an event is not counted */
+  admitWebhookTest(userId: number): void {
+    this.take(this.webhookTests, userId, this.nowMs());
+  }
+
   /** @returns what was left before */
   private take(counter: RequestCounter<number>, key: number, nowMs: number): number {
     const left = counter.left(key, nowMs);
@@ -143,6 +155,7 @@ export class RequestLimits {
       this.users,
       this.links,
       this.signIns,
+      this.webhookTests,
       this.addresses,
     ] as readonly RequestCounter<number | string>[];
     const taken = counters.flatMap((counter) =>

@@ -70,6 +70,12 @@ export class AddressRules {
   }
 }
 
+/** Host and port of a URL, the same for every spelling of them. */
+export function receiverOf(text: string): string {
+  const url = new URL(text);
+  return `${url.hostname.replace(/\.$/, '')}:${portOf(url)}`;
+}
+
 /** The address that a name has by its own meaning. Null: DNS is asked for it. */
 export const ownAddressOf = (name: string): string | null => (LOCALHOST.test(name) ? LOOPBACK : null);
 

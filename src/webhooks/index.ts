@@ -1,8 +1,9 @@
+export { BlockedReceiver } from './blocked-receiver.entity';
+export { blockReceiver, unblockReceiver } from './blocking';
 export { WebhookDeliveryModule } from './delivery/delivery.module';
 export { DeliveryService } from './delivery/delivery.service';
 export { Webhook } from './webhook.entity';
 export { WebhookAttempt } from './webhook-attempt.entity';
 export { WebhookDelivery } from './webhook-delivery.entity';
 export { WebhooksModule } from './webhooks.module';
-export { switchOff, switchOn } from './switching';
 export { WebhookNotFound } from './webhooks.errors';

@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
 import { eventIdOf, positionOf } from '../events';
+import { RequestsUnderWay } from '../http';
+import { RequestLimits } from '../limits';
 import type { ReplayedOut } from './dto/webhook-out.dto';
 import { EventNotFound, ReplayOfWhat, WebhookIsOff } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
@@ -51,26 +53,35 @@ export class ReplaysService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly webhooks: WebhooksService,
+    private readonly underWay: RequestsUnderWay,
+    private readonly limits: RequestLimits,
   ) {}
 
-  /** @throws WebhookNotFound, WebhookIsOff, ReplayOfWhat, EventNotFound */
+  /** @throws WebhookNotFound, WebhookIsOff, ReplayOfWhat, EventNotFound, TooManyUnderWay */
   async replay(userId: number, webhookId: number, replay: Replay): Promise<ReplayedOut> {
     const { eventId, since, after } = replay;
     if ((eventId === null) === (since === null) || (since === null && after !== null)) {
       throw new ReplayOfWhat();
     }
     await this.assertIsOn(userId, webhookId);
-    const [outcome] =
+    const leave = this.underWay.enter('replay', userId);
+    const [outcome] = await (
       eventId === null
-        ? await this.replaySince(userId, webhookId, replay)
-        : await this.replayOne(userId, webhookId, positionOf(eventId));
+        ? this.replaySince(userId, webhookId, replay)
+        : this.replayOne(userId, webhookId, positionOf(eventId))
+    ).finally(leave);
     if (!outcome || (eventId !== null && outcome.found === 0)) throw new EventNotFound();
     return { replayed: outcome.replayed, next_after: outcome.last === null ? null : eventIdOf(outcome.last) };
   }
 
-  /** Logs an event that goes to this webhook alone, as others do. @throws WebhookNotFound, WebhookIsOff */
+  /**
+   * Logs an event that goes to this webhook alone, as others do.
+   *
+   * @throws WebhookNotFound, WebhookIsOff, TooManyRequests
+   */
   async test(userId: number, webhookId: number): Promise<void> {
     await this.assertIsOn(userId, webhookId);
+    this.limits.admitWebhookTest(userId);
     await queryRows(
       this.dataSource,
       `WITH at_once AS (

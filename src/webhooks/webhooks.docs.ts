@@ -57,7 +57,8 @@ export const CreateWebhookDocs = () =>
         'From now on, events are sent to the URL soon after they happen, as POST requests in the form of ' +
         'Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify ' +
         'with the secret. It is shown this once: whoever has lost it has a new one made. A repeated ' +
-        'request makes another webhook.',
+        'request makes another webhook. Where the operator switched off the receiver of the URL, which is ' +
+        'its host and port, the webhook is made and is off.',
     }),
     ApiBody({
       type: NewWebhookRequest,
@@ -110,7 +111,8 @@ export const ChangeWebhookDocs = () =>
       description:
         'Sets another URL, other types or another description, or switches the webhook off or on. What is ' +
         'left out stays as it is. What was still to be sent when it was switched off is sent when it is on ' +
-        'again; what failed or happened meanwhile can be replayed.',
+        'again; what failed or happened meanwhile can be replayed. A URL whose receiver the operator ' +
+        'switched off switches the webhook off.',
     }),
     ApiBody({
       type: ChangedWebhookRequest,
@@ -124,7 +126,7 @@ export const ChangeWebhookDocs = () =>
     ApiUrlRefused(),
     ApiErrorResponse(
       409,
-      'The operator switched it off, and only the operator switches it on',
+      'The operator switched it or its receiver off, and only the operator switches it on',
       'The webhook was switched off by the operator',
     ),
   );
@@ -201,6 +203,12 @@ export const ReplayDocs = () =>
       'Event not found',
     ),
     ApiIsOff(),
+    ApiErrorResponse(
+      429,
+      'More requests than the token or the user may make in a minute, or more than two replays at once',
+      'Too many requests',
+      'Too many requests of this kind are under way',
+    ),
   );
 
 export const TestWebhookDocs = () =>
@@ -209,9 +217,14 @@ export const TestWebhookDocs = () =>
       summary: 'Send a test event',
       description:
         'Sends an event of type `test` to this webhook alone, whatever its types are, and in the same way ' +
-        'as any other. What came of it stands in the attempts.',
+        'as any other. What came of it stands in the attempts. A user may have ten sent in a minute.',
     }),
     ApiNoContentResponse({ description: 'It is on its way' }),
     ApiWebhookId(),
     ApiIsOff(),
+    ApiErrorResponse(
+      429,
+      'More requests than the token or the user may make in a minute, or more than ten test events',
+      'Too many requests',
+    ),
   );

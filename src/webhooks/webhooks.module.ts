@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { LimitsModule } from '../limits';
 import { ReplaysService } from './replays.service';
 import { WebhooksRetention } from './webhooks-retention';
 import { WebhooksController } from './webhooks.controller';
@@ -6,6 +7,7 @@ import { WebhooksService } from './webhooks.service';
 
 /** Webhooks: routes in this folder, and what sends in `delivery/`. */
 @Module({
+  imports: [LimitsModule],
   controllers: [WebhooksController],
   providers: [WebhooksService, ReplaysService, WebhooksRetention],
 })

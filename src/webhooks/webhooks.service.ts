@@ -5,6 +5,7 @@ import { AppConfig } from '../config';
 import { inTransaction, type Queryable, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { AddressRefused, AddressRules } from './addresses';
+import { isBlocked, lockUser } from './blocking';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
 import { generateWebhookSecret } from './signing';
 import { holdPublishing, LAST_POSITION, switchOff, switchOn } from './switching';
@@ -54,7 +55,8 @@ export class WebhooksService {
   }
 
   /**
-   * Makes a webhook. Its secret is in the result and is not told again.
+   * Makes a webhook, which is off where staff switched its receiver off. Its secret is in the result and is
+   * not told again.
    *
    * @throws WebhooksSwitchedOff, WebhookNeedsHttps, WebhookUrlRefused, TooManyWebhooks
    */
@@ -64,8 +66,8 @@ export class WebhooksService {
     const address = this.readUrl(url);
     const secret = generateWebhookSecret();
     const created = await inTransaction(this.dataSource, async (manager) => {
-      // The webhooks of a user are made one after the other, so that none comes in beyond the limit.
-      await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+      // None comes in beyond the limit.
+      await lockUser(manager, userId);
       const existing = await queryRows(
         manager,
         'SELECT FROM webhooks WHERE user_id = $1 AND deleted_at IS NULL',
@@ -81,7 +83,9 @@ export class WebhooksService {
         [this.clock.now(), userId, address, types, description, secret],
       );
       if (!webhook) throw new Error('an inserted webhook was not returned');
-      return webhook;
+      if (!(await isBlocked(manager, userId, address))) return webhook;
+      await switchOff(manager, webhook.id, 'operator');
+      return this.get(userId, webhook.id, manager);
     });
     return Object.assign(created, { secret });
   }
@@ -117,15 +121,19 @@ export class WebhooksService {
     const { types, description, enabled } = change;
     const url = change.url === null ? null : this.readUrl(change.url);
     return inTransaction(this.dataSource, async (manager) => {
+      await lockUser(manager, userId);
       if (types !== undefined || enabled === true) await holdPublishing(manager);
-      const [webhook] = await queryRows<{ disabled_reason: DisabledReason | null }>(
+      const [webhook] = await queryRows<{ url: string; disabled_reason: DisabledReason | null }>(
         manager,
-        `SELECT disabled_reason FROM webhooks WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL
+        `SELECT url, disabled_reason FROM webhooks WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL
             FOR NO KEY UPDATE`,
         [userId, id],
       );
       if (!webhook) throw new WebhookNotFound();
-      if (enabled === true && webhook.disabled_reason === 'operator') throw new WebhookOffByOperator();
+      const blocked = await isBlocked(manager, userId, url ?? webhook.url);
+      if (enabled === true && (blocked || webhook.disabled_reason === 'operator')) {
+        throw new WebhookOffByOperator();
+      }
       await queryRows(
         manager,
         `UPDATE webhooks
@@ -139,6 +147,7 @@ export class WebhooksService {
       );
       if (enabled === true) await switchOn(manager, id);
       if (enabled === false) await switchOff(manager, id, 'customer');
+      if (blocked && url !== null) await switchOff(manager, id, 'operator');
       return this.get(userId, id, manager);
     });
   }

@@ -479,7 +479,7 @@ export interface paths {
     put?: never;
     /**
      * Make a webhook
-     * @description From now on, events are sent to the URL soon after they happen, as POST requests in the form of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify with the secret. It is shown this once: whoever has lost it has a new one made. A repeated request makes another webhook.
+     * @description From now on, events are sent to the URL soon after they happen, as POST requests in the form of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify with the secret. It is shown this once: whoever has lost it has a new one made. A repeated request makes another webhook. Where the operator switched off the receiver of the URL, which is its host and port, the webhook is made and is off.
      */
     post: operations['WebhooksController_create'];
     delete?: never;
@@ -511,7 +511,7 @@ export interface paths {
     head?: never;
     /**
      * Change a webhook
-     * @description Sets another URL, other types or another description, or switches the webhook off or on. What is left out stays as it is. What was still to be sent when it was switched off is sent when it is on again; what failed or happened meanwhile can be replayed.
+     * @description Sets another URL, other types or another description, or switches the webhook off or on. What is left out stays as it is. What was still to be sent when it was switched off is sent when it is on again; what failed or happened meanwhile can be replayed. A URL whose receiver the operator switched off switches the webhook off.
      */
     patch: operations['WebhooksController_change'];
     trace?: never;
@@ -587,7 +587,7 @@ export interface paths {
     put?: never;
     /**
      * Send a test event
-     * @description Sends an event of type `test` to this webhook alone, whatever its types are, and in the same way as any other. What came of it stands in the attempts.
+     * @description Sends an event of type `test` to this webhook alone, whatever its types are, and in the same way as any other. What came of it stands in the attempts. A user may have ten sent in a minute.
      */
     post: operations['WebhooksController_test'];
     delete?: never;
@@ -6683,7 +6683,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /** @description The operator switched it off, and only the operator switches it on */
+      /** @description The operator switched it or its receiver off, and only the operator switches it on */
       409: {
         headers: {
           [name: string]: unknown;
@@ -7044,7 +7044,11 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /**
+       * @description The token or the user has made too many requests in this minute
+       *
+       *     More requests than the token or the user may make in a minute, or more than two replays at once
+       */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -7148,7 +7152,11 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The token or the user has made too many requests in this minute */
+      /**
+       * @description The token or the user has made too many requests in this minute
+       *
+       *     More requests than the token or the user may make in a minute, or more than ten test events
+       */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */

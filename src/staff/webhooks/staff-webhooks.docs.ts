@@ -17,9 +17,11 @@ export const DisableWebhookDocs = () =>
   StaffDocs({
     summary: 'Switch a webhook off',
     description:
-      'For operators, when an address must get nothing more. Its customer is told by an event, and cannot ' +
-      'switch it on again. What is still to be sent waits. A webhook that is off already stays as it is, ' +
-      'but for the reason: only staff can switch it on.',
+      'For operators, when an address must get nothing more. It holds for the receiver, which is the host ' +
+      'and port: other webhooks of its customer there are switched off with it, and what the customer ' +
+      'makes for it or moves to it is off, also when this webhook is deleted. The customer is told by an ' +
+      'event, and cannot switch them on again. What is still to be sent waits. A webhook that is off ' +
+      'already stays as it is, but for the reason: only staff can switch it on.',
     body: ReasonRequest,
     answer: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound('webhook') },
@@ -31,7 +33,7 @@ export const EnableWebhookDocs = () =>
     summary: 'Switch a webhook on',
     description:
       'For operators, when the matter is settled. Events from now on are sent to it, and what waited since ' +
-      'it was switched off.',
+      'it was switched off. What else staff switched off at its receiver for this customer is on as well.',
     body: ReasonRequest,
     answer: { description: 'The webhook', type: StaffWebhookOut },
     errors: { 404: notFound('webhook') },

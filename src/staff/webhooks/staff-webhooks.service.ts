@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type Queryable, queryRows } from '../../database';
 import { type PageRequest, readPage } from '../../http';
-import { switchOff, switchOn, WebhookNotFound } from '../../webhooks';
+import { blockReceiver, unblockReceiver, WebhookNotFound } from '../../webhooks';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { userLinks, usernameOf } from '../links';
@@ -60,14 +60,14 @@ export class StaffWebhooksService {
     );
   }
 
-  /** Its customer cannot switch it on again. @throws WebhookNotFound */
+  /** Its customer gets nothing at its receiver until {@link enable}. @throws WebhookNotFound */
   disable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
-    return this.change(audit, webhookId, reason, (queryable) => switchOff(queryable, webhookId, 'operator'));
+    return this.change(audit, webhookId, reason, (queryable) => blockReceiver(queryable, webhookId));
   }
 
   /** @throws WebhookNotFound */
   enable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
-    return this.change(audit, webhookId, reason, (queryable) => switchOn(queryable, webhookId));
+    return this.change(audit, webhookId, reason, (queryable) => unblockReceiver(queryable, webhookId));
   }
 
   private change(

@@ -3,7 +3,7 @@ import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { type DnsServer, startDnsServer } from '../../../test/support/dns-server';
 import { openSilentPort } from '../../../test/support/silent-port';
-import { AddressRefused, AddressRules } from '../addresses';
+import { AddressRefused, AddressRules, receiverOf } from '../addresses';
 import { KEPT_ANSWER_BYTES, WebhookSender } from './webhook-sender';
 
 const HEADERS = { 'content-type': 'application/json' };
@@ -201,6 +201,19 @@ describe('A webhook is not sent', () => {
       expect(new AddressRules([]).isAllowed(text)).toBe(false);
     },
   );
+});
+
+describe('The receiver of a webhook', () => {
+  it.each([
+    ['https://example.com/hooks', 'example.com:443'],
+    ['https://EXAMPLE.com.:443/?a=b', 'example.com:443'],
+    ['http://example.com', 'example.com:80'],
+    ['http://example.com:443', 'example.com:443'],
+    ['https://[::1]:8443/', '[::1]:8443'],
+    ['https://0x7f.1', '127.0.0.1:443'],
+  ])('of %s is %s', (url, expected) => {
+    expect(receiverOf(url)).toBe(expected);
+  });
 });
 
 describe('A webhook is sent', () => {

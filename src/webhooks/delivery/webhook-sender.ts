@@ -10,7 +10,7 @@ export const KEPT_ANSWER_BYTES = 1024;
 /** The status says all that counts: a body that does not end is not waited for. */
 const LONGEST_BODY_MS = 1000;
 /**
- * No honest response is longer up to where reading ends. Node bounds each head by itself, but neither how many
+ * No honest response is longer up to where reading ends. Node bounds each head by itself, but not how many
  * interim responses (1xx) precede the last, nor the spaces and empty lines between their parts.
  */
 const MAX_RESPONSE_KB = 64;
