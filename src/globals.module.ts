@@ -15,14 +15,13 @@ import { Renewal, RenewalRule, RenewalSettings } from './renewals';
 import { RetentionModule } from './retention';
 import { AuditLogEntry } from './staff';
 import { User } from './users';
-import { BlockedReceiver, Webhook, WebhookAttempt, WebhookDelivery } from './webhooks';
+import { Webhook, WebhookAttempt, WebhookDelivery } from './webhooks';
 
 /** Every entity: for the application, the TypeORM command line and the test that compares the schema. */
 export const entities = [
   Account,
   ApiToken,
   AuditLogEntry,
-  BlockedReceiver,
   BulkProlongation,
   DefaultMarkup,
   ExportLink,

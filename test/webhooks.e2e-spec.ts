@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { IntegrityService } from '../src/integrity';
 import { Retention } from '../src/retention';
+import { holdPublishing } from '../src/webhooks/switching';
 import { eventually } from './support/built-service';
 import { sendRaw } from './support/raw-http';
 import { createStaff, type Staff } from './support/staff';
@@ -112,6 +113,23 @@ describe('A webhook', () => {
     ]);
     expect((await deliveries(stranger)).filter(({ type }) => /^(order|proxy)/.test(type))).toEqual([]);
     await auditWebhooks();
+  });
+
+  it('lets events be published whose publishing it keeps others from', async () => {
+    const runner = service.dataSource.createQueryRunner();
+    await runner.query('SELECT pg_advisory_lock(7283003)');
+    await service.dataSource.query(`INSERT INTO events (user_id, type, data) VALUES ($1, 'test', '{}')`, [
+      user.id,
+    ]);
+    const unpublished = () =>
+      service.dataSource.query('SELECT id FROM events WHERE user_id = $1 AND position IS NULL', [user.id]);
+    expect(await unpublished()).not.toEqual([]);
+    await runner.startTransaction();
+    await holdPublishing(runner.manager);
+    await runner.commitTransaction();
+    expect(await unpublished()).toEqual([]);
+    await runner.query('SELECT pg_advisory_unlock(7283003)');
+    await runner.release();
   });
 
   it('shows its secret once, and lists what its customer has', async () => {

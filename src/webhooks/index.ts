@@ -1,4 +1,3 @@
-export { BlockedReceiver } from './blocked-receiver.entity';
 export { blockReceiver, unblockReceiver } from './blocking';
 export { WebhookDeliveryModule } from './delivery/delivery.module';
 export { DeliveryService } from './delivery/delivery.service';

@@ -1,6 +1,8 @@
 import { type Queryable, queryRows } from '../database';
 import type { DisabledReason } from './webhook.entity';
 
+const PUBLISHED_AT_ONCE = 500;
+
 /**
  * Switches a webhook off and tells its user by an event. What is still to be sent waits until it is switched
  * on again. One that is off already stays so, and is the operator's from now on if the operator did it.
@@ -48,9 +50,11 @@ export const LAST_POSITION =
 /**
  * Keeps every event from being published until the transaction ends. So what is published before finds the
  * webhooks as they were before, and what is published later finds them as they are then. It comes before any
- * lock on a webhook, as it does where events are published.
+ * lock on a webhook, as it does where events are published. What waits is published here first: publishers
+ * do not wait for the lock, and would never find it free while webhooks are changed all the time.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
   // The lock of the database function publish_events.
   await queryRows(manager, 'SELECT pg_advisory_xact_lock(7283003)');
+  await queryRows(manager, 'SELECT publish_events($1)', [PUBLISHED_AT_ONCE]);
 }
