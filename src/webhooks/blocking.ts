@@ -27,12 +27,12 @@ export async function isBlocked(manager: Queryable, userId: number, url: string)
  *
  * @throws WebhookNotFound
  */
-export async function blockReceiver(manager: Queryable, webhookId: number): Promise<void> {
-  const { key, webhooks } = await lockReceiverOf(manager, webhookId);
+export async function blockReceiver(manager: Queryable, userId: number, webhookId: number): Promise<void> {
+  const { receiver, webhooks } = await lockReceiver(manager, userId, webhookId);
   await queryRows(
     manager,
     'INSERT INTO blocked_receivers (user_id, receiver) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-    key,
+    [userId, receiver],
   );
   for (const { id, reason } of webhooks) {
     if (id === webhookId || reason === null) await switchOff(manager, id, 'operator');
@@ -44,34 +44,28 @@ export async function blockReceiver(manager: Queryable, webhookId: number): Prom
  *
  * @throws WebhookNotFound
  */
-export async function unblockReceiver(manager: Queryable, webhookId: number): Promise<void> {
-  const { key, webhooks } = await lockReceiverOf(manager, webhookId);
-  await queryRows(manager, 'DELETE FROM blocked_receivers WHERE user_id = $1 AND receiver = $2', key);
+export async function unblockReceiver(manager: Queryable, userId: number, webhookId: number): Promise<void> {
+  const { receiver, webhooks } = await lockReceiver(manager, userId, webhookId);
+  await queryRows(manager, 'DELETE FROM blocked_receivers WHERE user_id = $1 AND receiver = $2', [
+    userId,
+    receiver,
+  ]);
   for (const { id, reason } of webhooks) {
     if (id === webhookId || reason === 'operator') await switchOn(manager, id);
   }
 }
 
-/** The key of the block of a webhook's receiver, and all webhooks of its user there. Locks the user. */
-async function lockReceiverOf(manager: Queryable, webhookId: number) {
-  const [owner] = await queryRows<{ userId: number }>(
-    manager,
-    'SELECT user_id AS "userId" FROM webhooks WHERE id = $1',
-    [webhookId],
-  );
-  if (!owner) throw new WebhookNotFound();
-  await lockUser(manager, owner.userId);
+/** Locks the user. @returns the receiver of a webhook, and all webhooks of the user there */
+async function lockReceiver(manager: Queryable, userId: number, webhookId: number) {
+  await lockUser(manager, userId);
   const all = await queryRows<{ id: number; url: string; reason: DisabledReason | null }>(
     manager,
     `SELECT id, url, disabled_reason AS reason FROM webhooks
       WHERE user_id = $1 AND deleted_at IS NULL ORDER BY id`,
-    [owner.userId],
+    [userId],
   );
-  const named = all.find(({ id }) => id === webhookId);
-  if (!named) throw new WebhookNotFound();
-  const receiver = receiverOf(named.url);
-  return {
-    key: [owner.userId, receiver],
-    webhooks: all.filter(({ url }) => receiverOf(url) === receiver),
-  };
+  const webhook = all.find(({ id }) => id === webhookId);
+  if (!webhook) throw new WebhookNotFound();
+  const receiver = receiverOf(webhook.url);
+  return { receiver, webhooks: all.filter(({ url }) => receiverOf(url) === receiver) };
 }

@@ -62,23 +62,23 @@ export class StaffWebhooksService {
 
   /** Its customer gets nothing at its receiver until {@link enable}. @throws WebhookNotFound */
   disable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
-    return this.change(audit, webhookId, reason, (queryable) => blockReceiver(queryable, webhookId));
+    return this.change(audit, webhookId, reason, blockReceiver);
   }
 
   /** @throws WebhookNotFound */
   enable(audit: AuditContext, webhookId: number, reason: string): Promise<StaffWebhookOut> {
-    return this.change(audit, webhookId, reason, (queryable) => unblockReceiver(queryable, webhookId));
+    return this.change(audit, webhookId, reason, unblockReceiver);
   }
 
   private change(
     audit: AuditContext,
     webhookId: number,
     reason: string,
-    work: (queryable: Queryable) => Promise<unknown>,
+    work: typeof blockReceiver,
   ): Promise<StaffWebhookOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       const before = await read(manager, webhookId);
-      await work(manager);
+      await work(manager, before.user_id, webhookId);
       const after = await read(manager, webhookId);
       await record({ reason, before, after });
       return withLinks(after);
