@@ -1,28 +1,35 @@
 // A service of its own: an order stays open for as long as the tests need it.
 import { request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { TokensService } from '../src/auth';
 import { EventWaits } from '../src/events';
 import { OrderWaits } from '../src/orders';
 import { eventually } from './support/built-service';
+import { captureLog, type LogCapture } from './support/log-capture';
 import { leaveOrderOpen } from './support/open-order';
 import { insertProxies } from './support/proxy-rows';
 import { openSilentPort, type SilentPort } from './support/silent-port';
+import { lockRow } from './support/table-lock';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const MOST_WAITING = 100;
+const MOST_EXPORTS = 16;
 const TOO_MANY = { detail: 'Too many requests of this kind are under way' };
 
 describe('What one user has under way', () => {
   let service: TestService;
   let silent: SilentPort;
+  let log: LogCapture;
 
   beforeAll(async () => {
+    log = captureLog();
     service = await startTestService({ environment: { RECONCILE_INTERVAL_MS: '60000' } });
     silent = await openSilentPort();
   });
   afterAll(async () => {
     await service.close();
     await silent.close();
+    log.stop();
   });
 
   const get = (user: TestUser, path: string, signal?: AbortSignal): Promise<Response> =>
@@ -84,7 +91,7 @@ describe('What one user has under way', () => {
     expect((await get(user, awaited.replace('30', '1'))).status).toBe(200);
   });
 
-  it('ends with a token that is revoked, or a user who is blocked, during the wait for an order', async () => {
+  it('ends with a token that is revoked, or a user who is blocked, during a wait for an order', async () => {
     const revoked = await openOrder();
     const blocked = await openOrder();
     const waiting = [revoked, blocked].map(({ user, path }) => get(user, path));
@@ -127,5 +134,80 @@ describe('What one user has under way', () => {
     ]);
     leaving.abort();
     await Promise.allSettled(pings);
+  });
+
+  async function createOwner(proxies: number): Promise<TestUser> {
+    const user = await service.createUser();
+    await insertProxies(service.dataSource, user.id, proxies);
+    // Now it is known how many there are.
+    await get(user, '/proxies?country=ru');
+    return user;
+  }
+  const lockProxies = () => lockRow(service.owner, 'LOCK TABLE proxies IN ACCESS EXCLUSIVE MODE');
+  const untilReading = () =>
+    eventually(async () => {
+      const [row] = await service.owner.query<{ waiting: number }[]>(
+        `SELECT count(*) AS waiting FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM proxies%'`,
+      );
+      return Number(row?.waiting) > 0;
+    });
+  /** Each is written for its caller alone. */
+  const exportPath = (n: number): string =>
+    `/proxies/export?format=clash&ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;
+
+  it('is sixteen exports, while what the specification has waits and is never refused', async () => {
+    const [user, other] = await Promise.all([createOwner(3), createOwner(3)]);
+    const lock = await lockProxies();
+    const many = Array.from({ length: MOST_EXPORTS + 1 }, (_, n) => get(user, exportPath(n)));
+    const refused = await Promise.race(many);
+    expect([refused.status, await refused.json()]).toEqual([429, TOO_MANY]);
+    const specified = ['/proxies', '/proxies/export?format=txt&active_only=true'];
+    const waiting = Array.from({ length: 40 }, (_, n) => get(user, specified[n % 2] ?? ''));
+    const others = get(other, exportPath(0));
+    await lock.release();
+    const statuses = (await Promise.all([...waiting, others])).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect((await Promise.all(many)).filter(({ status }) => status === 200)).toHaveLength(MOST_EXPORTS);
+    expect((await get(user, exportPath(0))).status).toBe(200);
+  });
+
+  it.each([3, 8001])('is nothing, and no error, once clients have left exports of %d', async (count) => {
+    const user = await createOwner(count);
+    const lock = await lockProxies();
+    const leaving = new AbortController();
+    const specified = ['/proxies', '/proxies?proxy_type=http', '/proxies/export?format=txt'];
+    const left = Array.from({ length: 2 * MOST_EXPORTS }, (_, n) =>
+      get(user, n % 2 ? (specified[n % 3] ?? '') : exportPath(n), leaving.signal),
+    );
+    await untilReading();
+    await pause(300);
+    leaving.abort();
+    await Promise.allSettled(left);
+    await pause(100);
+    // Two of them were being read, and still are.
+    const all = Array.from({ length: MOST_EXPORTS - 2 }, (_, n) => get(user, exportPath(n)));
+    await pause(300);
+    await lock.release();
+    expect(new Set((await Promise.all(all)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(log.lines.filter((line) => line.includes('unforeseen error'))).toEqual([]);
+  });
+
+  it('delays nobody with exports that are written row by row', async () => {
+    const [user, other] = await Promise.all([createOwner(4000), service.createUser()]);
+    const startedAtMs = performance.now();
+    const over = new AbortController();
+    const all = Promise.all(
+      Array.from({ length: 6 }, async (_, n) => (await get(user, exportPath(n))).text()),
+    ).finally(() => over.abort());
+    let longestMs = 0;
+    while (!over.signal.aborted) {
+      const askedAtMs = performance.now();
+      await get(other, '/me');
+      longestMs = Math.max(longestMs, performance.now() - askedAtMs);
+    }
+    expect((await all).map((text) => text.split('\n').length)).toEqual(Array(6).fill(4002));
+    // It was more than half of it when each was written in one turn of the event loop.
+    expect(longestMs).toBeLessThan((performance.now() - startedAtMs) / 3);
   });
 });

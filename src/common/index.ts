@@ -1,8 +1,10 @@
 export { Clock, Moment, SystemClock } from './clock';
 export { csvLine, disarmFormula } from './csv';
 export { DomainError, domainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
+export { FairTurns } from './fair-turns';
 export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';
+export { inSlices } from './in-slices';
 export { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from './ip-version';
 export { Jobs } from './jobs/jobs';
 export { JobsModule } from './jobs/jobs.module';

@@ -6,7 +6,9 @@ import { Readable } from 'node:stream';
  */
 export async function toStream(pieces: AsyncGenerator<string | Buffer>): Promise<Readable> {
   const first = await pieces.next();
-  return Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
+  const stream = Readable.from(first.done ? [] : startingWith(first.value, pieces), { highWaterMark: 1 });
+  // A generator that nobody has begun to read does not end the one that it reads.
+  return stream.once('close', () => void pieces.return(undefined));
 }
 
 async function* startingWith<Piece>(first: Piece, rest: AsyncGenerator<Piece>): AsyncGenerator<Piece> {

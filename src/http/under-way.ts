@@ -10,6 +10,8 @@ const MOST = {
   ping: 2,
   /** Each writes up to 10,000 deliveries. */
   replay: 2,
+  /** Each is written for its caller alone, and takes up to 2 MB until that has read it. */
+  export: 16,
 } as const;
 
 const RETRY_AFTER_SECONDS = 5;
@@ -49,13 +51,16 @@ export class RequestsUnderWay {
   }
 }
 
+/** The client has left: nobody is there to respond to. */
+export class Disconnected extends Error {}
+
 /**
- * Aborts when the client disconnects. It may have disconnected already: the guard reads the token from the
- * database before a route begins.
+ * Aborts with {@link Disconnected} when the client disconnects, or has read the response. It may have
+ * disconnected already: the guard reads the token from the database before a route begins.
  */
 export function disconnection(response: Response): AbortSignal {
   const controller = new AbortController();
-  const abort = (): void => controller.abort();
+  const abort = (): void => controller.abort(new Disconnected());
   if (response.closed) abort();
   else response.once('close', abort);
   return controller.signal;

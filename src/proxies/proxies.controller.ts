@@ -53,7 +53,7 @@ export class ProxiesController {
     await sendConditionally(request, response, {
       tag: entityTag(revision, variant),
       headers: JSON_TYPE,
-      write: () => this.exporter.get(revision, { format: 'json', template: null, filter }),
+      write: (closed) => this.exporter.get(revision, { format: 'json', template: null, filter }, closed),
     });
   }
 

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CatalogService, checkPeriod, type PriceList, toIpVersion } from '../catalog';
-import { Clock, DomainError, type IpVersion, Money } from '../common';
+import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRows } from '../database';
 import { heldUpSql, spentOfBudgetSql } from './budget';
 import { type Decision, monthOf, type Obstacle, type ProxyObstacle, type SkipReason } from './decide';
-import { foresee, type Funds, inSlices, type Rental } from './forecast';
+import { AT_ONCE, foresee, type Funds, type Rental } from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
 import { ruleOfProxySql } from './rule-of-proxy';
 
@@ -186,7 +186,7 @@ export class ForecastService {
   private async priced(userId: number, rows: readonly FoundRentals[]): Promise<Rental[]> {
     const prices = await this.pricesFor(userId, rows);
     const rentals: Rental[] = [];
-    for await (const some of inSlices(toRentals(rows, prices))) rentals.push(...some);
+    for await (const some of inSlices(toRentals(rows, prices), AT_ONCE)) rentals.push(...some);
     return rentals;
   }
 
@@ -194,7 +194,7 @@ export class ForecastService {
   private async pricesFor(userId: number, rows: readonly FoundRentals[]): Promise<PriceList> {
     const prices = await this.catalog.priceList(userId);
     const unknown = new Map<string, { version: IpVersion; period: number; count: number }>();
-    for await (const some of inSlices(rows)) {
+    for await (const some of inSlices(rows, AT_ONCE)) {
       for (const { country, period, ...row } of some) {
         const version = toIpVersion(row.version);
         if (prices({ country, version, period }) !== null) continue;

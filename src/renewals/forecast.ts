@@ -1,5 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import type { Money } from '../common';
+import { inSlices, type Money } from '../common';
 import {
   type Candidate,
   decide,
@@ -16,21 +15,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** How many of very many are looked at before other requests have their turn: some milliseconds' worth. */
-const AT_ONCE = 1000;
-
-/** All items in their order, some at a time. Other requests have their turn after each slice. */
-export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<readonly Item[]> {
-  let slice: Item[] = [];
-  for (const item of items) {
-    slice.push(item);
-    if (slice.length < AT_ONCE) continue;
-    yield slice;
-    await yieldToOthers();
-    slice = [];
-  }
-  yield slice;
-  await yieldToOthers();
-}
+export const AT_ONCE = 1000;
 
 /** A rental that a rule holds for. */
 export interface Rental extends Candidate {
@@ -83,7 +68,7 @@ export async function foresee(
     const index = Math.max(hour, from);
     if (index < due.length) (due[index] ??= []).push(rental);
   };
-  for await (const some of inSlices(rentals)) for (const rental of some) add(rental, 0);
+  for await (const some of inSlices(rentals, AT_ONCE)) for (const rental of some) add(rental, 0);
   let { available } = funds;
   let budgetLeft = funds.budget?.left ?? null;
   let month = monthOf(now).getTime();
@@ -98,7 +83,7 @@ export async function foresee(
       budgetLeft = funds.budget?.monthly ?? null;
     }
     // Slices of the announced order are decided one after the other as all of it would be at once.
-    for await (const some of inSlices(candidates.sort(inAnnouncedOrder))) {
+    for await (const some of inSlices(candidates.sort(inAnnouncedOrder), AT_ONCE)) {
       const decisions = decide({ now: at, available, budgetLeft, obstacle }, some).filter((decision) => {
         const rental = decision.candidate;
         if (decision.renew) {

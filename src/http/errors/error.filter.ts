@@ -11,6 +11,7 @@ import type { Request, Response } from 'express';
 import { DomainError, type ErrorKind, messageOf, stackOf } from '../../common';
 import type { JsonValue } from '../json/json-value';
 import { writeJson } from '../json/write-json';
+import { Disconnected } from '../under-way';
 import { RequestInvalid } from '../validation/request-invalid';
 import { allowedMethods } from './allowed-methods';
 import { statusText } from './status-text';
@@ -112,8 +113,8 @@ function clientErrorStatus(error: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-/** The caller disconnected during a download. That is no failure, and nobody is left to answer. */
+/** The client disconnected, maybe before the first byte. That is no failure, and needs no response. */
 function isHangUp(error: unknown, response: Response): boolean {
   const isCut = types.isNativeError(error) && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
-  return isCut && response.headersSent && response.destroyed;
+  return (isCut || error instanceof Disconnected) && response.destroyed;
 }

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
-import { toStream } from '../../http';
+import { disconnection, toStream } from '../../http';
 import { entityTag, type ListRevision } from '../list-revision.service';
 import { formatOf } from './formats';
 import { type ExportOptions, type ProxyExportService, variantOf } from './proxy-export.service';
@@ -9,7 +9,7 @@ interface ConditionalAnswer {
   readonly tag: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Called only when the caller does not have the answer already. */
-  readonly write: () => Promise<Buffer | AsyncGenerator<Buffer>>;
+  readonly write: (closed: AbortSignal) => Promise<Buffer | AsyncGenerator<Buffer>>;
 }
 
 /**
@@ -26,12 +26,18 @@ export async function sendConditionally(
     response.status(304).end();
     return;
   }
-  const body = await write();
+  const body = await write(disconnection(response));
   const stream = Buffer.isBuffer(body) ? undefined : await toStream(body);
   // Not Express's method, which would add a charset to any type.
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  if (stream) await pipeline(stream, response);
-  else response.send(body);
+  if (!stream) response.send(body);
+  else if (request.method !== 'HEAD') await pipeline(stream, response);
+  else {
+    // Node drops the body as fast as it is written, so that all of it would be.
+    stream.destroy();
+    response.flushHeaders();
+    response.end();
+  }
 }
 
 /**
@@ -51,6 +57,6 @@ export function sendExport(
   return sendConditionally(request, response, {
     tag: entityTag(revision, place + variantOf(options)),
     headers: { 'Content-Type': contentType, 'Content-Disposition': `attachment; filename="${fileName}"` },
-    write: () => exporter.get(revision, options),
+    write: (closed) => exporter.get(revision, options, closed),
   });
 }

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
+import { FairTurns, inSlices } from '../../common';
 import { preparedRows, queryRows } from '../../database';
+import { RequestsUnderWay } from '../../http';
 import type { ProxyOut } from '../dto/proxy-out.dto';
 import { isUnfiltered, type ProxyFilter, proxyFilterSql } from '../filter/proxy-filter';
 import type { ListRevision } from '../list-revision.service';
@@ -25,6 +27,12 @@ export const variantOf = ({ format, template, filter }: ExportOptions): string =
 const isUsual = ({ proxyType: _type, active: _active, ...others }: ProxyFilter): boolean =>
   isUnfiltered(others);
 
+/** Whether PostgreSQL writes it. Others are written in the thread that serves all requests. */
+const isByDatabase = ({ write }: ExportFormat): boolean => typeof write === 'string';
+
+/** Whether the specification has it. That is never refused. */
+const isSpecified = ({ format, options }: Wanted): boolean => isByDatabase(format) && isUsual(options.filter);
+
 /** Enough for the lists of 100,000 proxies. */
 const KEPT_BYTES = 26 * 1024 * 1024;
 /** What an export of no proxies takes. */
@@ -37,6 +45,11 @@ const MAX_KEPT_BY_TEMPLATE = 1000;
 /** Fewer would cost more statements, more would delay the first byte. */
 const MAX_BATCH = 1000;
 const MIN_BATCH = 100;
+/** How many are written in the thread before other requests have their turn: some milliseconds' worth. */
+const WRITTEN_AT_ONCE = 250;
+/** How many reads run at the same time. */
+const READS_AT_ONCE = 8;
+const READS_OF_A_USER = 2;
 /** How many proxies are read at a time, for all readers together: those who stop reading keep memory. */
 const PROXIES_TOGETHER = 5000;
 
@@ -51,18 +64,19 @@ export const SHOWN = `
          (date_end > $1) IS TRUE AND withdrawn_at IS NULL AS active, descr`;
 
 const readJson = (selected: string): string => `
-  SELECT string_agg(part, ',') AS text, max(id) AS last
+  SELECT string_agg(part, ',') AS text, max(id) AS last, count(*) AS count
     FROM (SELECT id, (SELECT row_to_json(proxy)::text FROM (${SHOWN}) AS proxy) AS part
           ${selected}) AS parts`;
 
 const readLines = (selected: string): string => `
-  SELECT string_agg(part, '') AS text, max(id) AS last
+  SELECT string_agg(part, '') AS text, max(id) AS last, count(*) AS count
     FROM (SELECT id, format(E'%s:%s:%s:%s\\n', host, port, login, password) AS part ${selected}) AS parts`;
 
 interface Batch {
   /** Null: there are no more proxies. */
   readonly text: string | null;
   readonly last: number;
+  readonly hasMore: boolean;
 }
 
 const encoder = new TextEncoder();
@@ -74,76 +88,113 @@ export class ProxyExportService {
   private readonly kept = new LRUCache<string, Buffer, Wanted>({
     maxSize: KEPT_BYTES,
     sizeCalculation: ({ length }, key) => ENTRY_BYTES + key.length + length,
-    fetchMethod: (_key, _old, { context }) => this.writeWhole(context),
+    fetchMethod: (_key, _old, { context }) => this.writeForAll(context),
     ignoreFetchAbort: true,
   });
   /** How many exports are being sent in pieces. */
   private open = 0;
+  private readonly turns = new FairTurns(READS_AT_ONCE, READS_OF_A_USER);
 
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly underWay: RequestsUnderWay,
+  ) {}
 
   /**
    * The text in UTF-8. With the usual filters it is written once for a revision and kept while it is asked
    * for. That of very many proxies comes in pieces, so that a reader who stops keeps little memory.
+   *
+   * @param closed aborts once the text is sent, or nobody waits for it
+   * @throws TooManyUnderWay, also by the first piece; the reason of `closed`
    */
-  async get(revision: ListRevision, options: ExportOptions): Promise<Buffer | AsyncGenerator<Buffer>> {
+  async get(
+    revision: ListRevision,
+    options: ExportOptions,
+    closed: AbortSignal,
+  ): Promise<Buffer | AsyncGenerator<Buffer>> {
     const wanted = { revision, options, format: formatOf(options) };
     const mostKept = options.template === null ? MAX_KEPT_PROXIES : MAX_KEPT_BY_TEMPLATE;
-    if (revision.proxyCount > mostKept) return this.writePieces(wanted);
-    if (!isUsual(options.filter)) return this.writeWhole(wanted);
+    if (revision.proxyCount > mostKept) return this.writePieces(wanted, closed);
+    if (!isUsual(options.filter)) return this.writeForOne(wanted, closed);
     const { userId, revision: number, untilMs } = revision;
     const key = `${userId} ${number} ${untilMs} ${variantOf(options)}`;
     return this.kept.forceFetch(key, { context: wanted });
   }
 
-  private async writeWhole(wanted: Wanted): Promise<Buffer> {
-    const { text } = await this.read(wanted, 0, null);
-    const { start, end, empty = start + end } = wanted.format;
-    const whole = text === null ? empty : start + text + end;
+  /** Others may wait for the same text, and it is theirs as well: it is written to its end. */
+  private async writeForAll(wanted: Wanted): Promise<Buffer> {
+    const leave = this.enter(wanted);
+    return this.writeWhole(wanted).finally(leave);
+  }
+
+  private async writeForOne(wanted: Wanted, closed: AbortSignal): Promise<Buffer> {
+    const leave = this.enter(wanted);
+    return this.writeWhole(wanted, closed).finally(() => {
+      if (closed.aborted) leave();
+      else closed.addEventListener('abort', leave);
+    });
+  }
+
+  /** No connection is held between the pieces, so that a slow reader does not occupy one. */
+  private async *writePieces(wanted: Wanted, closed: AbortSignal): AsyncGenerator<Buffer> {
+    const leave = this.enter(wanted);
+    this.open += 1;
+    try {
+      const share = () => Math.floor(PROXIES_TOGETHER / this.open);
+      const size = () => Math.min(MAX_BATCH, Math.max(MIN_BATCH, share()));
+      for await (const text of this.writeTexts(wanted, size, closed)) yield Buffer.from(text);
+    } finally {
+      this.open -= 1;
+      leave();
+    }
+  }
+
+  private enter(wanted: Wanted): () => void {
+    return isSpecified(wanted) ? () => undefined : this.underWay.enter('export', wanted.revision.userId);
+  }
+
+  private async writeWhole(wanted: Wanted, closed?: AbortSignal): Promise<Buffer> {
+    let whole = '';
+    for await (const text of this.writeTexts(wanted, () => Infinity, closed)) whole += text;
     // A small buffer of Node's own would keep the memory that it shares with others.
     return Buffer.from(encoder.encode(whole).buffer);
   }
 
   /**
-   * Reads one piece ahead of the reader. No connection is held between the pieces, so that a slow reader does
-   * not occupy one.
+   * Reads one batch ahead of the reader.
+   *
+   * @param size how many proxies a batch may have
    */
-  private async *writePieces(wanted: Wanted): AsyncGenerator<Buffer> {
+  private async *writeTexts(
+    wanted: Wanted,
+    size: () => number,
+    closed?: AbortSignal,
+  ): AsyncGenerator<string> {
     const { start, separator, end, empty = start + end } = wanted.format;
     const readAfter = (last: number): Promise<Batch> => {
-      const batch = this.read(wanted, last, this.batchSize);
+      const limit = isByDatabase(wanted.format) ? size() : Math.min(size(), MAX_BATCH);
+      const batch = this.turns.run(wanted.revision.userId, () => this.read(wanted, last, limit), closed);
       // The reader may leave before this is awaited: a failure is then nobody's.
       batch.catch(() => undefined);
       return batch;
     };
-    this.open += 1;
-    try {
-      let before: string | undefined;
-      let next = readAfter(0);
-      for (let batch = await next; batch.text !== null; batch = await next) {
-        next = readAfter(batch.last);
-        yield Buffer.from((before ?? start) + batch.text);
-        before = separator;
-      }
-      const rest = before === undefined ? empty : end;
-      if (rest !== '') yield Buffer.from(rest);
-    } finally {
-      this.open -= 1;
+    let before: string | undefined;
+    let next: Promise<Batch> | undefined = readAfter(0);
+    while (next) {
+      const { text, last, hasMore }: Batch = await next;
+      next = hasMore ? readAfter(last) : undefined;
+      if (text === null) break;
+      yield (before ?? start) + text;
+      before = separator;
     }
+    const rest = before === undefined ? empty : end;
+    if (rest !== '') yield rest;
   }
 
-  private get batchSize(): number {
-    return Math.min(MAX_BATCH, Math.max(MIN_BATCH, Math.floor(PROXIES_TOGETHER / this.open)));
-  }
-
-  /** @param limit null: all proxies */
-  private async read(
-    { revision, options, format }: Wanted,
-    after: number,
-    limit: number | null,
-  ): Promise<Batch> {
+  private async read({ revision, options, format }: Wanted, after: number, limit: number): Promise<Batch> {
     const { filter } = options;
-    const values: unknown[] = [new Date(revision.fromMs), revision.userId, after, limit];
+    const most = limit === Infinity ? null : limit;
+    const values: unknown[] = [new Date(revision.fromMs), revision.userId, after, most];
     const condition = proxyFilterSql(filter, (value) => `$${values.push(value)}`, '$1');
     // Each statement names the time, whether it needs it or not: PostgreSQL has to know the type of `$1`.
     const selected = `
@@ -154,14 +205,19 @@ export class ProxyExportService {
     const { write, separator } = format;
     if (typeof write === 'string') {
       const statement = write === 'json' ? readJson(selected) : readLines(selected);
-      const [batch] = await read<Batch>(this.dataSource, statement, values);
+      const [batch] = await read<Omit<Batch, 'hasMore'> & { count: number }>(
+        this.dataSource,
+        statement,
+        values,
+      );
       if (!batch) throw new Error('the database did not aggregate');
-      return batch;
+      return { ...batch, hasMore: batch.count === limit };
     }
     const proxies = await read<ProxyOut>(this.dataSource, `${SHOWN} ${selected}`, values);
     const last = proxies.at(-1);
-    return last
-      ? { text: proxies.map(write).join(separator), last: Number(last.id) }
-      : { text: null, last: after };
+    if (!last) return { text: null, last: after, hasMore: false };
+    const texts: string[] = [];
+    for await (const some of inSlices(proxies, WRITTEN_AT_ONCE)) texts.push(...some.map(write));
+    return { text: texts.join(separator), last: Number(last.id), hasMore: proxies.length === limit };
   }
 }

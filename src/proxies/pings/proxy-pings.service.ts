@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { TimeLimit } from '../../common';
+import { FairTurns, TimeLimit } from '../../common';
 import { AppConfig } from '../../config';
 import { RequestsUnderWay } from '../../http';
 import { ProxyNotFound } from '../proxies.errors';
 import { type SelectedProxy, type Selection, SelectionsService } from '../selection/selections.service';
 import { tcpPing } from '../tcp-ping';
-import { FairTurns } from './fair-turns';
 import type { PingedProxy } from './ping-proxies.dto';
 
 /** Of a replica, for all requests together. */

@@ -27,6 +27,27 @@ export class FairTurns {
     };
   }
 
+  /**
+   * Runs work in its turn, and gives its result.
+   *
+   * @param end takes the work back, unless it has begun
+   * @throws the reason of `end`
+   */
+  run<Result>(userId: number, work: () => Promise<Result>, end?: AbortSignal): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      end?.throwIfAborted();
+      const giveUp = (): void => {
+        takeBack();
+        reject(end?.reason as Error);
+      };
+      end?.addEventListener('abort', giveUp);
+      const takeBack = this.add(userId, () => {
+        end?.removeEventListener('abort', giveUp);
+        return work().then(resolve, reject);
+      });
+    });
+  }
+
   private begin(): void {
     for (const [userId, line] of this.waiting) {
       if (this.total >= this.most) return;
