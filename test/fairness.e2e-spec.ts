@@ -175,4 +175,37 @@ describe('Customers who ask for one exact price after the other', () => {
     expect(Math.max(...waits.map(({ tookMs }) => tookMs))).toBeLessThan(9000);
     expect(answered - first).toBeGreaterThan(0);
   }, 90_000);
+
+  it('keep nobody waiting for the price of an order, or for a price of their own', async () => {
+    const [curious, buyer, other] = await Promise.all([
+      service.createUser({ balance: '0.00' }),
+      service.createUser(),
+      service.createUser(),
+    ]);
+    // The table of prices is fetched, and lacks the three.
+    await other.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
+    for (const period of [51, 52, 53]) await service.control.setPrice('6', period, '10.00');
+    await other.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const curiosity = Array.from({ length: 300 }, (_, n) => {
+      const query = { count: 1, period: 100 + 10 * n };
+      return curious.api.GET('/price', { params: { query }, signal }).catch(() => undefined);
+    });
+    const broke = Array.from({ length: 100 }, (_, n) =>
+      curious.api
+        .POST('/proxies/buy', { body: { country: 'ru', period: 3200 + n }, signal })
+        .catch(() => undefined),
+    );
+    await eventually(() => service.app.get(RatePermits).waitingCalls().exact > 1);
+    const preview = other.api.GET('/price', { params: { query: { count: 1, period: 53 } } });
+    const orders = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => buy(buyer, { period: n % 2 ? 51 : 52 })),
+    );
+    expect(countOf(orders, 200)).toBe(20);
+    expect((await preview).response.status).toBe(200);
+    leaving.abort();
+    await Promise.all([...curiosity, ...broke]);
+    await service.untilSettled();
+  }, 60_000);
 });

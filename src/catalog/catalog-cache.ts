@@ -9,6 +9,13 @@ import type { CatalogStore, StoredEntry } from './catalog-store';
  */
 export type Fetch<Value> = (ageMs: number) => Promise<Value>;
 
+/**
+ * Runs a refresh in its turn.
+ *
+ * @throws ProviderUnavailable when the turn does not come in time
+ */
+export type InTurn = <Result>(refresh: () => Promise<Result>) => Promise<Result>;
+
 /** An older value does not count as what the provider says now. */
 const FRESH_MS = 60_000;
 /** While refreshes fail, the last known value is served up to this age. */
@@ -31,7 +38,7 @@ interface Entry<Value> {
   readonly changedAt: number;
   /**
    * When this process was last asked for the value, and how to refresh it. Absent if only other replicas
-   * asked.
+   * asked. A value whose refreshes have turns is wanted when {@link CatalogCache.want} says so.
    */
   wanted?: { readonly atMs: number; readonly fetch: Fetch<Value> };
   failedAtMs: number;
@@ -53,6 +60,8 @@ interface Refresh<Value> {
 export class CatalogCache<Value> {
   private readonly entries = new Map<string, Entry<Value>>();
   private readonly refreshes = new Map<string, Refresh<Value>>();
+  /** How many refreshes are under way in the background. */
+  refreshing = 0;
 
   constructor(
     private readonly clock: Clock,
@@ -60,9 +69,10 @@ export class CatalogCache<Value> {
     private readonly maxEntries: number,
   ) {}
 
-  /** How many refreshes are under way. */
-  get refreshing(): number {
-    return this.refreshes.size;
+  /** Has a value refreshed in the background for some time, if there is one. */
+  want(key: string, fetch: Fetch<Value>): void {
+    const entry = this.entries.get(key);
+    if (entry) entry.wanted = { atMs: this.nowMs(), fetch };
   }
 
   /** The age of the oldest value that customers of this process ask for; undefined when there is none. */
@@ -78,16 +88,17 @@ export class CatalogCache<Value> {
 
   /**
    * Gives a fresh value at once. Without one it waits a moment for a refresh and falls back to the last
-   * value, up to a day old. `fetch` also refreshes the value later in the background.
+   * value, up to a day old. `fetch` also refreshes the value later in the background, unless refreshes have
+   * turns: of such values there are too many.
    *
    * @throws the refresh's error when there is no usable value
    */
-  async get(key: string, fetch: Fetch<Value>): Promise<Value> {
+  async get(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
     const entry = this.findUsable(key);
-    if (!entry) return this.getFirst(key, fetch);
-    entry.wanted = { atMs: this.nowMs(), fetch };
+    if (!entry) return this.getFirst(key, fetch, inTurn);
+    if (!inTurn) this.want(key, fetch);
     if (this.isFresh(entry)) return entry.value;
-    await this.refreshPatiently(key, entry, fetch);
+    await this.refreshPatiently(key, entry, fetch, inTurn);
     return (this.entries.get(key) ?? entry).value;
   }
 
@@ -97,10 +108,9 @@ export class CatalogCache<Value> {
   }
 
   /** Gives a fresh value, or the refresh's error: ProviderUnavailable when what it brings is not fresh. */
-  async getFresh(key: string, fetch: Fetch<Value>): Promise<Value> {
-    const known = this.findUsable(key);
-    const entry = known && this.isFresh(known) ? known : await this.refresh(key, fetch);
-    entry.wanted = { atMs: this.nowMs(), fetch };
+  async getFresh(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
+    const entry = this.findFresh(key) ?? (await this.refreshInTurn(key, fetch, inTurn));
+    if (!inTurn) entry.wanted = { atMs: this.nowMs(), fetch };
     return entry.value;
   }
 
@@ -143,7 +153,11 @@ export class CatalogCache<Value> {
     }
     if (!due) return undefined;
     const { key, atMs, fetch } = due;
-    return { key, wantedAtMs: atMs, refresh: () => this.refresh(key, fetch) };
+    const refresh = (): Promise<unknown> => {
+      this.refreshing += 1;
+      return this.refresh(key, fetch).finally(() => (this.refreshing -= 1));
+    };
+    return { key, wantedAtMs: atMs, refresh };
   }
 
   /** Null when the cache is empty. */
@@ -170,9 +184,14 @@ export class CatalogCache<Value> {
     return entry && this.ageMs(entry) < USABLE_MS ? entry : undefined;
   }
 
-  private async getFirst(key: string, fetch: Fetch<Value>): Promise<Value> {
+  private findFresh(key: string): Entry<Value> | undefined {
+    const entry = this.entries.get(key);
+    return entry && this.isFresh(entry) ? entry : undefined;
+  }
+
+  private async getFirst(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
     try {
-      return await this.getFresh(key, fetch);
+      return await this.getFresh(key, fetch, inTurn);
     } catch (error) {
       // Meanwhile the store may have given a value that another replica knew.
       const entry = this.findUsable(key);
@@ -182,14 +201,28 @@ export class CatalogCache<Value> {
   }
 
   /** After a failure, or once a refresh takes too long, nobody waits: it goes on in the background. */
-  private async refreshPatiently(key: string, entry: Entry<Value>, fetch: Fetch<Value>): Promise<void> {
+  private async refreshPatiently(
+    key: string,
+    entry: Entry<Value>,
+    fetch: Fetch<Value>,
+    inTurn?: InTurn,
+  ): Promise<void> {
     const now = this.nowMs();
     const runningForMs = now - (this.refreshes.get(key)?.startedAtMs ?? now);
     const failedAgoMs = now - entry.failedAtMs;
     if (failedAgoMs < RETRY_MS) return;
-    const refresh = this.refresh(key, fetch).catch(() => undefined);
+    const refresh = this.refreshInTurn(key, fetch, inTurn).catch(() => undefined);
     if (failedAgoMs < FRESH_MS || runningForMs >= PATIENCE_MS) return;
     await Promise.race([refresh, pause(PATIENCE_MS - runningForMs, undefined, { ref: false })]);
+  }
+
+  /**
+   * Refreshes that wait for their turns are not one: whoever has the next turn would wait for the last. Once
+   * the turn comes, somebody else may have fetched the value.
+   */
+  private async refreshInTurn(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Entry<Value>> {
+    if (!inTurn) return this.refresh(key, fetch);
+    return inTurn(async () => this.findFresh(key) ?? this.refresh(key, fetch));
   }
 
   private refresh(key: string, fetch: Fetch<Value>): Promise<Entry<Value>> {

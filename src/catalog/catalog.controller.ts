@@ -1,6 +1,8 @@
-import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
 import { CurrentUserId, Scopes } from '../auth';
+import { disconnection } from '../http';
 import { CountDocs, CountriesDocs, PriceDocs } from './catalog.docs';
 import { CatalogService } from './catalog.service';
 import { CountryStock } from './dto/country-stock.dto';
@@ -31,8 +33,12 @@ export class CatalogController {
   @Get('price')
   @Scopes('price:read')
   @PriceDocs()
-  async price(@Query() offer: PriceQuery, @CurrentUserId() userId: number): Promise<QuoteResponse> {
-    const { total, unitPrice } = await this.catalog.quote(offer, userId);
+  async price(
+    @Query() offer: PriceQuery,
+    @CurrentUserId() userId: number,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<QuoteResponse> {
+    const { total, unitPrice } = await this.catalog.quote(offer, userId, disconnection(response));
     return {
       price_final: total.toString(),
       price_single: unitPrice.toString(),

@@ -1,11 +1,13 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import {
   Clock,
+  FairTurns,
   type IpVersion,
   type Moment,
   Money,
   multiplyDecimal,
   stackOf,
+  TimeLimit,
   unitPriceWithMarkup,
 } from '../common';
 import { CurrentMarkups, type Markup } from '../pricing';
@@ -14,9 +16,10 @@ import {
   ProviderClosed,
   ProviderError,
   ProviderRefused,
+  ProviderUnavailable,
   ProxyProvider,
 } from '../provider';
-import { CatalogCache } from './catalog-cache';
+import { CatalogCache, type InTurn } from './catalog-cache';
 import {
   CatalogStore,
   countriesKey,
@@ -76,6 +79,10 @@ const offerKey = (version: IpVersion, period: number): string => `${version}/${p
 const UNSUPPORTED = 'unsupported';
 /** Customers can ask for any number of exact prices, so only so many are kept. */
 const MAX_EXACT_PRICES = 1000;
+/** How long an exact price waits for its turn. */
+const LONGEST_TURN_WAIT_MS = 10_000;
+/** Further ones of a user would wait in vain: the provider takes three calls a second. */
+const MOST_IN_LINE = 100;
 /**
  * Without a table that is less than a minute old no order can be charged: from this age on it is fetched as
  * an order would be.
@@ -96,6 +103,11 @@ export class CatalogService implements OnModuleDestroy {
   private readonly priceTables: CatalogCache<PriceTable>;
   /** Prices of offers that are not in the table. */
   private readonly exactPrices: CatalogCache<string>;
+  /**
+   * Customers can ask for any number of exact prices. Few wait for their rate permits at once, so that an
+   * order waits behind hardly any preview.
+   */
+  private readonly turns = { order: new FairTurns(4, 2), preview: new FairTurns(2, 1) };
   /** Proxies sold by this process that the store does not know of yet, by the key of their stock. */
   private readonly unwrittenSales = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
@@ -136,11 +148,12 @@ export class CatalogService implements OnModuleDestroy {
   /**
    * Quotes the price of an offer as a customer sees it. No country is charged more.
    *
+   * @param closed aborts when nobody waits for it any more
    * @throws PeriodTooShort, UnsupportedPeriod, ServiceUnavailable
    */
-  async quote(offer: Offer, userId: number): Promise<Quote> {
+  async quote(offer: Offer, userId: number, closed?: AbortSignal): Promise<Quote> {
     this.checkRentalPeriod(offer.version, offer.period);
-    return this.priceOf(offer, { userId, country: null }, 'get');
+    return this.priceOf(offer, { userId, country: null }, 'get', this.inTurn('preview', userId, closed));
   }
 
   /**
@@ -195,10 +208,17 @@ export class CatalogService implements OnModuleDestroy {
    * Gives the price that an order is charged: the quote, or less in a country that is cheaper; never older
    * than a minute. The caller checks the bounds of the period.
    *
+   * @param use what is only a preview, as a dry run is, waits behind orders
    * @throws UnsupportedPeriod, ServiceUnavailable
    */
-  chargedPrice(offer: Offer, buyer: Buyer): Promise<Quote> {
-    return this.priceOf(offer, buyer, 'getFresh');
+  chargedPrice(offer: Offer, buyer: Buyer, use: 'order' | 'preview' = 'order'): Promise<Quote> {
+    return this.priceOf(offer, buyer, 'getFresh', this.inTurn(use, buyer.userId));
+  }
+
+  /** Has the price of an offer that an order was charged refreshed in the background, for the next one. */
+  notePriceUsed(offer: Offer): void {
+    const { version, period, count } = offer;
+    this.exactPrices.want(exactPriceKey(version, period, count), () => this.fetchExactPrice(offer));
   }
 
   /**
@@ -329,8 +349,13 @@ export class CatalogService implements OnModuleDestroy {
     return stock;
   }
 
-  private async priceOf(offer: Offer, buyer: Buyer, lookUp: 'get' | 'getFresh'): Promise<Quote> {
-    const providerPrice = await this.providerPrice(offer, lookUp).catch(throwUnavailable);
+  private async priceOf(
+    offer: Offer,
+    buyer: Buyer,
+    lookUp: 'get' | 'getFresh',
+    inTurn: InTurn,
+  ): Promise<Quote> {
+    const providerPrice = await this.providerPrice(offer, lookUp, inTurn).catch(throwUnavailable);
     if (providerPrice === UNSUPPORTED) throw new UnsupportedPeriod();
     const markup = this.markups.of({ ...buyer, version: offer.version, period: offer.period });
     const unitPrice = unitPriceWithMarkup(providerPrice, offer.count, markup.percent);
@@ -339,12 +364,29 @@ export class CatalogService implements OnModuleDestroy {
   }
 
   /** Looks an offer up in the table, and asks for its exact price only when the table lacks it. */
-  private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh'): Promise<string> {
+  private async providerPrice(offer: Offer, lookUp: 'get' | 'getFresh', inTurn: InTurn): Promise<string> {
     const { version, period, count } = offer;
     const table = await this.priceTable(lookUp);
     const single = table[version]?.[period];
     if (single !== undefined) return multiplyDecimal(single, count);
-    return this.exactPrices[lookUp](exactPriceKey(version, period, count), () => this.fetchExactPrice(offer));
+    const key = exactPriceKey(version, period, count);
+    return this.exactPrices[lookUp](key, () => this.fetchExactPrice(offer), inTurn);
+  }
+
+  private inTurn(use: 'order' | 'preview', userId: number, closed?: AbortSignal): InTurn {
+    const turns = this.turns[use];
+    return async (refresh) => {
+      if (turns.waitingOf(userId) >= MOST_IN_LINE) throw new ProviderUnavailable('the line is too long');
+      const limit = new TimeLimit(LONGEST_TURN_WAIT_MS, closed);
+      try {
+        return await turns.run(userId, refresh, limit.signal);
+      } catch (error) {
+        if (error !== limit.signal.reason) throw error;
+        throw new ProviderUnavailable('the turn did not come in time');
+      } finally {
+        limit.release();
+      }
+    };
   }
 
   private priceTable(lookUp: 'get' | 'getFresh'): Promise<PriceTable> {

@@ -48,6 +48,11 @@ export class FairTurns {
     });
   }
 
+  /** How much of a user's work has not begun. */
+  waitingOf(userId: number): number {
+    return this.waiting.get(userId)?.size ?? 0;
+  }
+
   private begin(): void {
     for (const [userId, line] of this.waiting) {
       if (this.total >= this.most) return;

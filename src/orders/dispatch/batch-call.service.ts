@@ -91,6 +91,7 @@ export class BatchCallService {
           );
         }
       });
+      for (const { count } of batch.members) this.catalog.notePriceUsed({ ...batch, count });
       return { mayBeQueued: false, outcomes };
     } catch (error) {
       // After a yes, a failure says nothing about the orders: only the failure of the money call itself may

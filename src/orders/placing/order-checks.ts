@@ -123,7 +123,8 @@ export class OrderChecks {
   async prepare({ caller, idempotency, findItem }: OrderRequest, checks: Checks): Promise<NewOrder> {
     const { userId, tokenId, dailyLimit, limitedBy } = caller;
     const item = await findItem(checks);
-    const quote = await this.catalog.chargedPrice(item, { userId, country: item.country });
+    const use = checks === IN_EARNEST ? 'order' : 'preview';
+    const quote = await this.catalog.chargedPrice(item, { userId, country: item.country }, use);
     return {
       ...item,
       ...quote,
