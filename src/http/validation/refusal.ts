@@ -20,8 +20,16 @@ export class Refusal {
 export class RefusedItems {
   constructor(private readonly items: readonly (readonly [key: string | number, Refusal | RefusedItems])[]) {}
 
-  at(...loc: readonly (string | number)[]): ValidationItem[] {
-    return this.items.flatMap(([key, refusal]) => refusal.at(...loc, key));
+  /** How many mistakes there are. */
+  get count(): number {
+    return this.items.reduce((sum, [, one]) => sum + (one instanceof Refusal ? 1 : one.count), 0);
+  }
+
+  *at(...loc: readonly (string | number)[]): Generator<ValidationItem> {
+    for (const [key, refusal] of this.items) {
+      if (refusal instanceof Refusal) yield refusal.at(...loc, key);
+      else yield* refusal.at(...loc, key);
+    }
   }
 }
 
@@ -30,6 +38,6 @@ export type ValidationItem = Readonly<{
   type: string;
   loc: readonly (string | number)[];
   msg: string;
-  input: JsonValue;
+  input?: JsonValue;
   ctx?: JsonObject;
 }>;

@@ -1,6 +1,7 @@
 import type { JsonValue } from '../json/json-value';
 import { parseJson } from '../json/parse-json';
 import { BooleanField, IntegerField, OptionalStringField, StringField } from './fields';
+import type { ValidationItem } from './refusal';
 import { RequestInvalid } from './request-invalid';
 import { RequestValidationPipe } from './request-validation.pipe';
 import { StrictRequest } from './strict-request';
@@ -142,6 +143,42 @@ describe('A strict DTO', () => {
       expect.objectContaining({ type: 'greater_than', loc: ['body', 'period'] }),
       { type: 'extra_forbidden', loc: ['body', name], msg: 'Extra inputs are not permitted', input: 1n },
     ]);
+  });
+
+  it.each(['body', 'query'] as const)(
+    'lists its first 20 mistakes in a %s, without long inputs, and says how many more there are',
+    (place) => {
+      const unknown = Object.fromEntries(
+        Array.from({ length: 30 }, (_, n) => [`n${n}`, '1'.repeat(n * 100)]),
+      );
+      const items = itemsOfStrict(place, { country: 'x', ...unknown }) as ValidationItem[];
+      expect(items.map(({ loc: [, name] }) => name)).toEqual([
+        'country',
+        'period',
+        ...Object.keys(unknown).slice(0, 18),
+        undefined,
+      ]);
+      expect(items[12]).toMatchObject({ loc: [place, 'n10'], input: '1'.repeat(1000) });
+      expect(items[13]).toEqual({ type: 'extra_forbidden', loc: [place, 'n11'], msg: expect.any(String) });
+      expect(items[20]).toEqual({
+        type: 'too_many_errors',
+        loc: [place],
+        msg: '12 more errors are omitted',
+        ctx: { more: 12 },
+      });
+      expect(JSON.stringify(items).length).toBeLessThan(10_000);
+    },
+  );
+
+  it('does not repeat a long input of any kind', () => {
+    const long = [
+      'x'.repeat(1001),
+      Array(1001).fill(null),
+      { a: { b: Array(500).fill('aa') } },
+    ] as JsonValue[];
+    for (const input of [...long, { colour: long[0] ?? null, period: 0, country: 'ru' }]) {
+      expect(JSON.stringify(itemsOfStrict('body', input)).length).toBeLessThan(500);
+    }
   });
 
   it.each([

@@ -1,8 +1,9 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform, type Type } from '@nestjs/common';
 import { isJsonObject, type JsonValue } from '../json/json-value';
+import { boundedMistakes } from './bounded-mistakes';
 import { missing, notAnObject } from './fields';
 import { readInstance } from './read-instance';
-import { RefusedItems } from './refusal';
+import { RefusedItems, type ValidationItem } from './refusal';
 import { RequestFields } from './request-fields';
 import { RequestInvalid } from './request-invalid';
 import { isStrict } from './strict-request';
@@ -31,12 +32,21 @@ function readQuery(dto: Type<object>, query: JsonValue = null): object {
 
 function readBody(dto: Type<object>, body: JsonValue = null): object {
   if (body === null) throw new RequestInvalid([missing(null).at('body')]);
-  if (!isJsonObject(body)) throw new RequestInvalid([notAnObject(body).at('body')]);
+  if (!isJsonObject(body)) return refuse(dto, 'body', [notAnObject(body).at('body')], 1);
   return readFields(dto, 'body', new RequestFields(body, body, isStrict(dto) ? 'body' : undefined));
 }
 
 function readFields(dto: Type<object>, place: 'query' | 'body', fields: RequestFields): object {
   const read = readInstance(dto, fields);
-  if (read instanceof RefusedItems) throw new RequestInvalid(read.at(place));
-  return read;
+  return read instanceof RefusedItems ? refuse(dto, place, read.at(place), read.count) : read;
+}
+
+/** The specification has every mistake listed. It knows no strict DTO. */
+function refuse(
+  dto: Type<object>,
+  place: 'query' | 'body',
+  mistakes: Iterable<ValidationItem>,
+  count: number,
+): never {
+  throw new RequestInvalid(isStrict(dto) ? boundedMistakes(mistakes, count, place) : [...mistakes]);
 }

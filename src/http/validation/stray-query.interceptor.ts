@@ -1,6 +1,8 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import type { Request } from 'express';
 import type { Observable } from 'rxjs';
+import { boundedMistakes } from './bounded-mistakes';
+import { RefusedItems } from './refusal';
 import { RequestInvalid } from './request-invalid';
 import { unknownField } from './strict-request';
 
@@ -15,7 +17,8 @@ export class StrayQueryInterceptor implements NestInterceptor {
     const query = context.switchToHttp().getRequest<Request>().query as Readonly<Record<string, string>>;
     const given = Object.entries(query);
     if (given.length > 0 && !takesQuery(context)) {
-      throw new RequestInvalid(given.map(([name, value]) => unknownField(value).at('query', name)));
+      const strays = new RefusedItems(given.map(([name, value]) => [name, unknownField(value)]));
+      throw new RequestInvalid(boundedMistakes(strays.at('query'), strays.count, 'query'));
     }
     return next.handle();
   }

@@ -1,0 +1,39 @@
+import type { JsonValue } from '../json/json-value';
+import type { ValidationItem } from './refusal';
+
+const MOST_ITEMS = 20;
+/** Values, and characters of text, of an input that is repeated in its item. */
+const MOST_OF_INPUT = 1000;
+
+/**
+ * The items of a 422 response that the specification does not fix: the first ones, without inputs that are
+ * long, and how many more there are. Thousands of mistakes in a request are neither written nor sent back.
+ *
+ * @param count of all mistakes
+ */
+export function boundedMistakes(
+  mistakes: Iterable<ValidationItem>,
+  count: number,
+  place: 'query' | 'body',
+): ValidationItem[] {
+  const items: ValidationItem[] = [];
+  for (const { input, ...item } of mistakes) {
+    items.push(input !== undefined && isShort(input) ? { ...item, input } : item);
+    if (items.length === MOST_ITEMS) break;
+  }
+  const more = count - items.length;
+  if (more === 0) return items;
+  const msg = `${more} more errors are omitted`;
+  return [...items, { type: 'too_many_errors', loc: [place], msg, ctx: { more } }];
+}
+
+function isShort(input: JsonValue): boolean {
+  let left = MOST_OF_INPUT;
+  const take = (value: JsonValue): boolean => {
+    left -= typeof value === 'string' ? value.length : 1;
+    if (left < 0) return false;
+    if (typeof value !== 'object' || value === null) return true;
+    return Object.entries(value).every(([name, member]) => take(name) && take(member));
+  };
+  return take(input);
+}
