@@ -63,7 +63,7 @@ let port: string;
 beforeAll(async () => {
   const moduleRef = await Test.createTestingModule({ controllers: [EchoController] }).compile();
   app = moduleRef.createNestApplication<NestExpressApplication>({ bodyParser: false, logger: false });
-  configureHttp(app, { maxConnections: 100, readerIdleMs: 10_000 });
+  configureHttp(app, { maxConnections: 100, readerIdleMs: 10_000, trustedProxies: [] });
   app.useGlobalGuards(new RequestBodyGuard());
   await app.listen(0, '127.0.0.1');
   port = new URL(await app.getUrl()).port;

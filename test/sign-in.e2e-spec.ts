@@ -1,11 +1,14 @@
 import { createHmac } from 'node:crypto';
+import { connect } from 'node:net';
 import { sign } from '@telegram-apps/init-data-node';
 import type { ApiToken } from '../src/auth';
 import type * as users from '../src/staff/users/staff-users.dto';
+import { RequestLimits } from '../src/limits';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
+import { eventually } from './support/built-service';
 import { captureLog, type LogCapture } from './support/log-capture';
-import { type RawAnswer, sendRaw } from './support/raw-http';
+import { exchangeRaw, type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
 import { createStaff } from './support/staff';
 import { startTestService, type TestService } from './support/test-service';
@@ -72,6 +75,10 @@ function initData(
   signed.append('hash', hash);
   return signed.toString();
 }
+
+/** A JSON object with so many fields that nobody knows. */
+const bodyOf = (fieldCount: number): string =>
+  JSON.stringify(Object.fromEntries(Array.from({ length: fieldCount }, (_, n) => [n.toString(36), 1])));
 
 const validFor = (person: Person, atSeconds = nowSeconds()) =>
   initData({ query_id: 'AAHdF6IQ', user: userField(person), auth_date: String(atSeconds) });
@@ -359,6 +366,48 @@ describe('Whoever is no customer, or has no valid data,', () => {
     expect(refused.status).toBe(429);
     expect(refused.headers['ratelimit-policy']).toBe(`"address";q=${FAILURE_LIMIT};w=60`);
     expect((await signIn(validFor(person), '203.0.113.100')).status).toBe(201);
+  });
+
+  it.each([
+    ['a body that is no JSON', 422, '{'],
+    ['a body that is not UTF-8', 400, Buffer.from([0x22, 0xff, 0x22])],
+    ['a body of unknown fields', 422, bodyOf(1000)],
+    ['a body that is larger than any initData', 413, bodyOf(11_000)],
+  ])(
+    'is refused with 429 by address after %s was sent too often, before it is read',
+    async (_, status, body) => {
+      const from = anyAddress();
+      const request = {
+        method: 'POST',
+        path: '/auth/telegram',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
+      };
+      for (let n = 0; n < FAILURE_LIMIT; n += 1) {
+        const refused = await sendRaw(service.baseUrl, { ...request, body });
+        expect(refused.status).toBe(status);
+        expect(refused.text.length).toBeLessThan(10_000);
+      }
+      // Its body never comes.
+      const head = `POST /auth/telegram HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from}\r\n`;
+      const answer = await exchangeRaw(
+        service.baseUrl,
+        `${head}Connection: close\r\nContent-Length: 500\r\n\r\n{`,
+      );
+      expect(answer).toMatch(/^HTTP\/1.1 429 /);
+      expect((await signIn(validFor(await createPerson()), anyAddress())).status).toBe(201);
+    },
+  );
+
+  it('has what they broke off counted, too', async () => {
+    const from = anyAddress();
+    const { hostname, port } = new URL(service.baseUrl);
+    const head = `POST /auth/telegram HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from}\r\n`;
+    for (let n = 0; n < FAILURE_LIMIT; n += 1) {
+      const socket = connect(Number(port), hostname);
+      await new Promise((resolve) => socket.write(`${head}Content-Length: 500\r\n\r\n{`, resolve));
+      socket.destroy();
+    }
+    await eventually(() => service.app.get(RequestLimits).refusalOf(from));
   });
 });
 

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
+import { plainAddress } from '../common';
 import {
   AddressNotAllowed,
   InvalidToken,
@@ -7,7 +8,7 @@ import {
   NotEnoughPermissions,
   UserBlocked,
 } from './auth.errors';
-import { isWithin, plainAddress } from './network';
+import { isWithin } from './network';
 import type { Scope } from './scopes';
 import { type Caller, TokensService } from './tokens.service';
 

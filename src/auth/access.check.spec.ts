@@ -1,4 +1,4 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Post } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { AccessCheck } from './access.check';
@@ -13,6 +13,17 @@ class GuardedController {
   @Get('closed')
   @Scopes('profile:read')
   closed(): void {}
+}
+
+@Controller('unbounded')
+class UnboundedController {
+  @Post('bounded')
+  @Public({ maxBodyBytes: 100 })
+  bounded(): void {}
+
+  @Post()
+  @Public()
+  unbounded(): void {}
 }
 
 @Controller('forgotten')
@@ -42,6 +53,12 @@ describe('AccessCheck', () => {
   it('refuses to start with a route that does not say so, and names the route', async () => {
     await expect(start(GuardedController, ForgottenController)).rejects.toThrow(
       'neither @Scopes nor @Public: ForgottenController.unmarked',
+    );
+  });
+
+  it('refuses to start with a public route that takes a body of any size', async () => {
+    await expect(start(UnboundedController)).rejects.toThrow(
+      '@Public without maxBodyBytes: UnboundedController.unbounded',
     );
   });
 });

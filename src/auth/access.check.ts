@@ -3,7 +3,10 @@ import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import { ACCESS, type Access } from './access.decorators';
 import { findRoutes } from './routes';
 
-/** Keeps the application from starting while a route has neither `@Scopes` nor `@Public`. */
+/**
+ * Keeps the application from starting while a route has neither `@Scopes` nor `@Public`, or is public and
+ * does not bound the bodies that it takes.
+ */
 @Injectable()
 export class AccessCheck implements OnModuleInit {
   constructor(
@@ -13,11 +16,14 @@ export class AccessCheck implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    const open = findRoutes(this.discovery, this.scanner).filter(
-      ({ handler, controller }) => !this.reflector.getAllAndOverride<Access>(ACCESS, [handler, controller]),
-    );
-    if (open.length > 0) {
-      throw new Error(`neither @Scopes nor @Public: ${open.map(({ name }) => name).join(', ')}`);
+    const unmarked: string[] = [];
+    const unbounded: string[] = [];
+    for (const { handler, controller, method, name } of findRoutes(this.discovery, this.scanner)) {
+      const access = this.reflector.getAllAndOverride<Access | undefined>(ACCESS, [handler, controller]);
+      if (!access) unmarked.push(name);
+      else if (access.public && !access.takesBody && method !== 'GET') unbounded.push(name);
     }
+    if (unmarked.length > 0) throw new Error(`neither @Scopes nor @Public: ${unmarked.join(', ')}`);
+    if (unbounded.length > 0) throw new Error(`@Public without maxBodyBytes: ${unbounded.join(', ')}`);
   }
 }

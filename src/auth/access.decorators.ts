@@ -1,7 +1,7 @@
 import { applyDecorators, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrorResponse, ApiTooManyRequests } from '../http';
+import { ApiErrorResponse, ApiTooManyRequests, MaxBodyBytes } from '../http';
 import { isStaffScope, type Scope } from './scopes';
 import type { Caller } from './tokens.service';
 
@@ -15,10 +15,20 @@ export const CUSTOMERS_SCHEME = 'bearer';
 export const STAFF_SCHEME = 'staff';
 
 /** Who may call a route. */
-export type Access = { readonly public: true } | { readonly public: false; readonly scope: Scope };
+export type Access =
+  { readonly public: true; readonly takesBody: boolean } | { readonly public: false; readonly scope: Scope };
 
-/** Marks a route that needs no token. */
-export const Public = () => SetMetadata<string, Access>(ACCESS, { public: true });
+/**
+ * Marks a route that needs no token.
+ *
+ * @param maxBodyBytes what a route that takes a body needs. Requests to such a route that fail count for
+ * their address, and an address with too many of them is refused before the body is read.
+ */
+export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}) =>
+  applyDecorators(
+    SetMetadata<string, Access>(ACCESS, { public: true, takesBody: maxBodyBytes !== undefined }),
+    ...(maxBodyBytes === undefined ? [] : [MaxBodyBytes(maxBodyBytes)]),
+  );
 
 /** Marks a route that needs a token with this scope, and documents that. */
 export const Scopes = (scope: Scope) =>

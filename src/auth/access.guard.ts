@@ -2,14 +2,13 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { Passport } from 'passport';
-import { setRequestUser } from '../common';
+import { plainAddress, setRequestUser } from '../common';
 import { isReplay } from '../http';
 import { RequestLimits, TooManyRequests } from '../limits';
 import { assertAllowed, tokenOf } from './access-recheck';
 import { ACCESS, type Access, REPLAYS } from './access.decorators';
 import { InvalidToken, NotAuthenticated } from './auth.errors';
 import { BearerStrategy } from './bearer.strategy';
-import { plainAddress } from './network';
 import { type Caller, TokensService } from './tokens.service';
 
 /**
@@ -39,14 +38,34 @@ export class AccessGuard implements CanActivate {
       context.getHandler(),
       context.getClass(),
     ]);
-    if (access.public) return true;
     const http = context.switchToHttp();
     const request = http.getRequest<Request & { user?: Caller }>();
+    if (access.public) {
+      if (access.takesBody) this.limitStrangers(request, http.getResponse<Response>());
+      return true;
+    }
     const caller = await this.identify(request);
     setRequestUser(caller.userId, { tokenId: caller.tokenId, issuedBy: caller.issuedBy });
     request.user = this.limit(caller, request, http.getResponse<Response>(), context);
     assertAllowed(caller, access.scope, request.ip);
     return true;
+  }
+
+  /**
+   * Counts a request without a token as a failure of its address, unless it succeeds or the service is at
+   * fault. What its client does not wait for counts, too: it may have cost as much.
+   *
+   * @throws TooManyRequests
+   */
+  private limitStrangers({ ip }: Request, response: Response): void {
+    const address = plainAddress(ip);
+    const refusal = this.limits.refusalOf(address);
+    if (refusal) throw refusal;
+    response.once('close', () => {
+      const { statusCode, writableFinished } = response;
+      const isRefused = statusCode >= 400 && statusCode < 500 && statusCode !== 429;
+      if (isRefused || !writableFinished) this.limits.countFailure(address);
+    });
   }
 
   /**

@@ -14,7 +14,7 @@ export { ApiToken, type TokenOrigin } from './api-token.entity';
 export { InvalidToken, TokenNotFound, UserBlocked } from './auth.errors';
 export { AccessRecheck } from './access-recheck';
 export { AuthModule } from './auth.module';
-export { isNetwork, isWithin, liesWithin, plainAddress } from './network';
+export { isNetwork, isWithin, liesWithin } from './network';
 export { NetworksField } from './networks-field';
 export { findRoutes } from './routes';
 export { ScopeCatalog } from './scope-catalog';

@@ -1,8 +1,7 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { plainAddress } from '../common';
 
 const NETWORK = /^([0-9a-fA-F.:]+)(?:\/(0|[1-9]\d{0,2}))?$/;
-/** The prefix of an IPv4 address that an IPv6 socket reports. */
-const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
 interface Network {
   readonly address: string;
@@ -21,12 +20,6 @@ function parseNetwork(text: string): Network | null {
 
 /** Tells whether a text is an address or a network in CIDR notation: `203.0.113.7`, `2001:db8::/32`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== null;
-
-/** Normalizes a peer's address: an IPv4 address without its IPv6 prefix, an IPv6 address without a zone. */
-export function plainAddress(address: string | undefined): string | null {
-  const plain = address?.replace(MAPPED, '').replace(/%.*$/, '') ?? '';
-  return isIPv4(plain) || isIPv6(plain) ? plain : null;
-}
 
 /** The length of a prefix in IPv6, of which the IPv4 addresses are a part. */
 const widePrefix = ({ prefix, family }: Network): number => (family === 'ipv4' ? 96 + prefix : prefix);

@@ -1,3 +1,4 @@
+export { networkOf, plainAddress } from './address';
 export { Clock, Moment, SystemClock } from './clock';
 export { csvLine, disarmFormula } from './csv';
 export { DomainError, domainError, type DomainErrorOptions, type ErrorKind } from './domain-error';

@@ -164,7 +164,9 @@ export const SETTINGS = {
       variable: 'MAX_CONNECTIONS',
       rule: integer(1, 1_000_000),
       default: '2000',
-      description: 'How many connections of clients a replica keeps. Further ones are refused.',
+      description:
+        'How many connections of clients a replica keeps. Further ones are refused. Without ' +
+        '`TRUSTED_PROXIES`, a client has a quarter of them at most.',
     },
     readerIdleMs: {
       variable: 'READER_IDLE_MS',
@@ -239,7 +241,8 @@ export const SETTINGS = {
       rule: integer(0, 1_000_000_000),
       default: '600',
       description:
-        'Requests without a valid token or secret link that an address may make in a minute. `0`: no limit.',
+        'Requests without a valid token or secret link, and sign-ins that fail, that an address may make ' +
+        'in a minute. `0`: no limit.',
     },
     linkRequestsPerMinute: {
       variable: 'LINK_REQUESTS_PER_MINUTE',

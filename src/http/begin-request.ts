@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import { chooseRequestId, type RequestContext, runInRequest } from '../common';
 import type { Metrics } from '../metrics';
 import { beginRequestSpan, type OpenSpan } from '../tracing';
+import { endUnlessComplete } from './end-soon';
 import { countRequest, routeTemplate } from './request-metrics';
 import { withoutSecrets } from './request-url';
 
@@ -22,6 +23,7 @@ export function beginRequest(request: Request, response: Response, metrics: Metr
   response.setHeader('X-Request-Id', context.requestId);
   response.on('close', () => {
     const elapsedMs = performance.now() - startedMs;
+    endUnlessComplete(request);
     if (span) endSpan(span, request, response, context);
     countRequest(metrics, request, response, elapsedMs);
     runInRequest(context, () => logRequest(request, response, elapsedMs, context));

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -172,7 +172,11 @@ beforeAll(async () => {
     bodyParser: false,
     logger,
   });
-  configureHttp(app, { maxConnections: MAX_CONNECTIONS, readerIdleMs: READER_IDLE_MS });
+  configureHttp(app, {
+    maxConnections: MAX_CONNECTIONS,
+    readerIdleMs: READER_IDLE_MS,
+    trustedProxies: ['127.0.0.1'],
+  });
   app.useGlobalGuards(new DoorGuard(), new RequestBodyGuard());
   await app.listen(0, '127.0.0.1');
   origin = await app.getUrl();
@@ -458,6 +462,66 @@ it('Connections above the limit are refused, and the log says so once', async ()
   while ((await countConnections()) > before) await delay(5);
 });
 
+describe('An address', () => {
+  /** Of which an address has three at most. */
+  const MOST_OF_ALL = 12;
+  let bounded: NestExpressApplication;
+  const sockets: Socket[] = [];
+
+  beforeAll(async () => {
+    const moduleRef = await Test.createTestingModule({ controllers: [TestController] }).compile();
+    bounded = moduleRef.createNestApplication<NestExpressApplication>(new HttpAdapter(1000), {
+      bodyParser: false,
+      logger,
+    });
+    const limits = { maxConnections: MOST_OF_ALL, readerIdleMs: READER_IDLE_MS, trustedProxies: [] };
+    configureHttp(bounded, limits);
+    await bounded.listen(0, '127.0.0.1');
+  });
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+  });
+  afterAll(() => bounded.close());
+
+  /** Opens a connection and sends a request, whose first text is received. */
+  async function open(
+    text = '',
+    localAddress = '127.0.0.1',
+  ): Promise<{ socket: Socket; answer: Promise<string> }> {
+    const server: Server = bounded.getHttpServer();
+    const boundedPort = Number(new URL(await bounded.getUrl()).port);
+    const arrived = text === '' ? once(server, 'connection') : once(server, 'request');
+    const socket = connect({ port: boundedPort, host: '127.0.0.1', localAddress });
+    sockets.push(socket);
+    socket.on('error', () => undefined).write(text);
+    const answer = once(socket, 'data').then(([data]) => String(data));
+    answer.catch(() => undefined);
+    await arrived;
+    return { socket, answer };
+  }
+
+  it('has a part of all connections, of which the one idle for longest makes room for another', async () => {
+    const { socket: silent } = await open();
+    const used = await open(get('/pages/1'));
+    await used.answer;
+    await open();
+    const ended = once(silent, 'close');
+    expect(await (await open(get('/pages/2'))).answer).toMatch(/^HTTP\/1.1 200 /);
+    await ended;
+    expect(used.socket.destroyed).toBe(false);
+    expect(logger.at('warn')).toEqual([
+      ['warn', expect.stringContaining('127.0.0.1 has 3 connections and gets no more'), 'Http'],
+    ]);
+  });
+
+  it('opens no more when all are in use, and keeps no other address out', async () => {
+    const busy = [await open(get('/slow/500')), await open(get('/slow/500')), await open(get('/slow/500'))];
+    await once((await open()).socket, 'close');
+    expect(await (await open(get('/pages/1'), '127.0.0.2')).answer).toMatch(/^HTTP\/1.1 200 /);
+    for (const { answer } of busy) expect(await answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
 describe('A body', () => {
   it.each([
     ['NaN', 'NaN', 'finite_number'],
@@ -561,6 +625,80 @@ describe('A request that is not valid HTTP', () => {
     );
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
   });
+});
+
+describe('A client that is silent and does not close its connection', () => {
+  const server = (): Server => app.getHttpServer();
+  const usual = { headersTimeout: 0, requestTimeout: 0 };
+  const head = 'POST /parcels HTTP/1.1\r\nHost: x\r\n';
+
+  beforeAll(() => {
+    const { headersTimeout, requestTimeout } = server();
+    Object.assign(usual, { headersTimeout, requestTimeout });
+  });
+  afterEach(() => void Object.assign(server(), usual));
+
+  /** Connects, and never closes the connection. The promise is that of the end of the server's side. */
+  async function leave(
+    text: string,
+  ): Promise<{ client: Socket; answer: () => string; ended: Promise<unknown> }> {
+    const accepted = once(server(), 'connection') as Promise<[Socket]>;
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    let answer = '';
+    client.setEncoding('utf8').on('data', (part: string) => (answer += part));
+    client.on('error', () => undefined).write(text);
+    const [socket] = await accepted;
+    return { client, answer: () => answer, ended: once(socket, 'close') };
+  }
+
+  it.each([
+    [
+      'because its request does not arrive in time',
+      { headersTimeout: 200, requestTimeout: 400 },
+      [
+        [408, ''],
+        [408, 'GET / HTTP/1.1\r\nHost: x\r\n'],
+        [408, `${head}Content-Length: 500\r\n\r\n{`],
+        [408, `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{`],
+      ],
+    ],
+    [
+      'because its request is refused',
+      {},
+      [
+        [400, 'NONSENSE\r\n\r\n'],
+        [400, `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
+        [431, `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n`],
+        [413, `${head}Content-Length: 9999999\r\n\r\n{`],
+        [413, `${head}Transfer-Encoding: chunked\r\n\r\n1d4c1\r\n${'x'.repeat(110_000)}`],
+        [401, `${head}Authorization: none\r\nContent-Length: 500\r\n\r\n{`],
+      ],
+    ],
+  ] as const)(
+    'gets a response, and its connection ends soon, %s',
+    async (_, limits, requests) => {
+      Object.assign(server(), limits);
+      const clients: [status: number, left: Awaited<ReturnType<typeof leave>>][] = [];
+      for (const [status, text] of requests) clients.push([status, await leave(text)]);
+      await Promise.all(clients.map(([, { ended }]) => ended));
+      for (const [status, { client, answer }] of clients) {
+        expect(answer()).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+        client.destroy();
+      }
+    },
+    20_000,
+  );
+
+  it('is not served any more once it got 408', async () => {
+    Object.assign(server(), { headersTimeout: 200, requestTimeout: 400 });
+    const { client, ended } = await leave(`${head}Content-Length: 13\r\n\r\n`);
+    client.once('data', () => client.write('{"weight": 7}'));
+    await ended;
+    expect(logger.at('log')).toEqual([
+      ['log', 'request', expect.objectContaining({ status: 'aborted' }), 'Http'],
+    ]);
+    client.destroy();
+  }, 20_000);
 });
 
 describe('The id of a request', () => {

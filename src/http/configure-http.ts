@@ -8,6 +8,8 @@ import { beginRequest } from './begin-request';
 import { preferFixedPaths } from './errors/allowed-methods';
 import { ErrorFilter } from './errors/error.filter';
 import { answerMalformedRequests } from './errors/malformed-requests';
+import { HttpAdapter } from './http-adapter';
+import { atMostEachMinute } from './rare-warning';
 import { parseQuery, toNormalUrl } from './request-url';
 import { setSecurityHeaders } from './security-headers';
 import { RequestValidationPipe } from './validation/request-validation.pipe';
@@ -22,9 +24,12 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
   /** A client that takes nothing of an answer is disconnected after this time, or twice this time at most. */
   readonly readerIdleMs: number;
+  /** Behind one, all clients have its address. With none, an address has a part of the connections. */
+  readonly trustedProxies: readonly string[];
 }
 
-const FULL_LOG_INTERVAL_MS = 60_000;
+/** Of `maxConnections`. */
+const PART_OF_ADDRESS = 0.25;
 
 /**
  * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers and time
@@ -55,6 +60,10 @@ export function configureHttp(
   app.useGlobalPipes(new RequestValidationPipe());
 
   configureServer(app.getHttpServer(), limits, metrics);
+  const adapter = app.getHttpAdapter();
+  if (adapter instanceof HttpAdapter && limits.trustedProxies.length === 0) {
+    adapter.boundAddresses(Math.ceil(limits.maxConnections * PART_OF_ADDRESS));
+  }
 }
 
 /** One middleware does all, because the router takes longer than each part of it. */
@@ -111,10 +120,6 @@ function disconnectIdleReaders(server: Server, readerIdleMs: number): void {
 
 function logRefusedConnections(server: Server): void {
   const logger = new Logger('Http');
-  let lastAtMs = -Infinity;
-  server.on('drop', () => {
-    if (performance.now() - lastAtMs < FULL_LOG_INTERVAL_MS) return;
-    lastAtMs = performance.now();
-    logger.warn(`connections are refused: there are ${server.maxConnections} already`);
-  });
+  const warn = atMostEachMinute((message) => logger.warn(message));
+  server.on('drop', () => warn(`connections are refused: there are ${server.maxConnections} already`));
 }

@@ -1,8 +1,8 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Response } from 'express';
+import { Connections } from './connections';
 import { oneAtATime } from './pipelining';
 
 /** The prototypes that Express gives to requests and responses. Express publishes no types for them. */
@@ -13,8 +13,8 @@ interface Prototypes {
 
 /** Idle connections that are kept alive are ended this often while the server closes. */
 const CLOSE_IDLE_MS = 50;
-/** A connection without a request, on which nothing has come for so long, is idle. */
-const SILENT_MS = 1000;
+/** How late a request that does not arrive may be refused. Node's own 30 s would double its time limits. */
+const CHECK_ARRIVAL_MS = 500;
 
 /**
  * Nest on Express, two to three times as fast for small answers. Express replaces the prototype of every
@@ -26,8 +26,7 @@ export class HttpAdapter extends ExpressAdapter {
   private closing: Promise<void> | undefined;
   private keepsNone = false;
   private readonly pages: (() => void)[] = [];
-  /** The connections of the server, with the number of their requests in progress. */
-  private readonly connections = new Map<Socket, number>();
+  private readonly connections = new Connections();
 
   /** @param graceMs how long requests in progress may take once the server closes: a download may stall */
   constructor(private readonly graceMs: number) {
@@ -41,10 +40,11 @@ export class HttpAdapter extends ExpressAdapter {
       {
         IncomingMessage: withPrototype(IncomingMessage, request),
         ServerResponse: withPrototype(ServerResponse, response),
+        connectionsCheckingInterval: CHECK_ARRIVAL_MS,
       },
       oneAtATime(this.getInstance()),
     );
-    this.countRequests(this.httpServer);
+    this.connections.follow(this.httpServer);
   }
 
   /**
@@ -77,6 +77,11 @@ export class HttpAdapter extends ExpressAdapter {
     return response.end(response.req.method === 'HEAD' ? undefined : text);
   }
 
+  /** Bounds the connections of each address from now on. */
+  boundAddresses(most: number): void {
+    this.connections.mostOfAddress = most;
+  }
+
   /** From now on every answer is the last of its connection: clients are to turn to another replica. */
   keepNoConnections(): void {
     if (this.keepsNone) return;
@@ -92,7 +97,7 @@ export class HttpAdapter extends ExpressAdapter {
     this.closing ??= new Promise((resolve) => {
       const server: Server = this.httpServer;
       this.keepNoConnections();
-      const closeForgotten = this.forgottenConnections();
+      const closeForgotten = this.connections.forgotten();
       const idle = setInterval(() => {
         server.closeIdleConnections();
         closeForgotten();
@@ -105,43 +110,6 @@ export class HttpAdapter extends ExpressAdapter {
       });
     });
     return this.closing;
-  }
-
-  private countRequests(server: Server): void {
-    const { connections } = this;
-    const add = (socket: Socket, more: number): void => {
-      const requests = connections.get(socket);
-      if (requests !== undefined) connections.set(socket, requests + more);
-    };
-    server.on('connection', (socket) => {
-      connections.set(socket, 0);
-      socket.once('close', () => connections.delete(socket));
-    });
-    server.prependListener('request', ({ socket }, response: ServerResponse) => {
-      add(socket, 1);
-      response.once('close', () => add(socket, -1));
-    });
-  }
-
-  /**
-   * Node closes no connection that has the parser of an earlier one whose client left in the middle of a
-   * request: it takes it for busy, and the server would wait for the client (seen with Node 20.20).
-   *
-   * @returns closes those that have been silent since an earlier call
-   */
-  private forgottenConnections(): () => void {
-    const heard = new Map<Socket, { readonly bytes: number; readonly atMs: number }>();
-    return () => {
-      const nowMs = performance.now();
-      for (const [socket, requests] of this.connections) {
-        const last = heard.get(socket);
-        if (requests > 0 || last?.bytes !== socket.bytesRead) {
-          heard.set(socket, { bytes: socket.bytesRead, atMs: nowMs });
-        } else if (nowMs - last.atMs > SILENT_MS) {
-          socket.destroy();
-        }
-      }
-    };
   }
 }
 

@@ -30,7 +30,7 @@ export {
   toPage,
 } from './paging';
 export { withoutDuration } from './request-metrics';
-export { RequestBodyGuard } from './request-body.guard';
+export { MaxBodyBytes, RequestBodyGuard } from './request-body.guard';
 export { toStream } from './to-stream';
 export { disconnection, RequestsUnderWay, TooManyUnderWay } from './under-way';
 export {

@@ -6,7 +6,8 @@ import { JsonSyntaxError, parseJson } from './json/parse-json';
 import { Refusal } from './validation/refusal';
 import { RequestInvalid } from './validation/request-invalid';
 
-const MAX_BODY_BYTES = 100 * 1024;
+/** Of a route that says nothing else. */
+export const MAX_BODY_BYTES = 100 * 1024;
 
 export class BodyTooLarge extends domainError('body-too-large', 'Request Entity Too Large') {}
 
@@ -25,14 +26,14 @@ export class BodyUnreadable extends DomainError {
  * @throws BodyTooLarge
  * @throws BodyUnreadable when the caller disconnects
  */
-export async function receiveBody(request: IncomingMessage): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw new BodyTooLarge();
+export async function receiveBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw new BodyTooLarge();
   const chunks: Buffer[] = [];
   let byteCount = 0;
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       byteCount += chunk.length;
-      if (byteCount > MAX_BODY_BYTES) {
+      if (byteCount > maxBytes) {
         request.resume();
         throw new BodyTooLarge();
       }

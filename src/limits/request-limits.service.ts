@@ -1,7 +1,6 @@
-import { isIPv6 } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Clock } from '../common';
+import { Clock, networkOf } from '../common';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
 import { TooManyRequests } from './limits.errors';
@@ -225,15 +224,3 @@ export class RequestLimits {
 
 /** Until the next minute begins. */
 const secondsLeft = (nowMs: number): number => Math.ceil((WINDOW_MS - (nowMs % WINDOW_MS)) / 1000);
-
-/** An IPv4 address, or the /64 of an IPv6 address: one customer of an internet provider has all of that. */
-function networkOf(address: string | null): string {
-  if (address === null || !isIPv6(address)) return address ?? 'unknown';
-  const [head = '', tail] = address.split('::');
-  const before = groupsOf(head);
-  const after = groupsOf(tail ?? '');
-  const zeros = Array<string>(Math.max(8 - before.length - after.length, 0)).fill('0');
-  return before.concat(zeros, after).slice(0, 4).join(':');
-}
-
-const groupsOf = (part: string): string[] => (part === '' ? [] : part.split(':'));

@@ -1,8 +1,8 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { plainAddress, Public } from '../auth';
-import { setRequestLink } from '../common';
+import { Public } from '../auth';
+import { plainAddress, setRequestLink } from '../common';
 import { RequestLimits } from '../limits';
 import { ListRevisionService, ProxyExportService, sendExport } from '../proxies';
 import { LinkUses } from './link-uses.service';

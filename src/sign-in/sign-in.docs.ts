@@ -37,10 +37,11 @@ export const TelegramSignInDocs = () =>
       'User is blocked',
     ),
     ApiErrorResponse(404, 'The operator has named no bot', 'Sign-in with Telegram is switched off'),
+    ApiErrorResponse(413, 'The body is larger than 16 kB', 'Request Entity Too Large'),
     ApiTooManyRequests({
       description:
-        'The address has sent too many requests without a valid token in this minute, or the Telegram user ' +
-        'has signed in 20 times',
+        'The address has sent too many requests without a valid token in this minute, failed sign-ins ' +
+        'included, or the Telegram user has signed in 20 times',
       policies: '"address";q=600;w=60',
       states: '"address";r=0;t=17',
     }),

@@ -1,7 +1,8 @@
 import { Controller, Get, Header, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { plainAddress, Public } from '../auth';
+import { Public } from '../auth';
+import { plainAddress } from '../common';
 import { isForwarded } from './is-forwarded';
 import { Judge } from './judge';
 import { NothingToJudge } from './trials.errors';

@@ -3495,7 +3495,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description The request did not arrive within 30 seconds */
+    /** @description The headers did not arrive within 15 seconds, or the whole request within 30 */
     RequestTimeout: {
       headers: {
         [name: string]: unknown;
@@ -8623,7 +8623,15 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      413: components['responses']['BodyTooLarge'];
+      /** @description The body is larger than 16 kB */
+      413: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
       /** @description Validation Error */
       422: {
         headers: {
@@ -8648,7 +8656,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /** @description The address has sent too many requests without a valid token in this minute, or the Telegram user has signed in 20 times */
+      /** @description The address has sent too many requests without a valid token in this minute, failed sign-ins included, or the Telegram user has signed in 20 times */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */

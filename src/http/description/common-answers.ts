@@ -29,7 +29,10 @@ const COMPONENTS = {
     ...answer('The path has other methods', statusText(405)),
     headers: { Allow: { description: 'The methods of the path', schema: { type: 'string' } } },
   },
-  RequestTimeout: answer('The request did not arrive within 30 seconds', statusText(408)),
+  RequestTimeout: answer(
+    'The headers did not arrive within 15 seconds, or the whole request within 30',
+    statusText(408),
+  ),
   BodyTooLarge: answer('The body is larger than 100 kB', statusText(413)),
   HeadersTooLarge: answer('The address and the headers are larger than 16 kB', statusText(431)),
   Unavailable: answer(

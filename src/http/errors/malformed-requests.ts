@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { chooseRequestId } from '../../common';
 import type { Metrics } from '../../metrics';
+import { endSoon } from '../end-soon';
 import { countMalformedRequest } from '../request-metrics';
 import { statusText } from './status-text';
 
@@ -50,7 +51,10 @@ export function answerMalformedRequests(server: Server, metrics: Metrics): void 
     const status = STATUS_BY_CODE.get(error.code ?? '') ?? 400;
     // A request that is being served is counted when it ends.
     if (!open) countMalformedRequest(metrics, status);
+    // What arrives after its time must not be served: the client has been told that it was not.
+    if (status === 408) socket.pause().once('finish', () => socket.destroy());
     socket.end(rawAnswer(status, String(id ?? chooseRequestId(undefined))));
+    endSoon(socket);
   });
 }
 

@@ -2,8 +2,8 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { catchError, mergeMap, type Observable } from 'rxjs';
-import { type Caller, callerOf, plainAddress } from '../../auth';
-import { requestId } from '../../common';
+import { type Caller, callerOf } from '../../auth';
+import { plainAddress, requestId } from '../../common';
 import { readId } from '../../http';
 import { AuditContext, type TargetType, toRecordable } from './audit-context';
 import { AuditLogService } from './audit-log.service';

@@ -1,0 +1,22 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** The prefix of an IPv4 address that an IPv6 socket reports. */
+const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
+
+/** Normalizes a peer's address: an IPv4 address without its IPv6 prefix, an IPv6 address without a zone. */
+export function plainAddress(address: string | undefined): string | null {
+  const plain = address?.replace(MAPPED, '').replace(/%.*$/, '') ?? '';
+  return isIPv4(plain) || isIPv6(plain) ? plain : null;
+}
+
+/** An IPv4 address, or the /64 of an IPv6 address: one customer of an internet provider has all of that. */
+export function networkOf(address: string | null): string {
+  if (address === null || !isIPv6(address)) return address ?? 'unknown';
+  const [head = '', tail] = address.split('::');
+  const before = groupsOf(head);
+  const after = groupsOf(tail ?? '');
+  const zeros = Array<string>(Math.max(8 - before.length - after.length, 0)).fill('0');
+  return before.concat(zeros, after).slice(0, 4).join(':');
+}
+
+const groupsOf = (part: string): string[] => (part === '' ? [] : part.split(':'));

@@ -1,0 +1,21 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** How long the rest of a request is received and discarded once its response has been sent. */
+const LINGER_MS = 1500;
+
+/**
+ * Destroys a connection a moment after its last response, whoever keeps the other end open. To destroy it at
+ * once would reset it while the client still sends, and the client might lose the response.
+ */
+export function endSoon(socket: Duplex, isNeeded: () => boolean = () => false): void {
+  setTimeout(() => {
+    if (!isNeeded()) socket.destroy();
+  }, LINGER_MS).unref();
+}
+
+/** Leaves a client that has its response a moment to send the rest of its request, which Node discards. */
+export function endUnlessComplete(request: IncomingMessage): void {
+  if (request.complete || request.socket.destroyed) return;
+  endSoon(request.socket, () => request.complete);
+}

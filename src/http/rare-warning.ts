@@ -1,0 +1,11 @@
+const INTERVAL_MS = 60_000;
+
+/** Passes a warning on unless it passed one in the last minute. */
+export function atMostEachMinute(warn: (message: string) => void): (message: string) => void {
+  let lastAtMs = -Infinity;
+  return (message) => {
+    if (performance.now() - lastAtMs < INTERVAL_MS) return;
+    lastAtMs = performance.now();
+    warn(message);
+  };
+}
