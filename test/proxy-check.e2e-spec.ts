@@ -243,7 +243,7 @@ describe('The check', () => {
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused).not.toEqual([]);
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(10);
-    expect(refused[0]).toMatchObject({ error: { detail: 'Too many checks at once' } });
+    expect(refused[0]).toMatchObject({ error: { detail: 'Too many requests of this kind are under way' } });
     expect(refused[0]?.headers.get('Retry-After')).toBe('1');
     await setFault(proxy.id, null);
     expect(await check(proxy.id)).toMatchObject({ status: 200 });

@@ -16,19 +16,8 @@ export class FairTurns {
     private readonly mostOfOne: number,
   ) {}
 
-  /** @returns takes the work back, unless it has begun */
-  add(userId: number, work: () => Promise<void>): () => void {
-    const line = this.waiting.get(userId) ?? new Set();
-    this.waiting.set(userId, line.add(work));
-    this.begin();
-    return () => {
-      line.delete(work);
-      if (line.size === 0 && this.waiting.get(userId) === line) this.waiting.delete(userId);
-    };
-  }
-
   /**
-   * Runs work in its turn, and gives its result.
+   * Runs work in its turn, and returns its result.
    *
    * @param end takes the work back, unless it has begun
    * @throws the reason of `end`
@@ -36,15 +25,19 @@ export class FairTurns {
   run<Result>(userId: number, work: () => Promise<Result>, end?: AbortSignal): Promise<Result> {
     return new Promise((resolve, reject) => {
       end?.throwIfAborted();
-      const giveUp = (): void => {
-        takeBack();
+      const line = this.waiting.get(userId) ?? new Set();
+      const begin = (): Promise<void> => {
+        end?.removeEventListener('abort', takeBack);
+        return work().then(resolve, reject);
+      };
+      const takeBack = (): void => {
+        line.delete(begin);
+        if (line.size === 0 && this.waiting.get(userId) === line) this.waiting.delete(userId);
         reject(end?.reason as Error);
       };
-      end?.addEventListener('abort', giveUp);
-      const takeBack = this.add(userId, () => {
-        end?.removeEventListener('abort', giveUp);
-        return work().then(resolve, reject);
-      });
+      end?.addEventListener('abort', takeBack);
+      this.waiting.set(userId, line.add(begin));
+      this.begin();
     });
   }
 

@@ -2,21 +2,30 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { DomainError } from '../common';
 
-/** How many requests of each kind one user may have under way at one replica. */
-const MOST = {
-  /** Requests that wait for events or for the end of an order. Each keeps a connection. */
-  wait: 100,
+/** How many requests of a kind may be under way at one replica: of one user, and of all. */
+interface Bound {
+  readonly ofUser: number;
+  readonly ofAll?: number;
+}
+
+const BOUNDS = {
+  /** They wait for events or for the end of an order. Each keeps a connection. */
+  wait: { ofUser: 100 },
   /** Each pings up to 1,000 proxies. */
-  ping: 2,
+  ping: { ofUser: 2 },
+  /** Each takes up to 10 s and three connections. */
+  check: { ofUser: 10, ofAll: 100 },
   /** Each writes up to 10,000 deliveries. */
-  replay: 2,
+  replay: { ofUser: 2 },
   /** Each is written for its caller alone, and takes up to 2 MB until that has read it. */
-  export: 16,
-} as const;
+  export: { ofUser: 16 },
+  /** Each reads and decides all rentals of its user. */
+  forecast: { ofUser: 2 },
+} satisfies Record<string, Bound>;
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** A user has as many requests of one kind under way as they may. */
+/** The user, or all users together, have as many requests of one kind under way as they may. */
 export class TooManyUnderWay extends DomainError {
   readonly kind = 'rate-limited';
 
@@ -38,16 +47,20 @@ export class RequestsUnderWay {
    *
    * @throws TooManyUnderWay
    */
-  enter(kind: keyof typeof MOST, userId: number): () => void {
-    const key = `${kind} ${userId}`;
-    const count = this.counts.get(key) ?? 0;
-    if (count >= MOST[kind]) throw new TooManyUnderWay();
-    this.counts.set(key, count + 1);
-    return () => {
-      const left = (this.counts.get(key) ?? 0) - 1;
-      if (left > 0) this.counts.set(key, left);
-      else this.counts.delete(key);
+  enter(kind: keyof typeof BOUNDS, userId: number): () => void {
+    const { ofUser, ofAll = Infinity }: Bound = BOUNDS[kind];
+    const own = `${kind} ${userId}`;
+    if (this.count(own) >= ofUser || this.count(kind) >= ofAll) throw new TooManyUnderWay();
+    const add = (change: 1 | -1): void => {
+      for (const key of [own, kind]) this.counts.set(key, this.count(key) + change);
+      if (this.count(own) === 0) this.counts.delete(own);
     };
+    add(1);
+    return () => add(-1);
+  }
+
+  private count(key: string): number {
+    return this.counts.get(key) ?? 0;
   }
 }
 

@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { CatalogService, checkPeriod, type PriceList, toIpVersion } from '../catalog';
 import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRows } from '../database';
+import { RequestsUnderWay } from '../http';
 import { heldUpSql, spentOfBudgetSql } from './budget';
 import { type Decision, monthOf, type Obstacle, type ProxyObstacle, type SkipReason } from './decide';
 import { AT_ONCE, foresee, type Funds, type Rental } from './forecast';
@@ -71,17 +72,21 @@ const READ_RENTALS = `
 /** Tells customers what will be renewed, when and at which price, and what will not. */
 @Injectable()
 export class ForecastService {
-  /** The last forecast of each user that this process is making. */
-  private readonly running = new Map<number, Promise<unknown>>();
-
   constructor(
     private readonly dataSource: DataSource,
     private readonly catalog: CatalogService,
+    private readonly underWay: RequestsUnderWay,
     private readonly clock: Clock,
   ) {}
 
-  read(userId: number, query: ForecastQuery): Promise<ForecastOut> {
-    return this.inTurn(userId, () => this.make(userId, query));
+  /** @throws TooManyUnderWay */
+  async read(userId: number, query: ForecastQuery): Promise<ForecastOut> {
+    const leave = this.underWay.enter('forecast', userId);
+    try {
+      return await this.make(userId, query);
+    } finally {
+      leave();
+    }
   }
 
   private async make(userId: number, { days, cursor, limit }: ForecastQuery): Promise<ForecastOut> {
@@ -140,18 +145,6 @@ export class ForecastService {
       items,
       next_cursor: before + items.length < count ? before + items.length : null,
     };
-  }
-
-  /** Forecasts of very many rentals take their time: of one user, each waits for the one before. */
-  private async inTurn<Result>(userId: number, work: () => Promise<Result>): Promise<Result> {
-    const result = (this.running.get(userId) ?? Promise.resolve()).then(work);
-    const settled = result.catch(() => undefined);
-    this.running.set(userId, settled);
-    try {
-      return await result;
-    } finally {
-      if (this.running.get(userId) === settled) this.running.delete(userId);
-    }
   }
 
   /**

@@ -32,7 +32,7 @@ export const TrialDocs = () =>
       429,
       'More requests than the token or the user may make in a minute, or more than 10 checks at once',
       'Too many requests',
-      'Too many checks at once',
+      'Too many requests of this kind are under way',
     ),
   );
 

@@ -2,16 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
 import { queryRows } from '../database';
-import { type Page, type PageRequest, readPage } from '../http';
+import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../http';
 import { ProxiesService, type Proxy } from '../proxies';
 import type { TrialOut, TrialReason } from './dto/trial-out.dto';
 import { Judge } from './judge';
 import { requestThrough } from './request-through';
-import { TooManyTrials, TrialsSwitchedOff } from './trials.errors';
-
-/** Each takes up to 10 s and three connections. */
-const MAX_AT_ONCE = 100;
-const MAX_AT_ONCE_OF_A_USER = 10;
+import { TrialsSwitchedOff } from './trials.errors';
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at AS checked_at`;
 
@@ -29,25 +25,24 @@ interface Finding {
  */
 @Injectable()
 export class TrialsService {
-  private readonly underWay = new Map<number, number>();
-
   constructor(
     private readonly dataSource: DataSource,
     private readonly proxies: ProxiesService,
     private readonly judge: Judge,
+    private readonly underWay: RequestsUnderWay,
     private readonly config: AppConfig,
   ) {}
 
-  /** @throws ProxyNotFound, TrialsSwitchedOff, TooManyTrials */
+  /** @throws ProxyNotFound, TrialsSwitchedOff, TooManyUnderWay */
   async run(userId: number, proxyId: string): Promise<TrialOut> {
     const proxy = await this.proxies.get(userId, proxyId);
     const { url } = this.judge;
     if (url === undefined) throw new TrialsSwitchedOff();
-    this.admit(userId);
+    const leave = this.underWay.enter('check', userId);
     try {
       return await this.store(proxy, await this.tryProxy(proxy, url));
     } finally {
-      this.dismiss(userId);
+      leave();
     }
   }
 
@@ -115,19 +110,5 @@ export class TrialsService {
     );
     if (!stored) throw new Error('a trial was not stored');
     return stored;
-  }
-
-  /** @throws TooManyTrials */
-  private admit(userId: number): void {
-    const own = this.underWay.get(userId) ?? 0;
-    const all = [...this.underWay.values()].reduce((sum, count) => sum + count, 0);
-    if (own >= MAX_AT_ONCE_OF_A_USER || all >= MAX_AT_ONCE) throw new TooManyTrials();
-    this.underWay.set(userId, own + 1);
-  }
-
-  private dismiss(userId: number): void {
-    const left = (this.underWay.get(userId) ?? 1) - 1;
-    if (left > 0) this.underWay.set(userId, left);
-    else this.underWay.delete(userId);
   }
 }

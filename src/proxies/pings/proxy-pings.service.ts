@@ -52,25 +52,15 @@ export class ProxyPings {
     }
   }
 
-  private pingInTurn(
+  private async pingInTurn(
     userId: number,
     { id, host, port }: SelectedProxy,
     end: AbortSignal,
   ): Promise<PingedProxy> {
-    const answer = { proxy_id: String(id), latency_ms: null, detail: null };
-    return new Promise((resolve) => {
-      const takeBack = this.turns.add(userId, async () => {
-        const latencyMs = await tcpPing(host, Number(port), this.config.proxies.pingTimeoutMs, end);
-        end.removeEventListener('abort', giveUp);
-        resolve({ ...answer, latency_ms: latencyMs });
-      });
-      // An attempt that the limit cut off says nothing about the proxy.
-      const giveUp = (): void => {
-        takeBack();
-        resolve({ ...answer, detail: NOT_TRIED });
-      };
-      end.addEventListener('abort', giveUp);
-      if (end.aborted) giveUp();
-    });
+    const ping = () => tcpPing(host, Number(port), this.config.proxies.pingTimeoutMs, end);
+    const latencyMs = await this.turns.run(userId, ping, end).catch(() => null);
+    // An attempt that the limit cut off says nothing about the proxy.
+    const detail = latencyMs === null && end.aborted ? NOT_TRIED : null;
+    return { proxy_id: String(id), latency_ms: latencyMs, detail };
   }
 }
