@@ -104,7 +104,7 @@ describe('The migrations', () => {
       { id: expect.anything(), username: 'other', telegram_username: null },
     ]);
     await runner.release();
-    });
+  });
 
   it('blocks the receivers of webhooks that staff switched off before, as it is done since', async () => {
     await open({ migrated: true });

@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DataSource } from 'typeorm';
+import type { Target } from '../../drills/adversary/attack';
+import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
+import { inLongForm } from '../support/long-form';
+import { insertProxies } from '../support/proxy-rows';
+import { type Customer, purchase, Replicas, send, sendUntilAnswered } from '../support/replicas';
+import { openSilentPort, type SilentPort } from '../support/silent-port';
+
+const ATTACK = join(__dirname, '..', '..', 'dist', 'drills', 'adversary', 'attack.js');
+const ROUND_MS = inLongForm(60_000, 10_000);
+const CUSTOMERS = 4;
+const PROXY_COUNT = 7960;
+/** What `npm start` gives to node, and the limits of a service that nobody has configured. */
+const SHIPPED = {
+  NODE_OPTIONS: '--max-old-space-size=192 --max-semi-space-size=8',
+  TOKEN_REQUESTS_PER_MINUTE: '120000',
+  USER_REQUESTS_PER_MINUTE: '240000',
+  ADDRESS_FAILURES_PER_MINUTE: '600',
+  PURCHASE_WAIT_MS: '10000',
+  RECONCILE_INTERVAL_MS: '1000',
+};
+const MOST_TIMES_SLOWER = 3;
+/** The adversary, the customers, the database and both replicas share the processors of one machine. */
+const NOTICED_MS = inLongForm(0, 500);
+const MAX_GROWTH_MB = 40;
+
+jest.setTimeout(inLongForm(600_000, 180_000));
+
+describe('An adversary with a token of their own', () => {
+  let replicas: Replicas;
+  let services: BuiltService[];
+  let customers: Customer[];
+  let silent: SilentPort;
+  let attack: ChildProcess | undefined;
+
+  beforeAll(async () => {
+    silent = await openSilentPort();
+    replicas = await Replicas.open({
+      environment: { ...SHIPPED, WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' },
+    });
+    services = [await replicas.start(), await replicas.start()];
+    customers = await Promise.all(Array.from({ length: CUSTOMERS }, () => replicas.createCustomer()));
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    attack?.kill('SIGKILL');
+    await killLeftovers();
+    await replicas.close();
+    await silent.close();
+  });
+
+  const baseUrlOf = (n: number): string => services[n % services.length]?.baseUrl ?? '';
+
+  async function residentMb({ pid }: BuiltService): Promise<number> {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+  }
+
+  /** Milliseconds of all that customers and the load balancer do for a while. */
+  async function measure(): Promise<{ purchases: number; health: number }> {
+    const times = { purchases: [] as number[], health: [] as number[] };
+    const endMs = performance.now() + ROUND_MS;
+    const time = async (list: number[], work: () => Promise<{ readonly status: number }>): Promise<void> => {
+      const startedMs = performance.now();
+      expect((await work()).status).toBe(200);
+      list.push(performance.now() - startedMs);
+    };
+    const buyer = async (customer: Customer, n: number): Promise<void> => {
+      for (let at = n; performance.now() < endMs; at += 1) {
+        await time(times.purchases, () => send(baseUrlOf(at), purchase(customer)));
+        await pause(100);
+      }
+    };
+    const prober = async (n: number): Promise<void> => {
+      while (performance.now() < endMs) {
+        await time(times.health, () => fetch(`${baseUrlOf(n)}/health`));
+        await pause(50);
+      }
+    };
+    await Promise.all([...customers.map(buyer), prober(0), prober(1)]);
+    const p99 = (list: readonly number[]): number =>
+      list.toSorted((one, other) => one - other)[Math.ceil(list.length * 0.99) - 1] ?? NaN;
+    return { purchases: p99(times.purchases), health: p99(times.health) };
+  }
+
+  /** A customer with many proxies, and an order that is being confirmed for as long as the test takes. */
+  async function createAdversary(): Promise<Omit<Target, 'baseUrls'>> {
+    const adversary = await replicas.createCustomer();
+    const database = { query: replicas.query.bind(replicas) } as unknown as DataSource;
+    await insertProxies(database, adversary.id, PROXY_COUNT, { port: String(silent.port) });
+    await replicas.control.addFault({
+      method: 'buy',
+      kind: 'answer-lost',
+      hiddenForMs: 2 * ROUND_MS + 60_000,
+    });
+    const { body } = await send(baseUrlOf(0), purchase(adversary, 'open'));
+    const orderId = /order (\d+) is being confirmed/.exec(String(body['detail']))?.[1] ?? '';
+    expect(orderId).not.toBe('');
+    return { token: adversary.token, orderId };
+  }
+
+  it('takes the service from nobody, and its memory for no longer than they attack', async () => {
+    const known = await createAdversary();
+    await measure();
+    const quiet = await measure();
+    const before = await Promise.all(services.map(residentMb));
+
+    const target: Target = { ...known, baseUrls: services.map(({ baseUrl }) => baseUrl) };
+    attack = spawn(process.execPath, [ATTACK, JSON.stringify(target)], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    if (attack.stdout) await once(attack.stdout, 'data');
+    const attacked = await measure();
+    const most = await Promise.all(services.map(residentMb));
+    attack.kill('SIGKILL');
+
+    let after = most;
+    await eventually(async () => {
+      after = await Promise.all(services.map(residentMb));
+      return after.every((mb, n) => mb - (before[n] ?? 0) < MAX_GROWTH_MB);
+    }).catch(() => undefined);
+    process.stdout.write(`${JSON.stringify({ quiet, attacked, before, most, after })}\n`);
+    expect(attacked.health).toBeLessThan(Math.max(NOTICED_MS, MOST_TIMES_SLOWER * quiet.health));
+    expect(attacked.purchases).toBeLessThan(Math.max(NOTICED_MS, MOST_TIMES_SLOWER * quiet.purchases));
+    for (const [n, mb] of after.entries()) expect(mb - (before[n] ?? 0)).toBeLessThan(MAX_GROWTH_MB);
+    expect(services.map((service) => service.stderr())).toEqual(['', '']);
+    const settled = await sendUntilAnswered(() => baseUrlOf(1), purchase(customers[0] as Customer, 'after'));
+    expect(settled.status).toBe(200);
+    await replicas.audit();
+  });
+});
