@@ -60,6 +60,12 @@ describe('What one user has under way', () => {
   async function openOrder(): Promise<{ user: TestUser; path: string }> {
     const user = await service.createUser();
     await leaveOrderOpen(service, user);
+    // Its last event would end those waits for events that began before its publishing.
+    await eventually(async () => {
+      const published = `SELECT FROM events
+        WHERE user_id = $1 AND type = 'order.being_confirmed' AND position IS NOT NULL`;
+      return (await service.dataSource.query<object[]>(published, [user.id])).length > 0;
+    });
     const { data } = await user.api.GET('/orders');
     return { user, path: `/orders/${data?.items[0]?.id}?wait=30` };
   }
