@@ -17,6 +17,7 @@ const PRICES = 150;
 const EXPORTS = 20;
 /** Unknown fields, 98 kB of them. */
 const HUGE_BODY = JSON.stringify(Object.fromEntries(Array.from({ length: 9000 }, (_, n) => [`f${n}`, 1])));
+const PING = JSON.stringify({ filter: { proxy_type: 'socks' } });
 const REPLAY = JSON.stringify({ since: new Date(Date.now() - 3_600_000) });
 
 const target = JSON.parse(process.argv[2] ?? '{}') as Target;
@@ -107,14 +108,14 @@ async function attack(): Promise<void> {
   keepDoing(2, 10, (url) => send(url, '/events?after=now&wait=30', { leaveAfterMs: 1 }));
   // Clients that stay.
   keepDoing(120, 1000, (url) => send(url, `/orders/${target.orderId}?wait=30`));
-  keepDoing(2, 50, (url) => send(url, '/proxies/ping', { method: 'POST', body: '{"filter":{}}' }));
-  keepDoing(EXPORTS, 100, (url, n) =>
+  keepDoing(2, 50, (url) => send(url, '/proxies/ping', { method: 'POST', body: PING }));
+  keepDoing(EXPORTS, 500, (url, n) =>
     send(
       url,
       `/proxies/export?format=clash&ends_before=2100-01-01T00:00:${String(n % 60).padStart(2, '0')}Z`,
     ),
   );
-  keepDoing(PRICES, 100, (url, n) => send(url, `/price?period=${100 + (n % 3000)}`));
+  keepDoing(PRICES, 2000, (url, n) => send(url, `/price?period=${100 + (n % 3000)}`));
   keepDoing(2, 20, (url) => send(url, '/renewals/forecast?days=90'));
   keepDoing(2, 20, (url) => send(url, '/auth/telegram', { method: 'POST', body: HUGE_BODY }));
   process.stdout.write('attacking\n');
