@@ -166,7 +166,7 @@ export const SETTINGS = {
       default: '2000',
       description:
         'How many connections of clients a replica keeps. Further ones are refused. Without ' +
-        '`TRUSTED_PROXIES`, a client has a quarter of them at most.',
+        '`TRUSTED_PROXIES`, a client has half of them at most.',
     },
     readerIdleMs: {
       variable: 'READER_IDLE_MS',

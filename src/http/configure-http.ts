@@ -29,7 +29,7 @@ export interface ConnectionLimits {
 }
 
 /** Of `maxConnections`. */
-const PART_OF_ADDRESS = 0.25;
+const PART_OF_ADDRESS = 0.5;
 
 /**
  * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers and time

@@ -43,6 +43,24 @@ export class RequestsUnderWay {
   private readonly counts = new Map<string, number>();
 
   /**
+   * Runs a request that is under way until it has its result.
+   *
+   * @throws TooManyUnderWay
+   */
+  async run<Result>(
+    kind: keyof typeof BOUNDS,
+    userId: number,
+    request: () => Promise<Result>,
+  ): Promise<Result> {
+    const leave = this.enter(kind, userId);
+    try {
+      return await request();
+    } finally {
+      leave();
+    }
+  }
+
+  /**
    * Admits a request. Call the result once, when the request has ended.
    *
    * @throws TooManyUnderWay

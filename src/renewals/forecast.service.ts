@@ -80,13 +80,8 @@ export class ForecastService {
   ) {}
 
   /** @throws TooManyUnderWay */
-  async read(userId: number, query: ForecastQuery): Promise<ForecastOut> {
-    const leave = this.underWay.enter('forecast', userId);
-    try {
-      return await this.make(userId, query);
-    } finally {
-      leave();
-    }
+  read(userId: number, query: ForecastQuery): Promise<ForecastOut> {
+    return this.underWay.run('forecast', userId, () => this.make(userId, query));
   }
 
   private async make(userId: number, { days, cursor, limit }: ForecastQuery): Promise<ForecastOut> {

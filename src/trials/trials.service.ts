@@ -38,12 +38,7 @@ export class TrialsService {
     const proxy = await this.proxies.get(userId, proxyId);
     const { url } = this.judge;
     if (url === undefined) throw new TrialsSwitchedOff();
-    const leave = this.underWay.enter('check', userId);
-    try {
-      return await this.store(proxy, await this.tryProxy(proxy, url));
-    } finally {
-      leave();
-    }
+    return this.underWay.run('check', userId, async () => this.store(proxy, await this.tryProxy(proxy, url)));
   }
 
   /** The latest first. @throws ProxyNotFound */

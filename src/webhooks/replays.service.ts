@@ -64,12 +64,11 @@ export class ReplaysService {
       throw new ReplayOfWhat();
     }
     await this.assertIsOn(userId, webhookId);
-    const leave = this.underWay.enter('replay', userId);
-    const [outcome] = await (
+    const [outcome] = await this.underWay.run('replay', userId, () =>
       eventId === null
         ? this.replaySince(userId, webhookId, replay)
-        : this.replayOne(userId, webhookId, positionOf(eventId))
-    ).finally(leave);
+        : this.replayOne(userId, webhookId, positionOf(eventId)),
+    );
     if (!outcome || (eventId !== null && outcome.found === 0)) throw new EventNotFound();
     return { replayed: outcome.replayed, next_after: outcome.last === null ? null : eventIdOf(outcome.last) };
   }

@@ -89,13 +89,10 @@ export class OrderReadingService {
   async read(userId: number, orderId: string, wait: Wait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);
     if (order.closedAt !== null || wait.seconds === 0) return toDetails(order);
-    const leave = this.underWay.enter('wait', userId);
-    try {
-      await this.waits.untilClosed(order.id, wait.seconds * 1000, wait.hungUp);
-      if (wait.hungUp.aborted) return toDetails(order);
-    } finally {
-      leave();
-    }
+    await this.underWay.run('wait', userId, () =>
+      this.waits.untilClosed(order.id, wait.seconds * 1000, wait.hungUp),
+    );
+    if (wait.hungUp.aborted) return toDetails(order);
     await this.access.assertStillAllowed(wait.request, 'proxies:read');
     return toDetails(await this.find(userId, orderId));
   }

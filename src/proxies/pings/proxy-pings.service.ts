@@ -34,8 +34,11 @@ export class ProxyPings {
    * @param hangUp ends it at once
    * @throws TooManySelected, TooManyUnderWay
    */
-  async ping(userId: number, selection: Selection, hangUp: AbortSignal): Promise<PingedProxy[]> {
-    const leave = this.underWay.enter('ping', userId);
+  ping(userId: number, selection: Selection, hangUp: AbortSignal): Promise<PingedProxy[]> {
+    return this.underWay.run('ping', userId, () => this.pingAll(userId, selection, hangUp));
+  }
+
+  private async pingAll(userId: number, selection: Selection, hangUp: AbortSignal): Promise<PingedProxy[]> {
     const limit = new TimeLimit(PINGS_END_AFTER_MS, hangUp);
     try {
       const selected = await this.selections.find(userId, selection);
@@ -48,7 +51,6 @@ export class ProxyPings {
       );
     } finally {
       limit.release();
-      leave();
     }
   }
 
