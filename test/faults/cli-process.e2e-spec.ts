@@ -46,7 +46,7 @@ describe('the command line as a process of its own', () => {
 
   it('prints the answer to its standard output and ends with 0', async () => {
     const { stdout } = await runCliHere(['users', 'create', '--username', 'anna'], environment);
-    expect(await answerTo('users list')).toEqual([JSON.parse(stdout)]);
+    expect(await answerTo('users list')).toEqual([{ ...JSON.parse(stdout), same_name_as: [] }]);
     expect(await answerTo('migrate')).toEqual({ migrations: [] });
   });
 
