@@ -464,7 +464,7 @@ it('Connections above the limit are refused, and the log says so once', async ()
 
 describe('An address', () => {
   /** Of which an address has three at most. */
-  const MOST_OF_ALL = 12;
+  const MOST_OF_ALL = 6;
   let bounded: NestExpressApplication;
   const sockets: Socket[] = [];
 
