@@ -6,6 +6,7 @@ module.exports = {
   testEnvironment: '<rootDir>/test/jest/environment.cjs',
   testEnvironmentOptions: { globalsCleanup: 'off' },
   runtime: '<rootDir>/test/jest/runtime.cjs',
+  testSequencer: '<rootDir>/test/jest/sequencer.cjs',
   dependencyExtractor: '<rootDir>/test/jest/dependencies.cjs',
   testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',

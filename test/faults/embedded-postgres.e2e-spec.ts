@@ -121,7 +121,7 @@ describe('the embedded PostgreSQL of a data directory', () => {
   });
 
   it('takes over a server that its user left running', async () => {
-    await startServer(cluster);
+    await startAlone(cluster);
     const abandoned = await findServer(cluster);
     const postgres = await acquire();
 
@@ -131,7 +131,7 @@ describe('the embedded PostgreSQL of a data directory', () => {
   });
 
   it('recovers when the server itself was killed', async () => {
-    await startServer(cluster);
+    await startAlone(cluster);
     await killServer(cluster);
     const postgres = await acquire();
 
@@ -158,7 +158,7 @@ describe('the embedded PostgreSQL of a data directory', () => {
   });
 
   it('is not mistaken for another program that has its old process number', async () => {
-    await startServer(cluster);
+    await startAlone(cluster);
     const pidFile = join(cluster.dataDirectory, 'postmaster.pid');
     const recorded = await readFile(pidFile, 'utf8');
     await killServer(cluster);
@@ -219,6 +219,14 @@ describe('a data directory without a database', () => {
     await rm(dataDir, { recursive: true });
   });
 });
+
+/** Starts a server that nobody uses. One that was killed before may still be ending. */
+async function startAlone(cluster: Cluster): Promise<void> {
+  await eventually(async () => {
+    await startServer(cluster);
+    return findServer(cluster);
+  });
+}
 
 async function killServer(cluster: Cluster): Promise<void> {
   const server = await findServer(cluster);
