@@ -1,7 +1,7 @@
 const { default: Sequencer } = require('@jest/test-sequencer');
 
 /**
- * While it knows no durations, Jest begins with the largest files. These are small, and take a minute or more:
+ * While it knows no durations, Jest begins with the largest files. These are small and take about a minute:
  * begun last, they would keep one core waiting for the other.
  */
 const LONGEST = ['crashes-renewals', 'failover', 'alerts', 'restore', 'sandbox-hangs', 'soak', 'staff-pages'];
