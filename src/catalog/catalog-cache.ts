@@ -110,7 +110,7 @@ export class CatalogCache<Value> {
   /** Gives a fresh value, or the refresh's error: ProviderUnavailable when what it brings is not fresh. */
   async getFresh(key: string, fetch: Fetch<Value>, inTurn?: InTurn): Promise<Value> {
     const entry = this.findFresh(key) ?? (await this.refreshInTurn(key, fetch, inTurn));
-    if (!inTurn) entry.wanted = { atMs: this.nowMs(), fetch };
+    if (!inTurn) this.want(key, fetch);
     return entry.value;
   }
 

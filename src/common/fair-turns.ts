@@ -1,10 +1,12 @@
+import { Counts } from './counts';
+
 /**
  * Runs the work of many users, some at the same time. Users take turns, and none has more than a share, so
  * that nobody waits behind all that somebody else has asked for.
  */
 export class FairTurns {
   private readonly waiting = new Map<number, Set<() => Promise<void>>>();
-  private readonly running = new Map<number, number>();
+  private readonly running = new Counts<number>();
   private total = 0;
 
   /**
@@ -49,23 +51,20 @@ export class FairTurns {
   private begin(): void {
     for (const [userId, line] of this.waiting) {
       if (this.total >= this.most) return;
-      const ofUser = this.running.get(userId) ?? 0;
       const [work] = line;
-      if (work === undefined || ofUser >= this.mostOfOne) continue;
+      if (work === undefined || this.running.of(userId) >= this.mostOfOne) continue;
       line.delete(work);
       // A map keeps its order: the user comes last now, and is met again by this loop.
       this.waiting.delete(userId);
       if (line.size > 0) this.waiting.set(userId, line);
-      this.running.set(userId, ofUser + 1);
+      this.running.add(userId, 1);
       this.total += 1;
       void work().finally(() => this.end(userId));
     }
   }
 
   private end(userId: number): void {
-    const left = (this.running.get(userId) ?? 0) - 1;
-    if (left > 0) this.running.set(userId, left);
-    else this.running.delete(userId);
+    this.running.add(userId, -1);
     this.total -= 1;
     this.begin();
   }

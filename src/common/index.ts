@@ -1,5 +1,6 @@
 export { networkOf, plainAddress } from './address';
 export { Clock, Moment, SystemClock } from './clock';
+export { Counts } from './counts';
 export { csvLine, disarmFormula } from './csv';
 export { DomainError, domainError, type DomainErrorOptions, type ErrorKind } from './domain-error';
 export { FairTurns } from './fair-turns';

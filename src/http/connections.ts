@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
-import { networkOf, plainAddress } from '../common';
+import { Counts, networkOf, plainAddress } from '../common';
 import { atMostEachMinute } from './rare-warning';
 
 /** A connection without a request, on which nothing has come for so long, is idle. */
@@ -20,7 +20,7 @@ export class Connections {
   mostOfAddress = Infinity;
   /** Those without a request stand in the order in which they became idle. */
   private readonly open = new Map<Socket, Connection>();
-  private readonly counts = new Map<string, number>();
+  private readonly counts = new Counts<string>();
   private readonly logger = new Logger('Http');
   private readonly warn = atMostEachMinute((message) => this.logger.warn(message));
 
@@ -43,7 +43,7 @@ export class Connections {
    */
   private enter(socket: Socket): void {
     const address = networkOf(plainAddress(socket.remoteAddress));
-    const count = this.counts.get(address) ?? 0;
+    const count = this.counts.of(address);
     if (count >= this.mostOfAddress) {
       this.warn(`${address} has ${count} connections and gets no more: idle ones make room for new ones`);
       const idle = this.longestIdle(address);
@@ -52,7 +52,7 @@ export class Connections {
       this.leave(idle);
     }
     this.open.set(socket, { address, requests: 0 });
-    this.counts.set(address, (this.counts.get(address) ?? 0) + 1);
+    this.counts.add(address, 1);
     socket.once('close', () => this.leave(socket));
   }
 
@@ -60,9 +60,7 @@ export class Connections {
     const connection = this.open.get(socket);
     if (!connection) return;
     this.open.delete(socket);
-    const left = (this.counts.get(connection.address) ?? 0) - 1;
-    if (left > 0) this.counts.set(connection.address, left);
-    else this.counts.delete(connection.address);
+    this.counts.add(connection.address, -1);
   }
 
   private longestIdle(address: string): Socket | undefined {

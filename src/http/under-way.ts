@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { DomainError } from '../common';
+import { Counts, DomainError } from '../common';
 
 /** How many requests of a kind may be under way at one replica: of one user, and of all. */
 interface Bound {
@@ -40,7 +40,7 @@ export class TooManyUnderWay extends DomainError {
  */
 @Injectable()
 export class RequestsUnderWay {
-  private readonly counts = new Map<string, number>();
+  private readonly counts = new Counts<string>();
 
   /**
    * Runs a request that is under way until it has its result.
@@ -68,17 +68,12 @@ export class RequestsUnderWay {
   enter(kind: keyof typeof BOUNDS, userId: number): () => void {
     const { ofUser, ofAll = Infinity }: Bound = BOUNDS[kind];
     const own = `${kind} ${userId}`;
-    if (this.count(own) >= ofUser || this.count(kind) >= ofAll) throw new TooManyUnderWay();
+    if (this.counts.of(own) >= ofUser || this.counts.of(kind) >= ofAll) throw new TooManyUnderWay();
     const add = (change: 1 | -1): void => {
-      for (const key of [own, kind]) this.counts.set(key, this.count(key) + change);
-      if (this.count(own) === 0) this.counts.delete(own);
+      for (const key of [own, kind]) this.counts.add(key, change);
     };
     add(1);
     return () => add(-1);
-  }
-
-  private count(key: string): number {
-    return this.counts.get(key) ?? 0;
   }
 }
 

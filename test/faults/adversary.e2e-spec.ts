@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
+import { percentile } from '../../bench/support/statistics';
 import type { Target } from '../../drills/adversary/attack';
 import {
   BUILD_TIMEOUT_MS,
@@ -11,6 +11,8 @@ import {
   eventually,
   isRunning,
   killLeftovers,
+  residentMb,
+  SHIPPED_NODE_OPTIONS,
 } from '../support/built-service';
 import { inLongForm } from '../support/long-form';
 import { insertProxies } from '../support/proxy-rows';
@@ -23,9 +25,9 @@ const CUSTOMERS = 4;
 /** As many as an export may have that is written whole, and as many of them as one request may ping. */
 const EXPORTED = 7960;
 const PINGED = 990;
-/** What `npm start` gives to node, and the limits of a service that nobody has configured. */
+/** The memory and the limits of a service that nobody has configured. */
 const SHIPPED = {
-  NODE_OPTIONS: '--max-old-space-size=192 --max-semi-space-size=8',
+  NODE_OPTIONS: SHIPPED_NODE_OPTIONS,
   TOKEN_REQUESTS_PER_MINUTE: '120000',
   USER_REQUESTS_PER_MINUTE: '240000',
   ADDRESS_FAILURES_PER_MINUTE: '600',
@@ -62,11 +64,6 @@ describe('An adversary with a token of their own', () => {
 
   const baseUrlOf = (n: number): string => services[n % services.length]?.baseUrl ?? '';
 
-  async function residentMb({ pid }: BuiltService): Promise<number> {
-    const status = await readFile(`/proc/${pid}/status`, 'utf8');
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
-  }
-
   /** Milliseconds of all that customers and the load balancer do for a while. */
   async function measure(): Promise<{ purchases: number; health: number }> {
     const times = { purchases: [] as number[], health: [] as number[] };
@@ -89,9 +86,7 @@ describe('An adversary with a token of their own', () => {
       }
     };
     await Promise.all([...customers.map(buyer), prober(0), prober(1)]);
-    const p99 = (list: readonly number[]): number =>
-      list.toSorted((one, other) => one - other)[Math.ceil(list.length * 0.99) - 1] ?? NaN;
-    return { purchases: p99(times.purchases), health: p99(times.health) };
+    return { purchases: percentile(times.purchases, 99), health: percentile(times.health, 99) };
   }
 
   /** `name: count` of each invariant. The adversary's proxies, which were inserted, break some. */

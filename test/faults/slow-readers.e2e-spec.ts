@@ -3,7 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
-import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from '../support/built-service';
+import {
+  BUILD_TIMEOUT_MS,
+  type BuiltService,
+  killLeftovers,
+  residentMb,
+  SHIPPED_NODE_OPTIONS,
+} from '../support/built-service';
 import { inLongForm } from '../support/long-form';
 import { insertProxies } from '../support/proxy-rows';
 import { type Customer, Replicas } from '../support/replicas';
@@ -21,15 +27,7 @@ const MAX_DELAY = 0.2;
 /** In /proc/net/tcp. */
 const ESTABLISHED = '01';
 
-/** What `npm start` gives to node. */
-const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=8';
-
 jest.setTimeout(300_000);
-
-async function residentMb({ pid }: BuiltService): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
-}
 
 const ending = (port: number): string => `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
 
@@ -54,7 +52,9 @@ describe('Clients that do not read', () => {
   const sockets: Socket[] = [];
 
   beforeAll(async () => {
-    replicas = await Replicas.open({ environment: { NODE_OPTIONS, READER_IDLE_MS: '4000' } });
+    replicas = await Replicas.open({
+      environment: { NODE_OPTIONS: SHIPPED_NODE_OPTIONS, READER_IDLE_MS: '4000' },
+    });
     service = await replicas.start();
     customer = await replicas.createCustomer();
     await insertProxies(

@@ -124,6 +124,14 @@ export async function readSandboxAddress(
   return JSON.parse(await readFile(join(dataDir, 'sandbox', 'address.json'), 'utf8'));
 }
 
+/** What `npm start` gives to node. */
+export const SHIPPED_NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=8';
+
+export async function residentMb({ pid }: BuiltService): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+}
+
 /** Tells whether the process runs. A zombie does not count. */
 export function isRunning(pid: number): boolean {
   try {
