@@ -288,6 +288,7 @@ describe('A preview', () => {
   });
 
   it('tells why nothing changes', async () => {
+    await quoted();
     const rule = await add({ user_id: user.id, ...SCOPE, markup_percent: '0' });
     await prices.applyChanges();
     const wider = { user_id: user.id, version: '6', min_period: 30, max_period: 31, markup_percent: '5' };

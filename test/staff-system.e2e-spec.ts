@@ -41,14 +41,15 @@ let service: TestService;
 let staff: Staff;
 let user: TestUser;
 
-// Its breakers open, and the system is that of all users.
+// The system is that of all users, and a replica reports every 100 ms.
 beforeAll(async () => {
-  service = await startTestService({
-    environment: { BREAKER_FAILURES: '2', BREAKER_PROBE_MS: '600000' },
-    jobIntervalsMs: { 'replica-report': 100 },
-  });
+  service = await startTestService({ jobIntervalsMs: { 'replica-report': 100 } });
   staff = await createStaff(service, ['staff:system']);
   user = await service.createUser();
+  const { data } = await user.api.POST('/proxies/buy', {
+    body: { country: 'ru', period: 30, count: 2, version: '6', proxy_type: 'http' },
+  });
+  expect(data?.proxies).toHaveLength(2);
 });
 afterAll(() => service.close());
 
@@ -56,10 +57,6 @@ const readStatus = async (): Promise<StatusAnswer> => (await staff.get<StatusAns
 
 it('shows staff the balance, its runway, the catalog, and breakers and queues of each replica', async () => {
   await user.api.GET('/countries', { params: { query: {} } });
-  const { data } = await user.api.POST('/proxies/buy', {
-    body: { country: 'ru', period: 30, count: 2, version: '6', proxy_type: 'http' },
-  });
-  expect(data?.proxies).toHaveLength(2);
   // The report of a replica may be from the time when the order waited.
   const status = await eventually(async () => {
     const one = await readStatus();
@@ -150,18 +147,25 @@ it('answers with exactly the fields that the description names', async () => {
 });
 
 it('shows an open breaker, and since when it is open', async () => {
+  const failing = await startTestService({
+    environment: { BREAKER_FAILURES: '2', BREAKER_PROBE_MS: '600000' },
+    jobIntervalsMs: { 'replica-report': 100 },
+  });
   const before = new Date().toISOString();
-  await service.control.addFault({ method: 'buy', kind: 'http-status', status: 500, times: null });
+  await failing.control.addFault({ method: 'buy', kind: 'http-status', status: 500, times: null });
+  const { api } = await failing.createUser();
   for (let times = 0; times < 3; times += 1) {
-    await user.api.POST('/proxies/buy', {
+    await api.POST('/proxies/buy', {
       body: { country: 'ru', period: 30, count: 1, version: '6', proxy_type: 'http' },
     });
   }
+  const its = await createStaff(failing, ['staff:system']);
   const breaker = await eventually(async () => {
-    const [replica] = (await readStatus()).replicas;
+    const [replica] = (await its.get<StatusAnswer>('/staff/status')).body.replicas;
     return replica?.breakers.find(({ name, state }) => name === 'money' && state === 'open');
   });
   expect(breaker.since >= before).toBe(true);
+  await failing.close();
 });
 
 it('requires the scope for the system', async () => {
