@@ -13,6 +13,13 @@ const PATHS = [
   '/proxies/export?format=txt&active_only=true',
   '/proxies/export?proxy_type=http',
 ] as const;
+/** With those that PostgreSQL does not write. */
+const EVERY_PATH = [
+  ...PATHS,
+  '/proxies?limit=2',
+  '/proxies/lists/url?proxy_type=http',
+  '/proxies/lists/template?template=%7Bid%7D',
+];
 
 describe('An earlier answer about proxies', () => {
   let service: TestService;
@@ -36,7 +43,7 @@ describe('An earlier answer about proxies', () => {
     String((await ask(user, path)).headers.etag);
   const tagsOf = (user: TestUser): Promise<string[]> => Promise.all(PATHS.map((path) => tagOf(user, path)));
 
-  it.each(PATHS)('is not sent again to a caller who has it: %s', async (path) => {
+  it.each(EVERY_PATH)('is not sent again to a caller who has it: %s', async (path) => {
     const user = await service.createUser();
     await insert(user, 3);
     const answer = await ask(user, path);
@@ -54,6 +61,22 @@ describe('An earlier answer about proxies', () => {
     }
     expect(await ask(user, path, tag, 'HEAD')).toMatchObject({ status: 304 });
     expect(await ask(user, path, '"other"')).toMatchObject({ status: 200, text: answer.text });
+  });
+
+  // It adds `Cache-Control: no-cache` and `Pragma: no-cache` to a condition of the caller's own.
+  it.each(EVERY_PATH)("is not sent again to Node's fetch: %s", async (path) => {
+    const user = await service.createUser();
+    await insert(user, 3);
+    const { headers: tagged, text } = await ask(user, path);
+    const fetched = async (method: string, tag: string) => {
+      const headers = { Authorization: `Bearer ${user.token}`, 'If-None-Match': tag };
+      const response = await fetch(`${service.baseUrl}${path}`, { method, headers });
+      return [response.status, response.headers.get('ETag'), await response.text()];
+    };
+    const tag = String(tagged.etag);
+    expect(await fetched('GET', tag)).toEqual([304, tag, '']);
+    expect(await fetched('HEAD', tag)).toEqual([304, tag, '']);
+    expect(await fetched('GET', '"other"')).toEqual([200, tag, text]);
   });
 
   it('has a different tag for each path, filter and user', async () => {

@@ -13,6 +13,19 @@ import {
 } from './support/description';
 import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
+/** What `GET /proxies/lists/{format}` serves. */
+const FILES: readonly [path: string, mediaType: string][] = [
+  ['/proxies/lists/json', 'application/json'],
+  ['/proxies/lists/txt', 'text/plain'],
+  ['/proxies/lists/url', 'text/plain'],
+  ['/proxies/lists/csv', 'text/csv'],
+  ['/proxies/lists/curl', 'text/plain'],
+  ['/proxies/lists/proxychains', 'text/plain'],
+  ['/proxies/lists/playwright', 'application/json'],
+  ['/proxies/lists/clash', 'application/yaml'],
+  ['/proxies/lists/sing-box', 'application/json'],
+  ['/proxies/lists/template', 'text/plain'],
+];
 const API_TYPES = join(__dirname, '../clients/typescript/src/api-types.ts');
 const manifest: { version: string } = JSON.parse(readFileSync(join(__dirname, '../package.json'), 'utf8'));
 
@@ -89,8 +102,6 @@ describe('The description', () => {
       `${answerOfCount}/type is missing`,
       `${answerOfCount}/additionalProperties is missing`,
       `${answerOfCount}/title is missing`,
-      // There are more formats than those two.
-      '/paths/~1proxies~1export/get/parameters/format/schema/pattern is missing',
       // The answer of a dry run is another.
       `/paths/~1proxies~1buy/${answerOfOrder}/$ref is missing`,
       `/paths/~1proxies~1{proxy_id}~1prolong/${answerOfOrder}/$ref is missing`,
@@ -131,7 +142,6 @@ describe('The description', () => {
       ...[...FILTERS, 'proxy_type', 'limit', 'cursor'].map((name) => `get /proxies query ${name}`),
       'get /proxies header If-None-Match',
       ...FILTERS.map((name) => `get /proxies/export query ${name}`),
-      'get /proxies/export query template',
       'get /proxies/export header If-None-Match',
       'post /proxies/buy header Idempotency-Key',
       'post /proxies/{proxy_id}/prolong header Idempotency-Key',
@@ -154,6 +164,7 @@ describe('The description', () => {
       'GET /price': [{ bearer: ['price:read'] }],
       'GET /proxies': [{ bearer: ['proxies:read'] }],
       'GET /proxies/export': [{ bearer: ['proxies:export'] }],
+      ...Object.fromEntries(FILES.map(([path]) => [`GET ${path}`, [{ bearer: ['proxies:export'] }]])),
       'GET /orders': [{ bearer: ['proxies:read'] }],
       'GET /orders/{order_id}': [{ bearer: ['proxies:read'] }],
       'GET /proxies/{proxy_id}/ping': [{ bearer: ['proxies:read'] }],
@@ -219,6 +230,7 @@ describe('The description', () => {
       'GET /price': [...WITH_TOKEN, '422'],
       'GET /proxies': [...WITH_TOKEN, '422'],
       'GET /proxies/export': [...WITH_TOKEN, '422'],
+      ...Object.fromEntries(FILES.map(([path]) => [`GET ${path}`, [...WITH_TOKEN, '422']])),
       'GET /orders': [...WITH_TOKEN, '422'],
       'GET /orders/{order_id}': [...WITH_TOKEN, '404', '422'],
       'GET /proxies/{proxy_id}/ping': [...WITH_TOKEN, '404', '422'],
@@ -290,23 +302,38 @@ describe('The description', () => {
     expect(errors.length).toBeGreaterThan(30);
   });
 
-  it('has every content type of an export', () => {
-    const answer = description.paths['/proxies/export']?.['get']?.responses['200'];
-    expect(answer?.content).toMatchObject({
-      'application/json': {
-        schema: {
-          anyOf: [
-            { type: 'array', items: { $ref: '#/components/schemas/ProxyOut' } },
-            { type: 'array' },
-            { type: 'object' },
-          ],
-        },
-      },
-      'text/plain': { schema: { type: 'string' } },
-      'text/csv': { schema: { type: 'string' } },
-      'application/yaml': { schema: { type: 'string' } },
+  it('has a path with one media type for each format, and those of the specification for the export', () => {
+    const answerOf = (path: string) => description.paths[path]?.['get']?.responses['200'];
+    const types = (path: string) => Object.keys(answerOf(path)?.content ?? {});
+    const described = Object.keys(description.paths).filter((path) => path.startsWith('/proxies/lists/'));
+    expect(described.sort()).toEqual(FILES.map(([path]) => path).sort());
+    for (const [path, type] of FILES) expect([path, types(path)]).toEqual([path, [type]]);
+    expect(types('/proxies/export')).toEqual(['application/json', 'text/plain']);
+    expect(types('/l/{secret}')).toEqual(['*/*']);
+    for (const path of ['/proxies/export', '/l/{secret}', ...FILES.map(([file]) => file)]) {
+      expect([path, answerOf(path)?.headers]).toHaveProperty('1.Content-Disposition');
+    }
+  });
+
+  it('adds no field to an answer of the specification, and to its bodies only those of guards', () => {
+    const fieldsOf = ({ components: { schemas } }: Description, schema: string) =>
+      Object.keys(schemas[schema]?.['properties'] ?? {});
+    const added = Object.keys(reference.components.schemas).flatMap((schema) => {
+      const known = new Set(fieldsOf(reference, schema));
+      const fields = fieldsOf(description, schema).filter((field) => !known.has(field));
+      return fields.map((field) => `${schema} ${field}`);
     });
-    expect(answer?.headers).toHaveProperty('Content-Disposition');
+    expect(added.sort()).toEqual([
+      'ProlongRequest dry_run',
+      'ProlongRequest max_price',
+      'PurchaseRequest allow_partial',
+      'PurchaseRequest dry_run',
+      'PurchaseRequest max_price',
+      // The table of the specification has these three, and the reference has not.
+      'UserInfo has_app',
+      'ValidationError ctx',
+      'ValidationError input',
+    ]);
   });
 
   it('describes exactly the fields of the answers', async () => {

@@ -16,8 +16,8 @@ beforeEach(async () => {
   user = await service.createUser();
 });
 
-const download = (query: string): Promise<RawAnswer> =>
-  sendRaw(service.baseUrl, { path: `/proxies/export?${query}`, token: user.token });
+const download = (path: string, headers = {}): Promise<RawAnswer> =>
+  sendRaw(service.baseUrl, { path: `/proxies/${path}`, token: user.token, headers });
 
 async function buy(type: ProxyType): Promise<void> {
   const { data } = await user.api.POST('/proxies/buy', {
@@ -28,25 +28,27 @@ async function buy(type: ProxyType): Promise<void> {
 
 const JSON_TYPE = 'application/json';
 const TEXT = 'text/plain; charset=utf-8';
-const FORMATS: readonly [query: string, contentType: string, fileName: string][] = [
-  ['', JSON_TYPE, 'proxies.json'],
-  ['format=json', JSON_TYPE, 'proxies.json'],
-  ['format=txt', TEXT, 'proxies.txt'],
-  ['format=url', TEXT, 'proxies.txt'],
-  ['format=csv', 'text/csv; charset=utf-8', 'proxies.csv'],
-  ['format=curl', TEXT, 'curl.conf'],
-  ['format=proxychains', TEXT, 'proxychains.conf'],
-  ['format=playwright', JSON_TYPE, 'playwright.json'],
-  ['format=clash', 'application/yaml', 'clash.yaml'],
-  ['format=sing-box', JSON_TYPE, 'sing-box.json'],
-  ['template=%7Bid%7D%20%7Bhost%7D%20%7Blogin%7D', TEXT, 'proxies.txt'],
+const FORMATS: readonly [path: string, contentType: string, fileName: string][] = [
+  ['export', JSON_TYPE, 'proxies.json'],
+  ['export?format=json', JSON_TYPE, 'proxies.json'],
+  ['export?format=txt', TEXT, 'proxies.txt'],
+  ['lists/json', JSON_TYPE, 'proxies.json'],
+  ['lists/txt', TEXT, 'proxies.txt'],
+  ['lists/url', TEXT, 'proxies.txt'],
+  ['lists/csv', 'text/csv; charset=utf-8', 'proxies.csv'],
+  ['lists/curl', TEXT, 'curl.conf'],
+  ['lists/proxychains', TEXT, 'proxychains.conf'],
+  ['lists/playwright', JSON_TYPE, 'playwright.json'],
+  ['lists/clash', 'application/yaml', 'clash.yaml'],
+  ['lists/sing-box', JSON_TYPE, 'sing-box.json'],
+  ['lists/template?template=%7Bid%7D%20%7Bhost%7D%20%7Blogin%7D', TEXT, 'proxies.txt'],
 ];
-const QUERIES = FORMATS.map(([query]) => query);
+const PATHS = FORMATS.map(([path]) => path);
 
 describe('An export', () => {
-  it.each(FORMATS)('has the type and the file name of its format: ?%s', async (query, type, name) => {
+  it.each(FORMATS)('has the type and the file name of its format: %s', async (path, type, name) => {
     await insertProxies(service.dataSource, user.id, 2);
-    const answer = await download(query);
+    const answer = await download(path);
     expect(answer).toMatchObject({
       status: 200,
       headers: {
@@ -60,24 +62,20 @@ describe('An export', () => {
 
   it('has a tag for each format and template, with which it is not sent again', async () => {
     await insertProxies(service.dataSource, user.id, 2);
-    const queries = [
-      ...QUERIES,
-      'template=json',
-      'template=a',
-      'template=%20a',
-      'format=url&proxy_type=http',
+    const paths = [
+      ...PATHS,
+      'lists/template?template=json',
+      'lists/template?template=a',
+      'lists/template?template=%20a',
+      'lists/url?proxy_type=http',
     ];
-    const answers = await Promise.all(queries.map((query) => download(query)));
+    const answers = await Promise.all(paths.map((path) => download(path)));
     const tags = answers.map(({ headers }) => String(headers.etag));
-    // JSON is the default.
-    expect(new Set(tags).size).toBe(queries.length - 1);
+    // JSON and lines have the same text, and so the same tag, at two and three addresses.
+    expect(new Set(tags).size).toBe(paths.length - 3);
     for (const [n, tag] of tags.entries()) {
-      const again = await sendRaw(service.baseUrl, {
-        path: `/proxies/export?${queries[n]}`,
-        token: user.token,
-        headers: { 'If-None-Match': tag },
-      });
-      expect([queries[n], again.status, again.text]).toEqual([queries[n], 304, '']);
+      const again = await download(String(paths[n]), { 'If-None-Match': tag });
+      expect([paths[n], again.status, again.text]).toEqual([paths[n], 304, '']);
     }
   });
 
@@ -86,12 +84,12 @@ describe('An export', () => {
     const socks = await insertProxies(service.dataSource, user.id, 3, { proxyType: 'socks' });
     await insertProxies(service.dataSource, user.id, 1, { endsInSeconds: -60 });
     const lines = async (query: string): Promise<string[]> =>
-      (await download(`template=%7Bid%7D&${query}`)).text.trimEnd().split('\n');
+      (await download(`lists/template?template=%7Bid%7D&${query}`)).text.trimEnd().split('\n');
     const all = ((await user.api.GET('/proxies')).data ?? []).map(({ id }) => id);
     expect(await lines('')).toEqual(all);
     expect(await lines('proxy_type=socks')).toEqual(socks.map(String));
     expect(await lines('active_only=true')).toEqual([...http, ...socks].map(String));
-    expect((await download('format=url&proxy_type=socks')).text).toMatch(/^(socks5h:\S+\n){3}$/);
+    expect((await download('lists/url?proxy_type=socks')).text).toMatch(/^(socks5h:\S+\n){3}$/);
   });
 
   it("tells the host of a proxy, never the provider's own address of its exit", async () => {
@@ -101,56 +99,60 @@ describe('An export', () => {
     const { list } = await provider.ask<{ list: { ip: string }[] }>('getproxy?nokey');
     const exits = list.map(({ ip }) => ip);
     expect(exits.length).toBeGreaterThan(1);
-    for (const query of QUERIES) {
-      const { text } = await download(query);
-      expect([query, text]).toEqual([query, expect.stringContaining('127.0.0.1')]);
-      expect([query, exits.filter((exit) => text.includes(exit))]).toEqual([query, []]);
+    for (const path of PATHS) {
+      const { text } = await download(path);
+      expect([path, text]).toEqual([path, expect.stringContaining('127.0.0.1')]);
+      expect([path, exits.filter((exit) => text.includes(exit))]).toEqual([path, []]);
     }
   });
 
   it('has the same text when it is kept as when it comes in pieces', async () => {
     await insertProxies(service.dataSource, user.id, 1001, { login: 'ü#', descr: 'a, "b"' });
     const kept = new Map<string, string>();
-    for (const query of QUERIES) {
-      const { text } = await download(query);
-      expect((await download(query)).text).toBe(text);
-      kept.set(query, text);
+    for (const path of PATHS) {
+      const { text } = await download(path);
+      expect((await download(path)).text).toBe(text);
+      kept.set(path, text);
     }
     await insertProxies(service.dataSource, user.id, 7100);
-    for (const [query, text] of kept) {
-      const long = await download(query);
+    for (const [path, text] of kept) {
+      const long = await download(path);
       expect(long.headers).not.toHaveProperty('content-length');
       if (long.headers['content-type'] === JSON_TYPE) expect(() => long.json()).not.toThrow();
       const withoutEnd = text.replace(/\s*\]?\}?\s*$/, '');
       expect(long.text.slice(0, withoutEnd.length)).toBe(withoutEnd);
-      expect([query, long.text.split('login7100').length]).toEqual([query, 2]);
+      expect([path, long.text.split('login7100').length]).toEqual([path, 2]);
     }
   });
 });
 
 describe('A request for an export that is none', () => {
-  const refused = async (query: string): Promise<unknown> => {
-    const answer = await download(query);
+  const refused = async (path: string): Promise<unknown> => {
+    const answer = await download(path);
     expect(answer.status).toBe(422);
     return (answer.json() as { detail: unknown }).detail;
   };
-  const refusedFormat = (input: string) => ({
-    type: 'string_pattern_mismatch',
-    loc: ['query', 'format'],
-    msg: "String should match pattern '^(json|txt)$'",
-    input,
-    ctx: { pattern: '^(json|txt)$' },
-  });
 
-  it('is refused as the specification has it when the format is unknown', async () => {
-    for (const name of ['xml', 'JSON', 'singbox', 'constructor', '', 'json,txt']) {
-      expect(await refused(`format=${name}`)).toEqual([refusedFormat(name)]);
-    }
-  });
+  it.each(['xml', 'JSON', 'singbox', 'constructor', 'txt%20', 'json,txt'])(
+    'is not found when no format has this name: %j',
+    async (name) => {
+      const answer = await download(`lists/${name}`);
+      expect([answer.status, answer.json()]).toEqual([404, { detail: 'Not Found' }]);
+    },
+  );
 
-  it('is refused when csv stands beside active_only, as it has always been', async () => {
-    expect(await refused('format=csv&active_only=true')).toEqual([refusedFormat('csv')]);
-    expect((await download('format=csv&active=true')).status).toBe(200);
+  it('is refused with a parameter that means nothing to it', async () => {
+    expect(await refused('lists/clash?format=clash')).toMatchObject([
+      { type: 'extra_forbidden', loc: ['query', 'format'] },
+    ]);
+    expect(await refused('lists/clash?template=a&contry=ru')).toMatchObject([
+      { loc: ['query', 'template'] },
+      { loc: ['query', 'contry'] },
+    ]);
+    expect(await refused('lists/csv?proxy_type=socks5&active_only=maybe')).toMatchObject([
+      { loc: ['query', 'proxy_type'] },
+      { loc: ['query', 'active_only'] },
+    ]);
   });
 
   it.each([
@@ -160,7 +162,7 @@ describe('A request for an export that is none', () => {
     ['a\0', 'control characters are not allowed'],
     ['{id}'.repeat(21), 'at most 20 placeholders are allowed'],
   ])('is refused with the reason when the template is wrong: %j', async (template, reason) => {
-    expect(await refused(`template=${encodeURIComponent(template)}`)).toEqual([
+    expect(await refused(`lists/template?template=${encodeURIComponent(template)}`)).toEqual([
       {
         type: 'value_error',
         loc: ['query', 'template'],
@@ -171,12 +173,30 @@ describe('A request for an export that is none', () => {
     ]);
   });
 
-  it('is refused when the template is empty, too long, or stands beside a format', async () => {
-    expect(await refused('template=')).toMatchObject([{ type: 'string_too_short' }]);
-    expect(await refused(`template=${'a'.repeat(501)}`)).toMatchObject([{ type: 'string_too_long' }]);
-    expect((await download(`template=${'a'.repeat(500)}`)).status).toBe(200);
-    expect(await refused('template=a&format=txt')).toMatchObject([
-      { loc: ['query', 'template'], msg: 'Value error, format and template exclude each other' },
-    ]);
+  it('is refused when the template is missing, empty or too long', async () => {
+    const of = (template: string) => `lists/template?template=${template}`;
+    expect(await refused('lists/template')).toMatchObject([{ type: 'missing', loc: ['query', 'template'] }]);
+    expect(await refused(of(''))).toMatchObject([{ type: 'string_too_short' }]);
+    expect(await refused(of('a'.repeat(501)))).toMatchObject([{ type: 'string_too_long' }]);
+    expect((await download(of('a'.repeat(500)))).status).toBe(200);
+  });
+});
+
+describe('The specified export', () => {
+  it('has its two formats whatever stands beside them', async () => {
+    await insertProxies(service.dataSource, user.id, 2);
+    for (const [specified, name] of [
+      ['', 'json'],
+      ['format=json&', 'json'],
+      ['format=txt&', 'txt'],
+    ]) {
+      const { text, headers } = await download(`lists/${name}`);
+      for (const more of ['template=%7Bid%7D', 'template=', 'active_only=false', 'proxy_type=all']) {
+        const answer = await download(`export?${specified}${more}`, { Accept: 'text/csv' });
+        expect([answer.status, answer.text]).toEqual([200, text]);
+        expect(answer.headers['content-type']).toBe(headers['content-type']);
+        expect(answer.headers['content-disposition']).toBe(`attachment; filename="proxies.${name}"`);
+      }
+    }
   });
 });

@@ -117,7 +117,7 @@ describe('A link', () => {
     const user = await service.createUser();
     await insert(user, 3);
     const link = await createLink(user, { format });
-    const exported = await send(user.token, 'GET', `/proxies/export?format=${format}`);
+    const exported = await send(user.token, 'GET', `/proxies/lists/${format}`);
     const answer = await fetchLink(link);
     expect(answer).toMatchObject({ status: 200, text: exported.text });
     for (const header of ['content-type', 'content-disposition', 'content-length']) {
@@ -245,9 +245,38 @@ describe('A link', () => {
     expect((await fetchLink(foreign)).status).toBe(200);
   });
 
+  it('is made of a template also by a client that sends every default', async () => {
+    const user = await service.createUser();
+    await insert(user, 1);
+    const defaults = { filter: null, expires_at: null, networks: null, descr: null };
+    const link = await createLink(user, { format: 'json', template: '{login}', ...defaults });
+    expect(link).toMatchObject({ format: null, template: '{login}', filter: {} });
+    expect((await fetchLink(link)).text).toBe('login1\n');
+    const formatted = await createLink(user, { format: 'txt', template: null, ...defaults });
+    expect(formatted).toMatchObject({ format: 'txt', template: null });
+  });
+
+  it('is not made of a template and another format, which is the mistake of the template', async () => {
+    const user = await service.createUser();
+    const answer = await send(user.token, 'POST', '/links', { format: 'txt', template: '{host}' });
+    expect([answer.status, answer.json()]).toEqual([
+      422,
+      {
+        detail: [
+          {
+            type: 'value_error',
+            loc: ['body', 'template'],
+            msg: 'Value error, format and template exclude each other',
+            input: '{host}',
+            ctx: { error: 'format and template exclude each other' },
+          },
+        ],
+      },
+    ]);
+  });
+
   it.each<[what: string, body: object, status: number]>([
     ['an unknown format', { format: 'exe' }, 422],
-    ['a format and a template', { format: 'txt', template: '{host}' }, 422],
     ['a template that is none', { template: '{secret}' }, 422],
     ['an unknown field', { formats: 'txt' }, 422],
     ['an unknown field of the filter', { filter: { countries: 'ru' } }, 422],
@@ -281,6 +310,11 @@ describe('An earlier answer of a link', () => {
     expect(head.headers).toMatchObject(headers);
     const asked = { method: 'HEAD', headers: { 'If-None-Match': tag } };
     expect(await fetchLink(link, asked)).toMatchObject({ status: 304 });
+    for (const method of ['GET', 'HEAD']) {
+      // It adds `Cache-Control: no-cache`.
+      expect((await fetch(`${service.baseUrl}${link.url}`, { ...asked, method })).status).toBe(304);
+    }
+    service.clock.advanceSeconds(60);
     await insert(user, 1);
     expect((await fetchLink(link, { headers: { 'If-None-Match': tag } })).status).toBe(200);
   });

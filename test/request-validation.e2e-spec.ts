@@ -113,11 +113,11 @@ describe('A valid request', () => {
     ],
     [
       { method: 'GET', path: '/proxies/export' },
-      { ...FILTER, format: 'json', proxy_type: null, active_only: false, template: null },
+      { ...FILTER, format: 'json', proxy_type: null, active_only: false },
     ],
     [
       { method: 'GET', path: '/proxies/export?active_only=On&proxy_type=all&format=txt' },
-      { ...FILTER, format: 'txt', proxy_type: 'all', active_only: true, template: null },
+      { ...FILTER, format: 'txt', proxy_type: 'all', active_only: true },
     ],
     [
       { ...purchase, body: '{"country": "RU", "period": true, "extra": {"constructor": 1}}' },

@@ -158,7 +158,7 @@ describe('What one user has under way', () => {
     });
   /** Each is written for its caller alone. */
   const exportPath = (n: number): string =>
-    `/proxies/export?format=clash&ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;
+    `/proxies/lists/clash?ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;
 
   it('is sixteen exports, while what the specification has waits and is never refused', async () => {
     const [user, other] = await Promise.all([createOwner(3), createOwner(3)]);

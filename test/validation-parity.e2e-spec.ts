@@ -19,10 +19,20 @@ interface RecordedCase {
     | { readonly valid?: never; readonly status: number; readonly detail: readonly Item[] };
 }
 
-const cases = readFileSync(join(__dirname, 'fixtures/validation-cases.jsonl'), 'utf8')
-  .trim()
-  .split('\n')
-  .map((line) => JSON.parse(line) as RecordedCase);
+const read = (file: string) =>
+  readFileSync(join(__dirname, 'fixtures', file), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as RecordedCase);
+
+/**
+ * The first are recordings of the specified service. The others have values that features of this service
+ * made valid elsewhere, and were recorded by `fixtures/record-validation-cases.py`.
+ */
+const RECORDINGS: readonly [what: string, cases: readonly RecordedCase[]][] = [
+  ['recorded from the specified service', read('validation-cases.jsonl')],
+  ['with a value of a later feature', read('later-features-cases.jsonl')],
+];
 
 /** Each parser has its own words for where and why JSON is malformed. */
 function loosen(item: Item): object {
@@ -30,7 +40,7 @@ function loosen(item: Item): object {
   return { ...item, loc: [item.loc[0], typeof item.loc[1]], ctx: { error: typeof item.ctx?.['error'] } };
 }
 
-describe('A request recorded from a FastAPI service', () => {
+describe.each(RECORDINGS)('A request %s', (_what, cases) => {
   let service: TestService;
   let user: TestUser;
 
@@ -57,10 +67,10 @@ describe('A request recorded from a FastAPI service', () => {
   const refused = cases.filter(({ expect: { valid } }) => !valid);
   const valid = cases.filter(({ expect: expected }) => expected.valid);
 
-  it('was recorded 300 times', () => {
-    expect(cases).toHaveLength(300);
-    expect(refused.length).toBeGreaterThan(0);
-    expect(valid.length).toBeGreaterThan(0);
+  it('is one of many', () => {
+    expect(cases.length).toBeGreaterThan(250);
+    expect(refused.length).toBeGreaterThan(100);
+    expect(valid.length).toBeGreaterThan(10);
   });
 
   it.each(named(refused))('is refused with the same items: %s', async (_, recorded) => {

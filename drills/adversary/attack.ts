@@ -110,10 +110,7 @@ async function attack(): Promise<void> {
   keepDoing(120, 1000, (url) => send(url, `/orders/${target.orderId}?wait=30`));
   keepDoing(2, 50, (url) => send(url, '/proxies/ping', { method: 'POST', body: PING }));
   keepDoing(EXPORTS, 500, (url, n) =>
-    send(
-      url,
-      `/proxies/export?format=clash&ends_before=2100-01-01T00:00:${String(n % 60).padStart(2, '0')}Z`,
-    ),
+    send(url, `/proxies/lists/clash?ends_before=2100-01-01T00:00:${String(n % 60).padStart(2, '0')}Z`),
   );
   keepDoing(PRICES, 2000, (url, n) => send(url, `/price?period=${100 + (n % 3000)}`));
   keepDoing(2, 20, (url) => send(url, '/renewals/forecast?days=90'));

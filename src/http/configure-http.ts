@@ -72,6 +72,9 @@ const prepareRequest =
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
       setSecurityHeaders(response);
+      // `fresh`, which Express and `send` use, sends everything again to a client that says `no-cache`. That
+      // asks a cache to validate (RFC 9111, 5.2.1.4), and fetch says it with each condition of a caller.
+      delete request.headers['cache-control'];
       request.url = toNormalUrl(request.url);
       next();
     });

@@ -5,6 +5,7 @@ import { IdParam, PageQuery } from '../http';
 import type { CreatedLink, LinkOut, LinksPage } from './dto/link-out.dto';
 import { NewLinkRequest } from './dto/new-link.request';
 import { CreateLinkDocs, DeleteLinkDocs, GetLinkDocs, ListLinksDocs } from './links.docs';
+import { FormatBesideTemplate } from './links.errors';
 import { LinksService } from './links.service';
 
 @ApiTags('Links')
@@ -17,6 +18,7 @@ export class LinksController {
   @Scopes('proxies:export')
   create(@CurrentCaller() caller: Caller, @Body() body: NewLinkRequest): Promise<CreatedLink> {
     const { descr, expires_at: expiresAt, networks, filter, template } = body;
+    if (template !== null && body.format !== 'json') throw new FormatBesideTemplate(template);
     const format = template === null ? body.format : null;
     return this.links.create(caller, { descr, expiresAt, networks, filter, template, format });
   }

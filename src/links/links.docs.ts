@@ -14,7 +14,7 @@ import {
   LIMIT_TOO_LARGE,
   notAnInteger,
 } from '../http';
-import { ApiExportAnswer } from '../proxies';
+import { ApiFileAnswer } from '../proxies';
 import { CreatedLink, LinkOut, LinksPage } from './dto/link-out.dto';
 import { NewLinkRequest } from './dto/new-link.request';
 
@@ -114,7 +114,8 @@ export const FetchLinkDocs = () =>
       description: 'As in the `url` of the new link',
       schema: { type: 'string', example: 'prl_...' },
     }),
-    ApiExportAnswer(),
+    // A format is not part of the address, so that the description cannot know the media type.
+    ApiFileAnswer({ '*/*': { schema: {} } }),
     ApiErrorResponse(
       404,
       'There is no such link, it has ended, or it does not work from this address',

@@ -1,4 +1,5 @@
 import { DomainError, domainError } from '../common';
+import { Refusal, RequestInvalid } from '../http';
 
 export class LinkNotFound extends domainError('not-found', 'Link not found') {}
 
@@ -22,6 +23,14 @@ export class TooManyLinks extends DomainError {
 
   constructor(most: number) {
     super(`There are ${most} links already: delete some first`);
+  }
+}
+
+/** Clients send the default of `format` beside a template: that is no other layout. */
+export class FormatBesideTemplate extends RequestInvalid {
+  constructor(template: string) {
+    const error = 'format and template exclude each other';
+    super([new Refusal('value_error', `Value error, ${error}`, template, { error }).at('body', 'template')]);
   }
 }
 

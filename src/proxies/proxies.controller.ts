@@ -83,9 +83,8 @@ export class ProxiesController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const { format, template } = query;
     const revision = await this.revisions.get(caller);
-    const options = { format, template, filter: toExportFilter(query) };
+    const options = { format: query.format, template: null, filter: toExportFilter(query) };
     await sendExport(request, response, this.exporter, revision, options);
   }
 

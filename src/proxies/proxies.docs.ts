@@ -6,16 +6,15 @@ import {
   ApiOperation,
   ApiParam,
   ApiResponse,
+  type ApiResponseNoStatusOptions,
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse } from '../http';
 import { PingResponse } from './dto/ping-response.dto';
 import { ProxyOut } from './dto/proxy-out.dto';
-import type { FormatName } from './export/formats';
-import { PROXYCHAINS_START } from './export/proxychains';
 import { LOOKED_AT, MAX_PAGE } from './proxy-pages.service';
 
-const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOut) } };
+export const LIST_SCHEMA = { type: 'array', items: { $ref: getSchemaPath(ProxyOut) } };
 
 const ETAG_HEADER = {
   ETag: {
@@ -70,66 +69,14 @@ read is in them or not.`,
     }),
   );
 
-/** What the examples show: a proxy of each type. */
-const EXAMPLES = {
-  txt: '185.22.134.250:7330:5svBNZ:iagn2d\n185.22.134.250:7331:Kd82hs:pQ1x9w\n',
-  url: 'http://5svBNZ:iagn2d@185.22.134.250:7330\nsocks5h://Kd82hs:pQ1x9w@185.22.134.250:7331\n',
-  csv:
-    'id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr\r\n' +
-    '17,185.22.134.250,7330,5svBNZ,iagn2d,http,ru,6,2026-11-01T12:00:00Z,2026-12-01T12:00:00Z,true,\r\n',
-  curl:
-    '# curl --config curl.conf https://example.com/\n' +
-    '# The first proxy is used; the others are comments.\n' +
-    'proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"\n' +
-    '# proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"\n',
-  proxychains:
-    `${PROXYCHAINS_START}http 185.22.134.250 7330 5svBNZ iagn2d\n` +
-    'socks5 185.22.134.250 7331 Kd82hs pQ1x9w\n',
-  playwright: [
-    { server: 'http://185.22.134.250:7330', username: '5svBNZ', password: 'iagn2d' },
-    { server: 'socks5://185.22.134.250:7331', username: 'Kd82hs', password: 'pQ1x9w' },
-  ],
-  clash:
-    'proxies:\n  - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,' +
-    '"username":"5svBNZ","password":"iagn2d"}\n',
-  'sing-box': {
-    outbounds: [
-      {
-        type: 'socks',
-        tag: 'ru-18',
-        server: '185.22.134.250',
-        server_port: 7331,
-        version: '5',
-        username: 'Kd82hs',
-        password: 'pQ1x9w',
-      },
-    ],
-  },
-} satisfies Partial<Record<FormatName, unknown>>;
+export const TXT_EXAMPLE = '185.22.134.250:7330:5svBNZ:iagn2d\n185.22.134.250:7331:Kd82hs:pQ1x9w\n';
 
-const examples = (...names: readonly (keyof typeof EXAMPLES)[]) =>
-  Object.fromEntries(names.map((name) => [name, { summary: `format=${name}`, value: EXAMPLES[name] }]));
-
-const PLAYWRIGHT_SCHEMA = {
-  type: 'array',
-  items: {
-    type: 'object',
-    required: ['server', 'username', 'password'],
-    properties: {
-      server: { type: 'string' },
-      username: { type: 'string' },
-      password: { type: 'string' },
-    },
-  },
-};
-const SING_BOX_SCHEMA = {
-  type: 'object',
-  required: ['outbounds'],
-  properties: { outbounds: { type: 'array', items: { type: 'object' } } },
-};
-
-/** The answer with an export in any format. */
-export const ApiExportAnswer = () =>
+/**
+ * The response with an export.
+ *
+ * @param content its media types
+ */
+export const ApiFileAnswer = (content: NonNullable<ApiResponseNoStatusOptions['content']>) =>
   applyDecorators(
     ApiExtraModels(ProxyOut),
     ApiConditional(),
@@ -142,18 +89,7 @@ export const ApiExportAnswer = () =>
           schema: { type: 'string', example: 'attachment; filename="proxies.json"' },
         },
       },
-      content: {
-        'application/json': {
-          schema: { anyOf: [LIST_SCHEMA, PLAYWRIGHT_SCHEMA, SING_BOX_SCHEMA] },
-          examples: examples('playwright', 'sing-box'),
-        },
-        'text/plain': {
-          schema: { type: 'string' },
-          examples: examples('txt', 'url', 'curl', 'proxychains'),
-        },
-        'text/csv': { schema: { type: 'string' }, examples: examples('csv') },
-        'application/yaml': { schema: { type: 'string' }, examples: examples('clash') },
-      },
+      content,
     }),
   );
 
@@ -162,32 +98,21 @@ export const ExportDocs = () =>
     ApiOperation({
       operationId: 'export_proxies_export_get',
       summary: 'Export',
-      description: `The user's proxies as a file, in one of these formats. \`socks\` is SOCKS5.
-
-- \`json\`: the same fields as \`GET /proxies\`
-- \`txt\`: a line \`host:port:login:password\` for each proxy
-- \`url\`: a line \`http://login:password@host:port\` for each proxy, \`socks5h://\` for SOCKS5; login and
-  password are percent-encoded
-- \`csv\`: the fields of \`json\`, with their names in the first line. A cell that a spreadsheet would take
-  for a formula begins with an apostrophe. It is not combined with \`active_only\`
-- \`curl\`: a file for \`curl --config\`. The first proxy is used; the others are comments
-- \`proxychains\`: a configuration file of proxychains4, which uses one of the proxies for each connection.
-  Proxies whose \`host\` is a name, or whose login or password has a space, are comments: proxychains cannot
-  read them. It reads the first 512 proxies
-- \`playwright\`: an array of what Playwright takes as \`proxy\`. Chromium cannot log in at a SOCKS5 proxy:
-  use HTTP proxies there
-- \`clash\`: YAML with a list \`proxies\`, for Clash and mihomo
-- \`sing-box\`: JSON with a list \`outbounds\`
-
-With \`template\` instead of \`format\`, there is a line for each proxy, written as the template says.`,
+      description:
+        "The user's proxies as a file: the same objects as `GET /proxies`, or a line " +
+        '`host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at a path of ' +
+        'its own.',
     }),
-    ApiExportAnswer(),
+    ApiFileAnswer({
+      'application/json': { schema: LIST_SCHEMA },
+      'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE },
+    }),
     ApiValidationErrorResponse({
-      type: 'value_error',
-      loc: ['query', 'template'],
-      msg: 'Value error, unbalanced brace; a brace that is no placeholder is doubled',
-      input: '{host:{port}',
-      ctx: { error: 'unbalanced brace; a brace that is no placeholder is doubled' },
+      type: 'string_pattern_mismatch',
+      loc: ['query', 'format'],
+      msg: "String should match pattern '^(json|txt)$'",
+      input: 'csv',
+      ctx: { pattern: '^(json|txt)$' },
     }),
   );
 

@@ -4,6 +4,7 @@ import { ActiveFlagsService } from './active-flags.service';
 import { ProxyDetailsController } from './details/proxy-details.controller';
 import { ProxyHistoryService } from './details/proxy-history.service';
 import { ProxyExportService } from './export/proxy-export.service';
+import { PROXY_FILE_CONTROLLERS } from './export/proxy-files.controller';
 import { LabelsService } from './labels/labels.service';
 import { ListRevisionService } from './list-revision.service';
 import { ProxyPingsController } from './pings/proxy-pings.controller';
@@ -17,7 +18,7 @@ import { SelectionsService } from './selection/selections.service';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Proxy])],
-  controllers: [ProxiesController, ProxyPingsController, ProxyDetailsController],
+  controllers: [ProxiesController, ProxyPingsController, ProxyDetailsController, ...PROXY_FILE_CONTROLLERS],
   providers: [
     ProxiesService,
     ProxyExportService,

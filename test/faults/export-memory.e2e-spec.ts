@@ -23,7 +23,7 @@ const urlOf = (n: number): string => `http://${loginOf(n)}:${n + 1}${PADDING}@12
 const MAX_GROWTH_BYTES = 10 * 1024 * 1024;
 
 interface Format {
-  readonly query: string;
+  readonly path: string;
   /** The text before the first proxy. */
   readonly start?: string;
   /** Matches one proxy in the file. */
@@ -77,9 +77,9 @@ describe('An export of many megabytes', () => {
     expect(log.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
   });
 
-  async function download(query: string): Promise<IncomingMessage> {
+  async function download(path: string): Promise<IncomingMessage> {
     const headers = { authorization: `Bearer ${user.token}` };
-    const call = get(`${service.baseUrl}/proxies/export?${query}`, { headers, agent: false });
+    const call = get(`${service.baseUrl}/proxies/${path}`, { headers, agent: false });
     const [response] = (await once(call, 'response')) as [IncomingMessage];
     answers.push(response);
     return response;
@@ -101,8 +101,8 @@ describe('An export of many megabytes', () => {
       server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
     });
 
-  const inLines = (query: string, start: string, write: (n: number) => string, end = ''): Format => ({
-    query,
+  const inLines = (path: string, start: string, write: (n: number) => string, end = ''): Format => ({
+    path,
     start,
     item: /[^\n]+\n/g,
     end,
@@ -112,7 +112,7 @@ describe('An export of many megabytes', () => {
   });
   const FORMATS: readonly Format[] = [
     {
-      query: 'format=json',
+      path: 'export?format=json',
       item: /[[,]\{[^}]*\}/g,
       end: ']',
       isItem: (text, n) => {
@@ -120,21 +120,21 @@ describe('An export of many megabytes', () => {
         return text.startsWith(n === 0 ? '[' : ',') && id === String(ids[n]) && login === loginOf(n);
       },
     },
-    inLines('format=txt', '', (n) => `127.0.0.1:8080:${loginOf(n)}:${n + 1}${PADDING}\n`),
-    inLines('format=url', '', (n) => `${urlOf(n)}\n`),
+    inLines('export?format=txt', '', (n) => `127.0.0.1:8080:${loginOf(n)}:${n + 1}${PADDING}\n`),
+    inLines('lists/url', '', (n) => `${urlOf(n)}\n`),
     {
-      ...inLines('format=csv', `${CSV_HEAD}\r\n`, () => ''),
+      ...inLines('lists/csv', `${CSV_HEAD}\r\n`, () => ''),
       isItem: (text, n) =>
         text.startsWith(`${ids[n]},127.0.0.1,8080,${loginOf(n)},${n + 1}${PADDING},http,ru,6,`),
     },
-    inLines('format=curl', CURL_HEAD, (n) => `${n === 0 ? '' : '# '}proxy = "${urlOf(n)}"\n`),
+    inLines('lists/curl', CURL_HEAD, (n) => `${n === 0 ? '' : '# '}proxy = "${urlOf(n)}"\n`),
     inLines(
-      'format=proxychains',
+      'lists/proxychains',
       PROXYCHAINS_START,
       (n) => `http 127.0.0.1 8080 ${loginOf(n)} ${n + 1}${PADDING}\n`,
     ),
     {
-      ...inLines('format=playwright', '[\n', () => ''),
+      ...inLines('lists/playwright', '[\n', () => ''),
       item: /\{[^\n]+\n/g,
       isItem: (text, n) =>
         text.startsWith(
@@ -143,35 +143,35 @@ describe('An export of many megabytes', () => {
       end: ']\n',
     },
     inLines(
-      'format=clash',
+      'lists/clash',
       'proxies:\n',
       (n) =>
         `  - {"name":"ru-${ids[n]}","type":"http","server":"127.0.0.1","port":8080,` +
         `"username":"${loginOf(n)}","password":"${n + 1}${PADDING}"}\n`,
     ),
     {
-      ...inLines('format=sing-box', '{"outbounds":[\n', () => ''),
+      ...inLines('lists/sing-box', '{"outbounds":[\n', () => ''),
       item: /\{[^\n]+\n/g,
       isItem: (text, n) => text.startsWith(`{"type":"http","tag":"ru-${ids[n]}","server":"127.0.0.1",`),
       end: ']}\n',
     },
     inLines(
-      `template=${encodeURIComponent('{id};{login};{password};{url}')}`,
+      `lists/template?template=${encodeURIComponent('{id};{login};{password};{url}')}`,
       '',
       (n) => `${ids[n]};${loginOf(n)};${n + 1}${PADDING};${urlOf(n)}\n`,
     ),
   ];
 
   it.each(FORMATS)(
-    'is complete and uses no more than 10 MiB of memory for a slow reader: $query',
-    async ({ query, start = '', item, end, isItem }) => {
+    'is complete and uses no more than 10 MiB of memory for a slow reader: $path',
+    async ({ path, start = '', item, end, isItem }) => {
       const before = usedBytes();
       let maxGrowth = 0;
       let nextCheckAt = 0;
       let rest = '';
       let count = 0;
       let length = 0;
-      for await (const piece of (await download(query)).setEncoding('utf8') as AsyncIterable<string>) {
+      for await (const piece of (await download(path)).setEncoding('utf8') as AsyncIterable<string>) {
         let text = rest + piece;
         length += piece.length;
         if (count === 0) {
@@ -200,7 +200,7 @@ describe('An export of many megabytes', () => {
   );
 
   it('holds no connection to the database for readers that have stopped', async () => {
-    const stalled = await Promise.all(Array.from({ length: 4 }, () => download('format=json')));
+    const stalled = await Promise.all(Array.from({ length: 4 }, () => download('export?format=json')));
     await untilServiceIsIdle();
     const { response } = await user.api.GET('/me');
     expect(response.status).toBe(200);
@@ -209,10 +209,10 @@ describe('An export of many megabytes', () => {
   });
 
   it.each(FORMATS.slice(0, 3))(
-    'ends without an error when the reader disconnects in the middle: $query',
-    async ({ query }) => {
+    'ends without an error when the reader disconnects in the middle: $path',
+    async ({ path }) => {
       const before = log.lines.length;
-      const answer = await download(query);
+      const answer = await download(path);
       await once(answer, 'data');
       answer.destroy();
       await eventually(() => log.lines.slice(before).some((line) => line.includes('"status":"aborted"')));

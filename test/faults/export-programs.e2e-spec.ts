@@ -43,11 +43,11 @@ async function open(server: NetServer): Promise<number> {
   return portOf(server);
 }
 
-const download = (query: string, from = user): Promise<RawAnswer> =>
-  sendRaw(service.baseUrl, { path: `/proxies/export?${query}`, token: from.token });
+const download = (path: string, from = user): Promise<RawAnswer> =>
+  sendRaw(service.baseUrl, { path: `/proxies/${path}`, token: from.token });
 
-async function save(query: string, from = user): Promise<string> {
-  const answer = await download(query, from);
+async function save(path: string, from = user): Promise<string> {
+  const answer = await download(path, from);
   expect(answer.status).toBe(200);
   const name = /filename="([^"]+)"$/.exec(String(answer.headers['content-disposition']))?.[1] ?? '';
   const file = join(directory, name);
@@ -105,12 +105,12 @@ async function buy(type: ProxyType): Promise<void> {
 /** A proxy of the sandbox's works, and does not with another password. */
 async function expectThroughBought(
   type: ProxyType,
-  query: string,
+  path: string,
   fetchBy: (file: string) => Promise<string>,
 ): Promise<void> {
   await buy(type);
   const { password = '' } = (await user.api.GET('/proxies')).data?.[0] ?? {};
-  const file = await save(query);
+  const file = await save(path);
   expect(await fetchBy(file)).toBe(PAGE);
   const text = await readFile(file, 'utf8');
   await writeFile(file, text.replaceAll(password, `${password}x`));
@@ -119,12 +119,12 @@ async function expectThroughBought(
 
 async function expectThroughStrange(
   type: ProxyType,
-  query: string,
+  path: string,
   fetchBy: (file: string) => Promise<string>,
   credentials: Credentials = [LOGIN, PASSWORD],
 ): Promise<void> {
   await rentStrange(type, credentials);
-  expect(await fetchBy(await save(query))).toBe(PAGE);
+  expect(await fetchBy(await save(path))).toBe(PAGE);
   // Chromium asks without a login first.
   expect([...seen].filter((login) => login !== ' ')).toEqual([credentials.join(' ')]);
 }
@@ -133,7 +133,7 @@ async function expectThroughStrange(
 interface Tool {
   readonly name: string;
   readonly program: string | undefined;
-  readonly query: string;
+  readonly path: string;
   /** The tool cannot send other characters to an HTTP proxy. */
   readonly asciiOverHttp?: true;
   /** Without what the environment says about proxies. */
@@ -149,20 +149,20 @@ const TOOLS: readonly Tool[] = [
   {
     name: 'curl --config',
     program: curl,
-    query: 'format=curl',
+    path: 'lists/curl',
     fetchBy: (program, file) => output(program, '--config', file, ...QUIET, pageUrl),
   },
   {
     name: 'curl --proxy, with a line of the format url',
     program: curl,
-    query: 'format=url',
+    path: 'lists/url',
     fetchBy: async (program, file) =>
       output(program, ...QUIET, '--proxy', (await readFile(file, 'utf8')).trimEnd(), pageUrl),
   },
   {
     name: 'curl --proxy-user, with a line of a template',
     program: curl,
-    query: `template=${encodeURIComponent('{scheme}://{host}:{port}\\t{login}\\t{password}')}`,
+    path: `lists/template?template=${encodeURIComponent('{scheme}://{host}:{port}\\t{login}\\t{password}')}`,
     fetchBy: async (program, file) => {
       // curl decodes both.
       const [proxy = '', ...credentials] = (await readFile(file, 'utf8')).trimEnd().split('\t');
@@ -173,13 +173,13 @@ const TOOLS: readonly Tool[] = [
   {
     name: 'proxychains4',
     program: curl === undefined ? undefined : findProgram('proxychains4'),
-    query: 'format=proxychains',
+    path: 'lists/proxychains',
     asciiOverHttp: true,
     fetchBy: (program, file) => output(program, '-q', '-f', file, String(curl), ...QUIET, pageUrl),
   },
 ];
 
-describe.each(TOOLS)('$name', ({ program, query, asciiOverHttp, fetchBy }) => {
+describe.each(TOOLS)('$name', ({ program, path, asciiOverHttp, fetchBy }) => {
   if (program === undefined) {
     it.skip('is not on the PATH (apt-get install curl proxychains4)', () => undefined);
     return;
@@ -187,13 +187,13 @@ describe.each(TOOLS)('$name', ({ program, query, asciiOverHttp, fetchBy }) => {
   const fetchPage = (file: string): Promise<string> => fetchBy(program, file);
 
   it.each(TYPES)('fetches a page through a bought proxy of type %s', async (type) => {
-    await expectThroughBought(type, query, fetchPage);
+    await expectThroughBought(type, path, fetchPage);
   });
 
   it.each(TYPES)('logs in at a proxy of type %s with characters that need quoting', async (type) => {
     const credentials: Credentials =
       asciiOverHttp && type === 'http' ? [toAscii(LOGIN), toAscii(PASSWORD)] : [LOGIN, PASSWORD];
-    await expectThroughStrange(type, query, fetchPage, credentials);
+    await expectThroughStrange(type, path, fetchPage, credentials);
   });
 });
 
@@ -222,16 +222,16 @@ describe('Chromium, driven by Playwright', () => {
   }
 
   it('fetches a page through a bought proxy of type http', async () => {
-    await expectThroughBought('http', 'format=playwright', fetchBy);
+    await expectThroughBought('http', 'lists/playwright', fetchBy);
   });
 
   it('logs in at a proxy of type http with characters that need quoting', async () => {
-    await expectThroughStrange('http', 'format=playwright', fetchBy);
+    await expectThroughStrange('http', 'lists/playwright', fetchBy);
   });
 
   it('cannot log in at a proxy of type socks, as the documentation says', async () => {
     await buy('socks');
-    await expect(fetchBy(await save('format=playwright'))).rejects.toThrow(
+    await expect(fetchBy(await save('lists/playwright'))).rejects.toThrow(
       'Browser does not support socks5 proxy authentication',
     );
   });

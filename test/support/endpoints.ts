@@ -19,6 +19,8 @@ export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
   { method: 'GET', path: '/price?count=1&period=30', scope: 'price:read' },
   { method: 'GET', path: '/proxies', scope: 'proxies:read' },
   { method: 'GET', path: '/proxies/export', scope: 'proxies:export' },
+  { method: 'GET', path: '/proxies/lists/url', scope: 'proxies:export' },
+  { method: 'GET', path: '/proxies/lists/template?template=a', scope: 'proxies:export' },
   { method: 'GET', path: '/proxies/1/ping', scope: 'proxies:read' },
   { method: 'GET', path: '/proxies/1', scope: 'proxies:read' },
   { method: 'GET', path: '/proxies/1/history', scope: 'proxies:read' },

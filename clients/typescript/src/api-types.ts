@@ -142,24 +142,7 @@ export interface paths {
     };
     /**
      * Export
-     * @description The user's proxies as a file, in one of these formats. `socks` is SOCKS5.
-     *
-     *     - `json`: the same fields as `GET /proxies`
-     *     - `txt`: a line `host:port:login:password` for each proxy
-     *     - `url`: a line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5; login and
-     *       password are percent-encoded
-     *     - `csv`: the fields of `json`, with their names in the first line. A cell that a spreadsheet would take
-     *       for a formula begins with an apostrophe. It is not combined with `active_only`
-     *     - `curl`: a file for `curl --config`. The first proxy is used; the others are comments
-     *     - `proxychains`: a configuration file of proxychains4, which uses one of the proxies for each connection.
-     *       Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot
-     *       read them. It reads the first 512 proxies
-     *     - `playwright`: an array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy:
-     *       use HTTP proxies there
-     *     - `clash`: YAML with a list `proxies`, for Clash and mihomo
-     *     - `sing-box`: JSON with a list `outbounds`
-     *
-     *     With `template` instead of `format`, there is a line for each proxy, written as the template says.
+     * @description The user's proxies as a file: the same objects as `GET /proxies`, or a line `host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at a path of its own.
      */
     get: operations['export_proxies_export_get'];
     put?: never;
@@ -248,6 +231,206 @@ export interface paths {
      *     as the orders tell it.
      */
     get: operations['ProxyDetailsController_history'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/json': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As json
+     * @description The same objects as `GET /proxies`.
+     */
+    get: operations['get_json_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/txt': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As txt
+     * @description A line `host:port:login:password` for each proxy.
+     */
+    get: operations['get_txt_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/url': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As url
+     * @description A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login and password are percent-encoded.
+     */
+    get: operations['get_url_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/csv': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As csv
+     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+     */
+    get: operations['get_csv_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/curl': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As curl
+     * @description A file for `curl --config`. The first proxy is used; the others are comments.
+     */
+    get: operations['get_curl_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/proxychains': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As proxychains
+     * @description A configuration file of proxychains4, which uses one of the proxies for each connection. Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot read them. It reads the first 512 proxies.
+     */
+    get: operations['get_proxychains_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/playwright': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As playwright
+     * @description An array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy: use HTTP proxies there.
+     */
+    get: operations['get_playwright_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/clash': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As clash
+     * @description YAML with a list `proxies`, for Clash and mihomo.
+     */
+    get: operations['get_clash_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/sing-box': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As sing-box
+     * @description JSON with a list `outbounds`, for sing-box.
+     */
+    get: operations['get_sing_box_file'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/template': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * By a template
+     * @description A line for each proxy, written as `template` says.
+     */
+    get: operations['get_template_file'];
     put?: never;
     post?: never;
     delete?: never;
@@ -2122,7 +2305,7 @@ export interface components {
     NewLinkRequest: {
       /**
        * Format
-       * @description The format of the export, as of `GET /proxies/export`
+       * @description The format of the export, as of `GET /proxies/lists/…`: `json`, unless there is a `template`
        * @default json
        * @example clash
        * @enum {string}
@@ -2130,7 +2313,7 @@ export interface components {
       format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
       /**
        * Template
-       * @description Instead of `format`: how one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+       * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
        * @example {host}:{port}:{login}:{password}
        */
       template?: string;
@@ -4362,18 +4545,12 @@ export interface operations {
          * @example 42
          */
         order_id?: number;
-        /** @description The format, by its name */
-        format?:
-          'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: ('http' | 'socks' | 'all') | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
-        /**
-         * @description Instead of `format`: how one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
-         * @example {host}:{port}:{login}:{password}
-         */
-        template?: string;
+        /** @description `json`, or `txt` for a line `host:port:login:password` per proxy */
+        format?: 'json' | 'txt';
       };
       header?: {
         /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
@@ -4394,19 +4571,12 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json':
-            | components['schemas']['ProxyOut'][]
-            | {
-                server: string;
-                username: string;
-                password: string;
-              }[]
-            | {
-                outbounds: Record<string, never>[];
-              };
+          'application/json': components['schemas']['ProxyOut'][];
+          /**
+           * @example 185.22.134.250:7330:5svBNZ:iagn2d
+           *     185.22.134.250:7331:Kd82hs:pQ1x9w
+           */
           'text/plain': string;
-          'text/csv': string;
-          'application/yaml': string;
         };
       };
       /** @description The list has not changed since the answer with this `ETag` */
@@ -4447,15 +4617,15 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "value_error",
+           *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "template"
+           *             "format"
            *           ],
-           *           "msg": "Value error, unbalanced brace; a brace that is no placeholder is doubled",
-           *           "input": "{host:{port}",
+           *           "msg": "String should match pattern '^(json|txt)$'",
+           *           "input": "csv",
            *           "ctx": {
-           *             "error": "unbalanced brace; a brace that is no placeholder is doubled"
+           *             "pattern": "^(json|txt)$"
            *           }
            *         }
            *       ]
@@ -4932,6 +5102,1474 @@ export interface operations {
            *           "input": "1000",
            *           "ctx": {
            *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_json_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ProxyOut'][];
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_txt_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example 185.22.134.250:7330:5svBNZ:iagn2d
+           *     185.22.134.250:7331:Kd82hs:pQ1x9w
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_url_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example http://5svBNZ:iagn2d@185.22.134.250:7330
+           *     socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_csv_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr
+           *     17,185.22.134.250,7330,5svBNZ,iagn2d,http,ru,6,2026-11-01T12:00:00Z,2026-12-01T12:00:00Z,true,
+           */
+          'text/csv': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_curl_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example # curl --config curl.conf https://example.com/
+           *     # The first proxy is used; the others are comments.
+           *     proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"
+           *     # proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_proxychains_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example # proxychains4 -f proxychains.conf curl https://example.com/
+           *     # Each connection goes through one of these proxies. proxychains reads the first 512 of them.
+           *     random_chain
+           *     chain_len = 1
+           *     proxy_dns
+           *     tcp_connect_time_out 10000
+           *     tcp_read_time_out 15000
+           *     [ProxyList]
+           *     http 185.22.134.250 7330 5svBNZ iagn2d
+           *     socks5 185.22.134.250 7331 Kd82hs pQ1x9w
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_playwright_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example [
+           *       {
+           *         "server": "http://185.22.134.250:7330",
+           *         "username": "5svBNZ",
+           *         "password": "iagn2d"
+           *       },
+           *       {
+           *         "server": "socks5://185.22.134.250:7331",
+           *         "username": "Kd82hs",
+           *         "password": "pQ1x9w"
+           *       }
+           *     ]
+           */
+          'application/json': {
+            server: string;
+            username: string;
+            password: string;
+          }[];
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_clash_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example proxies:
+           *       - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,"username":"5svBNZ","password":"iagn2d"}
+           */
+          'application/yaml': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_sing_box_file: {
+    parameters: {
+      query?: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "outbounds": [
+           *         {
+           *           "type": "socks",
+           *           "tag": "ru-18",
+           *           "server": "185.22.134.250",
+           *           "server_port": 7331,
+           *           "version": "5",
+           *           "username": "Kd82hs",
+           *           "password": "pQ1x9w"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': {
+            outbounds: Record<string, never>[];
+          };
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  get_template_file: {
+    parameters: {
+      query: {
+        /**
+         * @description Proxies of this country only, e.g. `ru`, in any case
+         * @example ru
+         */
+        country?: string;
+        /**
+         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
+         * @example 6
+         */
+        version?: '6' | '4' | '4s';
+        /**
+         * @description Only the proxies whose `active` is this at the moment of the answer
+         * @example true
+         */
+        active?: boolean;
+        /**
+         * @description Only the proxies with exactly this label, `descr`
+         * @example scraper 1
+         */
+        label?: string;
+        /**
+         * @description Only the proxies that have this tag among theirs
+         * @example team-a
+         */
+        tag?: string;
+        /**
+         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
+         * @example 2026-12-01T00:00:00Z
+         */
+        ends_before?: string;
+        /**
+         * @description Only the proxies that this purchase delivered
+         * @example 42
+         */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: ('http' | 'socks' | 'all') | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+        /**
+         * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+         * @example {host}:{port}:{login}:{password}
+         */
+        template: string;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example 185.22.134.250:7330:5svBNZ:iagn2d
+           *     185.22.134.250:7331:Kd82hs:pQ1x9w
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "value_error",
+           *           "loc": [
+           *             "query",
+           *             "template"
+           *           ],
+           *           "msg": "Value error, unbalanced brace; a brace that is no placeholder is doubled",
+           *           "input": "{host:{port}",
+           *           "ctx": {
+           *             "error": "unbalanced brace; a brace that is no placeholder is doubled"
            *           }
            *         }
            *       ]
@@ -6166,19 +7804,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json':
-            | components['schemas']['ProxyOut'][]
-            | {
-                server: string;
-                username: string;
-                password: string;
-              }[]
-            | {
-                outbounds: Record<string, never>[];
-              };
-          'text/plain': string;
-          'text/csv': string;
-          'application/yaml': string;
+          '*/*': unknown;
         };
       };
       /** @description The list has not changed since the answer with this `ETag` */

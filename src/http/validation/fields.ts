@@ -35,13 +35,7 @@ export interface StringFieldOptions extends Optional {
   /** The words of a choice, for the description, where `refuse` does the checking. */
   readonly choices?: readonly string[];
   /** Refuses text within the bounds for what a pattern cannot tell. */
-  readonly refuse?: (text: string, others: OtherFields) => Refusal | undefined;
-}
-
-/** The fields of the same request, as it has them. */
-export interface OtherFields {
-  /** Tells whether the request has a field, other than as null. */
-  has(name: string): boolean;
+  readonly refuse?: (text: string) => Refusal | undefined;
 }
 
 export interface BooleanFieldOptions extends Optional {
@@ -73,7 +67,7 @@ interface Field {
   /** The value of a field that the request leaves out. A field without a fallback is required. */
   readonly fallback: FieldValue | typeof LEFT_OUT | undefined;
   /** @param strict where the field stands when it is read strictly */
-  readonly read: (input: JsonValue, strict: StrictPlace | undefined, others: OtherFields) => Outcome;
+  readonly read: (input: JsonValue, strict: StrictPlace | undefined) => Outcome;
 }
 
 interface FieldSource {
@@ -110,9 +104,9 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
       default: options.default,
     }),
     fallback,
-    read: (input, _, others) => {
+    read: (input) => {
       const text = readString(input, options);
-      return text instanceof Refusal ? text : (options.refuse?.(text, others) ?? text);
+      return text instanceof Refusal ? text : (options.refuse?.(text) ?? text);
     },
   });
 }
@@ -265,8 +259,8 @@ function readStringList(
  * class-validator collects the refusals in the order of declaration, and Swagger describes it.
  */
 function requestField({ schema, fallback, read }: Field): PropertyDecorator {
-  const readExactly: Field['read'] = (input, strict, others) => {
-    const value = read(input, strict, others);
+  const readExactly: Field['read'] = (input, strict) => {
+    const value = read(input, strict);
     if (!strict || value instanceof Refusal || value instanceof RefusedItems) return value;
     return refuseLoose(input, schema['type'], strict) ?? value;
   };
@@ -299,7 +293,7 @@ function readField(
 ): Outcome {
   const input = fields.find(name);
   const isGiven = input !== undefined && !(input === null && fallback === null);
-  if (isGiven) return read(input, fields.strict, fields);
+  if (isGiven) return read(input, fields.strict);
   if (fallback === LEFT_OUT) return undefined;
   return fallback === undefined ? missing(fields.inputWhenMissing) : fallback;
 }

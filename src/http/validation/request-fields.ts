@@ -29,10 +29,6 @@ export class RequestFields {
     return Object.hasOwn(this.#values, name) ? this.#values[name] : undefined;
   }
 
-  has(name: string): boolean {
-    return (this.find(name) ?? null) !== null;
-  }
-
   get inputWhenMissing(): JsonValue {
     return this.#inputWhenMissing;
   }

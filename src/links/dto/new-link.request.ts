@@ -6,11 +6,15 @@ import { ExportTemplateField, FORMAT_NAMES, type FormatName, ProxyFilterBody } f
 @StrictRequest()
 @ApiExtraModels(ProxyFilterBody)
 export class NewLinkRequest {
-  @ApiProperty({ description: 'The format of the export, as of `GET /proxies/export`', example: 'clash' })
+  @ApiProperty({
+    description:
+      'The format of the export, as of `GET /proxies/lists/…`: `json`, unless there is a `template`',
+    example: 'clash',
+  })
   @StringField({ pattern: oneOf(FORMAT_NAMES), default: 'json' })
   format!: FormatName;
 
-  @ExportTemplateField()
+  @ExportTemplateField({ optional: true })
   template!: string | null;
 
   @ApiProperty({ description: 'Which proxies, at the moment of each fetch. All of them by default' })

@@ -1,15 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PROXY_TYPES, type ProxyType } from '../../common';
-import { BooleanField, OptionalStringField } from '../../http';
-import type { FormatName } from '../export/formats';
-import { ExportFormatField, ExportTemplateField } from '../export/layout-fields';
+import { BooleanField, OptionalStringField, StrictRequest, StringField } from '../../http';
+import { ExportTemplateField } from '../export/template-field';
 import type { ProxyFilter } from '../filter/proxy-filter';
 import { ProxyFilterFields, toProxyFilter } from '../filter/proxy-filter.query';
 
-export class ExportProxiesQuery extends ProxyFilterFields {
-  @ExportFormatField()
-  readonly format!: FormatName;
-
+/** Which proxies an export has, whatever its format. */
+class ExportFilterQuery extends ProxyFilterFields {
   /** Null, as `all`, means proxies of either type. */
   @ApiProperty({
     description: 'Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default',
@@ -20,12 +17,25 @@ export class ExportProxiesQuery extends ProxyFilterFields {
   @ApiProperty({ description: 'Only the proxies whose rental has not expired' })
   @BooleanField({ default: false })
   readonly active_only!: boolean;
-
-  @ExportTemplateField()
-  readonly template!: string | null;
 }
 
-export function toExportFilter(query: ExportProxiesQuery): ProxyFilter {
+/** Specified: it takes these two formats, and ignores parameters that it does not know. */
+export class ExportProxiesQuery extends ExportFilterQuery {
+  @ApiProperty({ description: '`json`, or `txt` for a line `host:port:login:password` per proxy' })
+  @StringField({ pattern: '^(json|txt)$', default: 'json' })
+  readonly format!: 'json' | 'txt';
+}
+
+@StrictRequest()
+export class ProxyFileQuery extends ExportFilterQuery {}
+
+@StrictRequest()
+export class TemplateFileQuery extends ExportFilterQuery {
+  @ExportTemplateField()
+  readonly template!: string;
+}
+
+export function toExportFilter(query: ExportFilterQuery): ProxyFilter {
   const filter = toProxyFilter(query);
   return query.active_only ? { ...filter, active: true } : filter;
 }

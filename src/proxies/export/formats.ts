@@ -85,8 +85,6 @@ export type FormatName = keyof typeof FORMATS;
 
 export const FORMAT_NAMES = Object.keys(FORMATS) as readonly FormatName[];
 
-export const isFormatName = (text: string): text is FormatName => Object.hasOwn(FORMATS, text);
-
 export interface ExportLayout {
   readonly format: FormatName;
   /** One that was checked. It takes the place of the format. */

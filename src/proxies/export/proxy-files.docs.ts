@@ -1,0 +1,136 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiOperation } from '@nestjs/swagger';
+import { ApiValidationErrorResponse } from '../../http';
+import { ApiFileAnswer, LIST_SCHEMA, TXT_EXAMPLE } from '../proxies.docs';
+import { type FormatName, formatOf } from './formats';
+import { PROXYCHAINS_START } from './proxychains';
+
+interface FormatText {
+  readonly description: string;
+  readonly schema?: object;
+  /** A proxy of each type. */
+  readonly example?: unknown;
+}
+
+const FORMATS: Readonly<Record<FormatName, FormatText>> = {
+  json: { description: 'The same objects as `GET /proxies`.', schema: LIST_SCHEMA },
+  txt: { description: 'A line `host:port:login:password` for each proxy.', example: TXT_EXAMPLE },
+  url: {
+    description:
+      'A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login and password ' +
+      'are percent-encoded.',
+    example: 'http://5svBNZ:iagn2d@185.22.134.250:7330\nsocks5h://Kd82hs:pQ1x9w@185.22.134.250:7331\n',
+  },
+  csv: {
+    description:
+      'The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would ' +
+      'take for a formula begins with an apostrophe.',
+    example:
+      'id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr\r\n' +
+      '17,185.22.134.250,7330,5svBNZ,iagn2d,http,ru,6,2026-11-01T12:00:00Z,2026-12-01T12:00:00Z,true,\r\n',
+  },
+  curl: {
+    description: 'A file for `curl --config`. The first proxy is used; the others are comments.',
+    example:
+      '# curl --config curl.conf https://example.com/\n' +
+      '# The first proxy is used; the others are comments.\n' +
+      'proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"\n' +
+      '# proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"\n',
+  },
+  proxychains: {
+    description:
+      'A configuration file of proxychains4, which uses one of the proxies for each connection. Proxies ' +
+      'whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot ' +
+      'read them. It reads the first 512 proxies.',
+    example:
+      `${PROXYCHAINS_START}http 185.22.134.250 7330 5svBNZ iagn2d\n` +
+      'socks5 185.22.134.250 7331 Kd82hs pQ1x9w\n',
+  },
+  playwright: {
+    description:
+      'An array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy: use HTTP ' +
+      'proxies there.',
+    schema: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['server', 'username', 'password'],
+        properties: {
+          server: { type: 'string' },
+          username: { type: 'string' },
+          password: { type: 'string' },
+        },
+      },
+    },
+    example: [
+      { server: 'http://185.22.134.250:7330', username: '5svBNZ', password: 'iagn2d' },
+      { server: 'socks5://185.22.134.250:7331', username: 'Kd82hs', password: 'pQ1x9w' },
+    ],
+  },
+  clash: {
+    description: 'YAML with a list `proxies`, for Clash and mihomo.',
+    example:
+      'proxies:\n  - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,' +
+      '"username":"5svBNZ","password":"iagn2d"}\n',
+  },
+  'sing-box': {
+    description: 'JSON with a list `outbounds`, for sing-box.',
+    schema: {
+      type: 'object',
+      required: ['outbounds'],
+      properties: { outbounds: { type: 'array', items: { type: 'object' } } },
+    },
+    example: {
+      outbounds: [
+        {
+          type: 'socks',
+          tag: 'ru-18',
+          server: '185.22.134.250',
+          server_port: 7331,
+          version: '5',
+          username: 'Kd82hs',
+          password: 'pQ1x9w',
+        },
+      ],
+    },
+  },
+};
+
+/** Describes a path of one format: generated clients read a response by the one media type of its path. */
+export function ProxyFileDocs(format: FormatName) {
+  const { description, schema = { type: 'string' }, example } = FORMATS[format];
+  const { contentType } = formatOf({ format, template: null });
+  const [mediaType = contentType] = contentType.split(';');
+  return applyDecorators(
+    ApiOperation({
+      operationId: `get_${format.replace('-', '_')}_file`,
+      summary: `As ${format}`,
+      description,
+    }),
+    ApiFileAnswer({ [mediaType]: { schema, ...(example !== undefined && { example }) } }),
+    ApiValidationErrorResponse({
+      type: 'string_pattern_mismatch',
+      loc: ['query', 'proxy_type'],
+      msg: "String should match pattern '^(http|socks|all)$'",
+      input: 'https',
+      ctx: { pattern: '^(http|socks|all)$' },
+    }),
+  );
+}
+
+export const TemplateFileDocs = () =>
+  applyDecorators(
+    ApiOperation({
+      operationId: 'get_template_file',
+      summary: 'By a template',
+      description: 'A line for each proxy, written as `template` says.',
+    }),
+    ApiFileAnswer({ 'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE } }),
+    ApiValidationErrorResponse({
+      type: 'value_error',
+      loc: ['query', 'template'],
+      msg: 'Value error, unbalanced brace; a brace that is no placeholder is doubled',
+      input: '{host:{port}',
+      ctx: { error: 'unbalanced brace; a brace that is no placeholder is doubled' },
+    }),
+  );
