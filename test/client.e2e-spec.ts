@@ -147,6 +147,44 @@ describe('The TypeScript client', () => {
     await expect(buy(client, 'nobody')).rejects.toThrow('fetch failed');
   });
 
+  it('asks only whether lists and exports have changed since it read them', async () => {
+    const statuses: number[] = [];
+    const counted = async (request: Request) => {
+      const response = await fetch(request);
+      statuses.push(response.status);
+      return response;
+    };
+    const client = createClient({ baseUrl: service.baseUrl, token: user.token, fetch: counted });
+    await buy(client);
+    const read = async () => [
+      (await client.GET('/proxies')).data,
+      (await client.GET('/proxies', { params: { query: { country: 'ru', limit: 1 } } })).data,
+      (await client.GET('/proxies/lists/clash', { parseAs: 'text' })).data,
+    ];
+    const first = await read();
+    expect(first).toMatchObject([
+      [{ country: 'ru' }],
+      [{ country: 'ru' }],
+      expect.stringMatching(/^proxies:\n  - /),
+    ]);
+    expect(await read()).toEqual(first);
+    expect(statuses.splice(0)).toEqual([200, 200, 200, 200, 304, 304, 304]);
+    await buy(client);
+    expect((await read())[0]).toHaveLength(2);
+    expect(statuses.splice(0)).toEqual([200, 200, 200, 200]);
+    // A condition of the caller's own is the caller's to deal with.
+    const { response } = await client.GET('/proxies', { params: { header: { 'If-None-Match': '*' } } });
+    expect(response.status).toBe(304);
+    const forgetful = createClient({
+      baseUrl: service.baseUrl,
+      token: user.token,
+      fetch: counted,
+      keptResponses: 0,
+    });
+    for (let n = 0; n < 2; n += 1) await forgetful.GET('/proxies');
+    expect(statuses).toEqual([304, 200, 200]);
+  });
+
   it('gives the items of all pages', async () => {
     const client = clientOf();
     for (const key of ['a', 'b', 'c']) await buy(client, key);

@@ -15,8 +15,15 @@ export interface ClientOptions {
   /** How long a call is repeated before its last failure is handed on. Ten minutes when left out. */
   readonly patienceMs?: number;
   /** Sends one request. The global `fetch` when left out. */
-  readonly fetch?: (request: Request) => Promise<Response>;
+  readonly fetch?: Send;
+  /**
+   * How many responses are kept to ask only whether they have changed: lists, pages and exports of up to about
+   * 8,000 proxies, each for its own address. 8 when left out; 0 keeps none.
+   */
+  readonly keptResponses?: number;
 }
+
+type Send = (request: Request) => Promise<Response>;
 
 const TEN_MINUTES_MS = 600_000;
 const FIRST_PAUSE_MS = 500;
@@ -26,17 +33,20 @@ const WAIT_SECONDS = 30;
 /** A connection of which nothing more comes is given up: the wait, and time for the answer. */
 const LONGEST_POLL_MS = 60_000;
 const EVENTS_AT_ONCE = 200;
+const KEPT_RESPONSES = 8;
 
 /**
  * A client with every call of the service's description. What may be repeated is repeated: requests that only
  * read, and requests with an `Idempotency-Key`, which are carried out once. That is after a lost connection,
  * 429, 5xx, and 409 while something else is in progress. When the service names an order whose end is not
- * known yet, its end is waited for. A purchase without a key is sent once.
+ * known yet, its end is waited for. A purchase without a key is sent once. A list that has not changed since it
+ * was last read is not sent again, and is returned as it was.
  */
 export function createClient(options: ClientOptions): ProxyRentalClient {
-  const { baseUrl, token } = options;
+  const { baseUrl, token, keptResponses = KEPT_RESPONSES } = options;
   const headers = { Authorization: `Bearer ${token}` };
-  return createFetchClient<paths>({ baseUrl, headers, fetch: (request) => fetchPatiently(request, options) });
+  const send = sendConditionally((request) => fetchPatiently(request, options), keptResponses);
+  return createFetchClient<paths>({ baseUrl, headers, fetch: send });
 }
 
 /**
@@ -167,6 +177,34 @@ async function readEvents(
   const failure = new Error(`events: ${response.status} ${JSON.stringify(error)}`);
   if (response.status !== 429 && response.status < 500) throw failure;
   throw new PassingFailure('no events', { cause: failure });
+}
+
+/**
+ * Sends the `ETag` of the last response of an address, and returns that response again after 304.
+ *
+ * @param most how many responses are kept
+ */
+function sendConditionally(send: Send, most: number): Send {
+  const kept = new Map<string, { readonly body: ArrayBuffer; readonly headers: Headers }>();
+  return async (request) => {
+    const { method, url, headers } = request;
+    // A caller with a condition of its own gets its 304.
+    if (method !== 'GET' || headers.has('If-None-Match')) return send(request);
+    const known = kept.get(url);
+    if (known) headers.set('If-None-Match', known.headers.get('ETag') ?? '');
+    const response = await send(request);
+    if (known && response.status === 304) return new Response(known.body, { headers: known.headers });
+    // Without a length it is streamed, and may be of any.
+    const isKept =
+      response.status === 200 && ['ETag', 'Content-Length'].every((name) => response.headers.has(name));
+    if (!isKept || most === 0) return response;
+    const body = await response.arrayBuffer();
+    kept.delete(url);
+    kept.set(url, { body, headers: response.headers });
+    const [oldest] = kept.keys();
+    if (kept.size > most && oldest !== undefined) kept.delete(oldest);
+    return new Response(body, response);
+  };
 }
 
 const isClosed = ({ closed_at: closedAt }: Pick<OrderDetails, 'closed_at'>): boolean => closedAt !== null;
