@@ -17,7 +17,7 @@ export interface ClientOptions {
   /** Sends one request. The global `fetch` when left out. */
   readonly fetch?: Send;
   /**
-   * How many responses are kept to ask only whether they have changed: lists, pages and exports of up to about
+   * How many responses are kept, so that only changed ones are sent again: lists, pages and exports of up to
    * 8,000 proxies, each for its own address. 8 when left out; 0 keeps none.
    */
   readonly keptResponses?: number;
@@ -39,8 +39,8 @@ const KEPT_RESPONSES = 8;
  * A client with every call of the service's description. What may be repeated is repeated: requests that only
  * read, and requests with an `Idempotency-Key`, which are carried out once. That is after a lost connection,
  * 429, 5xx, and 409 while something else is in progress. When the service names an order whose end is not
- * known yet, its end is waited for. A purchase without a key is sent once. A list that has not changed since it
- * was last read is not sent again, and is returned as it was.
+ * known yet, its end is waited for. A purchase without a key is sent once. A list that has not changed since
+ * it was last read is not sent again, and is returned as it was.
  */
 export function createClient(options: ClientOptions): ProxyRentalClient {
   const { baseUrl, token, keptResponses = KEPT_RESPONSES } = options;
