@@ -71,7 +71,11 @@ describe('PATCH /proxies/{proxy_id}', () => {
       descr: 'Scraper №1',
       tags: [],
     });
-    expect((await patch(user, `/proxies/${id}`, { descr: null })).json()).toMatchObject({ descr: null });
+    await patch(user, `/proxies/${id}`, { tags: ['c'] });
+    expect((await patch(user, `/proxies/${id}`, { descr: null, tags: null })).json()).toMatchObject({
+      descr: null,
+      tags: [],
+    });
   });
 
   it.each([

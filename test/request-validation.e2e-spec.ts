@@ -4,7 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import { PriceQuery } from '../src/catalog/dto/price.query';
 import { VersionQuery } from '../src/catalog/dto/version.query';
-import { configureHttp, RequestBodyGuard } from '../src/http';
+import { configureHttp, RequestInputGuard } from '../src/http';
 import { ProlongRequest } from '../src/orders/placing/dto/prolong-request.dto';
 import { PurchaseRequest } from '../src/orders/placing/dto/purchase-request.dto';
 import { ExportProxiesQuery } from '../src/proxies/dto/export-proxies.query';
@@ -64,7 +64,7 @@ beforeAll(async () => {
   const moduleRef = await Test.createTestingModule({ controllers: [EchoController] }).compile();
   app = moduleRef.createNestApplication<NestExpressApplication>({ bodyParser: false, logger: false });
   configureHttp(app, { maxConnections: 100, readerIdleMs: 10_000, trustedProxies: [] });
-  app.useGlobalGuards(new RequestBodyGuard());
+  app.useGlobalGuards(new RequestInputGuard());
   await app.listen(0, '127.0.0.1');
   port = new URL(await app.getUrl()).port;
 });

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { RequestBodyGuard } from '../http';
+import { RequestInputGuard } from '../http';
 import { LimitsModule } from '../limits';
 import { AccessRecheck } from './access-recheck';
 import { AccessCheck } from './access.check';
@@ -20,7 +20,7 @@ import { TokensService } from './tokens.service';
     AccessRecheck,
     ScopeCatalog,
     { provide: APP_GUARD, useClass: AccessGuard },
-    { provide: APP_GUARD, useClass: RequestBodyGuard },
+    { provide: APP_GUARD, useClass: RequestInputGuard },
   ],
   exports: [AccessRecheck, TokensService, ScopeCatalog],
 })

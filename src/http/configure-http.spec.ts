@@ -25,7 +25,7 @@ import { DomainError, type DomainErrorOptions, type ErrorKind } from '../common'
 import { requestId, setRequestUser } from '../common';
 import { configureHttp } from './configure-http';
 import { HttpAdapter } from './http-adapter';
-import { RequestBodyGuard } from './request-body.guard';
+import { RequestInputGuard } from './request-input.guard';
 import { IntegerField, StringField } from './validation/fields';
 import { Refusal } from './validation/refusal';
 import { RequestInvalid } from './validation/request-invalid';
@@ -177,7 +177,7 @@ beforeAll(async () => {
     readerIdleMs: READER_IDLE_MS,
     trustedProxies: ['127.0.0.1'],
   });
-  app.useGlobalGuards(new DoorGuard(), new RequestBodyGuard());
+  app.useGlobalGuards(new DoorGuard(), new RequestInputGuard());
   await app.listen(0, '127.0.0.1');
   origin = await app.getUrl();
   port = Number(new URL(origin).port);

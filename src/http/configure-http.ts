@@ -33,7 +33,7 @@ const PART_OF_ADDRESS = 0.5;
 
 /**
  * Gives an application its HTTP behaviour: validation, errors, request ids, access log, headers and time
- * limits. `RequestBodyGuard` reads the bodies. Call this before `init()`, `listen()` and any other
+ * limits. `RequestInputGuard` reads requests. Call this before `init()`, `listen()` and any other
  * middleware, on an application created with `bodyParser: false`.
  *
  * @param limits what clients may occupy

@@ -15,7 +15,13 @@ export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './descrip
 export { configureHttp, type ConnectionLimits } from './configure-http';
 export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';
-export { ApiIdempotencyKey, isReplay, markReplay, REPLAYED_HEADER } from './description/idempotency-key';
+export {
+  ApiIdempotencyKey,
+  isReplay,
+  markReplay,
+  readIdempotencyKey,
+  REPLAYED_HEADER,
+} from './description/idempotency-key';
 export {
   assertPeriod,
   CURSOR,
@@ -30,28 +36,26 @@ export {
   toPage,
 } from './paging';
 export { withoutDuration } from './request-metrics';
-export { MaxBodyBytes, RequestBodyGuard } from './request-body.guard';
+export { MaxBodyBytes, RequestInputGuard } from './request-input.guard';
 export { toStream } from './to-stream';
 export { disconnection, RequestsUnderWay, TooManyUnderWay } from './under-way';
 export {
   AmountField,
   BooleanField,
-  ChangedStringField,
-  ChangedStringListField,
   DateField,
   DateTimeField,
   IntegerField,
-  NullableAmountField,
   ObjectField,
   OptionalStringField,
+  type Presence,
   StringField,
   StringListField,
 } from './validation/fields';
 export { HTTPValidationError, ValidationError } from './description/http-validation-error';
-export { IdParam, readId } from './validation/id-param';
+export { IdParam, readId, TextHeader } from './validation/id-param';
 export { ChoiceField, IdField, oneOf, PRINTABLE, SearchField, TextField } from './validation/common-fields';
 export { Refusal } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';
 export { StrictRequest } from './validation/strict-request';
-export { StrayQueryInterceptor } from './validation/stray-query.interceptor';
+export { RefuseStrayQuery } from './validation/route-input';
 export { type ApiInterface, serveDescription } from './description/swagger';

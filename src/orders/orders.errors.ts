@@ -1,5 +1,5 @@
 import { DomainError, domainError, type Money } from '../common';
-import { RequestInvalid } from '../http';
+import { type Refusal, RequestInvalid } from '../http';
 
 export class UnsupportedProxyType extends domainError('bad-request', 'Unsupported proxy type') {}
 
@@ -185,15 +185,8 @@ export class TypesCannotBeChanged extends domainError(
 const KEY_LOCATION = ['header', 'Idempotency-Key'];
 
 export class IdempotencyKeyInvalid extends RequestInvalid {
-  constructor(input: string) {
-    super([
-      {
-        type: 'idempotency_key_invalid',
-        loc: KEY_LOCATION,
-        msg: 'Idempotency-Key should be 1 to 255 visible ASCII characters',
-        input,
-      },
-    ]);
+  constructor(refusal: Refusal) {
+    super([refusal.at(...KEY_LOCATION)]);
   }
 }
 

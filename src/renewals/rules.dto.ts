@@ -8,7 +8,6 @@ import {
   ApiRoubles,
   ChoiceField,
   IntegerField,
-  NullableAmountField,
   ObjectField,
   PageOf,
   PRINTABLE,
@@ -140,7 +139,7 @@ export class BudgetRequest {
     description: 'Roubles that all renewals of a month (UTC) may cost together. Null: no budget',
     example: '5000.00',
   })
-  @NullableAmountField()
+  @AmountField({ nullable: true })
   readonly monthly!: Money | null;
 }
 

@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { ApiOperation, ApiParam } from '@nestjs/swagger';
 import { Scopes, type StaffScope } from '../auth';
-import { StrayQueryInterceptor } from '../http';
+import { RefuseStrayQuery } from '../http';
 import type { AuditContext } from './audit-log/audit-context';
 import {
   AUDITED_ROUTE,
@@ -22,7 +22,8 @@ export const StaffRoute = ({ scope, ...route }: { readonly scope: StaffScope } &
   applyDecorators(
     Scopes(scope),
     SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, route),
-    UseInterceptors(StrayQueryInterceptor, AuditLogInterceptor),
+    RefuseStrayQuery(),
+    UseInterceptors(AuditLogInterceptor),
     ApiOperation({ operationId: route.action }),
     // Without an example, which Swagger UI would fill in: nobody is to block user 42 by accident.
     ...(route.on

@@ -27,11 +27,12 @@ export interface NewWebhook {
 }
 
 /** What is undefined, or null where that is no value, stays as it is. */
+/** Undefined leaves it as it is, and null clears it. */
 export interface WebhookChange {
-  readonly url: string | null;
+  readonly url: string | undefined;
   readonly types: readonly string[] | null | undefined;
   readonly description: string | null | undefined;
-  readonly enabled: boolean | null;
+  readonly enabled: boolean | undefined;
 }
 
 const HOUR_MS = 3600 * 1000;
@@ -119,7 +120,7 @@ export class WebhooksService {
   /** @throws WebhookNotFound, WebhookNeedsHttps, WebhookUrlRefused, WebhookOffByOperator */
   change(userId: number, id: number, change: WebhookChange): Promise<WebhookOut> {
     const { types, description, enabled } = change;
-    const url = change.url === null ? null : this.readUrl(change.url);
+    const url = change.url === undefined ? null : this.readUrl(change.url);
     return inTransaction(this.dataSource, async (manager) => {
       await lockUser(manager, userId);
       if (types !== undefined || enabled === true) await holdPublishing(manager);

@@ -305,11 +305,12 @@ class Draft {
 
   private fieldsOf(schema: Json | undefined): Record<string, Json> | null {
     if (!isObject(schema)) return null;
-    const { $ref: reference, properties, allOf } = schema;
+    const { $ref: reference, properties, allOf, anyOf } = schema;
     if (typeof reference === 'string') {
       return this.fieldsOf(this.description.components.schemas[reference.split('/').at(-1) ?? '']);
     }
     if (Array.isArray(allOf)) return this.fieldsOf(allOf[0]);
+    if (Array.isArray(anyOf)) return this.fieldsOf(anyOf[0]);
     return isObject(properties) ? properties : null;
   }
 
@@ -317,7 +318,8 @@ class Draft {
     const known = this.world[`${this.described.name} ${name}`] ?? this.world[name];
     if (known !== undefined) return known;
     if (!isObject(schema)) return 'text';
-    const { type, format, default: usual, enum: words, pattern, items } = schema;
+    const { type, format, default: usual, enum: words, pattern, items, anyOf } = schema;
+    if (Array.isArray(anyOf)) return this.valueOf(name, anyOf[0] ?? null);
     const fields = this.fieldsOf(schema);
     if (fields) {
       return Object.fromEntries(Object.entries(fields).map(([each, of]) => [each, this.valueOf(each, of)]));

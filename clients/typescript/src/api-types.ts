@@ -1353,52 +1353,49 @@ export interface components {
        * @description Proxies of this country only, e.g. `ru`, in any case
        * @example ru
        */
-      country?: string;
+      country?: string | null;
       /**
        * Version
        * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
        * @example 6
-       * @enum {string}
        */
-      version?: '6' | '4' | '4s';
+      version?: ('6' | '4' | '4s') | null;
       /**
        * Active
        * @description Only the proxies whose `active` is this at the moment of the answer
        * @example true
        */
-      active?: boolean;
+      active?: boolean | null;
       /**
        * Label
        * @description Only the proxies with exactly this label, `descr`
        * @example scraper 1
        */
-      label?: string;
+      label?: string | null;
       /**
        * Tag
        * @description Only the proxies that have this tag among theirs
        * @example team-a
        */
-      tag?: string;
+      tag?: string | null;
       /**
        * Ends Before
-       * Format: date-time
        * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
        * @example 2026-12-01T00:00:00Z
        */
-      ends_before?: string;
+      ends_before?: string | null;
       /**
        * Order Id
        * @description Only the proxies that this purchase delivered
        * @example 42
        */
-      order_id?: number;
+      order_id?: number | null;
       /**
        * Proxy Type
        * @description Only the proxies of this type, `http` or `socks` (SOCKS5)
        * @example http
-       * @enum {string}
        */
-      proxy_type?: 'http' | 'socks';
+      proxy_type?: ('http' | 'socks') | null;
     };
     /** PingProxiesRequest */
     PingProxiesRequest: {
@@ -1410,7 +1407,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[];
+      proxy_ids?: string[] | null;
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1419,7 +1416,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'];
+      filter?: components['schemas']['ProxyFilterBody'] | null;
     };
     /** PingedProxy */
     PingedProxy: {
@@ -1451,7 +1448,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[];
+      proxy_ids?: string[] | null;
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1460,7 +1457,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'];
+      filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Descr
        * @description Your own label: up to 100 characters. Null clears it. Left out: it stays
@@ -1469,13 +1466,13 @@ export interface components {
       descr?: string | null;
       /**
        * Tags
-       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Left out: they stay
+       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Null clears them. Left out: they stay
        * @example [
        *       "team-a",
        *       "scraping"
        *     ]
        */
-      tags?: string[];
+      tags?: string[] | null;
       /**
        * Add Tags
        * @description Tags that each of the proxies gets as well
@@ -1606,13 +1603,13 @@ export interface components {
       descr?: string | null;
       /**
        * Tags
-       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Left out: they stay
+       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Null clears them. Left out: they stay
        * @example [
        *       "team-a",
        *       "scraping"
        *     ]
        */
-      tags?: string[];
+      tags?: string[] | null;
     };
     /** ProxyEvent */
     ProxyEvent: {
@@ -1782,7 +1779,7 @@ export interface components {
        * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
        * @example 25.08
        */
-      max_price?: string;
+      max_price?: string | number | null;
       /**
        * Allow Partial
        * @description `false`: the provider is asked for its stock right before, and the order is refused with 400 when less is left than it needs after the orders that wait before it. Should the provider then deliver fewer than it confirmed all the same, it takes none back: as with `true`, the customer keeps what came and pays its price, and the rest of the money is free again
@@ -1831,7 +1828,7 @@ export interface components {
        * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
        * @example 25.08
        */
-      max_price?: string;
+      max_price?: string | number | null;
       /**
        * Dry Run
        * @description `true`: everything is checked and nothing is placed or charged; the answer is the price, and what would be refused and why. An Idempotency-Key is looked up, and not used up
@@ -1850,7 +1847,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[];
+      proxy_ids?: string[] | null;
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1859,7 +1856,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'];
+      filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Period
        * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
@@ -1871,7 +1868,7 @@ export interface components {
        * @description Roubles that all prolongations together may cost at most. The request is refused with 409 when they would cost more; once it is accepted, each proxy has its share of the amount and is charged no more
        * @example 2508.00
        */
-      max_price?: string;
+      max_price?: string | number | null;
     };
     /** BulkProxyOut */
     BulkProxyOut: {
@@ -2316,18 +2313,17 @@ export interface components {
        * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
        * @example {host}:{port}:{login}:{password}
        */
-      template?: string;
+      template?: string | null;
       /**
        * Filter
        * @description Which proxies, at the moment of each fetch. All of them by default
        */
-      filter?: components['schemas']['ProxyFilterBody'];
+      filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Expires At
-       * Format: date-time
        * @description When the link stops working. It lies in the future and not behind the end of the token, which is the default
        */
-      expires_at?: string;
+      expires_at?: string | null;
       /**
        * Networks
        * @description The only networks from which the link works, in CIDR notation. They lie within those of the token, which are the default
@@ -2335,13 +2331,13 @@ export interface components {
        *       "203.0.113.0/24"
        *     ]
        */
-      networks?: string[];
+      networks?: string[] | null;
       /**
        * Descr
        * @description What the link is for; only you see it
        * @example Clash on the laptop
        */
-      descr?: string;
+      descr?: string | null;
     };
     /** CreatedLink */
     CreatedLink: {
@@ -2510,33 +2506,35 @@ export interface components {
        *       "proxy.expiring"
        *     ]
        */
-      types?: (
-        | 'order.being_confirmed'
-        | 'order.completed'
-        | 'order.partial'
-        | 'order.refunded'
-        | 'proxy.expiring'
-        | 'proxy.expired'
-        | 'proxy.withdrawn'
-        | 'proxy.moved'
-        | 'proxy.prolonged'
-        | 'balance.credited'
-        | 'balance.refunded'
-        | 'balance.low'
-        | 'renewal.planned'
-        | 'renewal.done'
-        | 'renewal.skipped'
-        | 'renewal.failed'
-        | 'token.created'
-        | 'token.revoked'
-        | 'webhook.disabled'
-      )[];
+      types?:
+        | (
+            | 'order.being_confirmed'
+            | 'order.completed'
+            | 'order.partial'
+            | 'order.refunded'
+            | 'proxy.expiring'
+            | 'proxy.expired'
+            | 'proxy.withdrawn'
+            | 'proxy.moved'
+            | 'proxy.prolonged'
+            | 'balance.credited'
+            | 'balance.refunded'
+            | 'balance.low'
+            | 'renewal.planned'
+            | 'renewal.done'
+            | 'renewal.skipped'
+            | 'renewal.failed'
+            | 'token.created'
+            | 'token.revoked'
+            | 'webhook.disabled'
+          )[]
+        | null;
       /**
        * Description
        * @description What the webhook is for; only you see it
        * @example The billing script
        */
-      description?: string;
+      description?: string | null;
     };
     /** CreatedWebhook */
     CreatedWebhook: {
@@ -2829,20 +2827,19 @@ export interface components {
        * @description One event, of whatever type
        * @example evt_4711
        */
-      event_id?: string;
+      event_id?: string | null;
       /**
        * Since
-       * Format: date-time
        * @description All events of the types of the webhook from this moment on, as far as they are kept
        * @example 2026-11-21T12:00:00Z
        */
-      since?: string;
+      since?: string | null;
       /**
        * After
        * @description With `since`: the `next_after` of the answer before; only events behind that one
        * @example evt_4711
        */
-      after?: string;
+      after?: string | null;
       /**
        * Include Delivered
        * @description With `since`: also what was delivered before
@@ -3160,19 +3157,19 @@ export interface components {
        * @description Proxies of this country only, e.g. `ru`, in any case
        * @example ru
        */
-      country?: string;
+      country?: string | null;
       /**
        * Label
        * @description Only the proxies with exactly this label, `descr`
        * @example scraper 1
        */
-      label?: string;
+      label?: string | null;
       /**
        * Tag
        * @description Only the proxies that have this tag among theirs
        * @example team-a
        */
-      tag?: string;
+      tag?: string | null;
     };
     /** NewRenewalRuleRequest */
     NewRenewalRuleRequest: {
@@ -3188,7 +3185,7 @@ export interface components {
        * @description The `id` of the one proxy
        * @example 17
        */
-      proxy_id?: string;
+      proxy_id?: string | null;
       /**
        * Filter
        * @description The rule is for all proxies that match all of it at the time, also those that are bought later
@@ -3196,7 +3193,7 @@ export interface components {
        *       "tag": "team-a"
        *     }
        */
-      filter?: components['schemas']['RenewalFilterBody'];
+      filter?: components['schemas']['RenewalFilterBody'] | null;
       /**
        * Period
        * @description For how long each is renewed. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
@@ -3208,7 +3205,7 @@ export interface components {
        * @description Roubles that one renewal of one proxy may cost at most. Left out: any price
        * @example 30.00
        */
-      max_price?: string;
+      max_price?: string | number | null;
       /**
        * Hours Before
        * @description How many hours before its end a rental is renewed
@@ -3326,7 +3323,7 @@ export interface components {
        * @description Roubles that all renewals of a month (UTC) may cost together. Null: no budget
        * @example 5000.00
        */
-      monthly: string | null;
+      monthly: string | number | null;
     };
     /** EventSettingsOut */
     EventSettingsOut: {
@@ -3343,7 +3340,7 @@ export interface components {
        * @description Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it. Null: never
        * @example 500.00
        */
-      balance_low: string | null;
+      balance_low: string | number | null;
     };
     /** EventDto */
     EventDto: {
@@ -3420,13 +3417,12 @@ export interface components {
        * @description What the token is for
        * @example reports
        */
-      name?: string;
+      name?: string | null;
       /**
        * Expires At
-       * Format: date-time
        * @description When the token stops working. It lies in the future and not behind the end of the token of the request, which is the default
        */
-      expires_at?: string;
+      expires_at?: string | null;
       /**
        * Allowed Ips
        * @description The only networks from which the token works, in CIDR notation. They lie within those of the token of the request, which are the default
@@ -3434,13 +3430,13 @@ export interface components {
        *       "203.0.113.0/24"
        *     ]
        */
-      allowed_ips?: string[];
+      allowed_ips?: string[] | null;
       /**
        * Daily Limit
        * @description The most roubles that its orders may take in one day (UTC): at most the limit of the token of the request, which is the default and against which its orders count as well. A token with a limit switches no renewals on, nor moves a proxy between their rules by its label or tags
        * @example 500.00
        */
-      daily_limit?: string;
+      daily_limit?: string | number | null;
     };
     /** CreatedToken */
     CreatedToken: {

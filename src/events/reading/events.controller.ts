@@ -1,15 +1,14 @@
-import { Controller, Get, Headers, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { CurrentUserId, Scopes } from '../../auth';
-import { disconnection, withoutDuration } from '../../http';
+import { disconnection, TextHeader, withoutDuration } from '../../http';
 import { CURSOR_PATTERN, eventId, readCursor } from './cursor';
 import type { EventRequest } from './event-pages';
 import { EventReadingService } from './event-reading.service';
 import { ReadEventsDocs } from './events.docs';
 import type { EventsPage } from './events.dto';
 import { EventsQuery, readTypes } from './events.query';
-import { LastEventIdInvalid } from './reading.errors';
 
 const STREAM_TYPE = 'text/event-stream';
 
@@ -24,7 +23,8 @@ export class EventsController {
   async read(
     @CurrentUserId() userId: number,
     @Query() { after, wait, limit, type }: EventsQuery,
-    @Headers('last-event-id') lastEventId: string | undefined,
+    // What a client that reads streams sends when it connects again: its URL is still the one it began with.
+    @TextHeader('Last-Event-ID', { pattern: CURSOR_PATTERN }) lastEventId: string | undefined,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<EventsPage | undefined> {
@@ -32,7 +32,7 @@ export class EventsController {
     response.vary('Accept');
     const asked: EventRequest = {
       userId,
-      after: readCursor(readLastEventId(lastEventId) ?? after),
+      after: readCursor(lastEventId || after),
       types: readTypes(type),
       limit,
     };
@@ -47,11 +47,4 @@ export class EventsController {
     if (this.events.isEnding) response.shouldKeepAlive = false;
     return { items, next_cursor: eventId(next) };
   }
-}
-
-/** What a client that reads streams says when it connects again. Its URL is still the one it began with. */
-function readLastEventId(text: string | undefined): string | null {
-  if (text === undefined || text === '') return null;
-  if (!new RegExp(CURSOR_PATTERN).test(text)) throw new LastEventIdInvalid(text);
-  return text;
 }

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { Money } from '../../common';
-import { ApiNullable, NullableAmountField, StrictRequest } from '../../http';
+import { AmountField, ApiNullable, StrictRequest } from '../../http';
 
 const BALANCE_LOW =
   'Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it';
@@ -13,6 +13,6 @@ export class EventSettingsOut {
 @StrictRequest()
 export class EventSettingsRequest {
   @ApiProperty({ description: `${BALANCE_LOW}. Null: never`, example: '500.00' })
-  @NullableAmountField()
+  @AmountField({ nullable: true })
   balance_low!: Money | null;
 }

@@ -86,5 +86,5 @@ export function liftParameterExamples(document: OpenAPIObject): void {
   }
 }
 
-const operationsOf = ({ paths }: OpenAPIObject): Operation[] =>
+export const operationsOf = ({ paths }: OpenAPIObject): Operation[] =>
   Object.values(paths).flatMap((path) => METHODS.flatMap((method) => path[method] ?? []));

@@ -1,5 +1,11 @@
 import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { missing } from '../validation/fields';
+import { Refusal } from '../validation/refusal';
+import { readBefore } from '../validation/route-input';
+
+const NAME = 'Idempotency-Key';
+const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 interface IdempotencyKeyOptions {
   readonly required: boolean;
@@ -8,15 +14,29 @@ interface IdempotencyKeyOptions {
   readonly example?: string;
 }
 
-/** Describes the header that makes a request safe to repeat. */
-export const ApiIdempotencyKey = ({ required, description, example }: IdempotencyKeyOptions) =>
-  ApiHeader({
-    name: 'Idempotency-Key',
-    required,
-    description,
-    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
-    ...(example !== undefined && { example }),
-  });
+/** Reads the header. The draft standard writes the key in quotes; without them it is the same key. */
+export function readIdempotencyKey(header: string): string | Refusal {
+  const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
+  if (VISIBLE_ASCII.test(key)) return key;
+  const msg = 'Idempotency-Key should be 1 to 255 visible ASCII characters';
+  return new Refusal('idempotency_key_invalid', msg, header);
+}
+
+/** Describes and checks the header that makes a request safe to repeat. */
+export const ApiIdempotencyKey =
+  ({ required, description, example }: IdempotencyKeyOptions): MethodDecorator =>
+  (route, handler, descriptor) => {
+    const read = (header: string | undefined) =>
+      header === undefined ? required && missing(null) : readIdempotencyKey(header);
+    readBefore(route, handler, { place: 'header', name: NAME, read });
+    ApiHeader({
+      name: NAME,
+      required,
+      description,
+      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+      ...(example !== undefined && { example }),
+    })(route, handler, descriptor);
+  };
 
 /** Describes the header of an answer that {@link markReplay} sets. */
 export const REPLAYED_HEADER = {

@@ -6,6 +6,7 @@ import { contentSecurityPolicy } from 'helmet';
 import { SERVICE_VERSION } from '../../common';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonAnswers, liftParameterExamples } from './common-answers';
+import { describeNull } from './describe-null';
 import { addEmptyForms } from './empty-forms';
 import { compareOperations, filterOperations, PAGE_STYLE, preparePage } from './swagger-page';
 
@@ -41,6 +42,7 @@ function describe(
     Object.assign(schema, { title: name }, STRICT_EXTENSION in schema && { additionalProperties: false });
     Reflect.deleteProperty(schema, STRICT_EXTENSION);
   }
+  describeNull(document);
   addCommonAnswers(document);
   liftParameterExamples(document);
   return document;

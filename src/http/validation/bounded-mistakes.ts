@@ -11,20 +11,17 @@ const MOST_OF_INPUT = 1000;
  *
  * @param count of all mistakes
  */
-export function boundedMistakes(
-  mistakes: Iterable<ValidationItem>,
-  count: number,
-  place: 'query' | 'body',
-): ValidationItem[] {
+export function boundedMistakes(mistakes: Iterable<ValidationItem>, count: number): ValidationItem[] {
   const items: ValidationItem[] = [];
   for (const { input, ...item } of mistakes) {
+    if (items.length === MOST_ITEMS) {
+      const more = count - MOST_ITEMS;
+      const msg = `${more} more errors are omitted`;
+      return [...items, { type: 'too_many_errors', loc: item.loc.slice(0, 1), msg, ctx: { more } }];
+    }
     items.push(input !== undefined && isShort(input) ? { ...item, input } : item);
-    if (items.length === MOST_ITEMS) break;
   }
-  const more = count - items.length;
-  if (more === 0) return items;
-  const msg = `${more} more errors are omitted`;
-  return [...items, { type: 'too_many_errors', loc: [place], msg, ctx: { more } }];
+  return items;
 }
 
 function isShort(input: JsonValue): boolean {

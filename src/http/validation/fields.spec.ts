@@ -1,6 +1,7 @@
-import { Body, Controller, Get, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Post, Query, type Type } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
+import type { Request } from 'express';
 import { Money } from '../../common';
 import {
   AmountField,
@@ -13,8 +14,8 @@ import {
   StringField,
   StringListField,
 } from './fields';
+import { instanceOf, readInput } from './read-input';
 import { RequestInvalid } from './request-invalid';
-import { RequestValidationPipe } from './request-validation.pipe';
 
 class Shelf {
   @StringField({ minLength: 2, maxLength: 4 })
@@ -122,14 +123,28 @@ class Everything {
   part!: Part | null;
 }
 
+class Change {
+  @StringField({ changed: true, nullable: true })
+  note!: string | null | undefined;
+
+  @BooleanField({ changed: true })
+  enabled!: boolean | undefined;
+
+  @AmountField({ nullable: true })
+  limit!: Money | null;
+}
+
 const VALID = { amount: '1.50', words: ['a'] };
 
-const read = (body: object): Everything =>
-  new RequestValidationPipe().transform(body as never, { type: 'body', metatype: Everything }) as Everything;
+function read(body: object, dto: Type<object> = Everything): Everything {
+  const route = { path: [], header: [], query: undefined, body: dto, refusesQuery: false };
+  readInput(route, { body } as Request);
+  return instanceOf(body) as Everything;
+}
 
-function refusalsOf(body: object): [string, readonly (string | number)[]][] {
+function refusalsOf(body: object, dto?: Type<object>): [string, readonly (string | number)[]][] {
   try {
-    read(body);
+    read(body, dto);
   } catch (error) {
     if (error instanceof RequestInvalid) return error.items.map(({ type, loc }) => [type, loc]);
   }
@@ -150,6 +165,19 @@ describe('A field', () => {
     ]);
   });
 
+  it('of a change is undefined when it is missing, and null where that clears something', () => {
+    expect(read({ limit: null }, Change)).toEqual({ note: undefined, enabled: undefined, limit: null });
+    expect(read({ limit: 5n, note: null }, Change)).toMatchObject({ note: null, limit: expect.anything() });
+    expect(refusalsOf({ enabled: null }, Change)).toEqual([
+      ['bool_type', ['body', 'enabled']],
+      ['missing', ['body', 'limit']],
+    ]);
+  });
+
+  it.each([[0n], [1n], ['true'], ['no']])('refuses %p as a boolean of a body', (enabled) => {
+    expect(refusalsOf({ enabled, limit: null }, Change)).toEqual([['bool_type', ['body', 'enabled']]]);
+  });
+
   it.each([
     ['500', '500.00'],
     ['0.01', '0.01'],
@@ -167,6 +195,7 @@ describe('A field', () => {
     [1e21, 'decimal_parsing'],
     ['9'.repeat(13), 'decimal_parsing'],
     ['1.001', 'decimal_max_places'],
+    ['01', 'decimal_parsing'],
     ['0', 'greater_than'],
     ['-1', 'greater_than'],
     [true, 'decimal_type'],

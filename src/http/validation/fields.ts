@@ -12,21 +12,29 @@ import { readInteger } from './readers/read-integer';
 import { readString } from './readers/read-string';
 import { Refusal, RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
-import { refuseLoose, type StrictPlace } from './strict-request';
+import { notBoolean, NULLABLE_EXTENSION, refuseLoose } from './strict-request';
 
-interface Optional {
-  /** The field may be left out, or null, and is null then. */
+/**
+ * Whether a field has to be there, and what null means. A field without any of these, and without a default,
+ * is required. Where null means nothing it is refused, and the description says so of each field.
+ */
+export interface Presence {
+  /** The field may be omitted or null, and is null then. */
   readonly optional?: true;
+  /** The field is one of a change: omitted, it is undefined, and what there is stays. */
+  readonly changed?: true;
+  /** Null is a value of its own, which clears what there is. */
+  readonly nullable?: true;
 }
 
-export interface IntegerFieldOptions extends Optional {
+export interface IntegerFieldOptions extends Presence {
   readonly atLeast?: number;
   readonly greaterThan?: number;
   readonly atMost?: number;
   readonly default?: number;
 }
 
-export interface StringFieldOptions extends Optional {
+export interface StringFieldOptions extends Presence {
   /** In code points, as is `maxLength`. */
   readonly minLength?: number;
   readonly maxLength?: number;
@@ -38,11 +46,11 @@ export interface StringFieldOptions extends Optional {
   readonly refuse?: (text: string) => Refusal | undefined;
 }
 
-export interface BooleanFieldOptions extends Optional {
+export interface BooleanFieldOptions extends Presence {
   readonly default?: boolean;
 }
 
-export interface StringListFieldOptions extends Optional {
+export interface StringListFieldOptions extends Presence {
   readonly atLeast?: number;
   readonly atMost: number;
   /** What each item has to be, with the type and message of the refusal. */
@@ -55,17 +63,14 @@ export interface StringListFieldOptions extends Optional {
   };
 }
 
-/** Stands for the value of a field that a request may leave out and that has no default either. */
-const LEFT_OUT = Symbol('left out');
-
 type FieldValue = string | number | boolean | null | Money | Date | readonly string[] | object;
 type Outcome = FieldValue | Refusal | RefusedItems | undefined;
 
 interface Field {
-  /** The field as OpenAPI 3.1 describes it. */
+  /** The field as OpenAPI 3.1 describes it, except for null. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** The value of a field that the request leaves out. A field without a fallback is required. */
-  readonly fallback: FieldValue | typeof LEFT_OUT | undefined;
+  /** The default is the value of a field that is omitted. */
+  readonly presence: Presence & { readonly default?: FieldValue };
   /** @param strict where the field stands when it is read strictly */
   readonly read: (input: JsonValue, strict: StrictPlace | undefined) => Outcome;
 }
@@ -77,7 +82,7 @@ interface FieldSource {
 
 /** An integer. Required unless it has a default. */
 export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorator {
-  const { atLeast, greaterThan, atMost, optional, default: fallback = absent(optional) } = options;
+  const { atLeast, greaterThan, atMost } = options;
   return requestField({
     schema: defined({
       type: 'integer',
@@ -86,14 +91,14 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
       exclusiveMinimum: greaterThan,
       default: options.default,
     }),
-    fallback,
+    presence: options,
     read: (input) => readInteger(input, options),
   });
 }
 
 /** Text. Required unless it has a default. */
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
-  const { minLength, maxLength, pattern, optional, default: fallback = absent(optional) } = options;
+  const { minLength, maxLength, pattern } = options;
   return requestField({
     schema: defined({
       type: 'string',
@@ -103,7 +108,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
       enum: options.choices ?? wordsOf(pattern),
       default: options.default,
     }),
-    fallback,
+    presence: options,
     read: (input) => {
       const text = readString(input, options);
       return text instanceof Refusal ? text : (options.refuse?.(text) ?? text);
@@ -111,30 +116,16 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
   });
 }
 
-/** Text of a query that may be left out. It is null then. */
+/** Text of a query that may be omitted, which the description calls null, as the reference does. */
 export function OptionalStringField(
-  options: Omit<StringFieldOptions, 'default' | 'choices' | 'refuse'> = {},
+  options: Omit<StringFieldOptions, keyof Presence | 'default' | 'choices' | 'refuse'> = {},
 ): PropertyDecorator {
   return requestField({
     schema: {
       anyOf: [defined({ type: 'string', ...options, enum: wordsOf(options.pattern) }), { type: 'null' }],
     },
-    fallback: null,
+    presence: { optional: true },
     read: (input) => readString(input, options),
-  });
-}
-
-/**
- * Text of a change. It is undefined when the request leaves it out, which leaves it as it is, and null when
- * the request clears it with null.
- */
-export function ChangedStringField(
-  options: Pick<StringFieldOptions, 'maxLength' | 'pattern'>,
-): PropertyDecorator {
-  return requestField({
-    schema: { oneOf: [{ type: 'string', ...options }, { type: 'null' }] },
-    fallback: LEFT_OUT,
-    read: (input) => (input === null ? null : readString(input, options)),
   });
 }
 
@@ -142,91 +133,58 @@ export function ChangedStringField(
 const wordsOf = (pattern = ''): readonly string[] | undefined =>
   /^\^\(([\w|-]+)\)\$$/.exec(pattern)?.[1]?.split('|');
 
-/** A boolean. Required unless it has a default. */
+/** A boolean. Required unless it has a default. Only a query is read as leniently as Pydantic reads it. */
 export function BooleanField(options: BooleanFieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: options.default }),
-    fallback: options.default ?? absent(options.optional),
-    read: readBoolean,
+    presence: options,
+    read: (input, { place }) => (place === 'body' ? readExactBoolean(input) : readBoolean(input)),
   });
 }
 
-const AMOUNT = { type: 'string', pattern: String.raw`^\d{1,12}(\.\d{1,2})?$` };
+const readExactBoolean = (input: JsonValue): boolean | Refusal =>
+  typeof input === 'boolean' ? input : notBoolean(input);
+
+/** Both are described: a generated client, or a proxy that validates, refuses what is not. */
+const AMOUNT = [
+  { type: 'string', pattern: String.raw`^([1-9]\d{0,11}(\.\d{1,2})?|0\.(0[1-9]|[1-9]\d?))$` },
+  { type: 'number', minimum: 0.01, maximum: 999_999_999_999.99 },
+];
 
 /** An amount in roubles, above 0 and with at most two decimals, as text or as a number. Read as a `Money`. */
-export function AmountField({ optional }: Optional = {}): PropertyDecorator {
-  return requestField({
-    schema: AMOUNT,
-    fallback: absent(optional),
-    read: readAmount,
-  });
-}
-
-/** An amount like that of {@link AmountField}, or null, which the request has to say. */
-export function NullableAmountField(): PropertyDecorator {
-  return requestField({
-    schema: { oneOf: [AMOUNT, { type: 'null' }] },
-    fallback: undefined,
-    read: (input) => (input === null ? null : readAmount(input)),
-  });
+export function AmountField(presence: Presence = {}): PropertyDecorator {
+  return requestField({ schema: { anyOf: AMOUNT }, presence, read: readAmount });
 }
 
 /** An ISO 8601 date-time with its offset from UTC. Read as a `Date`. */
-export function DateTimeField({ optional }: Optional = {}): PropertyDecorator {
-  return requestField({
-    schema: { type: 'string', format: 'date-time' },
-    fallback: absent(optional),
-    read: readDateTime,
-  });
+export function DateTimeField(presence: Presence = {}): PropertyDecorator {
+  return requestField({ schema: { type: 'string', format: 'date-time' }, presence, read: readDateTime });
 }
 
 /** A day such as `2026-11-21`. Read as text. */
-export function DateField({ optional }: Optional = {}): PropertyDecorator {
-  return requestField({
-    schema: { type: 'string', format: 'date' },
-    fallback: absent(optional),
-    read: readDate,
-  });
+export function DateField(presence: Presence = {}): PropertyDecorator {
+  return requestField({ schema: { type: 'string', format: 'date' }, presence, read: readDate });
 }
 
 /** An object with a DTO of its own, which the controller has to name in `@ApiExtraModels`. */
-export function ObjectField(of: Type<object>, { optional }: Optional = {}): PropertyDecorator {
+export function ObjectField(of: Type<object>, presence: Presence = {}): PropertyDecorator {
   return requestField({
     schema: { allOf: [{ $ref: getSchemaPath(of) }] },
-    fallback: absent(optional),
-    read: (input, strict) => readObject(input, of, strict),
+    presence,
+    read: (input, fields) =>
+      isJsonObject(input) ? readInstance(of, fields.within(input)) : notAnObject(input),
   });
 }
 
 /** A list of texts, each of which is checked. */
 export function StringListField(options: StringListFieldOptions): PropertyDecorator {
-  const { atLeast, atMost, optional, of } = options;
-  const items = defined({ type: 'string', enum: of.choices });
-  return requestField({
-    schema: defined({ type: 'array', items, minItems: atLeast, maxItems: atMost }),
-    fallback: absent(optional),
-    read: (input) => readStringList(input, options),
-  });
-}
-
-/** Texts of a change: undefined when the request leaves them out, null when it says null. */
-export function ChangedStringListField(options: Omit<StringListFieldOptions, 'optional'>): PropertyDecorator {
   const { atLeast, atMost, of } = options;
   const items = defined({ type: 'string', enum: of.choices });
   return requestField({
-    schema: {
-      oneOf: [defined({ type: 'array', items, minItems: atLeast, maxItems: atMost }), { type: 'null' }],
-    },
-    fallback: LEFT_OUT,
-    read: (input) => (input === null ? null : readStringList(input, options)),
+    schema: defined({ type: 'array', items, minItems: atLeast, maxItems: atMost }),
+    presence: options,
+    read: (input) => readStringList(input, options),
   });
-}
-
-const absent = (optional: true | undefined): null | undefined => (optional ? null : undefined);
-
-function readObject(input: JsonValue, of: Type<object>, strict: StrictPlace | undefined): object {
-  if (isJsonObject(input)) return readInstance(of, new RequestFields(input, input, strict));
-  return notAnObject(input);
 }
 
 function readStringList(
@@ -258,7 +216,7 @@ function readStringList(
  * Declares a field to three libraries at once: class-transformer reads it, to its value or to a Refusal,
  * class-validator collects the refusals in the order of declaration, and Swagger describes it.
  */
-function requestField({ schema, fallback, read }: Field): PropertyDecorator {
+function requestField({ schema, presence, read }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, strict) => {
     const value = read(input, strict);
     if (!strict || value instanceof Refusal || value instanceof RefusedItems) return value;
@@ -267,9 +225,9 @@ function requestField({ schema, fallback, read }: Field): PropertyDecorator {
   return (target, key) => {
     declareField(target, String(key));
     applyDecorators(
-      ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, fallback === undefined)),
+      ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, presence)),
       Expose(),
-      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, fallback, readExactly), {
+      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, presence, readExactly), {
         toClassOnly: true,
       }),
       Validate(NotRefused),
@@ -277,9 +235,19 @@ function requestField({ schema, fallback, read }: Field): PropertyDecorator {
   };
 }
 
-function describe(schema: Readonly<Record<string, unknown>>, required: boolean): ApiPropertyOptions {
-  // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
-  const description = 'anyOf' in schema ? { type: 'string', required, schema } : { ...schema, required };
+const takesNull = ({ optional, nullable }: Presence): boolean => (optional ?? nullable) === true;
+
+function describe(
+  schema: Readonly<Record<string, unknown>>,
+  presence: Field['presence'],
+): ApiPropertyOptions {
+  const required = presence.default === undefined && !presence.optional && !presence.changed;
+  const members = Array.isArray(schema['anyOf']) ? (schema['anyOf'] as readonly object[]) : [];
+  const isParameter = members.some((member) => 'type' in member && member.type === 'null');
+  const description = isParameter
+    ? // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
+      { type: 'string', required, schema }
+    : { ...schema, required, ...(takesNull(presence) && { [NULLABLE_EXTENSION]: true }) };
   // Nest's types only know the `exclusiveMinimum` of OpenAPI 3.0, which is a boolean.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return description as ApiPropertyOptions;
@@ -288,14 +256,15 @@ function describe(schema: Readonly<Record<string, unknown>>, required: boolean):
 function readField(
   fields: RequestFields,
   name: string,
-  fallback: Field['fallback'],
+  presence: Field['presence'],
   read: Field['read'],
 ): Outcome {
   const input = fields.find(name);
-  const isGiven = input !== undefined && !(input === null && fallback === null);
-  if (isGiven) return read(input, fields.strict);
-  if (fallback === LEFT_OUT) return undefined;
-  return fallback === undefined ? missing(fields.inputWhenMissing) : fallback;
+  if (input === null && takesNull(presence)) return null;
+  if (input !== undefined) return read(input, fields.strict);
+  if (presence.default !== undefined) return presence.default;
+  if (presence.changed) return undefined;
+  return presence.optional ? null : missing(fields.inputWhenMissing);
 }
 
 export function missing(input: JsonValue): Refusal {

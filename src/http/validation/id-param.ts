@@ -1,23 +1,31 @@
-import { Param, type PipeTransform } from '@nestjs/common';
+import { Headers, Param, type PipeTransform } from '@nestjs/common';
 import { readInteger } from './readers/read-integer';
+import { readString, type StringBounds } from './readers/read-string';
 import { Refusal } from './refusal';
-import { RequestInvalid } from './request-invalid';
+import { readBefore } from './route-input';
+
+const read = (text: string): number | Refusal => readInteger(text, { greaterThan: 0 });
 
 /** Reads an id in any spelling of an integer (`+0042`, `4_2`); null when it is not a positive integer. */
 export function readId(text: string): number | null {
-  const id = readInteger(text, { greaterThan: 0 });
+  const id = read(text);
   return id instanceof Refusal ? null : id;
 }
 
-class IdPipe implements PipeTransform<string> {
-  constructor(private readonly name: string) {}
+const toId: PipeTransform<string, number | null> = { transform: readId };
 
-  transform(text: string): number {
-    const id = readInteger(text, { greaterThan: 0 });
-    if (id instanceof Refusal) throw new RequestInvalid([id.at('path', this.name)]);
-    return id;
-  }
-}
+/** An id in the path. Anything but a positive integer gets 422 before the handler is called. */
+export const IdParam =
+  (name: string): ParameterDecorator =>
+  (route, handler, index) => {
+    Param(name, toId)(route, handler, index);
+    readBefore(route, handler, { place: 'path', name, read: (text = '') => read(text) });
+  };
 
-/** An id in the path. Anything but a positive integer is answered 422. */
-export const IdParam = (name: string) => Param(name, new IdPipe(name));
+/** A header that may be omitted or empty. What exceeds the bounds gets 422 before the handler is called. */
+export const TextHeader =
+  (name: string, bounds: StringBounds): ParameterDecorator =>
+  (route, handler, index) => {
+    Headers(name.toLowerCase())(route, handler, index);
+    readBefore(route, handler, { place: 'header', name, read: (text) => text && readString(text, bounds) });
+  };

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../json/json-value';
-import type { StrictPlace } from './strict-request';
+import type { FieldPlace } from './strict-request';
 
 /**
  * The values that a DTO is read from. They are hidden from class-transformer, which walks into every property
@@ -8,17 +8,20 @@ import type { StrictPlace } from './strict-request';
 export class RequestFields {
   readonly #values: JsonObject;
   readonly #inputWhenMissing: JsonValue;
+  readonly #place: FieldPlace;
+  readonly #isStrict: boolean;
 
-  readonly #strict: StrictPlace | undefined;
-
-  /**
-   * @param inputWhenMissing the `input` in the item of a missing field
-   * @param strict where the fields stand when they are read strictly
-   */
-  constructor(values: JsonObject, inputWhenMissing: JsonValue, strict?: StrictPlace) {
+  /** @param inputWhenMissing the `input` in the item of a missing field */
+  constructor(values: JsonObject, inputWhenMissing: JsonValue, place: FieldPlace, isStrict: boolean) {
     this.#values = values;
     this.#inputWhenMissing = inputWhenMissing;
-    this.#strict = strict;
+    this.#place = place;
+    this.#isStrict = isStrict;
+  }
+
+  /** The fields of an object among the fields. */
+  within(values: JsonObject): RequestFields {
+    return new RequestFields(values, values, this.#place, this.#isStrict);
   }
 
   get names(): readonly string[] {
@@ -33,7 +36,12 @@ export class RequestFields {
     return this.#inputWhenMissing;
   }
 
-  get strict(): StrictPlace | undefined {
-    return this.#strict;
+  get place(): FieldPlace {
+    return this.#place;
+  }
+
+  /** Where the fields stand when they are read strictly. */
+  get strict(): FieldPlace | undefined {
+    return this.#isStrict ? this.#place : undefined;
   }
 }

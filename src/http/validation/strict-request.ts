@@ -3,12 +3,15 @@ import { ApiExtension } from '@nestjs/swagger';
 import type { JsonValue } from '../json/json-value';
 import { Refusal } from './refusal';
 
-/** Where a value stands that is read strictly. In a query every value is text. */
-export type StrictPlace = 'query' | 'body';
+/** Where fields stand. In a query every value is text. */
+export type FieldPlace = 'query' | 'body';
 
 const STRICT = 'strict-request';
 /** Marks the schema of a strict DTO until the description says `additionalProperties: false` instead. */
 export const STRICT_EXTENSION = 'x-strict';
+
+/** Marks a field that may be null. The description says so of bodies: a query has no null. */
+export const NULLABLE_EXTENSION = 'x-nullable';
 
 const NO_CONTROLS = String.raw`^[^\x00-\x1f\x7f-\x9f]*$`;
 const isWithoutControls = (text: string): boolean => new RegExp(NO_CONTROLS, 'u').test(text);
@@ -27,14 +30,14 @@ export const StrictRequest = (): ClassDecorator =>
 export const isStrict = (dto: object): boolean => Reflect.hasMetadata(STRICT, dto);
 
 /** Why a strict DTO does not take an input that a lenient one would read; undefined when it takes it. */
-export function refuseLoose(input: JsonValue, type: unknown, place: StrictPlace): Refusal | undefined {
+export function refuseLoose(input: JsonValue, type: unknown, place: FieldPlace): Refusal | undefined {
   if (typeof input === 'string' && !isWithoutControls(input)) {
     return new Refusal('string_pattern_mismatch', `String should match pattern '${NO_CONTROLS}'`, input, {
       pattern: NO_CONTROLS,
     });
   }
-  if (type === 'boolean' && !isExactBoolean(input, place)) {
-    return new Refusal('bool_type', 'Input should be a valid boolean', input);
+  if (type === 'boolean' && place === 'query' && input !== 'true' && input !== 'false') {
+    return notBoolean(input);
   }
   if (type === 'integer' && place === 'body' && (typeof input === 'boolean' || typeof input === 'string')) {
     return new Refusal('int_type', 'Input should be a valid integer', input);
@@ -42,8 +45,8 @@ export function refuseLoose(input: JsonValue, type: unknown, place: StrictPlace)
   return undefined;
 }
 
-const isExactBoolean = (input: JsonValue, place: StrictPlace): boolean =>
-  place === 'query' ? input === 'true' || input === 'false' : typeof input === 'boolean';
+export const notBoolean = (input: JsonValue): Refusal =>
+  new Refusal('bool_type', 'Input should be a valid boolean', input);
 
 export const unknownField = (input: JsonValue): Refusal =>
   new Refusal('extra_forbidden', 'Extra inputs are not permitted', input);

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
+import { readIdempotencyKey, Refusal } from '../../http';
 import { IdempotencyKeyInvalid } from '../orders.errors';
-
-const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 /** A caller's key, and the hash of the request that it stands for. */
 export interface Idempotency {
@@ -10,7 +9,7 @@ export interface Idempotency {
 }
 
 /**
- * Reads the header. The draft standard writes the key in quotes; without them it is the same key.
+ * Reads the header, with the request that it stands for.
  *
  * @param request what the key stands for, with defaults applied and normalised
  * @throws IdempotencyKeyInvalid
@@ -20,7 +19,7 @@ export function readIdempotency(
   request: Readonly<Record<string, string | number>>,
 ): Idempotency | null {
   if (header === undefined) return null;
-  const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
-  if (!VISIBLE_ASCII.test(key)) throw new IdempotencyKeyInvalid(header);
+  const key = readIdempotencyKey(header);
+  if (key instanceof Refusal) throw new IdempotencyKeyInvalid(key);
   return { key, requestHash: createHash('sha256').update(JSON.stringify(request)).digest() };
 }

@@ -1,14 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ChangedStringField, PRINTABLE, StrictRequest, StringListField } from '../../http';
+import { type Presence, PRINTABLE, StrictRequest, StringField, StringListField } from '../../http';
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, MAX_TAGS } from '../filter/labels';
 import { ProxySelection } from '../selection/proxy-selection.dto';
 
 const TAG = new RegExp(PRINTABLE, 'u');
 const isTag = (text: string): boolean => TAG.test(text) && Array.from(text).length <= MAX_TAG_LENGTH;
 
-const TagsField = (): PropertyDecorator =>
+const TagsField = (presence: Presence): PropertyDecorator =>
   StringListField({
-    optional: true,
+    ...presence,
     atMost: MAX_TAGS,
     of: {
       isValid: isTag,
@@ -17,40 +17,43 @@ const TagsField = (): PropertyDecorator =>
     },
   });
 
+const LabelField = (): PropertyDecorator =>
+  StringField({ changed: true, nullable: true, maxLength: MAX_LABEL_LENGTH, pattern: PRINTABLE });
+
 const DESCR = `Your own label: up to ${MAX_LABEL_LENGTH} characters. Null clears it. Left out: it stays`;
 const TAGS =
   `Your own tags, in place of those that there are: up to ${MAX_TAGS} of ${MAX_TAG_LENGTH} characters at ` +
-  'most. They are kept in lower case, each once. Left out: they stay';
+  'most. They are kept in lower case, each once. Null clears them. Left out: they stay';
 
 /** The label and the tags of one proxy. */
 @StrictRequest()
 export class LabelProxyRequest {
   @ApiProperty({ description: DESCR, example: 'scraper 1' })
-  @ChangedStringField({ maxLength: MAX_LABEL_LENGTH, pattern: PRINTABLE })
+  @LabelField()
   readonly descr!: string | null | undefined;
 
   @ApiProperty({ description: TAGS, example: ['team-a', 'scraping'] })
-  @TagsField()
-  readonly tags!: readonly string[] | null;
+  @TagsField({ changed: true, nullable: true })
+  readonly tags!: readonly string[] | null | undefined;
 }
 
 /** The same for many proxies at once. */
 export class LabelProxiesRequest extends ProxySelection {
   @ApiProperty({ description: DESCR, example: 'scraper 1' })
-  @ChangedStringField({ maxLength: MAX_LABEL_LENGTH, pattern: PRINTABLE })
+  @LabelField()
   readonly descr!: string | null | undefined;
 
   @ApiProperty({ description: TAGS, example: ['team-a', 'scraping'] })
-  @TagsField()
-  readonly tags!: readonly string[] | null;
+  @TagsField({ changed: true, nullable: true })
+  readonly tags!: readonly string[] | null | undefined;
 
   @ApiProperty({ description: 'Tags that each of the proxies gets as well', example: ['2026'] })
-  @TagsField()
-  readonly add_tags!: readonly string[] | null;
+  @TagsField({ changed: true })
+  readonly add_tags!: readonly string[] | undefined;
 
   @ApiProperty({ description: 'Tags that none of the proxies keeps, not even added ones', example: ['old'] })
-  @TagsField()
-  readonly remove_tags!: readonly string[] | null;
+  @TagsField({ changed: true })
+  readonly remove_tags!: readonly string[] | undefined;
 }
 
 const ids = (description: string, example: string[]): PropertyDecorator =>

@@ -7,12 +7,12 @@ import { type Selection, SelectionsService } from '../selection/selections.servi
 import type { LabelProxiesResponse } from './labels.dto';
 import { LimitedTokenCannotMoveRules, TooManyTags } from './labels.errors';
 
-/** What changes. Undefined and null leave things as they are, except for the label, which null clears. */
+/** What changes. Undefined leaves it as it is, and null clears it. */
 export interface LabelChange {
   readonly descr: string | null | undefined;
-  readonly tags: readonly string[] | null;
-  readonly add_tags?: readonly string[] | null;
-  readonly remove_tags?: readonly string[] | null;
+  readonly tags: readonly string[] | null | undefined;
+  readonly add_tags?: readonly string[] | undefined;
+  readonly remove_tags?: readonly string[] | undefined;
 }
 
 interface Labelled {
@@ -101,7 +101,7 @@ export class LabelsService {
         ids,
         descr !== undefined,
         descr ? normalLabel(descr) : null,
-        tags && normalTags(tags),
+        tags === undefined ? null : normalTags(tags ?? []),
         normalTags(added ?? []),
         normalTags(removed ?? []),
         dailyLimit !== null,

@@ -1,13 +1,13 @@
 import { ALL_EVENT_TYPES, type EventType } from '../../events';
-import { ChangedStringListField, Refusal, StringField, StringListField } from '../../http';
+import { type Presence, Refusal, StringField, StringListField } from '../../http';
 
 const MAX_URL_LENGTH = 2000;
 
 const isEventType = (text: string): text is EventType => ALL_EVENT_TYPES.some((type) => type === text);
 
 /** Reads the URL of a webhook. Which addresses it may lead to is checked later: `addresses.ts`. */
-export const WebhookUrlField = (options: { optional?: true } = {}): PropertyDecorator =>
-  StringField({ ...options, maxLength: MAX_URL_LENGTH, refuse: refuseUrl });
+export const WebhookUrlField = (presence: Presence = {}): PropertyDecorator =>
+  StringField({ ...presence, maxLength: MAX_URL_LENGTH, refuse: refuseUrl });
 
 function refuseUrl(text: string): Refusal | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -31,8 +31,6 @@ const TYPES = {
   },
 };
 
-/** Reads types of events; null when they are left out. */
-export const TypesField = (): PropertyDecorator => StringListField({ ...TYPES, optional: true });
-
-/** Reads other types of events; undefined when they are left out, null for all. */
-export const ChangedTypesField = (): PropertyDecorator => ChangedStringListField(TYPES);
+/** Reads types of events. */
+export const TypesField = (presence: Presence): PropertyDecorator =>
+  StringListField({ ...TYPES, ...presence });

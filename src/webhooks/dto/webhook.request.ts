@@ -1,17 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import {
-  BooleanField,
-  ChangedStringField,
-  DateTimeField,
-  IntegerField,
-  PRINTABLE,
-  StrictRequest,
-  StringField,
-  TextField,
-} from '../../http';
-import { ChangedTypesField, TypesField, WebhookUrlField } from './webhook-fields';
+import { BooleanField, DateTimeField, IntegerField, StrictRequest, StringField, TextField } from '../../http';
+import { TypesField, WebhookUrlField } from './webhook-fields';
 
-const MAX_DESCRIPTION_LENGTH = 500;
 const DAY_HOURS = 24;
 const MAX_OVERLAP_HOURS = 7 * DAY_HOURS;
 
@@ -27,7 +17,7 @@ export class NewWebhookRequest {
     description: 'The types of events that are sent. All of them by default, later ones included',
     example: ['order.completed', 'proxy.expiring'],
   })
-  @TypesField()
+  @TypesField({ optional: true })
   types!: readonly string[] | null;
 
   @ApiProperty({ description: 'What the webhook is for; only you see it', example: 'The billing script' })
@@ -38,18 +28,18 @@ export class NewWebhookRequest {
 @StrictRequest()
 export class ChangedWebhookRequest {
   @ApiProperty({ description: URL, example: 'https://example.com/hooks/proxies' })
-  @WebhookUrlField({ optional: true })
-  url!: string | null;
+  @WebhookUrlField({ changed: true })
+  url!: string | undefined;
 
   @ApiProperty({
     description: 'The types of events that are sent. Null: all. Left out: they stay',
     example: ['order.completed', 'proxy.expiring'],
   })
-  @ChangedTypesField()
+  @TypesField({ changed: true, nullable: true })
   types!: readonly string[] | null | undefined;
 
   @ApiProperty({ description: 'Null clears it. Left out: it stays', example: 'The billing script' })
-  @ChangedStringField({ maxLength: MAX_DESCRIPTION_LENGTH, pattern: PRINTABLE })
+  @TextField({ changed: true, nullable: true })
   description!: string | null | undefined;
 
   @ApiProperty({
@@ -58,8 +48,8 @@ export class ChangedWebhookRequest {
       '`true` switches it on again, also after days of failure',
     example: true,
   })
-  @BooleanField({ optional: true })
-  enabled!: boolean | null;
+  @BooleanField({ changed: true })
+  enabled!: boolean | undefined;
 }
 
 @StrictRequest()

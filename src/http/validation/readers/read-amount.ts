@@ -3,7 +3,7 @@ import type { JsonValue } from '../../json/json-value';
 import { Refusal } from '../refusal';
 import { hasLoneSurrogate, notUnicode } from './unicode';
 
-const DECIMAL = /^\d{1,12}(?:\.\d{1,6})?$/;
+const DECIMAL = /^(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/;
 
 /** Reads an amount in roubles, above 0 and with at most two decimals, from text or from a number. */
 export function readAmount(input: JsonValue): Money | Refusal {

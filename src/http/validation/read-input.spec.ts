@@ -1,9 +1,11 @@
+import type { Type } from '@nestjs/common';
+import type { Request } from 'express';
 import type { JsonValue } from '../json/json-value';
 import { parseJson } from '../json/parse-json';
 import { BooleanField, IntegerField, OptionalStringField, StringField } from './fields';
+import { instanceOf, readInput } from './read-input';
 import type { ValidationItem } from './refusal';
 import { RequestInvalid } from './request-invalid';
-import { RequestValidationPipe } from './request-validation.pipe';
 import { StrictRequest } from './strict-request';
 
 class Order {
@@ -23,13 +25,16 @@ class Order {
   readonly gift!: boolean;
 }
 
-function read(type: 'query' | 'body', value: JsonValue | undefined): unknown {
-  return new RequestValidationPipe().transform(value, { type, metatype: Order });
+/** Reads a query or a body, as the guard does, and gives what its handler gets. */
+function read(type: 'query' | 'body', value: JsonValue, dto: Type<object> = Order): unknown {
+  const input = { path: [], header: [], query: undefined, body: undefined, refusesQuery: false };
+  readInput({ ...input, [type]: dto }, { [type]: value } as unknown as Request);
+  return instanceOf(value as object);
 }
 
-function itemsOf(type: 'query' | 'body', value: JsonValue | undefined): unknown {
+function itemsOf(type: 'query' | 'body', value: JsonValue, dto?: Type<object>): unknown {
   try {
-    read(type, value);
+    read(type, value, dto);
   } catch (error) {
     if (error instanceof RequestInvalid) return error.items;
     throw error;
@@ -37,7 +42,7 @@ function itemsOf(type: 'query' | 'body', value: JsonValue | undefined): unknown 
   return [];
 }
 
-describe('RequestValidationPipe', () => {
+describe('readInput', () => {
   it('gives an instance with coerced values and defaults, without undeclared fields', () => {
     const order = read('body', parseJson('{"country": "ru", "period": " 30 ", "colour": "red"}'));
     expect(order).toBeInstanceOf(Order);
@@ -62,12 +67,7 @@ describe('RequestValidationPipe', () => {
       },
       { type: 'missing', loc: ['body', 'period'], msg: 'Field required', input: body },
       { type: 'int_type', loc: ['body', 'count'], msg: 'Input should be a valid integer', input: null },
-      {
-        type: 'bool_parsing',
-        loc: ['body', 'gift'],
-        msg: 'Input should be a valid boolean, unable to interpret input',
-        input: 7n,
-      },
+      { type: 'bool_type', loc: ['body', 'gift'], msg: 'Input should be a valid boolean', input: 7n },
     ]);
   });
 
@@ -77,8 +77,8 @@ describe('RequestValidationPipe', () => {
     ]);
   });
 
-  it.each([[null], [undefined]])('reports a missing body when it is %p', (body) => {
-    expect(itemsOf('body', body)).toEqual([
+  it('reports a missing body', () => {
+    expect(itemsOf('body', null)).toEqual([
       { type: 'missing', loc: ['body'], msg: 'Field required', input: null },
     ]);
   });
@@ -109,28 +109,13 @@ describe('RequestValidationPipe', () => {
   it('ignores inherited properties', () => {
     expect(itemsOf('body', Object.create({ country: 'ru', period: 3n }))).toHaveLength(2);
   });
-
-  it('returns a value without a DTO unchanged', () => {
-    const pipe = new RequestValidationPipe();
-    expect(pipe.transform('a', { type: 'param', metatype: String })).toBe('a');
-    expect(pipe.transform('a', { type: 'query', metatype: String })).toBe('a');
-    expect(pipe.transform(5, { type: 'custom', metatype: Order })).toBe(5);
-  });
 });
 
 @StrictRequest()
 class StrictOrder extends Order {}
 
 describe('A strict DTO', () => {
-  const itemsOfStrict = (type: 'query' | 'body', value: JsonValue): unknown => {
-    try {
-      new RequestValidationPipe().transform(value, { type, metatype: StrictOrder });
-    } catch (error) {
-      if (error instanceof RequestInvalid) return error.items;
-      throw error;
-    }
-    return [];
-  };
+  const itemsOfStrict = (type: 'query' | 'body', value: JsonValue) => itemsOf(type, value, StrictOrder);
 
   it('takes what it declares, also what its base class does', () => {
     const body = parseJson('{"country": "ru", "period": 30, "gift": true, "proxy_type": null}');

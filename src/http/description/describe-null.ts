@@ -1,0 +1,29 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { NULLABLE_EXTENSION } from '../validation/strict-request';
+import { operationsOf } from './common-answers';
+
+type Property = Record<string, unknown>;
+
+/** Texts of a property, which are those of all its types. */
+const TEXTS = ['title', 'description', 'example'];
+
+/** Describes null as a type of the fields that may be null in a body. In a query nothing is null. */
+export function describeNull(document: OpenAPIObject): void {
+  for (const parameter of operationsOf(document).flatMap(({ parameters = [] }) => parameters)) {
+    Reflect.deleteProperty(parameter, NULLABLE_EXTENSION);
+  }
+  for (const schema of Object.values(document.components?.schemas ?? {})) {
+    const { properties = {} } = schema as { readonly properties?: Record<string, Property> };
+    for (const [name, property] of Object.entries(properties)) {
+      if (NULLABLE_EXTENSION in property) properties[name] = orNull(property);
+    }
+  }
+}
+
+function orNull(property: Property): Property {
+  const isText = ([name]: [string, unknown]): boolean => TEXTS.includes(name);
+  const entries = Object.entries(property).filter(([name]) => name !== NULLABLE_EXTENSION);
+  const type = Object.fromEntries(entries.filter((entry) => !isText(entry)));
+  const members = Array.isArray(type['anyOf']) ? (type['anyOf'] as readonly object[]) : [type];
+  return { ...Object.fromEntries(entries.filter(isText)), anyOf: [...members, { type: 'null' }] };
+}

@@ -1,0 +1,72 @@
+import type { Type } from '@nestjs/common';
+import type { Request } from 'express';
+import { isJsonObject, type JsonValue } from '../json/json-value';
+import { boundedMistakes } from './bounded-mistakes';
+import { missing, notAnObject } from './fields';
+import { readInstance } from './read-instance';
+import { Refusal, RefusedItems } from './refusal';
+import { RequestFields } from './request-fields';
+import { RequestInvalid } from './request-invalid';
+import type { RouteInput } from './route-input';
+import { isStrict, unknownField } from './strict-request';
+
+type Place = 'path' | 'query' | 'header' | 'body';
+
+/** What was made of queries and bodies that are being served, for their handlers. */
+const instances = new WeakMap<object, object>();
+
+/** The instance of a DTO that {@link readInput} made of a query or a body. */
+export const instanceOf = (input: object): object | undefined => instances.get(input);
+
+/**
+ * Turns the query and the body of a request into instances of their DTOs: declared fields only, coerced, with
+ * defaults filled in.
+ *
+ * @throws RequestInvalid with all mistakes in FastAPI's order: path, query, header, body, and in each the
+ *   order of declaration. The specification has every mistake listed; the other routes have a bound
+ */
+export function readInput({ path, query, header, body, refusesQuery }: RouteInput, request: Request): void {
+  const refused: [Place, Refusal | RefusedItems][] = [];
+  const keep = (place: Place, read: object, input?: object): void => {
+    if (read instanceof Refusal || read instanceof RefusedItems) refused.push([place, read]);
+    else if (input) instances.set(input, read);
+  };
+  const keepText = (place: Place, name: string, read: unknown): void => {
+    if (read instanceof Refusal) keep(place, new RefusedItems([[name, read]]));
+  };
+  for (const { name, read } of path) keepText('path', name, read(request.params[name] as string));
+  if (query || refusesQuery) {
+    const given = parsedOnce(request);
+    keep('query', query ? readQuery(query, given) : refuseQuery(given), given);
+  }
+  for (const { name, read } of header) keepText('header', name, read(request.get(name)));
+  if (body) {
+    const given = request.body as JsonValue;
+    keep('body', readBody(body, given), isJsonObject(given) ? given : undefined);
+  }
+  if (refused.length === 0) return;
+  const all = new RefusedItems(refused);
+  const isBounded = refusesQuery || (query && isStrict(query)) || (body && isStrict(body));
+  throw new RequestInvalid(isBounded ? boundedMistakes(all.at(), all.count) : [...all.at()]);
+}
+
+/** Express parses the query anew whenever it is asked for it. */
+function parsedOnce(request: Request): Record<string, string> {
+  const query = request.query as Record<string, string>;
+  Object.defineProperty(request, 'query', { value: query });
+  return query;
+}
+
+const readQuery = (dto: Type<object>, query: Record<string, string>): object =>
+  readInstance(dto, new RequestFields(query, null, 'query', isStrict(dto)));
+
+function refuseQuery(query: Record<string, string>): object {
+  const strays = Object.entries(query).map(([name, text]) => [name, unknownField(text)] as const);
+  return strays.length > 0 ? new RefusedItems(strays) : query;
+}
+
+function readBody(dto: Type<object>, body: JsonValue): object {
+  if (body === null) return missing(null);
+  if (!isJsonObject(body)) return notAnObject(body);
+  return readInstance(dto, new RequestFields(body, body, 'body', isStrict(dto)));
+}

@@ -1,0 +1,66 @@
+import { SetMetadata, type Type } from '@nestjs/common';
+
+interface TextReader {
+  readonly place: 'path' | 'header';
+  readonly name: string;
+  /** Gives a Refusal of a text that is not valid. What else it gives does not matter. */
+  readonly read: (text: string | undefined) => unknown;
+}
+
+/** What is read of the requests to a route before its handler is called. */
+export interface RouteInput {
+  readonly path: readonly TextReader[];
+  readonly header: readonly TextReader[];
+  readonly query: Type<object> | undefined;
+  readonly body: Type<object> | undefined;
+  readonly refusesQuery: boolean;
+}
+
+const READERS = 'text-readers';
+const NO_QUERY = 'refuses-query';
+/** Nest's own metadata on what a handler takes: keys are the kind of a parameter and its position. */
+const ROUTE_ARGUMENTS = '__routeArguments__';
+const KINDS = { body: '3', query: '4' } as const;
+
+/** Refuses a query that a route without query parameters would ignore, e.g. `?preview=true` on a change. */
+export const RefuseStrayQuery = () => SetMetadata(NO_QUERY, true);
+
+/** Has a text of the request read before the handler of the route is called. */
+export function readBefore(route: object, handler: string | symbol | undefined, reader: TextReader): void {
+  if (handler === undefined) throw new Error('constructors take no requests');
+  Reflect.defineMetadata(READERS, [...readersOf(route, handler), reader], route, handler);
+}
+
+const readersOf = (route: object, handler: string | symbol): readonly TextReader[] =>
+  (Reflect.getMetadata(READERS, route, handler) as readonly TextReader[] | undefined) ?? [];
+
+const inputs = new WeakMap<object, RouteInput | null>();
+
+/** What a route takes; null when nothing of it has to be read. */
+export function routeInput(controller: Type, handler: object & { readonly name: string }): RouteInput | null {
+  const known = inputs.get(handler);
+  if (known !== undefined) return known;
+  const prototype = controller.prototype as object;
+  const readers = readersOf(prototype, handler.name);
+  const query = dtoOf(controller, handler.name, 'query');
+  const body = dtoOf(controller, handler.name, 'body');
+  const refusesQuery = !query && Reflect.hasMetadata(NO_QUERY, handler);
+  const input: RouteInput = {
+    path: readers.filter(({ place }) => place === 'path'),
+    header: readers.filter(({ place }) => place === 'header'),
+    query,
+    body,
+    refusesQuery,
+  };
+  const found = readers.length > 0 || query || body || refusesQuery ? input : null;
+  inputs.set(handler, found);
+  return found;
+}
+
+function dtoOf(controller: Type, handler: string, kind: keyof typeof KINDS): Type<object> | undefined {
+  const taken = Reflect.getMetadata(ROUTE_ARGUMENTS, controller, handler) as object | undefined;
+  const key = Object.keys(taken ?? {}).find((each) => each.startsWith(`${KINDS[kind]}:`));
+  if (key === undefined) return undefined;
+  const types = Reflect.getMetadata('design:paramtypes', controller.prototype as object, handler) as Type[];
+  return types[Number(key.split(':')[1])];
+}
