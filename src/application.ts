@@ -21,7 +21,7 @@ import { CustomerTokensModule } from './tokens';
 import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
 import { UsersModule } from './users';
-import { WebhooksModule } from './webhooks';
+import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 
 const CUSTOMERS: ApiInterface = {
   title: SERVICE_NAME,
@@ -58,6 +58,7 @@ const CUSTOMERS: ApiInterface = {
     SignInModule,
     CustomerTokensModule,
   ],
+  webhooks: EVENT_WEBHOOKS,
 };
 
 const STAFF: ApiInterface = {

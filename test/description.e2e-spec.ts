@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Ajv2020 from 'ajv/dist/2020';
 import openapiTypes, { astToString, COMMENT_HEADER } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
 import {
@@ -158,6 +159,7 @@ describe('The description', () => {
       'GET /health': [],
       'GET /me': [{ bearer: ['profile:read'] }],
       'GET /ledger': [{ bearer: ['profile:read'] }],
+      'GET /ledger/csv': [{ bearer: ['profile:read'] }],
       'GET /usage': [{ bearer: ['profile:read'] }],
       'GET /countries': [{ bearer: ['countries:read'] }],
       'GET /countries/{country}/count': [{ bearer: ['countries:read'] }],
@@ -224,6 +226,7 @@ describe('The description', () => {
       'GET /health': EVERYWHERE,
       'GET /me': WITH_TOKEN,
       'GET /ledger': [...WITH_TOKEN, '422'],
+      'GET /ledger/csv': [...WITH_TOKEN, '422'],
       'GET /usage': WITH_TOKEN,
       'GET /countries': [...WITH_TOKEN, '422'],
       'GET /countries/{country}/count': [...WITH_TOKEN, '422'],
@@ -389,6 +392,51 @@ describe('The description', () => {
       properties: { country: { example: 'ru' }, period: { example: 30 }, count: { example: 1 } },
     });
     expect(ProlongRequest).toMatchObject({ properties: { period: { example: 30 } } });
+  });
+
+  it('has what generated clients read as it is meant', async () => {
+    const both = [description, await readDescription(`${service.baseUrl}/staff/openapi.json`)];
+    const unclear = both.flatMap(operationsOf).flatMap(({ name, operation }) => [
+      ...(operation.parameters ?? [])
+        .filter(
+          ({ in: place, schema }) => place === 'path' && isObject(schema) && schema['type'] === 'number',
+        )
+        .map((parameter) => `${name} takes a fraction as its ${parameter.name}`),
+      ...Object.entries(operation.responses)
+        .filter(([, { content = {} }]) => Object.keys(content).length > 1)
+        .map(([status]) => `${name} ${status} has several media types`),
+      ...(/^[a-z][a-zA-Z]+$|^[a-z-]+\.[a-z-]+$/.test(operation.operationId ?? '') ||
+      operation.operationId ===
+        reference.paths[name.split(' ')[1] ?? '']?.[name.split(' ')[0]?.toLowerCase() ?? '']?.operationId
+        ? []
+        : [`${name} is called ${operation.operationId}`]),
+    ]);
+    // Exports get paths of their own.
+    expect(unclear).toEqual([
+      'GET /proxies/export 200 has several media types',
+      'GET /l/{secret} 200 has several media types',
+    ]);
+    expect(
+      JSON.stringify(both).match(/"pattern":"[^"]*"[^{}]*"enum":|"enum":\[[^\]]*\][^{}]*"pattern":/g),
+    ).toBeNull();
+    const ids = both.map((each) => operationsOf(each).map(({ operation }) => operation.operationId));
+    for (const each of ids) expect(each).toHaveLength(new Set(each).size);
+  });
+
+  it('describes deliveries to webhooks, whose events may have types that come later', async () => {
+    const { webhooks } = description as unknown as { webhooks: Json };
+    const schema = { $ref: '#/components/schemas/EventDto' };
+    expect(webhooks).toMatchObject({
+      event: { post: { requestBody: { content: { 'application/json': { schema } } } } },
+    });
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    const validate = ajv.compile(description.components.schemas['EventDto'] ?? {});
+    for (const type of ['order.completed', 'test', 'proxy.of-a-later-version']) {
+      expect([type, validate({ id: 'evt_1', type, at: '2026-11-22T12:00:01Z', data: {} })]).toEqual([
+        type,
+        true,
+      ]);
+    }
   });
 
   it('generates the client types that the tests use', async () => {

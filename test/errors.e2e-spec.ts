@@ -323,7 +323,7 @@ describe('Hostile input', () => {
     expect(answer.status).toBeGreaterThanOrEqual(200);
     expect(answer.status).toBeLessThan(500);
     expect(answer.headers['x-request-id']).toMatch(NEW_ID);
-    expect(answer.headers['content-type']).toMatch(/^(application\/json|text\/plain)/);
+    expect(answer.headers['content-type']).toMatch(/^(application\/json|text\/(plain|csv))/);
     if (answer.status >= 400) expect(answer.json()).toHaveProperty('detail');
   }
 

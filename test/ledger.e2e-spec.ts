@@ -55,7 +55,7 @@ async function readAll(query: string): Promise<readonly Change[]> {
   }
 }
 
-async function readCsv(query = '?format=csv'): Promise<readonly Change[]> {
+async function readCsv(query = '/csv'): Promise<readonly Change[]> {
   const answer = await ask(query);
   expect([query, answer.status]).toEqual([query, 200]);
   const [head, ...lines] = (await answer.text()).split('\r\n');
@@ -214,7 +214,7 @@ describe('GET /ledger', () => {
       const inPeriod = all.filter(({ created_at: at }) => at >= (first ?? '') && at < (end ?? ''));
       expect(inPeriod).not.toEqual([]);
       expect(await readAll(`from=${first}&to=${end}&limit=100`)).toEqual(inPeriod);
-      expect(await readCsv(`?format=csv&from=${first}&to=${end}`)).toEqual(inPeriod.toReversed());
+      expect(await readCsv(`/csv?from=${first}&to=${end}`)).toEqual(inPeriod.toReversed());
     }
   });
 
@@ -250,6 +250,7 @@ describe('GET /ledger as CSV', () => {
     ['', 'text/csv', 'text/csv'],
     ['', 'text/csv;q=0.9, application/json;q=0.1', 'text/csv'],
     ['?format=csv', 'application/json', 'text/csv'],
+    ['/csv', 'application/json', 'text/csv'],
     ['?format=json', 'text/csv', 'application/json'],
     ['', '*/*', 'application/json'],
     ['', 'text/html, application/pdf', 'application/json'],
@@ -271,7 +272,7 @@ describe('GET /ledger as CSV', () => {
     expectToAddUp(file);
     const cells = (await (await ask('?format=csv')).text()).split(/\r\n|,/);
     expect(cells.filter((cell) => !/^(-?\d+(\.\d\d)?|[a-z_]*|\d{4}-[\d:.T-]+Z)$/.test(cell))).toEqual([]);
-    expect(await readCsv('?format=csv&kind=refund')).toEqual([]);
+    expect(await readCsv('/csv?kind=refund')).toEqual([]);
   });
 
   it('has what there was when it began, although its customer goes on buying', async () => {

@@ -61,7 +61,7 @@ describe('Access', () => {
     expect(body.find(({ scope }) => scope === 'profile:read')).toMatchObject({
       for: 'customers',
       grants: 'Profile, balance, ledger, usage and the forecast of renewals',
-      routes: ['GET /me', 'GET /ledger', 'GET /usage', 'GET /renewals/forecast'],
+      routes: ['GET /me', 'GET /ledger', 'GET /ledger/csv', 'GET /usage', 'GET /renewals/forecast'],
     });
   });
 });

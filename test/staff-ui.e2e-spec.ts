@@ -34,11 +34,18 @@ if (chromium === undefined) {
     it('lets a customer buy with their token', async () => {
       await docs.visit('/docs');
       expect(await docs.isAuthorized()).toBe(false);
-      await docs.authorize((await service.createUser()).token);
+      const user = await service.createUser();
+      await docs.authorize(user.token);
       const { status, body } = await docs.execute('POST', '/proxies/buy', {
         body: { country: 'ru', period: 30 },
       });
       expect([status, body]).toEqual(['200', expect.objectContaining({ proxies: [expect.any(Object)] })]);
+      // As it is filled in: a fresh key each time.
+      expect((await docs.execute('POST', '/proxies/buy')).status).toBe('200');
+      const { data } = await user.api.GET('/orders');
+      const keys = data?.items.map(({ idempotency_key: key }) => key) ?? [];
+      expect(keys).toEqual([expect.stringMatching(/^docs-/), expect.stringMatching(/^docs-/)]);
+      expect(new Set(keys).size).toBe(2);
     });
   });
 }

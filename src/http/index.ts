@@ -12,6 +12,7 @@ export {
   notOneOf,
 } from './description/api-error-response';
 export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './description/api-properties';
+export { ApiIdParam } from './description/id-param';
 export { configureHttp, type ConnectionLimits } from './configure-http';
 export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';

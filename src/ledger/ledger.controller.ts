@@ -5,8 +5,8 @@ import { CurrentUserId, Scopes } from '../auth';
 import { toStream } from '../http';
 import type { BalanceChangesPage } from './balance-change.dto';
 import { BalanceHistoryService } from './balance-history.service';
-import { LedgerDocs } from './ledger.docs';
-import { LedgerQuery } from './ledger.query';
+import { LedgerDocs, LedgerFileDocs } from './ledger.docs';
+import { LedgerFilterQuery, LedgerQuery } from './ledger.query';
 
 @ApiTags('Profile')
 @Controller()
@@ -18,18 +18,28 @@ export class LedgerController {
   @Get('ledger')
   @Scopes('profile:read')
   @LedgerDocs()
-  async ledger(
+  async listLedger(
     @CurrentUserId() userId: number,
-    @Query() { from, to, kind, order_id: orderId, format, cursor, limit }: LedgerQuery,
+    @Query() query: LedgerQuery,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<BalanceChangesPage | StreamableFile> {
-    const filter = { from, to, kind, orderId };
     response.vary('Accept');
     // Whoever accepts neither gets JSON, as from every other route.
-    if ((format ?? request.accepts('json', 'csv')) !== 'csv') {
-      return this.history.listEntries(userId, filter, { cursor, limit });
-    }
+    const format = query.format ?? request.accepts('json', 'csv');
+    if (format === 'csv') return this.exportLedger(userId, query);
+    const { from, to, kind, order_id: orderId } = query;
+    return this.history.listEntries(userId, { from, to, kind, orderId }, query);
+  }
+
+  @Get('ledger/csv')
+  @Scopes('profile:read')
+  @LedgerFileDocs()
+  async exportLedger(
+    @CurrentUserId() userId: number,
+    @Query() { from, to, kind, order_id: orderId }: LedgerFilterQuery,
+  ): Promise<StreamableFile> {
+    const filter = { from, to, kind, orderId };
     const file = await toStream(this.history.writeCsv(userId, filter));
     return new StreamableFile(file, {
       type: 'text/csv; charset=utf-8',

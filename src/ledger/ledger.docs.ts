@@ -1,7 +1,15 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiValidationErrorResponse, LIMIT_TOO_LARGE } from '../http';
+import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import {
+  ApiErrorResponse,
+  ApiValidationErrorResponse,
+  INVALID_PERIOD,
+  LIMIT_TOO_LARGE,
+  notOneOf,
+  oneOf,
+} from '../http';
 import { type BalanceChangeOut, BalanceChangesPage } from './balance-change.dto';
+import { SHOWN_KINDS } from './shown-kind';
 
 const CAPTURED = {
   seq: 3,
@@ -57,18 +65,24 @@ export const LedgerDocs = () =>
       description:
         'Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` ' +
         'until it is null. Each change begins with the balance that the one before it left, so that the ' +
-        'pages add up to `GET /me`, also while orders are placed. With `Accept: text/csv` or `format=csv` ' +
-        'it is a file of everything until now, oldest first.',
+        'pages add up to `GET /me`, also while orders are placed. With `Accept: text/csv` the response is ' +
+        'that of `GET /ledger/csv`.',
     }),
-    ApiExtraModels(BalanceChangesPage),
-    ApiOkResponse({
-      description:
-        'A page of changes, or a CSV file (RFC 4180) whose first line has the names of the columns',
-      content: {
-        'application/json': { schema: { $ref: getSchemaPath(BalanceChangesPage) }, example: PAGE },
-        'text/csv': { schema: { type: 'string' }, example: FILE },
-      },
-    }),
-    ApiErrorResponse(400, 'The period is not possible', 'The period must end after it begins'),
+    ApiOkResponse({ description: 'A page of changes', type: BalanceChangesPage, example: PAGE }),
+    ApiErrorResponse(400, ...INVALID_PERIOD),
     ApiValidationErrorResponse(LIMIT_TOO_LARGE),
+  );
+
+export const LedgerFileDocs = () =>
+  applyDecorators(
+    ApiOperation({
+      summary: 'Ledger as CSV',
+      description: 'Every change of the balance until now as a file, oldest first.',
+    }),
+    ApiOkResponse({
+      description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
+      content: { 'text/csv': { schema: { type: 'string' }, example: FILE } },
+    }),
+    ApiErrorResponse(400, ...INVALID_PERIOD),
+    ApiValidationErrorResponse(notOneOf('kind', oneOf(SHOWN_KINDS), 'gift')),
   );

@@ -1,11 +1,19 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ChoiceField, DateTimeField, IdField, PageQuery, StrictRequest } from '../http';
+import {
+  ChoiceField,
+  CURSOR,
+  DateTimeField,
+  IdField,
+  LimitField,
+  type PageRequest,
+  StrictRequest,
+} from '../http';
 import { SHOWN_KINDS, type ShownKind } from './shown-kind';
 
 const FORMATS = ['json', 'csv'] as const;
 
 @StrictRequest()
-export class LedgerQuery extends PageQuery {
+export class LedgerFilterQuery {
   @ApiProperty({ description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z' })
   @DateTimeField({ optional: true })
   from!: Date | null;
@@ -21,10 +29,18 @@ export class LedgerQuery extends PageQuery {
   @ApiProperty({ description: 'Only what belongs to this order' })
   @IdField({ optional: true })
   order_id!: number | null;
+}
 
-  @ApiProperty({
-    description: 'Goes before what `Accept` says. A file has everything, whatever page is named',
-  })
+@StrictRequest()
+export class LedgerQuery extends LedgerFilterQuery implements PageRequest {
+  @ApiProperty({ description: CURSOR })
+  @IdField({ optional: true })
+  cursor!: number | null;
+
+  @LimitField()
+  limit!: number;
+
+  @ApiProperty({ description: '`csv` is `GET /ledger/csv`, whatever page is named', deprecated: true })
   @ChoiceField(FORMATS, { optional: true })
   format!: (typeof FORMATS)[number] | null;
 }

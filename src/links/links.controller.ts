@@ -16,7 +16,7 @@ export class LinksController {
   @Post()
   @CreateLinkDocs()
   @Scopes('proxies:export')
-  create(@CurrentCaller() caller: Caller, @Body() body: NewLinkRequest): Promise<CreatedLink> {
+  createLink(@CurrentCaller() caller: Caller, @Body() body: NewLinkRequest): Promise<CreatedLink> {
     const { descr, expires_at: expiresAt, networks, filter, template } = body;
     if (template !== null && body.format !== 'json') throw new FormatBesideTemplate(template);
     const format = template === null ? body.format : null;
@@ -26,14 +26,14 @@ export class LinksController {
   @Get()
   @ListLinksDocs()
   @Scopes('proxies:export')
-  list(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<LinksPage> {
+  listLinks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<LinksPage> {
     return this.links.list(userId, page);
   }
 
   @Get(':link_id')
   @GetLinkDocs()
   @Scopes('proxies:export')
-  get(@CurrentUserId() userId: number, @IdParam('link_id') linkId: number): Promise<LinkOut> {
+  getLink(@CurrentUserId() userId: number, @IdParam('link_id') linkId: number): Promise<LinkOut> {
     return this.links.get(userId, linkId);
   }
 
@@ -41,7 +41,7 @@ export class LinksController {
   @HttpCode(204)
   @DeleteLinkDocs()
   @Scopes('proxies:export')
-  async delete(@CurrentUserId() userId: number, @IdParam('link_id') linkId: number): Promise<void> {
+  async deleteLink(@CurrentUserId() userId: number, @IdParam('link_id') linkId: number): Promise<void> {
     await this.links.delete(userId, linkId);
   }
 }

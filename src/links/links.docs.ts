@@ -9,6 +9,7 @@ import {
 } from '@nestjs/swagger';
 import {
   ApiErrorResponse,
+  ApiIdParam,
   ApiTooManyRequests,
   ApiValidationErrorResponse,
   LIMIT_TOO_LARGE,
@@ -20,7 +21,7 @@ import { NewLinkRequest } from './dto/new-link.request';
 
 const ApiLinkId = () =>
   applyDecorators(
-    ApiParam({ name: 'link_id', description: 'The `id` of a link of the user', example: 5 }),
+    ApiIdParam('link_id', 'The `id` of a link of the user', 1),
     ApiErrorResponse(404, 'The user has no such link', 'Link not found'),
     ApiValidationErrorResponse(notAnInteger('link_id', 'five')),
   );

@@ -25,7 +25,7 @@ export class SecretLinksController {
   @Get(':secret')
   @Public()
   @FetchLinkDocs()
-  async fetch(
+  async fetchLink(
     @Param('secret') secret: string,
     @Req() request: Request,
     @Res() response: Response,

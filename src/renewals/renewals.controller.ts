@@ -41,35 +41,38 @@ export class RenewalsController {
   @Get()
   @ListRenewalsDocs()
   @Scopes('proxies:read')
-  list(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalsPage> {
+  listRenewals(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalsPage> {
     return this.renewals.list(userId, page);
   }
 
   @Get('forecast')
   @ForecastDocs()
   @Scopes('profile:read')
-  forecast(@CurrentUserId() userId: number, @Query() query: ForecastQuery): Promise<ForecastOut> {
+  forecastRenewals(@CurrentUserId() userId: number, @Query() query: ForecastQuery): Promise<ForecastOut> {
     return this.forecasts.read(userId, query);
   }
 
   @Post('rules')
   @CreateRuleDocs()
   @Scopes('proxies:write')
-  switchOn(@CurrentCaller() caller: Caller, @Body() body: NewRenewalRuleRequest): Promise<RenewalRuleOut> {
+  createRenewalRule(
+    @CurrentCaller() caller: Caller,
+    @Body() body: NewRenewalRuleRequest,
+  ): Promise<RenewalRuleOut> {
     return this.rules.switchOn(caller, body);
   }
 
   @Get('rules')
   @ListRulesDocs()
   @Scopes('proxies:read')
-  listRules(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalRulesPage> {
+  listRenewalRules(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalRulesPage> {
     return this.rules.list(userId, page);
   }
 
   @Delete('rules')
   @DeleteRulesDocs()
   @Scopes('proxies:read')
-  async switchAllOff(@CurrentUserId() userId: number): Promise<SwitchedOffOut> {
+  async deleteRenewalRules(@CurrentUserId() userId: number): Promise<SwitchedOffOut> {
     return { switched_off: await this.rules.switchAllOff(userId) };
   }
 
@@ -77,28 +80,34 @@ export class RenewalsController {
   @HttpCode(204)
   @DeleteRuleDocs()
   @Scopes('proxies:read')
-  async switchOff(@CurrentCaller() caller: Caller, @IdParam('rule_id') ruleId: number): Promise<void> {
+  async deleteRenewalRule(
+    @CurrentCaller() caller: Caller,
+    @IdParam('rule_id') ruleId: number,
+  ): Promise<void> {
     await this.rules.switchOff(caller, ruleId);
   }
 
   @Post('exclusions')
   @ExcludeDocs()
   @Scopes('proxies:read')
-  exclude(@CurrentCaller() caller: Caller, @Body() body: ExclusionRequest): Promise<RenewalRuleOut> {
+  excludeFromRenewals(
+    @CurrentCaller() caller: Caller,
+    @Body() body: ExclusionRequest,
+  ): Promise<RenewalRuleOut> {
     return this.rules.exclude(caller, body.proxy_id);
   }
 
   @Get('budget')
   @GetBudgetDocs()
   @Scopes('proxies:read')
-  budget(@CurrentUserId() userId: number): Promise<BudgetOut> {
+  getRenewalBudget(@CurrentUserId() userId: number): Promise<BudgetOut> {
     return this.rules.budget(userId);
   }
 
   @Put('budget')
   @PutBudgetDocs()
   @Scopes('proxies:read')
-  setBudget(@CurrentCaller() caller: Caller, @Body() body: BudgetRequest): Promise<BudgetOut> {
+  setRenewalBudget(@CurrentCaller() caller: Caller, @Body() body: BudgetRequest): Promise<BudgetOut> {
     return this.rules.setBudget(caller, body.monthly);
   }
 }

@@ -5,10 +5,10 @@ import {
   ApiNoContentResponse,
   ApiOkResponse,
   ApiOperation,
-  ApiParam,
 } from '@nestjs/swagger';
 import {
   ApiErrorResponse,
+  ApiIdParam,
   ApiValidationErrorResponse,
   LIMIT_TOO_LARGE,
   missing,
@@ -81,7 +81,7 @@ export const CreateRuleDocs = () =>
             hours_before: 24,
           },
         },
-        'One proxy': { value: { target: 'proxy', proxy_id: '17', period: 30 } },
+        'One proxy': { value: { target: 'proxy', proxy_id: '1', period: 30 } },
         'All proxies': { value: { target: 'all', period: 30, max_price: '30.00' } },
       },
     }),
@@ -121,7 +121,7 @@ export const DeleteRuleDocs = () =>
         'there is one; because that can cost more, the token then needs `proxies:write`. An order that was ' +
         'placed already is carried out.',
     }),
-    ApiParam({ name: 'rule_id', description: 'The `id` of a rule that is on', example: 3 }),
+    ApiIdParam('rule_id', 'The `id` of a rule that is on', 1),
     ApiNoContentResponse({ description: 'The rule is off' }),
     ApiErrorResponse(403, 'The token may not do this', ...DENIED, WIDER, LIMITED_TOKEN),
     ApiErrorResponse(404, 'The user has no such rule that is on', 'Renewal rule not found'),
@@ -147,7 +147,7 @@ export const ExcludeDocs = () =>
         'The proxy is not renewed whatever wider rules there are, and its own rule is off. A new rule for ' +
         'the proxy replaces the exclusion; switching the exclusion off lets wider rules hold again.',
     }),
-    ApiBody({ type: ExclusionRequest, examples: { 'One proxy': { value: { proxy_id: '17' } } } }),
+    ApiBody({ type: ExclusionRequest, examples: { 'One proxy': { value: { proxy_id: '1' } } } }),
     ApiCreatedResponse({
       description: 'The exclusion, which is a rule that does not renew',
       type: RenewalRuleOut,

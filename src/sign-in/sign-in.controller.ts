@@ -22,7 +22,7 @@ export class SignInController {
   @Post('telegram')
   @Public({ maxBodyBytes: MAX_BODY_BYTES })
   @TelegramSignInDocs()
-  async signIn(@Body() body: TelegramSignInRequest): Promise<CreatedToken> {
+  async signInWithTelegram(@Body() body: TelegramSignInRequest): Promise<CreatedToken> {
     const telegramUser = this.signIns.read(body.initData);
     this.limits.admitSignIn(telegramUser.tgId);
     const { userId, token } = await this.signIns.signIn(telegramUser);

@@ -5,9 +5,9 @@ import {
   SetMetadata,
   UseInterceptors,
 } from '@nestjs/common';
-import { ApiOperation, ApiParam } from '@nestjs/swagger';
+import { ApiOperation } from '@nestjs/swagger';
 import { Scopes, type StaffScope } from '../auth';
-import { RefuseStrayQuery } from '../http';
+import { ApiIdParam, RefuseStrayQuery } from '../http';
 import type { AuditContext } from './audit-log/audit-context';
 import {
   AUDITED_ROUTE,
@@ -26,15 +26,7 @@ export const StaffRoute = ({ scope, ...route }: { readonly scope: StaffScope } &
     UseInterceptors(AuditLogInterceptor),
     ApiOperation({ operationId: route.action }),
     // Without an example, which Swagger UI would fill in: nobody is to block user 42 by accident.
-    ...(route.on
-      ? [
-          ApiParam({
-            name: ID_PARAMETERS[route.on],
-            schema: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
-            description: `Id of the ${route.on.replace('-', ' ')}`,
-          }),
-        ]
-      : []),
+    ...(route.on ? [ApiIdParam(ID_PARAMETERS[route.on], `Id of the ${route.on.replace('-', ' ')}`)] : []),
   );
 
 /** The audit context of the request, for the service that carries out a change. */

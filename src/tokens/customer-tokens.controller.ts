@@ -16,7 +16,7 @@ export class CustomerTokensController {
   @Post()
   @IssueTokenDocs()
   @Scopes('tokens:write')
-  issue(@CurrentCaller() caller: Caller, @Body() body: NewCustomerTokenRequest): Promise<CreatedToken> {
+  createToken(@CurrentCaller() caller: Caller, @Body() body: NewCustomerTokenRequest): Promise<CreatedToken> {
     const { scopes, name, expires_at: expiresAt, allowed_ips: allowedIps, daily_limit: dailyLimit } = body;
     return this.tokens.issue(caller, {
       scopes: [...new Set(scopes)],
@@ -30,7 +30,7 @@ export class CustomerTokensController {
   @Get()
   @ListTokensDocs()
   @Scopes('tokens:write')
-  list(@CurrentCaller() caller: Caller, @Query() page: PageQuery): Promise<TokenList> {
+  listTokens(@CurrentCaller() caller: Caller, @Query() page: PageQuery): Promise<TokenList> {
     return this.tokens.list(caller, page);
   }
 
@@ -38,7 +38,7 @@ export class CustomerTokensController {
   @HttpCode(204)
   @RevokeTokenDocs()
   @Scopes('tokens:write')
-  async revoke(
+  async revokeToken(
     @CurrentUserId() userId: number,
     @IdParam('token_id') tokenId: number,
     @Query() query: RevokeTokenQuery,

@@ -5,9 +5,14 @@ import {
   ApiNoContentResponse,
   ApiOkResponse,
   ApiOperation,
-  ApiParam,
 } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiValidationErrorResponse, LIMIT_TOO_LARGE, notAnInteger } from '../http';
+import {
+  ApiErrorResponse,
+  ApiIdParam,
+  ApiValidationErrorResponse,
+  LIMIT_TOO_LARGE,
+  notAnInteger,
+} from '../http';
 import { NewCustomerTokenRequest } from './dto/new-token.request';
 import { CreatedToken, TokenList } from './dto/token.dto';
 
@@ -79,7 +84,7 @@ export const RevokeTokenDocs = () =>
         '`descendants` is true. Repeating the request changes nothing.',
     }),
     ApiNoContentResponse({ description: 'The token is revoked' }),
-    ApiParam({ name: 'token_id', description: 'The `id` of a token of the user', example: 17 }),
+    ApiIdParam('token_id', 'The `id` of a token of the user', 2),
     ApiErrorResponse(404, 'The user has no such token', 'Token not found'),
     ApiValidationErrorResponse(notAnInteger('token_id', 'five')),
   );

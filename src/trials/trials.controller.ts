@@ -15,14 +15,14 @@ export class TrialsController {
   @Scopes('proxies:read')
   @Header('Cache-Control', 'no-store')
   @TrialDocs()
-  check(@CurrentUserId() userId: number, @Param('proxy_id') proxyId: string): Promise<TrialOut> {
+  checkProxy(@CurrentUserId() userId: number, @Param('proxy_id') proxyId: string): Promise<TrialOut> {
     return this.trials.run(userId, proxyId);
   }
 
   @Get('checks')
   @Scopes('proxies:read')
   @TrialsDocs()
-  list(
+  listProxyChecks(
     @CurrentUserId() userId: number,
     @Param('proxy_id') proxyId: string,
     @Query() page: PageQuery,

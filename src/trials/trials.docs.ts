@@ -13,7 +13,6 @@ const ApiProxyId = () =>
 export const TrialDocs = () =>
   applyDecorators(
     ApiOperation({
-      operationId: 'check_proxies__proxy_id__check_get',
       summary: 'Check',
       description:
         'Makes a request through the proxy to the judge, a route of this service, and tells whether it ' +
@@ -39,7 +38,6 @@ export const TrialDocs = () =>
 export const TrialsDocs = () =>
   applyDecorators(
     ApiOperation({
-      operationId: 'checks_proxies__proxy_id__checks_get',
       summary: 'Checks of a proxy',
       description: 'What the checks of a proxy showed, the latest first, as long as they are kept.',
     }),

@@ -13,7 +13,7 @@ export class UsageController {
   @Get('usage')
   @Scopes('profile:read')
   @UsageDocs()
-  read(@CurrentCaller() caller: Caller): Promise<UsageOut> {
+  getUsage(@CurrentCaller() caller: Caller): Promise<UsageOut> {
     return this.usage.read(caller);
   }
 }

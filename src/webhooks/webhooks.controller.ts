@@ -43,28 +43,28 @@ export class WebhooksController {
   @Post()
   @CreateWebhookDocs()
   @Scopes('events:write')
-  create(@CurrentUserId() userId: number, @Body() body: NewWebhookRequest): Promise<CreatedWebhook> {
+  createWebhook(@CurrentUserId() userId: number, @Body() body: NewWebhookRequest): Promise<CreatedWebhook> {
     return this.webhooks.create(userId, body);
   }
 
   @Get()
   @ListWebhooksDocs()
   @Scopes('events:read')
-  list(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<WebhooksPage> {
+  listWebhooks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<WebhooksPage> {
     return this.webhooks.list(userId, page);
   }
 
   @Get(':webhook_id')
   @GetWebhookDocs()
   @Scopes('events:read')
-  get(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<WebhookOut> {
+  getWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<WebhookOut> {
     return this.webhooks.get(userId, webhookId);
   }
 
   @Patch(':webhook_id')
   @ChangeWebhookDocs()
   @Scopes('events:write')
-  change(
+  updateWebhook(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
     @Body() body: ChangedWebhookRequest,
@@ -76,7 +76,7 @@ export class WebhooksController {
   @HttpCode(204)
   @DeleteWebhookDocs()
   @Scopes('events:write')
-  async delete(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {
+  async deleteWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {
     await this.webhooks.delete(userId, webhookId);
   }
 
@@ -84,7 +84,7 @@ export class WebhooksController {
   @HttpCode(200)
   @NewSecretDocs()
   @Scopes('events:write')
-  renewSecret(
+  rotateWebhookSecret(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
     @Body() { overlap_hours: overlapHours }: NewSecretRequest,
@@ -95,7 +95,7 @@ export class WebhooksController {
   @Get(':webhook_id/attempts')
   @ListAttemptsDocs()
   @Scopes('events:read')
-  listAttempts(
+  listWebhookAttempts(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
     @Query() page: PageQuery,
@@ -107,7 +107,7 @@ export class WebhooksController {
   @HttpCode(200)
   @ReplayDocs()
   @Scopes('events:write')
-  replay(
+  replayEvents(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
     @Body() { event_id: eventId, since, after, include_delivered: includeDelivered }: ReplayRequest,
@@ -119,7 +119,7 @@ export class WebhooksController {
   @HttpCode(204)
   @TestWebhookDocs()
   @Scopes('events:write')
-  async test(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {
+  async testWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {
     await this.replays.test(userId, webhookId);
   }
 }

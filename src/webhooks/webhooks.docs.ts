@@ -5,9 +5,14 @@ import {
   ApiNoContentResponse,
   ApiOkResponse,
   ApiOperation,
-  ApiParam,
 } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiValidationErrorResponse, LIMIT_TOO_LARGE, notAnInteger } from '../http';
+import {
+  ApiErrorResponse,
+  ApiIdParam,
+  ApiValidationErrorResponse,
+  LIMIT_TOO_LARGE,
+  notAnInteger,
+} from '../http';
 import {
   AttemptsPage,
   CreatedWebhook,
@@ -25,7 +30,7 @@ import {
 
 const ApiWebhookId = () =>
   applyDecorators(
-    ApiParam({ name: 'webhook_id', description: 'The `id` of a webhook of the user', example: 3 }),
+    ApiIdParam('webhook_id', 'The `id` of a webhook of the user', 1),
     ApiErrorResponse(404, 'The user has no such webhook', 'Webhook not found'),
     ApiValidationErrorResponse(notAnInteger('webhook_id', 'three')),
   );

@@ -13,6 +13,7 @@ export interface Endpoint {
 export const PROTECTED_ENDPOINTS: readonly Endpoint[] = [
   { method: 'GET', path: '/me', scope: 'profile:read' },
   { method: 'GET', path: '/ledger', scope: 'profile:read' },
+  { method: 'GET', path: '/ledger/csv', scope: 'profile:read' },
   { method: 'GET', path: '/usage', scope: 'profile:read' },
   { method: 'GET', path: '/countries', scope: 'countries:read' },
   { method: 'GET', path: '/countries/ru/count', scope: 'countries:read' },

@@ -33,9 +33,29 @@ export interface paths {
     };
     /**
      * Ledger
-     * @description Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change begins with the balance that the one before it left, so that the pages add up to `GET /me`, also while orders are placed. With `Accept: text/csv` or `format=csv` it is a file of everything until now, oldest first.
+     * @description Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. Each change begins with the balance that the one before it left, so that the pages add up to `GET /me`, also while orders are placed. With `Accept: text/csv` the response is that of `GET /ledger/csv`.
      */
-    get: operations['LedgerController_ledger'];
+    get: operations['listLedger'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/ledger/csv': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Ledger as CSV
+     * @description Every change of the balance until now as a file, oldest first.
+     */
+    get: operations['exportLedger'];
     put?: never;
     post?: never;
     delete?: never;
@@ -130,7 +150,7 @@ export interface paths {
      * Label many proxies
      * @description Sets the label or the tags of up to 1,000 proxies, named by their ids or by a filter: all of them, or, after an error, none. Repeating the request changes nothing more.
      */
-    patch: operations['ProxyDetailsController_labelMany'];
+    patch: operations['labelProxies'];
     trace?: never;
   };
   '/proxies/export': {
@@ -142,7 +162,24 @@ export interface paths {
     };
     /**
      * Export
-     * @description The user's proxies as a file: the same objects as `GET /proxies`, or a line `host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at a path of its own.
+     * @description The user's proxies as a file, in one of these formats. `socks` is SOCKS5.
+     *
+     *     - `json`: the same fields as `GET /proxies`
+     *     - `txt`: a line `host:port:login:password` for each proxy
+     *     - `url`: a line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5; login and
+     *       password are percent-encoded
+     *     - `csv`: the fields of `json`, with their names in the first line. A cell that a spreadsheet would take
+     *       for a formula begins with an apostrophe. It is not combined with `active_only`
+     *     - `curl`: a file for `curl --config`. The first proxy is used; the others are comments
+     *     - `proxychains`: a configuration file of proxychains4, which uses one of the proxies for each connection.
+     *       Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot
+     *       read them. It reads the first 512 proxies
+     *     - `playwright`: an array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy:
+     *       use HTTP proxies there
+     *     - `clash`: YAML with a list `proxies`, for Clash and mihomo
+     *     - `sing-box`: JSON with a list `outbounds`
+     *
+     *     With `template` instead of `format`, there is a line for each proxy, written as the template says.
      */
     get: operations['export_proxies_export_get'];
     put?: never;
@@ -186,7 +223,7 @@ export interface paths {
      * Ping many
      * @description Does for up to 1000 proxies what `GET /proxies/{proxy_id}/ping` does for one. It answers within 10 seconds, whatever has been reached by then, and stops when the caller disconnects. It counts as one request.
      */
-    post: operations['ping_many_proxies_ping_post'];
+    post: operations['pingProxies'];
     delete?: never;
     options?: never;
     head?: never;
@@ -204,7 +241,7 @@ export interface paths {
      * One proxy
      * @description A proxy of the user, with its tags and its order.
      */
-    get: operations['ProxyDetailsController_read'];
+    get: operations['getProxy'];
     put?: never;
     post?: never;
     delete?: never;
@@ -214,7 +251,7 @@ export interface paths {
      * Label a proxy
      * @description Sets your own label, `descr`, and your own tags. They are for you alone: the provider is never told of them. What is left out stays as it is. Lists and exports show `descr`, and can be filtered by both, and rules of renewals go by them.
      */
-    patch: operations['ProxyDetailsController_label'];
+    patch: operations['labelProxy'];
     trace?: never;
   };
   '/proxies/{proxy_id}/history': {
@@ -230,207 +267,7 @@ export interface paths {
      *     and at what price, and what the provider changed. What happened before the service kept notes is told as far
      *     as the orders tell it.
      */
-    get: operations['ProxyDetailsController_history'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/json': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As json
-     * @description The same objects as `GET /proxies`.
-     */
-    get: operations['get_json_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/txt': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As txt
-     * @description A line `host:port:login:password` for each proxy.
-     */
-    get: operations['get_txt_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/url': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As url
-     * @description A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login and password are percent-encoded.
-     */
-    get: operations['get_url_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/csv': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As csv
-     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would take for a formula begins with an apostrophe.
-     */
-    get: operations['get_csv_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/curl': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As curl
-     * @description A file for `curl --config`. The first proxy is used; the others are comments.
-     */
-    get: operations['get_curl_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/proxychains': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As proxychains
-     * @description A configuration file of proxychains4, which uses one of the proxies for each connection. Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot read them. It reads the first 512 proxies.
-     */
-    get: operations['get_proxychains_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/playwright': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As playwright
-     * @description An array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy: use HTTP proxies there.
-     */
-    get: operations['get_playwright_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/clash': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As clash
-     * @description YAML with a list `proxies`, for Clash and mihomo.
-     */
-    get: operations['get_clash_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/sing-box': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * As sing-box
-     * @description JSON with a list `outbounds`, for sing-box.
-     */
-    get: operations['get_sing_box_file'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/proxies/lists/template': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * By a template
-     * @description A line for each proxy, written as `template` says.
-     */
-    get: operations['get_template_file'];
+    get: operations['getProxyHistory'];
     put?: never;
     post?: never;
     delete?: never;
@@ -492,7 +329,7 @@ export interface paths {
      * Prolong many
      * @description Prolongs up to 1000 proxies, each by an order of its own, and tells for each what came of it. If the balance is not enough for all, the first ones get it. Repeat it until nothing is `being_confirmed` or `unavailable`: what was prolonged is told again and never charged twice, and the rest is tried anew. It counts as one request.
      */
-    post: operations['prolong_many_proxies_prolong_post'];
+    post: operations['prolongProxies'];
     delete?: never;
     options?: never;
     head?: never;
@@ -510,7 +347,7 @@ export interface paths {
      * Orders
      * @description The orders of the user that match all of the given parameters, newest first, a page at a time: send `next_cursor` as `cursor` until it is null. However many orders are placed meanwhile, pages skip none and repeat none. `from` is included and `to` is not. The order of a request whose answer was lost, or was `the order of request … is being confirmed`, is found by its `key`, if it was placed at all.
      */
-    get: operations['orders_orders_get'];
+    get: operations['listOrders'];
     put?: never;
     post?: never;
     delete?: never;
@@ -530,7 +367,7 @@ export interface paths {
      * Order
      * @description An order of the user. This is where `Location` of an answer `order 42 is being confirmed` leads. With `wait` of up to 30 seconds the answer waits for the end of the order; ask again while it is still `open` or `being_confirmed`. The proxies themselves are in `GET /proxies`.
      */
-    get: operations['order_orders__order_id__get'];
+    get: operations['getOrder'];
     put?: never;
     post?: never;
     delete?: never;
@@ -551,7 +388,7 @@ export interface paths {
      * Change the type
      * @description Changes a running proxy between HTTP and SOCKS5, free of charge. The answer is the proxy as it is then: its port, and even its host, may be others. Repeating the request is safe; after 409 with `Retry-After`, 503 and lost connections, repeat it until the answer is 200 or another 4xx.
      */
-    put: operations['change_type_proxies__proxy_id__type_put'];
+    put: operations['changeProxyType'];
     post?: never;
     delete?: never;
     options?: never;
@@ -570,7 +407,7 @@ export interface paths {
      * Usage
      * @description What was spent today and this month (UTC), what is held, what is left of the daily limit of the token, when rentals end, and what it costs to renew them. What was spent is what was captured for delivered orders, less what was refunded, each at the time of its entry in `GET /ledger`; it is negative when more was refunded than captured. A renewal is a prolongation for as many days as the last order of the proxy, at the price of today, as the catalog was last read: the price that is charged then may differ. `balance_lasts_until` looks 365 days ahead, as if every rental were renewed; `GET /renewals/forecast` tells what your rules will renew.
      */
-    get: operations['UsageController_read'];
+    get: operations['getUsage'];
     put?: never;
     post?: never;
     delete?: never;
@@ -590,13 +427,13 @@ export interface paths {
      * List the secret links
      * @description The links of the user, oldest first, never with their secrets: what each gives, and when it was last fetched. One that has ended is shown for 30 days, unless a new one needs its room.
      */
-    get: operations['LinksController_list'];
+    get: operations['listLinks'];
     put?: never;
     /**
      * Make a secret link
      * @description For tools that can fetch an address, but send no token: a URL with a secret of its own, which gives an export as it is at that moment. Whoever has it can fetch these proxies with their passwords, and can do nothing else. It is shown this once. It works until it is deleted, until `expires_at`, or until the token that made it is revoked, and never from more networks than that token. A repeated request makes another link.
      */
-    post: operations['LinksController_create'];
+    post: operations['createLink'];
     delete?: never;
     options?: never;
     head?: never;
@@ -614,14 +451,14 @@ export interface paths {
      * Show a secret link
      * @description One link, without its secret.
      */
-    get: operations['LinksController_get'];
+    get: operations['getLink'];
     put?: never;
     post?: never;
     /**
      * Delete a secret link
      * @description From now on nobody can fetch it, on any replica.
      */
-    delete: operations['LinksController_delete'];
+    delete: operations['deleteLink'];
     options?: never;
     head?: never;
     patch?: never;
@@ -638,7 +475,7 @@ export interface paths {
      * Fetch a secret link
      * @description The export of a link, by its secret alone: a token is neither needed nor looked at, and a query is ignored. A secret that opens nothing, whatever the reason, is answered 404. No log has it.
      */
-    get: operations['SecretLinksController_fetch'];
+    get: operations['fetchLink'];
     put?: never;
     post?: never;
     delete?: never;
@@ -658,13 +495,13 @@ export interface paths {
      * List the webhooks
      * @description The webhooks of the user, oldest first, never with their secrets.
      */
-    get: operations['WebhooksController_list'];
+    get: operations['listWebhooks'];
     put?: never;
     /**
      * Make a webhook
      * @description From now on, events are sent to the URL soon after they happen, as POST requests in the form of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify with the secret. It is shown this once: whoever has lost it has a new one made. A repeated request makes another webhook. Where the operator switched off the receiver of the URL, which is its host and port, the webhook is made and is off.
      */
-    post: operations['WebhooksController_create'];
+    post: operations['createWebhook'];
     delete?: never;
     options?: never;
     head?: never;
@@ -682,21 +519,21 @@ export interface paths {
      * Show a webhook
      * @description One webhook, without its secret.
      */
-    get: operations['WebhooksController_get'];
+    get: operations['getWebhook'];
     put?: never;
     post?: never;
     /**
      * Delete a webhook
      * @description Nothing is sent to it from now on, and its attempts are shown no longer.
      */
-    delete: operations['WebhooksController_delete'];
+    delete: operations['deleteWebhook'];
     options?: never;
     head?: never;
     /**
      * Change a webhook
      * @description Sets another URL, other types or another description, or switches the webhook off or on. What is left out stays as it is. What was still to be sent when it was switched off is sent when it is on again; what failed or happened meanwhile can be replayed. A URL whose receiver the operator switched off switches the webhook off.
      */
-    patch: operations['WebhooksController_change'];
+    patch: operations['updateWebhook'];
     trace?: never;
   };
   '/webhooks/{webhook_id}/secret': {
@@ -712,7 +549,7 @@ export interface paths {
      * Give a webhook a new secret
      * @description The secret before stays valid for `overlap_hours`: until then events are signed with both, so that your receiver may have either. At most two are valid: one that was valid beside it ends at once.
      */
-    post: operations['WebhooksController_renewSecret'];
+    post: operations['rotateWebhookSecret'];
     delete?: never;
     options?: never;
     head?: never;
@@ -730,7 +567,7 @@ export interface paths {
      * List what was sent
      * @description Each attempt to send an event to the webhook, newest first: what was answered, how long it took, and why it failed. They are kept as long as the event.
      */
-    get: operations['WebhooksController_listAttempts'];
+    get: operations['listWebhookAttempts'];
     put?: never;
     post?: never;
     delete?: never;
@@ -752,7 +589,7 @@ export interface paths {
      * Send events again
      * @description Sends one event, or those since a moment: by default what failed or was never sent, because the webhook was off, was not there yet or had other types. Each keeps its `webhook-id`. One request replays 10,000 events at most, in the order of `GET /events`.
      */
-    post: operations['WebhooksController_replay'];
+    post: operations['replayEvents'];
     delete?: never;
     options?: never;
     head?: never;
@@ -772,7 +609,7 @@ export interface paths {
      * Send a test event
      * @description Sends an event of type `test` to this webhook alone, whatever its types are, and in the same way as any other. What came of it stands in the attempts. A user may have ten sent in a minute.
      */
-    post: operations['WebhooksController_test'];
+    post: operations['testWebhook'];
     delete?: never;
     options?: never;
     head?: never;
@@ -790,7 +627,7 @@ export interface paths {
      * List renewals
      * @description What is planned, done, skipped and failed, newest first: one for each rental that a rule holds for, from a week before its end. What comes later is told by the forecast.
      */
-    get: operations['RenewalsController_list'];
+    get: operations['listRenewals'];
     put?: never;
     post?: never;
     delete?: never;
@@ -810,7 +647,7 @@ export interface paths {
      * Forecast of renewals
      * @description What will be renewed when and at what price, what will not and why, and how long the balance lasts. It lives through the days to come with the very code that decides, at the prices of today, with the rules, labels and tags of today, and as if nothing were bought or credited meanwhile. `items` has every decision, paged and in the order of time; all the rest is about the whole time, on each page. Each page is a forecast of its own moment.
      */
-    get: operations['RenewalsController_forecast'];
+    get: operations['forecastRenewals'];
     put?: never;
     post?: never;
     delete?: never;
@@ -830,18 +667,18 @@ export interface paths {
      * List renewal rules
      * @description The rules that are on, exclusions included.
      */
-    get: operations['RenewalsController_listRules'];
+    get: operations['listRenewalRules'];
     put?: never;
     /**
      * Switch renewals on
      * @description From now on, rentals that the rule holds for are renewed before they end, from the balance. Of several rules the narrowest holds: that of a proxy, then the newest filter, then the one for all. A rule replaces the one with the same target, so a repeated request changes nothing.
      */
-    post: operations['RenewalsController_switchOn'];
+    post: operations['createRenewalRule'];
     /**
      * Switch all renewals off
      * @description Switches every rule off at once, except for exclusions. An order that was placed already is carried out.
      */
-    delete: operations['RenewalsController_switchAllOff'];
+    delete: operations['deleteRenewalRules'];
     options?: never;
     head?: never;
     patch?: never;
@@ -861,7 +698,7 @@ export interface paths {
      * Switch a rule off
      * @description From now on the rule holds for nothing. What it held for is renewed by the next wider rule, if there is one; because that can cost more, the token then needs `proxies:write`. An order that was placed already is carried out.
      */
-    delete: operations['RenewalsController_switchOff'];
+    delete: operations['deleteRenewalRule'];
     options?: never;
     head?: never;
     patch?: never;
@@ -880,7 +717,7 @@ export interface paths {
      * Exclude a proxy from renewals
      * @description The proxy is not renewed whatever wider rules there are, and its own rule is off. A new rule for the proxy replaces the exclusion; switching the exclusion off lets wider rules hold again.
      */
-    post: operations['RenewalsController_exclude'];
+    post: operations['excludeFromRenewals'];
     delete?: never;
     options?: never;
     head?: never;
@@ -898,12 +735,12 @@ export interface paths {
      * Budget of renewals
      * @description What the renewals of this month (UTC) may cost together, and what is used of it. A renewal counts in the month in which it is charged.
      */
-    get: operations['RenewalsController_budget'];
+    get: operations['getRenewalBudget'];
     /**
      * Set the budget of renewals
      * @description Holds from now on, for this month as well. Setting one where there was none, and lowering it, requires `proxies:read` alone; raising or removing it also requires `proxies:write`.
      */
-    put: operations['RenewalsController_setBudget'];
+    put: operations['setRenewalBudget'];
     post?: never;
     delete?: never;
     options?: never;
@@ -922,12 +759,12 @@ export interface paths {
      * Settings of events
      * @description What the user wants to be told of: the threshold of a low balance.
      */
-    get: operations['EventSettingsController_read'];
+    get: operations['getEventSettings'];
     /**
      * Set the settings of events
      * @description Replaces all of them. `balance.low` tells when what can be spent falls below the threshold. When it is lower already, nothing is told until it was credited and falls again.
      */
-    put: operations['EventSettingsController_write'];
+    put: operations['setEventSettings'];
     post?: never;
     delete?: never;
     options?: never;
@@ -944,9 +781,21 @@ export interface paths {
     };
     /**
      * Events
-     * @description What happened to the orders, proxies, balance and tokens of the user, oldest first. Send `next_cursor` as `after` each time: nothing is skipped, and events come in their order. With `wait` of up to 30 seconds the answer waits for the first event. With `Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; connect again with the last `id` as `Last-Event-ID`. An event may come more than once: know it by its `id`.
+     * @description What happened to the orders, proxies, balance and tokens of the user, oldest first. Send `next_cursor` as `after` each time: nothing is skipped, and events come in their order. With `wait` of up to 30 seconds the answer waits for the first event. With `Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; connect again with the last `id` as `Last-Event-ID`. An event may come more than once: know it by its `id`. A stream begins like this:
+     *
+     *     ```
+     *     retry: 2000
+     *
+     *     id: evt_1742
+     *     event: order.completed
+     *     data: {"id":"evt_1742","type":"order.completed","at":"2026-11-22T12:00:01.042Z","data":{"order_id":42,"kind":"purchase","count":2,"reason":null,"state":"completed","delivered":2,"price":"50.16"}}
+     *
+     *     : still here
+     *     id: evt_1750
+     *
+     *     ```
      */
-    get: operations['EventsController_read'];
+    get: operations['listEvents'];
     put?: never;
     post?: never;
     delete?: never;
@@ -966,13 +815,13 @@ export interface paths {
      * List the tokens
      * @description The tokens of the user, oldest first, never with their text: what each may do, until when, and when it was last used. Of those that you issued and that have ended, the latest 20 are shown, and those that have placed orders.
      */
-    get: operations['CustomerTokensController_list'];
+    get: operations['listTokens'];
     put?: never;
     /**
      * Issue a token
      * @description A token of your own for one purpose, never wider than the token of the request: it has none but its scopes, and what you leave out of `expires_at`, `allowed_ips` and `daily_limit` is as there. What it spends counts against the daily limit of the token of the request, too. It cannot issue tokens itself. Its text is shown this once. A repeated request issues another token: when an answer was lost, find that token by its name, and revoke it.
      */
-    post: operations['CustomerTokensController_issue'];
+    post: operations['createToken'];
     delete?: never;
     options?: never;
     head?: never;
@@ -993,7 +842,7 @@ export interface paths {
      * Revoke a token
      * @description From the next request on it is answered 401, on every replica, and the secret links that it made end. The token of the request may revoke itself. Tokens that it issued go on, unless `descendants` is true. Repeating the request changes nothing.
      */
-    delete: operations['CustomerTokensController_revoke'];
+    delete: operations['revokeToken'];
     options?: never;
     head?: never;
     patch?: never;
@@ -1012,7 +861,7 @@ export interface paths {
      * Sign in with Telegram
      * @description For a Telegram Mini App: gives a token for some time to the customer who opened it. The operator sets for how long, and what the token may do. `initData` is valid for some time as well, an hour unless the operator has set another; repeating the request with it gives another token. A customer has 10 such tokens at most: one more ends the oldest. Accounts are opened by the operator: a Telegram user without one is refused. It also sets `has_app` and the customer's `username` in `GET /me`.
      */
-    post: operations['SignInController_signIn'];
+    post: operations['signInWithTelegram'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1030,7 +879,7 @@ export interface paths {
      * Check
      * @description Makes a request through the proxy to the judge, a route of this service, and tells whether it came through, by which address, and how fast; at most 10 seconds later. `GET /proxies/{proxy_id}/ping` tells only whether the port of the proxy can be reached.
      */
-    get: operations['check_proxies__proxy_id__check_get'];
+    get: operations['checkProxy'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1050,7 +899,7 @@ export interface paths {
      * Checks of a proxy
      * @description What the checks of a proxy showed, the latest first, as long as they are kept.
      */
-    get: operations['checks_proxies__proxy_id__checks_get'];
+    get: operations['listProxyChecks'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1080,7 +929,28 @@ export interface paths {
     trace?: never;
   };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+  event: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * An event
+     * @description The service sends each event to the URL of a webhook in the form of Standard Webhooks. An event may come more than once, and events come in any order.
+     */
+    post: operations['receiveEvent'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
 export interface components {
   schemas: {
     /** ErrorResponse */
@@ -1120,6 +990,40 @@ export interface components {
        * @example false
        */
       has_app?: boolean;
+    };
+    /** ValidationError */
+    ValidationError: {
+      /** Location */
+      loc: (string | number)[];
+      /** Message */
+      msg: string;
+      /** Error Type */
+      type: string;
+      /**
+       * Input
+       * @description The rejected input, of any type
+       */
+      input?:
+        | string
+        | number
+        | boolean
+        | {
+            [key: string]: unknown;
+          }
+        | unknown[]
+        | null;
+      /**
+       * Context
+       * @description The bound or pattern that the input violates
+       */
+      ctx?: {
+        [key: string]: unknown;
+      };
+    };
+    /** HTTPValidationError */
+    HTTPValidationError: {
+      /** Detail */
+      detail?: components['schemas']['ValidationError'][];
     };
     /** BalanceChangeOut */
     BalanceChangeOut: {
@@ -1183,40 +1087,6 @@ export interface components {
        * @example null
        */
       next_cursor: number | null;
-    };
-    /** ValidationError */
-    ValidationError: {
-      /** Location */
-      loc: (string | number)[];
-      /** Message */
-      msg: string;
-      /** Error Type */
-      type: string;
-      /**
-       * Input
-       * @description The rejected input, of any type
-       */
-      input?:
-        | string
-        | number
-        | boolean
-        | {
-            [key: string]: unknown;
-          }
-        | unknown[]
-        | null;
-      /**
-       * Context
-       * @description The bound or pattern that the input violates
-       */
-      ctx?: {
-        [key: string]: unknown;
-      };
-    };
-    /** HTTPValidationError */
-    HTTPValidationError: {
-      /** Detail */
-      detail?: components['schemas']['ValidationError'][];
     };
     /** CountryStock */
     CountryStock: {
@@ -1353,49 +1223,52 @@ export interface components {
        * @description Proxies of this country only, e.g. `ru`, in any case
        * @example ru
        */
-      country?: string | null;
+      country?: string;
       /**
        * Version
        * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
        * @example 6
+       * @enum {string}
        */
-      version?: ('6' | '4' | '4s') | null;
+      version?: '6' | '4' | '4s';
       /**
        * Active
        * @description Only the proxies whose `active` is this at the moment of the answer
        * @example true
        */
-      active?: boolean | null;
+      active?: boolean;
       /**
        * Label
        * @description Only the proxies with exactly this label, `descr`
        * @example scraper 1
        */
-      label?: string | null;
+      label?: string;
       /**
        * Tag
        * @description Only the proxies that have this tag among theirs
        * @example team-a
        */
-      tag?: string | null;
+      tag?: string;
       /**
        * Ends Before
+       * Format: date-time
        * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
        * @example 2026-12-01T00:00:00Z
        */
-      ends_before?: string | null;
+      ends_before?: string;
       /**
        * Order Id
        * @description Only the proxies that this purchase delivered
        * @example 42
        */
-      order_id?: number | null;
+      order_id?: number;
       /**
        * Proxy Type
        * @description Only the proxies of this type, `http` or `socks` (SOCKS5)
        * @example http
+       * @enum {string}
        */
-      proxy_type?: ('http' | 'socks') | null;
+      proxy_type?: 'http' | 'socks';
     };
     /** PingProxiesRequest */
     PingProxiesRequest: {
@@ -1407,7 +1280,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[] | null;
+      proxy_ids?: string[];
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1416,7 +1289,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'] | null;
+      filter?: components['schemas']['ProxyFilterBody'];
     };
     /** PingedProxy */
     PingedProxy: {
@@ -1448,7 +1321,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[] | null;
+      proxy_ids?: string[];
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1457,7 +1330,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'] | null;
+      filter?: components['schemas']['ProxyFilterBody'];
       /**
        * Descr
        * @description Your own label: up to 100 characters. Null clears it. Left out: it stays
@@ -1466,13 +1339,13 @@ export interface components {
       descr?: string | null;
       /**
        * Tags
-       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Null clears them. Left out: they stay
+       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Left out: they stay
        * @example [
        *       "team-a",
        *       "scraping"
        *     ]
        */
-      tags?: string[] | null;
+      tags?: string[];
       /**
        * Add Tags
        * @description Tags that each of the proxies gets as well
@@ -1603,13 +1476,13 @@ export interface components {
       descr?: string | null;
       /**
        * Tags
-       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Null clears them. Left out: they stay
+       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Left out: they stay
        * @example [
        *       "team-a",
        *       "scraping"
        *     ]
        */
-      tags?: string[] | null;
+      tags?: string[];
     };
     /** ProxyEvent */
     ProxyEvent: {
@@ -1764,9 +1637,8 @@ export interface components {
        * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). A purchase also takes `3`, the provider's own number of `4s`, because clients that were written for the provider send it; answers and all other routes say `4s`
        * @default 6
        * @example 6
-       * @enum {string}
        */
-      version?: '6' | '4' | '4s' | '3';
+      version?: string;
       /**
        * Proxy Type
        * @description `http` or `socks` (SOCKS5)
@@ -1779,7 +1651,7 @@ export interface components {
        * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
        * @example 25.08
        */
-      max_price?: string | number | null;
+      max_price?: string;
       /**
        * Allow Partial
        * @description `false`: the provider is asked for its stock right before, and the order is refused with 400 when less is left than it needs after the orders that wait before it. Should the provider then deliver fewer than it confirmed all the same, it takes none back: as with `true`, the customer keeps what came and pays its price, and the rest of the money is free again
@@ -1828,7 +1700,7 @@ export interface components {
        * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
        * @example 25.08
        */
-      max_price?: string | number | null;
+      max_price?: string;
       /**
        * Dry Run
        * @description `true`: everything is checked and nothing is placed or charged; the answer is the price, and what would be refused and why. An Idempotency-Key is looked up, and not used up
@@ -1847,7 +1719,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[] | null;
+      proxy_ids?: string[];
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1856,7 +1728,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'] | null;
+      filter?: components['schemas']['ProxyFilterBody'];
       /**
        * Period
        * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
@@ -1868,7 +1740,7 @@ export interface components {
        * @description Roubles that all prolongations together may cost at most. The request is refused with 409 when they would cost more; once it is accepted, each proxy has its share of the amount and is charged no more
        * @example 2508.00
        */
-      max_price?: string | number | null;
+      max_price?: string;
     };
     /** BulkProxyOut */
     BulkProxyOut: {
@@ -2302,7 +2174,7 @@ export interface components {
     NewLinkRequest: {
       /**
        * Format
-       * @description The format of the export, as of `GET /proxies/lists/…`: `json`, unless there is a `template`
+       * @description The format of the export, as of `GET /proxies/export`
        * @default json
        * @example clash
        * @enum {string}
@@ -2310,20 +2182,21 @@ export interface components {
       format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
       /**
        * Template
-       * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+       * @description Instead of `format`: how one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
        * @example {host}:{port}:{login}:{password}
        */
-      template?: string | null;
+      template?: string;
       /**
        * Filter
        * @description Which proxies, at the moment of each fetch. All of them by default
        */
-      filter?: components['schemas']['ProxyFilterBody'] | null;
+      filter?: components['schemas']['ProxyFilterBody'];
       /**
        * Expires At
+       * Format: date-time
        * @description When the link stops working. It lies in the future and not behind the end of the token, which is the default
        */
-      expires_at?: string | null;
+      expires_at?: string;
       /**
        * Networks
        * @description The only networks from which the link works, in CIDR notation. They lie within those of the token, which are the default
@@ -2331,13 +2204,13 @@ export interface components {
        *       "203.0.113.0/24"
        *     ]
        */
-      networks?: string[] | null;
+      networks?: string[];
       /**
        * Descr
        * @description What the link is for; only you see it
        * @example Clash on the laptop
        */
-      descr?: string | null;
+      descr?: string;
     };
     /** CreatedLink */
     CreatedLink: {
@@ -2506,35 +2379,33 @@ export interface components {
        *       "proxy.expiring"
        *     ]
        */
-      types?:
-        | (
-            | 'order.being_confirmed'
-            | 'order.completed'
-            | 'order.partial'
-            | 'order.refunded'
-            | 'proxy.expiring'
-            | 'proxy.expired'
-            | 'proxy.withdrawn'
-            | 'proxy.moved'
-            | 'proxy.prolonged'
-            | 'balance.credited'
-            | 'balance.refunded'
-            | 'balance.low'
-            | 'renewal.planned'
-            | 'renewal.done'
-            | 'renewal.skipped'
-            | 'renewal.failed'
-            | 'token.created'
-            | 'token.revoked'
-            | 'webhook.disabled'
-          )[]
-        | null;
+      types?: (
+        | 'order.being_confirmed'
+        | 'order.completed'
+        | 'order.partial'
+        | 'order.refunded'
+        | 'proxy.expiring'
+        | 'proxy.expired'
+        | 'proxy.withdrawn'
+        | 'proxy.moved'
+        | 'proxy.prolonged'
+        | 'balance.credited'
+        | 'balance.refunded'
+        | 'balance.low'
+        | 'renewal.planned'
+        | 'renewal.done'
+        | 'renewal.skipped'
+        | 'renewal.failed'
+        | 'token.created'
+        | 'token.revoked'
+        | 'webhook.disabled'
+      )[];
       /**
        * Description
        * @description What the webhook is for; only you see it
        * @example The billing script
        */
-      description?: string | null;
+      description?: string;
     };
     /** CreatedWebhook */
     CreatedWebhook: {
@@ -2827,19 +2698,20 @@ export interface components {
        * @description One event, of whatever type
        * @example evt_4711
        */
-      event_id?: string | null;
+      event_id?: string;
       /**
        * Since
+       * Format: date-time
        * @description All events of the types of the webhook from this moment on, as far as they are kept
        * @example 2026-11-21T12:00:00Z
        */
-      since?: string | null;
+      since?: string;
       /**
        * After
        * @description With `since`: the `next_after` of the answer before; only events behind that one
        * @example evt_4711
        */
-      after?: string | null;
+      after?: string;
       /**
        * Include Delivered
        * @description With `since`: also what was delivered before
@@ -3157,19 +3029,19 @@ export interface components {
        * @description Proxies of this country only, e.g. `ru`, in any case
        * @example ru
        */
-      country?: string | null;
+      country?: string;
       /**
        * Label
        * @description Only the proxies with exactly this label, `descr`
        * @example scraper 1
        */
-      label?: string | null;
+      label?: string;
       /**
        * Tag
        * @description Only the proxies that have this tag among theirs
        * @example team-a
        */
-      tag?: string | null;
+      tag?: string;
     };
     /** NewRenewalRuleRequest */
     NewRenewalRuleRequest: {
@@ -3185,7 +3057,7 @@ export interface components {
        * @description The `id` of the one proxy
        * @example 17
        */
-      proxy_id?: string | null;
+      proxy_id?: string;
       /**
        * Filter
        * @description The rule is for all proxies that match all of it at the time, also those that are bought later
@@ -3193,7 +3065,7 @@ export interface components {
        *       "tag": "team-a"
        *     }
        */
-      filter?: components['schemas']['RenewalFilterBody'] | null;
+      filter?: components['schemas']['RenewalFilterBody'];
       /**
        * Period
        * @description For how long each is renewed. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
@@ -3205,7 +3077,7 @@ export interface components {
        * @description Roubles that one renewal of one proxy may cost at most. Left out: any price
        * @example 30.00
        */
-      max_price?: string | number | null;
+      max_price?: string;
       /**
        * Hours Before
        * @description How many hours before its end a rental is renewed
@@ -3323,7 +3195,7 @@ export interface components {
        * @description Roubles that all renewals of a month (UTC) may cost together. Null: no budget
        * @example 5000.00
        */
-      monthly: string | number | null;
+      monthly: string | null;
     };
     /** EventSettingsOut */
     EventSettingsOut: {
@@ -3340,7 +3212,7 @@ export interface components {
        * @description Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it. Null: never
        * @example 500.00
        */
-      balance_low: string | number | null;
+      balance_low: string | null;
     };
     /** EventDto */
     EventDto: {
@@ -3350,29 +3222,33 @@ export interface components {
        */
       id: string;
       /**
+       * @description Types may be added: ignore those that you do not know. `test` is sent to webhooks only
        * @example order.completed
-       * @enum {string}
        */
       type:
-        | 'order.being_confirmed'
-        | 'order.completed'
-        | 'order.partial'
-        | 'order.refunded'
-        | 'proxy.expiring'
-        | 'proxy.expired'
-        | 'proxy.withdrawn'
-        | 'proxy.moved'
-        | 'proxy.prolonged'
-        | 'balance.credited'
-        | 'balance.refunded'
-        | 'balance.low'
-        | 'renewal.planned'
-        | 'renewal.done'
-        | 'renewal.skipped'
-        | 'renewal.failed'
-        | 'token.created'
-        | 'token.revoked'
-        | 'webhook.disabled';
+        | (
+            | 'order.being_confirmed'
+            | 'order.completed'
+            | 'order.partial'
+            | 'order.refunded'
+            | 'proxy.expiring'
+            | 'proxy.expired'
+            | 'proxy.withdrawn'
+            | 'proxy.moved'
+            | 'proxy.prolonged'
+            | 'balance.credited'
+            | 'balance.refunded'
+            | 'balance.low'
+            | 'renewal.planned'
+            | 'renewal.done'
+            | 'renewal.skipped'
+            | 'renewal.failed'
+            | 'token.created'
+            | 'token.revoked'
+            | 'webhook.disabled'
+            | 'test'
+          )
+        | string;
       /**
        * Format: date-time
        * @example 2026-11-21T12:00:00.000Z
@@ -3417,12 +3293,13 @@ export interface components {
        * @description What the token is for
        * @example reports
        */
-      name?: string | null;
+      name?: string;
       /**
        * Expires At
+       * Format: date-time
        * @description When the token stops working. It lies in the future and not behind the end of the token of the request, which is the default
        */
-      expires_at?: string | null;
+      expires_at?: string;
       /**
        * Allowed Ips
        * @description The only networks from which the token works, in CIDR notation. They lie within those of the token of the request, which are the default
@@ -3430,13 +3307,13 @@ export interface components {
        *       "203.0.113.0/24"
        *     ]
        */
-      allowed_ips?: string[] | null;
+      allowed_ips?: string[];
       /**
        * Daily Limit
        * @description The most roubles that its orders may take in one day (UTC): at most the limit of the token of the request, which is the default and against which its orders count as well. A token with a limit switches no renewals on, nor moves a proxy between their rules by its label or tags
        * @example 500.00
        */
-      daily_limit?: string | number | null;
+      daily_limit?: string;
     };
     /** CreatedToken */
     CreatedToken: {
@@ -3785,13 +3662,9 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  LedgerController_ledger: {
+  listLedger: {
     parameters: {
       query?: {
-        /** @description `next_cursor` of the previous page. Leave it out for the first page */
-        cursor?: number;
-        /** @description The greatest number of items on a page */
-        limit?: number;
         /** @description The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z */
         from?: string;
         /** @description The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z */
@@ -3800,7 +3673,14 @@ export interface operations {
         kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
         /** @description Only what belongs to this order */
         order_id?: number;
-        /** @description Goes before what `Accept` says. A file has everything, whatever page is named */
+        /** @description `next_cursor` of the previous page. Leave it out for the first page */
+        cursor?: number;
+        /** @description The greatest number of items on a page */
+        limit?: number;
+        /**
+         * @deprecated
+         * @description `csv` is `GET /ledger/csv`, whatever page is named
+         */
         format?: 'json' | 'csv';
       };
       header?: never;
@@ -3809,7 +3689,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A page of changes, or a CSV file (RFC 4180) whose first line has the names of the columns */
+      /** @description A page of changes */
       200: {
         headers: {
           [name: string]: unknown;
@@ -3859,13 +3739,6 @@ export interface operations {
            *     }
            */
           'application/json': components['schemas']['BalanceChangesPage'];
-          /**
-           * @example seq,created_at,kind,order_id,available_before,available_delta,available_after,held_before,held_delta,held_after
-           *     1,2026-11-21T11:00:00.000Z,credit,,0.00,1000.00,1000.00,0.00,0.00,0.00
-           *     2,2026-11-21T12:00:00.000Z,hold,815,1000.00,-25.08,974.92,0.00,25.08,25.08
-           *     3,2026-11-21T12:00:01.000Z,capture,815,974.92,0.00,974.92,25.08,-25.08,0.00
-           */
-          'text/csv': string;
         };
       };
       /** @description The period is not possible */
@@ -3943,11 +3816,119 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
+  exportLedger: {
+    parameters: {
+      query?: {
+        /** @description The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z */
+        from?: string;
+        /** @description The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z */
+        to?: string;
+        /** @description Only changes of this kind */
+        kind?: 'hold' | 'capture' | 'release' | 'refund' | 'credit' | 'debit';
+        /** @description Only what belongs to this order */
+        order_id?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A CSV file (RFC 4180) whose first line has the names of the columns */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example seq,created_at,kind,order_id,available_before,available_delta,available_after,held_before,held_delta,held_after
+           *     1,2026-11-21T11:00:00.000Z,credit,,0.00,1000.00,1000.00,0.00,0.00,0.00
+           *     2,2026-11-21T12:00:00.000Z,hold,815,1000.00,-25.08,974.92,0.00,25.08,25.08
+           *     3,2026-11-21T12:00:01.000Z,capture,815,974.92,0.00,974.92,25.08,-25.08,0.00
+           */
+          'text/csv': string;
+        };
+      };
+      /** @description The period is not possible */
+      400: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `profile:read` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "kind"
+           *           ],
+           *           "msg": "String should match pattern '^(hold|capture|release|refund|credit|debit)$'",
+           *           "input": "gift",
+           *           "ctx": {
+           *             "pattern": "^(hold|capture|release|refund|credit|debit)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
   countries_countries_get: {
     parameters: {
       query?: {
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
-        version?: '6' | '4' | '4s';
+        version?: string;
       };
       header?: never;
       path?: never;
@@ -4043,7 +4024,7 @@ export interface operations {
     parameters: {
       query?: {
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
-        version?: '6' | '4' | '4s';
+        version?: string;
       };
       header?: never;
       path: {
@@ -4155,7 +4136,7 @@ export interface operations {
          */
         period: number;
         /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared) */
-        version?: '6' | '4' | '4s';
+        version?: string;
       };
       header?: never;
       path?: never;
@@ -4258,50 +4239,23 @@ export interface operations {
   proxies_proxies_get: {
     parameters: {
       query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
         country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
         active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
+        /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
+        /** @description Only the proxies that have this tag among theirs */
         tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
         ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
+        /** @description Only the proxies that this purchase delivered */
         order_id?: number;
-        /**
-         * @description Only the proxies of this type, `http` or `socks` (SOCKS5)
-         * @example http
-         */
+        /** @description Only the proxies of this type, `http` or `socks` (SOCKS5) */
         proxy_type?: 'http' | 'socks';
-        /**
-         * @description Answers a page of at most so many proxies, and its `Link` header leads to the next page. Without `limit` and `cursor` the answer has all proxies
-         * @example 100
-         */
+        /** @description Answers a page of at most so many proxies, and its `Link` header leads to the next page. Without `limit` and `cursor` the answer has all proxies */
         limit?: number;
         /** @description The page after the proxy with this id: the `Link` of the previous page has it */
         cursor?: number;
@@ -4402,7 +4356,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  ProxyDetailsController_labelMany: {
+  labelProxies: {
     parameters: {
       query?: never;
       header?: never;
@@ -4506,47 +4460,29 @@ export interface operations {
   export_proxies_export_get: {
     parameters: {
       query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
         country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
         version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
         active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
+        /** @description Only the proxies with exactly this label, `descr` */
         label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
+        /** @description Only the proxies that have this tag among theirs */
         tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
         ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
+        /** @description Only the proxies that this purchase delivered */
         order_id?: number;
+        /** @description The format, by its name */
+        format?:
+          'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
+        proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
-        /** @description `json`, or `txt` for a line `host:port:login:password` per proxy */
-        format?: 'json' | 'txt';
+        /** @description Instead of `format`: how one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders */
+        template?: string;
       };
       header?: {
         /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
@@ -4567,12 +4503,19 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['ProxyOut'][];
-          /**
-           * @example 185.22.134.250:7330:5svBNZ:iagn2d
-           *     185.22.134.250:7331:Kd82hs:pQ1x9w
-           */
+          'application/json':
+            | components['schemas']['ProxyOut'][]
+            | {
+                server: string;
+                username: string;
+                password: string;
+              }[]
+            | {
+                outbounds: Record<string, never>[];
+              };
           'text/plain': string;
+          'text/csv': string;
+          'application/yaml': string;
         };
       };
       /** @description The list has not changed since the answer with this `ETag` */
@@ -4613,15 +4556,15 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "string_pattern_mismatch",
+           *           "type": "value_error",
            *           "loc": [
            *             "query",
-           *             "format"
+           *             "template"
            *           ],
-           *           "msg": "String should match pattern '^(json|txt)$'",
-           *           "input": "csv",
+           *           "msg": "Value error, unbalanced brace; a brace that is no placeholder is doubled",
+           *           "input": "{host:{port}",
            *           "ctx": {
-           *             "pattern": "^(json|txt)$"
+           *             "error": "unbalanced brace; a brace that is no placeholder is doubled"
            *           }
            *         }
            *       ]
@@ -4746,7 +4689,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  ping_many_proxies_ping_post: {
+  pingProxies: {
     parameters: {
       query?: never;
       header?: never;
@@ -4841,14 +4784,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  ProxyDetailsController_read: {
+  getProxy: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a proxy of the user; any other text is answered with 404
-         * @example 17
+         * @example 1
          */
         proxy_id: string;
       };
@@ -4913,14 +4856,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  ProxyDetailsController_label: {
+  labelProxy: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a proxy of the user; any other text is answered with 404
-         * @example 17
+         * @example 1
          */
         proxy_id: string;
       };
@@ -5021,7 +4964,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  ProxyDetailsController_history: {
+  getProxyHistory: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -5033,7 +4976,7 @@ export interface operations {
       path: {
         /**
          * @description The `id` of a proxy of the user; any other text is answered with 404
-         * @example 17
+         * @example 1
          */
         proxy_id: string;
       };
@@ -5098,1474 +5041,6 @@ export interface operations {
            *           "input": "1000",
            *           "ctx": {
            *             "le": 200
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_json_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ProxyOut'][];
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_txt_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example 185.22.134.250:7330:5svBNZ:iagn2d
-           *     185.22.134.250:7331:Kd82hs:pQ1x9w
-           */
-          'text/plain': string;
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_url_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example http://5svBNZ:iagn2d@185.22.134.250:7330
-           *     socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331
-           */
-          'text/plain': string;
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_csv_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr
-           *     17,185.22.134.250,7330,5svBNZ,iagn2d,http,ru,6,2026-11-01T12:00:00Z,2026-12-01T12:00:00Z,true,
-           */
-          'text/csv': string;
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_curl_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example # curl --config curl.conf https://example.com/
-           *     # The first proxy is used; the others are comments.
-           *     proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"
-           *     # proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"
-           */
-          'text/plain': string;
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_proxychains_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example # proxychains4 -f proxychains.conf curl https://example.com/
-           *     # Each connection goes through one of these proxies. proxychains reads the first 512 of them.
-           *     random_chain
-           *     chain_len = 1
-           *     proxy_dns
-           *     tcp_connect_time_out 10000
-           *     tcp_read_time_out 15000
-           *     [ProxyList]
-           *     http 185.22.134.250 7330 5svBNZ iagn2d
-           *     socks5 185.22.134.250 7331 Kd82hs pQ1x9w
-           */
-          'text/plain': string;
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_playwright_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example [
-           *       {
-           *         "server": "http://185.22.134.250:7330",
-           *         "username": "5svBNZ",
-           *         "password": "iagn2d"
-           *       },
-           *       {
-           *         "server": "socks5://185.22.134.250:7331",
-           *         "username": "Kd82hs",
-           *         "password": "pQ1x9w"
-           *       }
-           *     ]
-           */
-          'application/json': {
-            server: string;
-            username: string;
-            password: string;
-          }[];
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_clash_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example proxies:
-           *       - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,"username":"5svBNZ","password":"iagn2d"}
-           */
-          'application/yaml': string;
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_sing_box_file: {
-    parameters: {
-      query?: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "outbounds": [
-           *         {
-           *           "type": "socks",
-           *           "tag": "ru-18",
-           *           "server": "185.22.134.250",
-           *           "server_port": 7331,
-           *           "version": "5",
-           *           "username": "Kd82hs",
-           *           "password": "pQ1x9w"
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': {
-            outbounds: Record<string, never>[];
-          };
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "string_pattern_mismatch",
-           *           "loc": [
-           *             "query",
-           *             "proxy_type"
-           *           ],
-           *           "msg": "String should match pattern '^(http|socks|all)$'",
-           *           "input": "https",
-           *           "ctx": {
-           *             "pattern": "^(http|socks|all)$"
-           *           }
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['HTTPValidationError'];
-        };
-      };
-      /** @description The token or the user has made too many requests in this minute */
-      429: {
-        headers: {
-          /** @description Seconds until the next minute begins */
-          'Retry-After'?: number;
-          /** @description The limits: `q` requests in `w` seconds */
-          'RateLimit-Policy'?: string;
-          /** @description What is left of each: `r` requests in the next `t` seconds */
-          RateLimit?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      431: components['responses']['HeadersTooLarge'];
-      503: components['responses']['Unavailable'];
-    };
-  };
-  get_template_file: {
-    parameters: {
-      query: {
-        /**
-         * @description Proxies of this country only, e.g. `ru`, in any case
-         * @example ru
-         */
-        country?: string;
-        /**
-         * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
-         * @example 6
-         */
-        version?: '6' | '4' | '4s';
-        /**
-         * @description Only the proxies whose `active` is this at the moment of the answer
-         * @example true
-         */
-        active?: boolean;
-        /**
-         * @description Only the proxies with exactly this label, `descr`
-         * @example scraper 1
-         */
-        label?: string;
-        /**
-         * @description Only the proxies that have this tag among theirs
-         * @example team-a
-         */
-        tag?: string;
-        /**
-         * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
-         * @example 2026-12-01T00:00:00Z
-         */
-        ends_before?: string;
-        /**
-         * @description Only the proxies that this purchase delivered
-         * @example 42
-         */
-        order_id?: number;
-        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
-        proxy_type?: ('http' | 'socks' | 'all') | null;
-        /** @description Only the proxies whose rental has not expired */
-        active_only?: boolean;
-        /**
-         * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
-         * @example {host}:{port}:{login}:{password}
-         */
-        template: string;
-      };
-      header?: {
-        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
-        'If-None-Match'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Successful Response */
-      200: {
-        headers: {
-          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
-          ETag?: string;
-          /** @description The name of the file */
-          'Content-Disposition'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example 185.22.134.250:7330:5svBNZ:iagn2d
-           *     185.22.134.250:7331:Kd82hs:pQ1x9w
-           */
-          'text/plain': string;
-        };
-      };
-      /** @description The list has not changed since the answer with this `ETag` */
-      304: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components['responses']['MalformedRequest'];
-      /** @description No token, or one that is unknown, expired or revoked */
-      401: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      /** @description The token lacks `proxies:export` */
-      403: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorResponse'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      408: components['responses']['RequestTimeout'];
-      /** @description Validation Error */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "detail": [
-           *         {
-           *           "type": "value_error",
-           *           "loc": [
-           *             "query",
-           *             "template"
-           *           ],
-           *           "msg": "Value error, unbalanced brace; a brace that is no placeholder is doubled",
-           *           "input": "{host:{port}",
-           *           "ctx": {
-           *             "error": "unbalanced brace; a brace that is no placeholder is doubled"
            *           }
            *         }
            *       ]
@@ -6865,7 +5340,7 @@ export interface operations {
       };
     };
   };
-  prolong_many_proxies_prolong_post: {
+  prolongProxies: {
     parameters: {
       query?: never;
       header: {
@@ -6985,7 +5460,7 @@ export interface operations {
       };
     };
   };
-  orders_orders_get: {
+  listOrders: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -7095,13 +5570,10 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  order_orders__order_id__get: {
+  getOrder: {
     parameters: {
       query?: {
-        /**
-         * @description Seconds to wait while the order is `open` or `being_confirmed`. The answer comes as soon as it is neither, or when the time is over, with the state of that moment
-         * @example 30
-         */
+        /** @description Seconds to wait while the order is `open` or `being_confirmed`. The answer comes as soon as it is neither, or when the time is over, with the state of that moment */
         wait?: number;
       };
       header?: never;
@@ -7110,7 +5582,7 @@ export interface operations {
          * @description The `id` of an order of the user; any other text is answered with 404
          * @example 1
          */
-        order_id: string;
+        order_id: number | string;
       };
       cookie?: never;
     };
@@ -7201,7 +5673,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  change_type_proxies__proxy_id__type_put: {
+  changeProxyType: {
     parameters: {
       query?: never;
       header?: never;
@@ -7323,7 +5795,7 @@ export interface operations {
       };
     };
   };
-  UsageController_read: {
+  getUsage: {
     parameters: {
       query?: never;
       header?: never;
@@ -7381,7 +5853,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  LinksController_list: {
+  listLinks: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -7471,7 +5943,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  LinksController_create: {
+  createLink: {
     parameters: {
       query?: never;
       header?: never;
@@ -7580,14 +6052,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  LinksController_get: {
+  getLink: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a link of the user
-         * @example 5
+         * @example 1
          */
         link_id: number;
       };
@@ -7677,14 +6149,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  LinksController_delete: {
+  deleteLink: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a link of the user
-         * @example 5
+         * @example 1
          */
         link_id: number;
       };
@@ -7772,7 +6244,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  SecretLinksController_fetch: {
+  fetchLink: {
     parameters: {
       query?: never;
       header?: {
@@ -7800,7 +6272,19 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          '*/*': unknown;
+          'application/json':
+            | components['schemas']['ProxyOut'][]
+            | {
+                server: string;
+                username: string;
+                password: string;
+              }[]
+            | {
+                outbounds: Record<string, never>[];
+              };
+          'text/plain': string;
+          'text/csv': string;
+          'application/yaml': string;
         };
       };
       /** @description The list has not changed since the answer with this `ETag` */
@@ -7849,7 +6333,7 @@ export interface operations {
       };
     };
   };
-  WebhooksController_list: {
+  listWebhooks: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -7939,7 +6423,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  WebhooksController_create: {
+  createWebhook: {
     parameters: {
       query?: never;
       header?: never;
@@ -8047,14 +6531,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  WebhooksController_get: {
+  getWebhook: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a webhook of the user
-         * @example 3
+         * @example 1
          */
         webhook_id: number;
       };
@@ -8144,14 +6628,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  WebhooksController_delete: {
+  deleteWebhook: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a webhook of the user
-         * @example 3
+         * @example 1
          */
         webhook_id: number;
       };
@@ -8239,14 +6723,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  WebhooksController_change: {
+  updateWebhook: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a webhook of the user
-         * @example 3
+         * @example 1
          */
         webhook_id: number;
       };
@@ -8358,14 +6842,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  WebhooksController_renewSecret: {
+  rotateWebhookSecret: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a webhook of the user
-         * @example 3
+         * @example 1
          */
         webhook_id: number;
       };
@@ -8460,7 +6944,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  WebhooksController_listAttempts: {
+  listWebhookAttempts: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -8472,7 +6956,7 @@ export interface operations {
       path: {
         /**
          * @description The `id` of a webhook of the user
-         * @example 3
+         * @example 1
          */
         webhook_id: number;
       };
@@ -8562,14 +7046,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  WebhooksController_replay: {
+  replayEvents: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a webhook of the user
-         * @example 3
+         * @example 1
          */
         webhook_id: number;
       };
@@ -8689,14 +7173,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  WebhooksController_test: {
+  testWebhook: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a webhook of the user
-         * @example 3
+         * @example 1
          */
         webhook_id: number;
       };
@@ -8797,7 +7281,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_list: {
+  listRenewals: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -8887,7 +7371,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_forecast: {
+  forecastRenewals: {
     parameters: {
       query?: {
         /** @description How many days to look ahead */
@@ -8979,7 +7463,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_listRules: {
+  listRenewalRules: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -9069,7 +7553,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_switchOn: {
+  createRenewalRule: {
     parameters: {
       query?: never;
       header?: never;
@@ -9186,7 +7670,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_switchAllOff: {
+  deleteRenewalRules: {
     parameters: {
       query?: never;
       header?: never;
@@ -9244,14 +7728,14 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_switchOff: {
+  deleteRenewalRule: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
          * @description The `id` of a rule that is on
-         * @example 3
+         * @example 1
          */
         rule_id: number;
       };
@@ -9343,7 +7827,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_exclude: {
+  excludeFromRenewals: {
     parameters: {
       query?: never;
       header?: never;
@@ -9452,7 +7936,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_budget: {
+  getRenewalBudget: {
     parameters: {
       query?: never;
       header?: never;
@@ -9510,7 +7994,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  RenewalsController_setBudget: {
+  setRenewalBudget: {
     parameters: {
       query?: never;
       header?: never;
@@ -9604,7 +8088,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  EventSettingsController_read: {
+  getEventSettings: {
     parameters: {
       query?: never;
       header?: never;
@@ -9662,7 +8146,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  EventSettingsController_write: {
+  setEventSettings: {
     parameters: {
       query?: never;
       header?: never;
@@ -9749,25 +8233,16 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  EventsController_read: {
+  listEvents: {
     parameters: {
       query?: {
-        /**
-         * @description `next_cursor` of the answer before, or the `id` of an event. `now` gives only what comes. Left out, it begins with the oldest event that is kept
-         * @example evt_1742
-         */
+        /** @description `next_cursor` of the answer before, or the `id` of an event. `now` gives only what comes. Left out, it begins with the oldest event that is kept */
         after?: string;
-        /**
-         * @description Seconds to wait when there are no events yet. The answer comes with the first ones, or without any when the time is over
-         * @example 30
-         */
+        /** @description Seconds to wait when there are no events yet. The answer comes with the first ones, or without any when the time is over */
         wait?: number;
         /** @description The greatest number of items on a page */
         limit?: number;
-        /**
-         * @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled`
-         * @example order.completed,proxy.expiring
-         */
+        /** @description Only events of these types, separated by commas: `order.being_confirmed`, `order.completed`, `order.partial`, `order.refunded`, `proxy.expiring`, `proxy.expired`, `proxy.withdrawn`, `proxy.moved`, `proxy.prolonged`, `balance.credited`, `balance.refunded`, `balance.low`, `renewal.planned`, `renewal.done`, `renewal.skipped`, `renewal.failed`, `token.created`, `token.revoked`, `webhook.disabled` */
         type?: string;
       };
       header?: {
@@ -9779,7 +8254,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The next events, or a stream of them */
+      /** @description The next events */
       200: {
         headers: {
           [name: string]: unknown;
@@ -9807,17 +8282,6 @@ export interface operations {
            *     }
            */
           'application/json': components['schemas']['EventsPage'];
-          /**
-           * @example retry: 2000
-           *
-           *     id: evt_1742
-           *     event: order.completed
-           *     data: {"id":"evt_1742","type":"order.completed","at":"2026-11-22T12:00:01.042Z","data":{"order_id":42,"kind":"purchase","count":2,"reason":null,"state":"completed","delivered":2,"price":"50.16"}}
-           *
-           *     : still here
-           *     id: evt_1750
-           */
-          'text/event-stream': string;
         };
       };
       400: components['responses']['MalformedRequest'];
@@ -9896,7 +8360,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  CustomerTokensController_list: {
+  listTokens: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -9986,7 +8450,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  CustomerTokensController_issue: {
+  createToken: {
     parameters: {
       query?: never;
       header?: never;
@@ -10095,7 +8559,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  CustomerTokensController_revoke: {
+  revokeToken: {
     parameters: {
       query?: {
         /** @description Whether the tokens that it issued are revoked with it */
@@ -10105,7 +8569,7 @@ export interface operations {
       path: {
         /**
          * @description The `id` of a token of the user
-         * @example 17
+         * @example 2
          */
         token_id: number;
       };
@@ -10193,7 +8657,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  SignInController_signIn: {
+  signInWithTelegram: {
     parameters: {
       query?: never;
       header?: never;
@@ -10305,7 +8769,7 @@ export interface operations {
       };
     };
   };
-  check_proxies__proxy_id__check_get: {
+  checkProxy: {
     parameters: {
       query?: never;
       header?: never;
@@ -10382,7 +8846,7 @@ export interface operations {
       503: components['responses']['Unavailable'];
     };
   };
-  checks_proxies__proxy_id__checks_get: {
+  listProxyChecks: {
     parameters: {
       query?: {
         /** @description `next_cursor` of the previous page. Leave it out for the first page */
@@ -10509,6 +8973,58 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
       431: components['responses']['HeadersTooLarge'];
+    };
+  };
+  receiveEvent: {
+    parameters: {
+      query?: never;
+      header: {
+        /**
+         * @description The `id` of the event, the same with each attempt
+         * @example evt_1742
+         */
+        'webhook-id': string;
+        /**
+         * @description When this attempt began, in seconds since 1970
+         * @example 1795348801
+         */
+        'webhook-timestamp': string;
+        /**
+         * @description One for each secret that is valid, separated by a space
+         * @example v1,K5oZf…
+         */
+        'webhook-signature': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['EventDto'];
+      };
+    };
+    responses: {
+      /** @description The webhook is switched off */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Within 15 seconds: the event is delivered */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description The event is sent again later */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
     };
   };
 }

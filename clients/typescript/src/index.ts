@@ -61,7 +61,7 @@ export async function untilClosed(
 ): Promise<OrderDetails> {
   for (;;) {
     const { data, error, response } = await client.GET('/orders/{order_id}', {
-      params: { path: { order_id: String(orderId) }, query: { wait: WAIT_SECONDS } },
+      params: { path: { order_id: orderId }, query: { wait: WAIT_SECONDS } },
       ...(signal && { signal }),
     });
     if (!data) throw new Error(`order ${orderId}: ${response.status} ${JSON.stringify(error)}`);
@@ -171,8 +171,7 @@ async function readEvents(
     .catch((cause: unknown) => {
       throw new PassingFailure('no answer', { cause });
     });
-  // Whoever does not ask for a stream gets none.
-  if (typeof data === 'object') return data;
+  if (data) return data;
   if (response.status === 410) throw new EventsGoneError(JSON.stringify(error?.detail));
   const failure = new Error(`events: ${response.status} ${JSON.stringify(error)}`);
   if (response.status !== 429 && response.status < 500) throw failure;

@@ -20,7 +20,7 @@ export class EventsController {
   @Get()
   @Scopes('events:read')
   @ReadEventsDocs()
-  async read(
+  async listEvents(
     @CurrentUserId() userId: number,
     @Query() { after, wait, limit, type }: EventsQuery,
     // What a client that reads streams sends when it connects again: its URL is still the one it began with.

@@ -1,5 +1,5 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
+import { ApiHeader, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse } from '../../http';
 import { EVENT_TYPES } from '../event-types';
 import { CURSOR_PATTERN } from './cursor';
@@ -35,7 +35,7 @@ export const ReadEventsDocs = () =>
         `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the answer waits for the first event. With ` +
         '`Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; ' +
         'connect again with the last `id` as `Last-Event-ID`. An event may come more than once: know it ' +
-        'by its `id`.',
+        `by its \`id\`. A stream begins like this:\n\n\`\`\`\n${STREAM}\`\`\``,
     }),
     ApiHeader({
       name: 'Last-Event-ID',
@@ -43,16 +43,11 @@ export const ReadEventsDocs = () =>
       description: 'What clients of streams send when they connect again. Goes before `after`',
       schema: { type: 'string', pattern: CURSOR_PATTERN },
     }),
-    ApiExtraModels(EventsPage),
+    // The stream has no place beside it: generated clients would read one as the other.
     ApiOkResponse({
-      description: 'The next events, or a stream of them',
-      content: {
-        'application/json': {
-          schema: { $ref: getSchemaPath(EventsPage) },
-          example: { items: [COMPLETED], next_cursor: COMPLETED.id },
-        },
-        'text/event-stream': { schema: { type: 'string' }, example: STREAM },
-      },
+      description: 'The next events',
+      type: EventsPage,
+      example: { items: [COMPLETED], next_cursor: COMPLETED.id },
     }),
     ApiErrorResponse(410, 'Events after the cursor are no longer kept', new EventsGone().detail),
     ApiValidationErrorResponse({

@@ -7,7 +7,12 @@ export class EventDto implements EventOut {
   @ApiProperty({ type: 'string', description: 'Unique for good; also a cursor', example: 'evt_1742' })
   id!: string;
 
-  @ApiProperty({ type: 'string', enum: ALL_EVENT_TYPES, example: 'order.completed' })
+  @ApiProperty({
+    // Open: a closed enum would make generated clients fail at a type that is newer than they are.
+    anyOf: [{ type: 'string', enum: [...ALL_EVENT_TYPES, 'test'] }, { type: 'string' }],
+    description: 'Types may be added: ignore those that you do not know. `test` is sent to webhooks only',
+    example: 'order.completed',
+  })
   type!: EventType;
 
   @ApiMoment()

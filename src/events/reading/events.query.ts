@@ -27,7 +27,6 @@ export class EventsQuery {
     description:
       'Seconds to wait when there are no events yet. The answer comes with the first ones, or without any ' +
       'when the time is over',
-    example: 30,
   })
   @IntegerField({ atLeast: 0, atMost: LONGEST_WAIT_SECONDS, default: 0 })
   wait!: number;

@@ -13,14 +13,17 @@ export class EventSettingsController {
   @Get()
   @Scopes('events:read')
   @ReadEventSettingsDocs()
-  read(@CurrentUserId() userId: number): Promise<EventSettingsOut> {
+  getEventSettings(@CurrentUserId() userId: number): Promise<EventSettingsOut> {
     return this.settings.read(userId);
   }
 
   @Put()
   @Scopes('events:write')
   @WriteEventSettingsDocs()
-  write(@CurrentUserId() userId: number, @Body() body: EventSettingsRequest): Promise<EventSettingsOut> {
+  setEventSettings(
+    @CurrentUserId() userId: number,
+    @Body() body: EventSettingsRequest,
+  ): Promise<EventSettingsOut> {
     return this.settings.write(userId, body.balance_low);
   }
 }

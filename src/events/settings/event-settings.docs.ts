@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { ApiBody, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { ApiValidationErrorResponse } from '../../http';
-import { EventSettingsOut } from './event-settings.dto';
+import { EventSettingsOut, EventSettingsRequest } from './event-settings.dto';
 
 export const ReadEventSettingsDocs = () =>
   applyDecorators(
@@ -19,6 +19,13 @@ export const WriteEventSettingsDocs = () =>
       description:
         'Replaces all of them. `balance.low` tells when what can be spent falls below the threshold. When ' +
         'it is lower already, nothing is told until it was credited and falls again.',
+    }),
+    ApiBody({
+      type: EventSettingsRequest,
+      examples: {
+        'A threshold': { value: { balance_low: '500.00' } },
+        'No threshold': { value: { balance_low: null } },
+      },
     }),
     ApiOkResponse({ description: 'The settings as they are now', type: EventSettingsOut }),
     ApiValidationErrorResponse({

@@ -75,13 +75,22 @@ export function addCommonAnswers(document: OpenAPIObject): void {
   document.components = { ...document.components, responses };
 }
 
-/** Nest keeps examples of parameters inside their schemas, where generators and testers do not look. */
+/**
+ * Nest keeps examples of parameters inside their schemas, where generators and testers do not look. That of
+ * an optional parameter stays there, as one of `examples`: Swagger UI would fill it in, and whoever lists
+ * their proxies has none with the label of an example.
+ */
 export function liftParameterExamples(document: OpenAPIObject): void {
   for (const { parameters = [] } of operationsOf(document)) {
     for (const parameter of parameters) {
       if (!('schema' in parameter) || !parameter.schema || !('example' in parameter.schema)) continue;
       const { example, ...schema } = parameter.schema;
-      Object.assign(parameter, { schema, example: example as unknown });
+      Object.assign(
+        parameter,
+        parameter.required
+          ? { schema, example: example as unknown }
+          : { schema: { ...schema, examples: [example as unknown] } },
+      );
     }
   }
 }

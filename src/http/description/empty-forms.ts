@@ -7,6 +7,8 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
+type Pattern = { readonly pattern?: string };
+
 interface Media {
   readonly schema?: Schema;
   example?: object;
@@ -14,6 +16,19 @@ interface Media {
 }
 
 type Operation = { readonly requestBody?: { readonly content: Readonly<Record<string, Media>> } };
+
+/** The words of a pattern that is a choice of words. */
+const WORDS = /^\^\(([\w|-]+)\)\$$/;
+
+/**
+ * Lets Swagger UI offer the words of a specified field. The specification has a pattern for them, and some
+ * generators fail at a pattern beside an enum, so this is for the page alone as well.
+ */
+export const offerWords = (document: OpenAPIObject): OpenAPIObject =>
+  JSON.parse(JSON.stringify(document), (_, value: Pattern | null): unknown => {
+    const words = WORDS.exec(String(value?.pattern))?.[1]?.split('|');
+    return words ? { ...value, enum: words } : value;
+  }) as OpenAPIObject;
 
 /**
  * Gives every body without an example an empty one, of the required fields. Swagger UI would otherwise make

@@ -11,6 +11,7 @@ interface IdempotencyKeyOptions {
   readonly required: boolean;
   /** What a repetition does on this route, and after which answers to repeat. */
   readonly description: string;
+  /** With one, Swagger UI fills in a fresh key. Without one, it fills in none. */
   readonly example?: string;
 }
 
@@ -33,8 +34,13 @@ export const ApiIdempotencyKey =
       name: NAME,
       required,
       description,
-      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
-      ...(example !== undefined && { example }),
+      schema: {
+        type: 'string',
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^[!-~]+$',
+        ...(example !== undefined && { example }),
+      },
     })(route, handler, descriptor);
   };
 

@@ -56,6 +56,52 @@ export function filterOperations(tags: TaggedOperations, phrase: string): Tagged
     .filter((tag) => tag.get('operations').size > 0);
 }
 
+interface DescribedKey {
+  readonly name: string;
+  readonly schema: { readonly examples?: readonly string[] };
+  example?: string;
+}
+
+interface PageSpec {
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { readonly parameters?: DescribedKey[] }>>>
+  >;
+}
+
+/**
+ * A plugin that fills in a fresh Idempotency-Key wherever the description has an example of one, and another
+ * after each success: Execute after a failure repeats the request, and after a success it sends a new one.
+ */
+export function fillKeys(): object {
+  const HEADER = 'Idempotency-Key';
+  const freshKey = () => `docs-${Date.now()}-${Math.random().toString(36).slice(2)}`;
+  return {
+    statePlugins: {
+      spec: {
+        wrapActions: {
+          updateJsonSpec: (original: (spec: PageSpec) => unknown) => (spec: PageSpec) => {
+            const operations = Object.values(spec.paths ?? {}).flatMap((path) => Object.values(path));
+            for (const key of operations.flatMap(({ parameters = [] }) => parameters)) {
+              if (key.name === HEADER && (key.example ?? key.schema.examples)) key.example = freshKey();
+            }
+            return original(spec);
+          },
+          setResponse:
+            (original: (...given: unknown[]) => unknown, { specSelectors, specActions }: SwaggerUi) =>
+            (path: string, method: string, response: { readonly ok?: boolean }) => {
+              const read = specSelectors.specResolvedSubtree(['paths', path, method])?.get('parameters');
+              read?.forEach((parameter) => {
+                if (!response.ok || parameter.get('name') !== HEADER || !parameter.get('example')) return;
+                specActions.changeParamByIdentity([path, method], parameter, freshKey());
+              });
+              return original(path, method, response);
+            },
+        },
+      },
+    },
+  };
+}
+
 interface PageElement {
   readonly textContent: string | null;
   readonly style: { cursor: string; textDecoration: string };
@@ -98,7 +144,7 @@ interface Described {
 }
 
 interface Parameter {
-  get(key: 'name'): string;
+  get(key: 'name' | 'example'): string;
   getIn(path: readonly ['schema', 'default']): unknown;
 }
 

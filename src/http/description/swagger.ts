@@ -7,8 +7,8 @@ import { SERVICE_VERSION } from '../../common';
 import { STRICT_EXTENSION } from '../validation/strict-request';
 import { addCommonAnswers, liftParameterExamples } from './common-answers';
 import { describeNull } from './describe-null';
-import { addEmptyForms } from './empty-forms';
-import { compareOperations, filterOperations, PAGE_STYLE, preparePage } from './swagger-page';
+import { addEmptyForms, offerWords } from './empty-forms';
+import { compareOperations, fillKeys, filterOperations, PAGE_STYLE, preparePage } from './swagger-page';
 
 /** An API with an OpenAPI description of its own. */
 export interface ApiInterface {
@@ -18,11 +18,13 @@ export interface ApiInterface {
   /** What each tag groups, in the order in which they are shown. */
   readonly tags: Readonly<Record<string, string>>;
   readonly modules: readonly Type[];
+  /** What the service sends, by name. */
+  readonly webhooks?: NonNullable<OpenAPIObject['webhooks']>;
 }
 
 function describe(
   app: NestExpressApplication,
-  { title, description, scheme, tags, modules }: ApiInterface,
+  { title, description, scheme, tags, modules, webhooks }: ApiInterface,
 ): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -36,7 +38,11 @@ function describe(
       scheme,
     );
   for (const [name, text] of Object.entries(tags)) builder.addTag(name, text);
-  const document = SwaggerModule.createDocument(app, builder.build(), { include: [...modules] });
+  const document = SwaggerModule.createDocument(app, builder.build(), {
+    include: [...modules],
+    operationIdFactory: (_, method) => method,
+  });
+  if (webhooks) document.webhooks = webhooks;
   Object.assign(document.info, { license: { name: 'MIT', identifier: 'MIT' } });
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {})) {
     Object.assign(schema, { title: name }, STRICT_EXTENSION in schema && { additionalProperties: false });
@@ -87,14 +93,14 @@ export function serveDescription(app: NestExpressApplication, described: ApiInte
     jsonDocumentUrl: `${prefix}openapi.json`,
     yamlDocumentUrl: `${prefix}openapi.yaml`,
   });
-  SwaggerModule.setup(path, app, () => addEmptyForms(describe(app, described)), {
+  SwaggerModule.setup(path, app, () => offerWords(addEmptyForms(describe(app, described))), {
     raw: false,
     customSiteTitle: described.title,
     customCss: PAGE_STYLE,
     swaggerOptions: {
       filter: true,
       operationsSorter: compareOperations,
-      plugins: [{ fn: { opsFilter: filterOperations } }],
+      plugins: [{ fn: { opsFilter: filterOperations } }, fillKeys],
       onComplete: preparePage,
       // The operations say what they take and answer: the list of all schemas below them is only in the way.
       defaultModelsExpandDepth: -1,

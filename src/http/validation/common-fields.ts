@@ -14,8 +14,10 @@ export const TextField = (options: Presence = {}) =>
 export const SearchField = (pattern = PRINTABLE) => StringField({ optional: true, maxLength: 100, pattern });
 
 /** Text of a request that is one of a few words. */
-export const ChoiceField = (choices: readonly string[], options: Presence = {}) =>
-  StringField({ pattern: oneOf(choices), ...options });
+export const ChoiceField = (
+  choices: readonly string[],
+  options: Presence & { readonly default?: string } = {},
+) => StringField({ pattern: oneOf(choices), choices, ...options });
 
 /** The pattern of a {@link ChoiceField}. */
 export const oneOf = (choices: readonly string[]): string => `^(${choices.join('|')})$`;

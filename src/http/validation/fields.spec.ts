@@ -57,7 +57,7 @@ describe('The fields of a request DTO', () => {
     country: { type: 'string', minLength: 2, maxLength: 4, title: 'Country' },
     count: { type: 'integer', maximum: 1000, exclusiveMinimum: 0, default: 1, title: 'Count' },
     proxy_type: {
-      anyOf: [{ type: 'string', pattern: '^(http|socks)$', enum: ['http', 'socks'] }, { type: 'null' }],
+      anyOf: [{ type: 'string', pattern: '^(http|socks)$' }, { type: 'null' }],
       title: 'Proxy Type',
     },
     active_only: { type: 'boolean', default: false, title: 'Active Only' },

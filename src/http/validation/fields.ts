@@ -40,7 +40,7 @@ export interface StringFieldOptions extends Presence {
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly default?: string;
-  /** The words of a choice, for the description, where `refuse` does the checking. */
+  /** The words of a choice, described in place of the pattern: some generators fail at both. */
   readonly choices?: readonly string[];
   /** Refuses text within the bounds for what a pattern cannot tell. */
   readonly refuse?: (text: string) => Refusal | undefined;
@@ -72,7 +72,7 @@ interface Field {
   /** The default is the value of a field that is omitted. */
   readonly presence: Presence & { readonly default?: FieldValue };
   /** @param strict where the field stands when it is read strictly */
-  readonly read: (input: JsonValue, strict: StrictPlace | undefined) => Outcome;
+  readonly read: (input: JsonValue, strict: RequestFields['strict']) => Outcome;
 }
 
 interface FieldSource {
@@ -104,8 +104,7 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
       type: 'string',
       minLength,
       maxLength,
-      pattern,
-      enum: options.choices ?? wordsOf(pattern),
+      ...(options.choices ? { enum: options.choices } : { pattern }),
       default: options.default,
     }),
     presence: options,
@@ -122,16 +121,12 @@ export function OptionalStringField(
 ): PropertyDecorator {
   return requestField({
     schema: {
-      anyOf: [defined({ type: 'string', ...options, enum: wordsOf(options.pattern) }), { type: 'null' }],
+      anyOf: [{ type: 'string', ...options }, { type: 'null' }],
     },
     presence: { optional: true },
     read: (input) => readString(input, options),
   });
 }
-
-/** The words of a pattern that is a choice of words, so that the description and Swagger UI offer them. */
-const wordsOf = (pattern = ''): readonly string[] | undefined =>
-  /^\^\(([\w|-]+)\)\$$/.exec(pattern)?.[1]?.split('|');
 
 /** A boolean. Required unless it has a default. Only a query is read as leniently as Pydantic reads it. */
 export function BooleanField(options: BooleanFieldOptions = {}): PropertyDecorator {

@@ -1,6 +1,6 @@
 import { ApiExtraModels, ApiProperty } from '@nestjs/swagger';
 import { NetworksField } from '../../auth';
-import { DateTimeField, ObjectField, oneOf, StrictRequest, StringField, TextField } from '../../http';
+import { ChoiceField, DateTimeField, ObjectField, StrictRequest, TextField } from '../../http';
 import { ExportTemplateField, FORMAT_NAMES, type FormatName, ProxyFilterBody } from '../../proxies';
 
 @StrictRequest()
@@ -11,7 +11,7 @@ export class NewLinkRequest {
       'The format of the export, as of `GET /proxies/lists/…`: `json`, unless there is a `template`',
     example: 'clash',
   })
-  @StringField({ pattern: oneOf(FORMAT_NAMES), default: 'json' })
+  @ChoiceField(FORMAT_NAMES, { default: 'json' })
   format!: FormatName;
 
   @ExportTemplateField({ optional: true })

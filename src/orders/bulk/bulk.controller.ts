@@ -17,7 +17,7 @@ export class BulkController {
   @Scopes('proxies:write')
   @ReplaysOverLimit()
   @BulkProlongDocs()
-  async prolong(
+  async prolongProxies(
     @CurrentCaller() caller: Caller,
     @Body() request: BulkProlongRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,

@@ -11,7 +11,7 @@ import { ProxyFilterBody } from '../../proxies';
 import { BulkProlongRequest, BulkProlongResponse } from './bulk.dto';
 
 const EXAMPLES = {
-  ids: { summary: 'Two proxies', value: { proxy_ids: ['17', '18'], period: 30, max_price: '60.00' } },
+  ids: { summary: 'One proxy', value: { proxy_ids: ['1'], period: 30, max_price: '60.00' } },
   filter: {
     summary: 'All that end before a moment',
     value: {
@@ -26,7 +26,6 @@ export const BulkProlongDocs = () =>
   applyDecorators(
     ApiExtraModels(ProxyFilterBody),
     ApiOperation({
-      operationId: 'prolong_many_proxies_prolong_post',
       summary: 'Prolong many',
       description:
         'Prolongs up to 1000 proxies, each by an order of its own, and tells for each what came of it. If ' +

@@ -29,6 +29,7 @@ const ApiOrderKey = () =>
       'the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and ' +
       'passwords in it are empty, and `descr` says so. Repeat after 409, 429, 5xx and lost connections ' +
       'until the answer is 200 or another 4xx.',
+    example: 'order-2026-12-1',
   });
 
 const UNFINISHED = {

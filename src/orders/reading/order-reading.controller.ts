@@ -16,14 +16,14 @@ export class OrderReadingController {
   @Get()
   @Scopes('proxies:read')
   @ListOrdersDocs()
-  list(@CurrentUserId() userId: number, @Query() query: OrdersQuery): Promise<OrderSummaryPage> {
+  listOrders(@CurrentUserId() userId: number, @Query() query: OrdersQuery): Promise<OrderSummaryPage> {
     return this.orders.list(userId, query, query, query.sort);
   }
 
   @Get(':order_id')
   @Scopes('proxies:read')
   @ReadOrderDocs()
-  read(
+  getOrder(
     @CurrentUserId() userId: number,
     @Param('order_id') orderId: string,
     @Query() { wait }: OrderQuery,

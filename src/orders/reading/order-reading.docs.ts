@@ -8,7 +8,6 @@ import { LONGEST_WAIT_SECONDS } from './dto/orders.query';
 export const ListOrdersDocs = () =>
   applyDecorators(
     ApiOperation({
-      operationId: 'orders_orders_get',
       summary: 'Orders',
       description:
         'The orders of the user that match all of the given parameters, newest first, a page at a time: ' +
@@ -25,7 +24,6 @@ export const ListOrdersDocs = () =>
 export const ReadOrderDocs = () =>
   applyDecorators(
     ApiOperation({
-      operationId: 'order_orders__order_id__get',
       summary: 'Order',
       description:
         'An order of the user. This is where `Location` of an answer `order 42 is being confirmed` leads. ' +
@@ -36,7 +34,8 @@ export const ReadOrderDocs = () =>
     ApiParam({
       name: 'order_id',
       description: 'The `id` of an order of the user; any other text is answered with 404',
-      schema: { type: 'string', title: 'Order Id', example: '1' },
+      // Responses have it as an integer, and clients wrote it into the path as text.
+      schema: { anyOf: [{ type: 'integer' }, { type: 'string' }], title: 'Order Id', example: 1 },
     }),
     ApiOkResponse({ description: 'The order', type: OrderDetails }),
     ApiErrorResponse(404, 'No order of the user has this id', 'Order not found'),

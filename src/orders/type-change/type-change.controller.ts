@@ -14,7 +14,7 @@ export class TypeChangeController {
   @Put(':proxy_id/type')
   @Scopes('proxies:write')
   @TypeChangeDocs()
-  change(
+  changeProxyType(
     @CurrentUserId() userId: number,
     @Param('proxy_id') proxyId: string,
     @Body() { proxy_type: proxyType }: TypeChangeRequest,

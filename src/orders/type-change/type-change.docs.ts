@@ -7,7 +7,6 @@ import { TypeChangeRequest } from './type-change.request';
 export const TypeChangeDocs = () =>
   applyDecorators(
     ApiOperation({
-      operationId: 'change_type_proxies__proxy_id__type_put',
       summary: 'Change the type',
       description:
         'Changes a running proxy between HTTP and SOCKS5, free of charge. The answer is the proxy as it is ' +

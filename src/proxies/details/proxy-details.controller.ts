@@ -24,7 +24,7 @@ export class ProxyDetailsController {
   @Patch()
   @Scopes('proxies:write')
   @LabelManyDocs()
-  labelMany(
+  labelProxies(
     @CurrentCaller() caller: Caller,
     @Body() request: LabelProxiesRequest,
   ): Promise<LabelProxiesResponse> {
@@ -34,27 +34,27 @@ export class ProxyDetailsController {
   @Get(':proxy_id')
   @Scopes('proxies:read')
   @DetailsDocs()
-  async read(@CurrentUserId() userId: number, @Param('proxy_id') proxyId: string): Promise<ProxyDetails> {
+  async getProxy(@CurrentUserId() userId: number, @Param('proxy_id') proxyId: string): Promise<ProxyDetails> {
     return toProxyDetails(await this.proxies.get(userId, proxyId), this.clock.now());
   }
 
   @Patch(':proxy_id')
   @Scopes('proxies:write')
   @LabelDocs()
-  async label(
+  async labelProxy(
     @CurrentCaller() caller: Caller,
     @Param('proxy_id') proxyId: string,
     @Body() request: LabelProxyRequest,
   ): Promise<ProxyDetails> {
     const { id } = await this.proxies.get(caller.userId, proxyId);
     await this.labels.change(caller, [id], request);
-    return this.read(caller.userId, proxyId);
+    return this.getProxy(caller.userId, proxyId);
   }
 
   @Get(':proxy_id/history')
   @Scopes('proxies:read')
   @HistoryDocs()
-  async history(
+  async getProxyHistory(
     @CurrentUserId() userId: number,
     @Param('proxy_id') proxyId: string,
     @Query() query: HistoryQuery,

@@ -1,8 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam } from '@nestjs/swagger';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiParam } from '@nestjs/swagger';
 import { ApiErrorResponse, ApiValidationErrorResponse, LIMIT_TOO_LARGE } from '../../http';
 import { MAX_LABEL_LENGTH } from '../filter/labels';
-import { LabelProxiesResponse } from '../labels/labels.dto';
+import { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from '../labels/labels.dto';
 import { ProxyDetails } from './proxy-details.dto';
 import { ProxyHistoryPage } from './proxy-history.dto';
 
@@ -11,7 +11,7 @@ const ApiProxyId = () =>
     ApiParam({
       name: 'proxy_id',
       description: 'The `id` of a proxy of the user; any other text is answered with 404',
-      schema: { type: 'string', title: 'Proxy Id', example: '17' },
+      schema: { type: 'string', title: 'Proxy Id', example: '1' },
     }),
     ApiErrorResponse(404, 'No proxy of the user has this id', 'Proxy not found'),
   );
@@ -48,6 +48,13 @@ export const LabelDocs = () =>
         'filtered by both, and rules of renewals go by them.',
     }),
     ApiProxyId(),
+    ApiBody({
+      type: LabelProxyRequest,
+      examples: {
+        'A label and tags': { value: { descr: 'scraper 1', tags: ['team-a'] } },
+        'No label': { value: { descr: null } },
+      },
+    }),
     ApiOkResponse({ type: ProxyDetails }),
     LimitedTokenDocs(),
     ApiValidationErrorResponse(LABEL_TOO_LONG),
@@ -60,6 +67,13 @@ export const LabelManyDocs = () =>
       description:
         'Sets the label or the tags of up to 1,000 proxies, named by their ids or by a filter: all of ' +
         'them, or, after an error, none. Repeating the request changes nothing more.',
+    }),
+    ApiBody({
+      type: LabelProxiesRequest,
+      examples: {
+        'Some proxies': { value: { proxy_ids: ['1'], add_tags: ['team-a'] } },
+        'All of an order': { value: { filter: { order_id: 42 }, descr: 'scrapers' } },
+      },
     }),
     ApiOkResponse({ type: LabelProxiesResponse }),
     ApiErrorResponse(

@@ -1,12 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, PROXY_TYPES, type ProxyType } from '../../common';
 import {
-  IP_VERSION_PATTERN,
-  IP_VERSIONS_TEXT,
-  type IpVersion,
-  PROXY_TYPES,
-  type ProxyType,
-} from '../../common';
-import { BooleanField, DateTimeField, IdField, PRINTABLE, StrictRequest, StringField } from '../../http';
+  BooleanField,
+  ChoiceField,
+  DateTimeField,
+  IdField,
+  PRINTABLE,
+  StrictRequest,
+  StringField,
+} from '../../http';
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, normalLabel, normalTag } from './labels';
 import type { ProxyFilter } from './proxy-filter';
 
@@ -17,7 +19,7 @@ export class ProxyFilterFields {
   readonly country!: string | null;
 
   @ApiProperty({ description: `${IP_VERSIONS_TEXT}. Proxies of this version only`, example: '6' })
-  @StringField({ optional: true, pattern: IP_VERSION_PATTERN })
+  @ChoiceField(IP_VERSIONS, { optional: true })
   readonly version!: IpVersion | null;
 
   @ApiProperty({
@@ -50,7 +52,7 @@ export class ProxyFilterFields {
 /** The filter of a query. */
 export class ProxyFilterQuery extends ProxyFilterFields {
   @ApiProperty({ description: 'Only the proxies of this type, `http` or `socks` (SOCKS5)', example: 'http' })
-  @StringField({ optional: true, pattern: `^(${PROXY_TYPES.join('|')})$` })
+  @ChoiceField(PROXY_TYPES, { optional: true })
   readonly proxy_type!: ProxyType | null;
 }
 

@@ -17,7 +17,7 @@ export class ProxyPingsController {
   @HttpCode(200)
   @Scopes('proxies:read')
   @PingManyDocs()
-  async pingMany(
+  async pingProxies(
     @CurrentUserId() userId: number,
     @Body() request: PingProxiesRequest,
     @Res({ passthrough: true }) response: Response,

@@ -5,15 +5,14 @@ import { ProxyFilterBody } from '../filter/proxy-filter.query';
 import { PingProxiesRequest, PingProxiesResponse } from './ping-proxies.dto';
 
 const EXAMPLES = {
-  ids: { summary: 'Two proxies', value: { proxy_ids: ['17', '18'] } },
-  filter: { summary: 'All that work now and have a tag', value: { filter: { tag: 'team-a', active: true } } },
+  filter: { summary: 'All that work now', value: { filter: { active: true } } },
+  ids: { summary: 'Two proxies', value: { proxy_ids: ['1', '2'] } },
 };
 
 export const PingManyDocs = () =>
   applyDecorators(
     ApiExtraModels(ProxyFilterBody),
     ApiOperation({
-      operationId: 'ping_many_proxies_ping_post',
       summary: 'Ping many',
       description:
         'Does for up to 1000 proxies what `GET /proxies/{proxy_id}/ping` does for one. It answers within ' +

@@ -107,7 +107,7 @@ export const PreviewPricesDocs = () =>
       'both. Changes nothing.',
     body: PreviewRequest,
     examples: {
-      add: { add: { user_id: 42, markup_percent: '12.5' } },
+      add: { add: { country: 'ru', markup_percent: '12.5' } },
       end: { end: 5 },
       replacement: { add: { user_id: 42, markup_percent: '10' }, end: 5 },
     },

@@ -1,10 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IP_VERSION_PATTERN, type IpVersion } from '../../common';
+import { IP_VERSIONS, type IpVersion } from '../../common';
 import {
   ApiMoment,
   ApiNullable,
   ApiNullableMoment,
   BooleanField,
+  ChoiceField,
   DateTimeField,
   IdField,
   IntegerField,
@@ -29,7 +30,7 @@ export class PriceRuleFields {
   @CountryField()
   country!: string | null;
 
-  @StringField({ optional: true, pattern: IP_VERSION_PATTERN })
+  @ChoiceField(IP_VERSIONS, { optional: true })
   version!: IpVersion | null;
 
   @PeriodField()
@@ -106,7 +107,7 @@ export class WhichQuery {
   country!: string | null;
 
   @ApiProperty({ description: '6, 4 or 4s (IPv4 shared)' })
-  @StringField({ pattern: IP_VERSION_PATTERN, default: '6' })
+  @ChoiceField(IP_VERSIONS, { default: '6' })
   version!: IpVersion;
 
   @ApiProperty({ description: 'Days' })

@@ -44,7 +44,7 @@ export class OrdersQuery extends PageQuery implements OrderListFilter {
       '`oldest` also serves to follow what is ordered: with the greatest `id` that you know as `cursor`, ' +
       'it gives what came after it',
   })
-  @StringField({ pattern: `^(${ORDER_SORTS.join('|')})$`, default: 'newest' })
+  @ChoiceField(ORDER_SORTS, { default: 'newest' })
   sort!: OrderSort;
 }
 

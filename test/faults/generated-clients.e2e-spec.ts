@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../../src/auth';
+import { eventually } from '../support/built-service';
+import { type DemoService, executeAll, type Executed, startDemoService } from '../support/prefilled';
+import { createStaff } from '../support/staff';
+
+const MODULES = join(__dirname, '..', '..', 'node_modules');
+const run = promisify(execFile);
+
+// Generators and the compiler are processes that take seconds each.
+jest.setTimeout(300_000);
+
+/** What generated clients are for: ids of responses go into paths, and an event may have a later type. */
+const USE = `
+import createClient from 'openapi-fetch';
+import type { paths } from './customers';
+import type { paths as staffPaths } from './staff';
+import { type EventDto, type GetOrderData } from './customers-hey/types.gen';
+
+const client = createClient<paths>({ baseUrl: '' });
+const staff = createClient<staffPaths>({ baseUrl: '' });
+
+export async function use(later: EventDto): Promise<string> {
+  const { data: bought } = await client.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+  const orderId = bought?.order_id ?? 1;
+  await client.GET('/orders/{order_id}', { params: { path: { order_id: orderId } } });
+  await client.GET('/orders/{order_id}', { params: { path: { order_id: String(orderId) } } });
+  const path: GetOrderData['path'][] = [{ order_id: orderId }, { order_id: String(orderId) }];
+  const { data: link } = await client.POST('/links', { body: { format: 'txt' } });
+  if (link) await client.DELETE('/links/{link_id}', { params: { path: { link_id: link.id } } });
+  const { data: webhook } = await client.POST('/webhooks', { body: { url: 'https://example.com' } });
+  const webhookPath = { webhook_id: webhook?.id ?? 1 };
+  await client.POST('/webhooks/{webhook_id}/test', { params: { path: webhookPath } });
+  const { data: csv } = await client.GET('/ledger/csv', { parseAs: 'text' });
+  const { data: users } = await staff.GET('/staff/users');
+  for (const { id } of users?.items ?? []) {
+    await staff.GET('/staff/users/{user_id}', { params: { path: { user_id: id } } });
+  }
+  const event: EventDto = { ...later, type: 'proxy.of-a-later-version' };
+  return event.type + path.length + (csv ?? '');
+}
+`;
+
+const COMPILER = {
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  target: 'es2022',
+  module: 'nodenext',
+  types: [],
+  lib: ['es2023', 'dom'],
+  skipLibCheck: true,
+  rootDir: '.',
+  outDir: 'out',
+};
+
+/** Parses each response with the generated schema of its operation and prints what does not pass. */
+const PARSE = `
+const { text } = require('node:stream/consumers');
+text(process.stdin).then((input) => {
+  for (const { client, schema, name, value } of JSON.parse(input)) {
+    const parser = require('./out/' + client + '/zod.gen.js')[schema];
+    const result = parser?.safeParse(value);
+    if (!result?.success) console.log(name, schema, result ? result.error.message : 'is not generated');
+  }
+});
+`;
+
+/** `found-prolongations.write-off` → `zFoundProlongationsWriteOffResponse`. */
+const schemaOf = ({ operationId, status }: Executed): string => {
+  if (status === 422) return 'zHttpValidationError';
+  if (status >= 400) return 'zErrorResponse';
+  const words = operationId.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return `z${words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('')}Response`;
+};
+
+describe('Clients that are generated from both descriptions', () => {
+  let demo: DemoService;
+  let directory: string;
+
+  const runPackage = (script: string, ...args: string[]) =>
+    run(process.execPath, [join(MODULES, script), ...args], { cwd: directory, maxBuffer: 2 ** 24 });
+
+  beforeAll(async () => {
+    demo = await startDemoService();
+    directory = await mkdtemp(join(tmpdir(), 'clients-'));
+    await symlink(MODULES, join(directory, 'node_modules'));
+    for (const [name, path] of [
+      ['customers', '/openapi.json'],
+      ['staff', '/staff/openapi.json'],
+    ] as const) {
+      const address = demo.service.baseUrl + path;
+      const types = ['-o', `${name}.ts`, '--default-non-nullable=false'];
+      await runPackage('openapi-typescript/bin/cli.js', address, ...types);
+      const zod = ['-o', `${name}-hey`, '-p', '@hey-api/typescript', 'zod', '--silent'];
+      await runPackage('@hey-api/openapi-ts/bin/run.js', '-i', address, ...zod);
+    }
+    await writeFile(join(directory, 'use.ts'), USE);
+    await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER }));
+  });
+  afterAll(async () => {
+    await rm(directory, { recursive: true, force: true });
+    await demo.close();
+  });
+
+  it('compile strictly, and take the ids of responses for paths and events of later types', async () => {
+    const { stdout } = await runPackage('typescript/bin/tsc', '-p', '.').catch(
+      (failure: unknown) => failure as { stdout: string },
+    );
+    expect(stdout).toBe('');
+  });
+
+  it('have schemas that every response and every delivered event passes', async () => {
+    const { service, receiver } = demo;
+    const user = await service.createUser({ balance: '10000.00', scopes: ALL_SCOPES });
+    const staff = await createStaff(service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
+    const ofCustomers = await executeAll(demo, '/docs', user.token);
+    const ofStaff = await executeAll(demo, '/staff/docs', staff.token);
+    const { data: webhook } = await user.api.POST('/webhooks', { body: { url: `${receiver.url}/all` } });
+    const path = { webhook_id: Number(webhook?.id) };
+    await user.api.POST('/webhooks/{webhook_id}/test', { params: { path } });
+    await eventually(() => receiver.of('/all').length > 0);
+
+    const valueOf = ({ name, text, status }: Executed): unknown =>
+      status < 400 && name.endsWith('/csv') ? text : text === '' ? undefined : JSON.parse(text);
+    const parsed = [
+      ...ofCustomers.executed.map((each) => ({ ...each, client: 'customers-hey' })),
+      ...ofStaff.executed.map((each) => ({ ...each, client: 'staff-hey' })),
+    ].map((each) => ({ client: each.client, name: each.name, schema: schemaOf(each), value: valueOf(each) }));
+    for (const { body } of receiver.received) {
+      parsed.push({
+        client: 'customers-hey',
+        name: 'a webhook',
+        schema: 'zEventDto',
+        value: JSON.parse(body),
+      });
+    }
+    parsed.unshift({ client: 'customers-hey', name: 'a control', schema: 'zEventDto', value: null });
+    expect(JSON.parse(receiver.of('/all')[0]?.body ?? '')).toMatchObject({ type: 'test' });
+
+    const running = run(process.execPath, ['-e', PARSE], { cwd: directory, maxBuffer: 2 ** 24 });
+    running.child.stdin?.end(JSON.stringify(parsed));
+    const refused = (await running).stdout.match(/^.* z\w+(?= )/gm);
+    expect(refused).toEqual(['a control zEventDto']);
+    expect(parsed.length).toBeGreaterThan(70);
+  });
+});

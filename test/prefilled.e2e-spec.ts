@@ -1,0 +1,60 @@
+import { ALL_SCOPES, ALL_STAFF_SCOPES } from '../src/auth';
+import { prefilledRequests } from './support/docs-page';
+import { type DemoService, executeAll, type Executed, startDemoService } from './support/prefilled';
+import { createStaff } from './support/staff';
+
+let demo: DemoService;
+
+// A service of its own: the examples name the first proxy, order and link, as after `npm start`.
+beforeAll(async () => {
+  demo = await startDemoService();
+});
+afterAll(() => demo.close());
+
+describe('What the page of customers prefills', () => {
+  it('gives what a person expects when nothing but Execute is pressed', async () => {
+    const { token } = await demo.service.createUser({ balance: '10000.00', scopes: ALL_SCOPES });
+    const { executed, notSent } = await executeAll(demo, '/docs', token);
+    expect(notSent).toEqual([]);
+    const failed = executed.filter(({ status }) => status >= 300);
+    expect(failed.map(({ name, status, text }) => [name, status, text])).toEqual([
+      // `npm start` has no bot, and the secret of a link is shown once.
+      ['POST /auth/telegram', 404, '{"detail":"Sign-in with Telegram is switched off"}'],
+      ['GET /l/{secret}', 404, '{"detail":"Link not found"}'],
+    ]);
+
+    const answers = new Map(executed.map((each): [string, Executed] => [each.name, each]));
+    const answerOf = (name: string): unknown => JSON.parse(answers.get(name)?.text ?? '');
+    const first = expect.objectContaining({ id: '1' });
+    expect(answerOf('GET /proxies')).toEqual([first]);
+    expect(answerOf('GET /proxies/export')).toEqual([first]);
+    for (const list of ['orders', 'ledger', 'events', 'links', 'webhooks', 'tokens', 'renewals/rules']) {
+      expect([list, answerOf(`GET /${list}`)]).toEqual([list, expect.not.objectContaining({ items: [] })]);
+    }
+    expect(answerOf('POST /proxies/ping')).toMatchObject({ proxies: [{ proxy_id: '1', detail: null }] });
+    expect(answerOf('POST /proxies/prolong')).toMatchObject({ proxies: [{ status: 'prolonged' }] });
+    expect(answerOf('PATCH /proxies')).toMatchObject({ not_found: [] });
+    expect(answerOf('GET /proxies/{proxy_id}/check')).toMatchObject({ works: true });
+    await demo.service.audit({ withProvider: true });
+  });
+
+  it('has fresh keys for what spends money, each time the page is loaded', async () => {
+    const loads = [1, 2].map(() => prefilledRequests(`${demo.service.baseUrl}/docs`));
+    const keys = (await Promise.all(loads)).flat().flatMap(({ headers }) => headers['Idempotency-Key'] ?? []);
+    expect(keys).toHaveLength(6);
+    expect(new Set(keys).size).toBe(6);
+  });
+});
+
+describe('What the page of staff prefills', () => {
+  it('reads, and changes nothing: no id is filled in, and an empty form is refused', async () => {
+    const staff = await createStaff(demo.service, [...ALL_SCOPES, ...ALL_STAFF_SCOPES]);
+    const { executed, notSent } = await executeAll(demo, '/staff/docs', staff.token);
+    expect(notSent.filter(({ path }) => !path.includes('{'))).toEqual([]);
+    for (const { name, method, status, text } of executed) {
+      const isRead = method === 'GET' || name === 'POST /staff/price-rules/preview';
+      expect([name, status, text]).toEqual([name, isRead ? 200 : 422, text]);
+    }
+    expect(executed.length).toBeGreaterThan(15);
+  });
+});

@@ -1,0 +1,71 @@
+import { type PrefilledRequest, prefilledRequests } from './docs-page';
+import { startTcpRelay } from './tcp-relay';
+import { startTestService, type TestService } from './test-service';
+import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
+
+export interface Executed extends PrefilledRequest {
+  readonly status: number;
+  readonly text: string;
+}
+
+export interface DemoService {
+  readonly service: TestService;
+  /** Where the webhooks of the page's examples lead in place of example.com. */
+  readonly receiver: WebhookReceiver;
+  close(): Promise<void>;
+}
+
+/** A service on an empty database with what `npm start` has: a sandbox, and a judge of proxies. */
+export async function startDemoService(): Promise<DemoService> {
+  const relay = await startTcpRelay();
+  const receiver = await startWebhookReceiver();
+  const service = await startTestService({
+    environment: { JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`, WEBHOOK_ALLOW_HTTP: 'true' },
+  });
+  relay.target = Number(new URL(service.baseUrl).port);
+  return {
+    service,
+    receiver,
+    async close() {
+      await service.close();
+      await receiver.close();
+      await relay.close();
+    },
+  };
+}
+
+/** First what makes something, the purchase before all; then what reads it, changes it and deletes it. */
+function rank({ method, path, name }: PrefilledRequest): number {
+  if (name === 'POST /proxies/buy') return 0;
+  const hasId = /\/\d+(\/|$)/.test(path);
+  if (method === 'POST' && !hasId) return 1;
+  if (method === 'GET') return 2;
+  if (method !== 'DELETE') return 3;
+  return hasId ? 4 : 5;
+}
+
+/** Executes every operation of a page as it is prefilled, one after the other. */
+export async function executeAll(
+  { service: { baseUrl }, receiver }: DemoService,
+  page: string,
+  token: string,
+): Promise<{ executed: Executed[]; notSent: PrefilledRequest[] }> {
+  const requests = await prefilledRequests(baseUrl + page);
+  const sent = requests.filter(({ empty }) => empty.length === 0);
+  const executed: Executed[] = [];
+  for (const request of sent.sort((one, other) => rank(one) - rank(other))) {
+    const { method, path, headers, body } = request;
+    const answer = await fetch(baseUrl + path, {
+      method,
+      headers: {
+        ...headers,
+        Authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: body.replace('https://example.com/hooks', receiver.url) }),
+      signal: AbortSignal.timeout(20_000),
+    });
+    executed.push({ ...request, status: answer.status, text: await answer.text() });
+  }
+  return { executed, notSent: requests.filter(({ empty }) => empty.length > 0) };
+}
