@@ -160,6 +160,34 @@ describe('What one user has under way', () => {
   const exportPath = (n: number): string =>
     `/proxies/lists/clash?ends_before=2100-01-01T00:00:${String(n).padStart(2, '0')}Z`;
 
+  it('is one change of a kind that locks the user: the others wait without a connection', async () => {
+    const [user, other] = await Promise.all([service.createUser(), service.createUser()]);
+    const lock = await lockRow(service.owner, `SELECT FROM users WHERE id = ${user.id} FOR NO KEY UPDATE`);
+    const change = (method: string, path: string, body: object): Promise<Response> =>
+      fetch(service.baseUrl + path, {
+        method,
+        headers: { Authorization: `Bearer ${user.token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const changes = Array.from({ length: 10 }, () => [
+      change('POST', '/tokens', { scopes: ['profile:read'] }),
+      change('POST', '/links', { format: 'json' }),
+      change('POST', '/webhooks', { url: 'https://example.com/', types: null }),
+      change('PUT', '/renewals/budget', { monthly: '100.00' }),
+    ]).flat();
+    await eventually(async () => {
+      const [row] = await service.owner.query<{ waiting: number }[]>(
+        `SELECT count(*) AS waiting FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM users%'`,
+      );
+      return Number(row?.waiting) > 0;
+    });
+    expect((await get(other, '/webhooks')).status).toBe(200);
+    await lock.release();
+    const statuses = (await Promise.all(changes)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200, 201]));
+  });
+
   it('is sixteen exports, while what the specification has waits and is never refused', async () => {
     const [user, other] = await Promise.all([createOwner(3), createOwner(3)]);
     const lock = await lockProxies();

@@ -26,3 +26,4 @@ export {
   violatedConstraint,
 } from './sql';
 export { inTransaction } from './transaction';
+export { changeOfUser, inTurnOf, lockUser } from './user-turns';

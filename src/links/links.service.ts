@@ -12,7 +12,7 @@ import {
 } from '../auth';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
-import { batchedLookup, inTransaction, preparedRows, queryRows } from '../database';
+import { batchedLookup, changeOfUser, preparedRows, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import {
   type ExportOptions,
@@ -97,9 +97,8 @@ export class LinksService {
     const now = this.clock.now();
     if (link.expiresAt && link.expiresAt <= now) throw new LinkAlreadyOver();
     const secret = generateSecret('link');
-    const created = await inTransaction(this.dataSource, async (manager) => {
-      // The links of a user are made one after the other, so that none comes in beyond the limit.
-      await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [caller.userId]);
+    // None comes in beyond the limit.
+    const created = await changeOfUser(this.dataSource, caller.userId, async (manager) => {
       const bounds = await this.withinToken(caller.tokenId, link, manager);
       await this.makeRoom(caller.userId, maxPerUser, manager);
       const [row] = await queryRows<LinkOut>(

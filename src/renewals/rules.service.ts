@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Caller } from '../auth';
 import { checkPeriod, toIpVersion } from '../catalog';
 import { Clock, Money } from '../common';
-import { inTransaction, queryRows } from '../database';
+import { changeOfUser, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { normalLabel, normalTag, ProxiesService } from '../proxies';
 import { heldUpSql, spentOfBudgetSql } from './budget';
@@ -215,10 +215,7 @@ export class RulesService {
     userId: number,
     change: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
-    return inTransaction(this.dataSource, async (manager) => {
-      await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
-      return change(manager);
-    });
+    return changeOfUser(this.dataSource, userId, change);
   }
 }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type CustomerScope, isCustomerScope, TokensService, UserBlocked } from '../auth';
-import { Clock } from '../common';
+import { Clock, FairTurns } from '../common';
 import { AppConfig, EnvironmentError } from '../config';
 import { inTransaction, queryRows } from '../database';
 import { type CreatedToken, CustomerTokensService } from '../tokens';
@@ -16,6 +16,8 @@ const MOST_SIGN_INS = 10;
 @Injectable()
 export class SignInService {
   private readonly scopes: readonly CustomerScope[];
+  /** By Telegram user: one that waits for another one holds no connection. */
+  private readonly turns = new FairTurns(Infinity, 1);
 
   /** @throws EnvironmentError when the operator gives scopes that no customer can have */
   constructor(
@@ -46,24 +48,26 @@ export class SignInService {
    * @throws NoAccount, UserBlocked
    */
   signIn(telegramUser: TelegramUser): Promise<{ userId: number; token: CreatedToken }> {
-    return inTransaction(this.dataSource, async (manager) => {
-      // It locks the user, so that sign-ins of one user come one after the other.
-      const user = await this.users.noteApp(telegramUser, manager);
-      if (!user) throw new NoAccount();
-      if (user.blockedAt) throw new UserBlocked();
-      await this.makeRoom(user.id, manager);
-      const { text, token } = await this.tokens.issue(
-        {
-          userId: user.id,
-          scopes: this.scopes,
-          name: 'Telegram',
-          expiresAt: new Date(this.clock.now().getTime() + this.config.telegram.tokenMinutes * 60_000),
-          origin: 'sign-in',
-        },
-        manager,
-      );
-      return { userId: user.id, token: await this.customerTokens.created(token.id, text, manager) };
-    });
+    const transaction = () =>
+      inTransaction(this.dataSource, async (manager) => {
+        // It locks the user, so that sign-ins of one user come one after the other.
+        const user = await this.users.noteApp(telegramUser, manager);
+        if (!user) throw new NoAccount();
+        if (user.blockedAt) throw new UserBlocked();
+        await this.makeRoom(user.id, manager);
+        const { text, token } = await this.tokens.issue(
+          {
+            userId: user.id,
+            scopes: this.scopes,
+            name: 'Telegram',
+            expiresAt: new Date(this.clock.now().getTime() + this.config.telegram.tokenMinutes * 60_000),
+            origin: 'sign-in',
+          },
+          manager,
+        );
+        return { userId: user.id, token: await this.customerTokens.created(token.id, text, manager) };
+      });
+    return this.turns.run(telegramUser.tgId, transaction);
   }
 
   /** Revokes the oldest token of a sign-in where a new one needs its place, and removes those that ended. */

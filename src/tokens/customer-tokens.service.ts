@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ALL_STAFF_SCOPES, type Caller, type NewToken, TokenNotFound, TokensService } from '../auth';
 import { Clock } from '../common';
-import { inTransaction, queryRows } from '../database';
+import { changeOfUser, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import type { CreatedToken, Token } from './dto/token.dto';
 import { TokenAlreadyOver, TooManyTokens } from './tokens.errors';
@@ -45,9 +45,8 @@ export class CustomerTokensService {
     token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
   ): Promise<CreatedToken> {
     if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenAlreadyOver();
-    return inTransaction(this.dataSource, async (manager) => {
-      // The tokens of a user are issued one after the other, so that none comes in beyond the limit.
-      await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+    // None comes in beyond the limit.
+    return changeOfUser(this.dataSource, userId, async (manager) => {
       const issued = await this.tokens.issue(
         { ...token, userId, issuedBy: tokenId, origin: 'customer' },
         manager,
@@ -103,7 +102,7 @@ export class CustomerTokensService {
    * @throws TokenNotFound
    */
   revoke(userId: number, id: number, { descendants }: { readonly descendants: boolean }): Promise<void> {
-    return inTransaction(this.dataSource, async (manager) => {
+    return changeOfUser(this.dataSource, userId, async (manager) => {
       const [token] = await queryRows<{ isRevoked: boolean }>(
         manager,
         `SELECT revoked_at IS NOT NULL AS "isRevoked" FROM api_tokens token

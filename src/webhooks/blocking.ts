@@ -1,16 +1,8 @@
-import { type Queryable, queryRows } from '../database';
+import { lockUser, type Queryable, queryRows } from '../database';
 import { receiverOf } from './addresses';
 import { switchOff, switchOn } from './switching';
 import type { DisabledReason } from './webhook.entity';
 import { WebhookNotFound } from './webhooks.errors';
-
-/**
- * Has the webhooks of a user made, changed, blocked and unblocked one transaction after the other. It comes
- * before any other lock.
- */
-export async function lockUser(manager: Queryable, userId: number): Promise<void> {
-  await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
-}
 
 /** Whether staff have switched the receiver of this URL off for the user. */
 export async function isBlocked(manager: Queryable, userId: number, url: string): Promise<boolean> {

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
-import { inTransaction, type Queryable, queryRows } from '../database';
+import { changeOfUser, inTurnOf, type Queryable, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { AddressRefused, AddressRules } from './addresses';
-import { isBlocked, lockUser } from './blocking';
+import { isBlocked } from './blocking';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
 import { generateWebhookSecret } from './signing';
 import { holdPublishing, LAST_POSITION, switchOff, switchOn } from './switching';
@@ -66,9 +66,8 @@ export class WebhooksService {
     if (maxPerUser === 0) throw new WebhooksSwitchedOff();
     const address = this.readUrl(url);
     const secret = generateWebhookSecret();
-    const created = await inTransaction(this.dataSource, async (manager) => {
-      // None comes in beyond the limit.
-      await lockUser(manager, userId);
+    // None comes in beyond the limit.
+    const created = await changeOfUser(this.dataSource, userId, async (manager) => {
       const existing = await queryRows(
         manager,
         'SELECT FROM webhooks WHERE user_id = $1 AND deleted_at IS NULL',
@@ -121,8 +120,7 @@ export class WebhooksService {
   change(userId: number, id: number, change: WebhookChange): Promise<WebhookOut> {
     const { types, description, enabled } = change;
     const url = change.url === undefined ? null : this.readUrl(change.url);
-    return inTransaction(this.dataSource, async (manager) => {
-      await lockUser(manager, userId);
+    return changeOfUser(this.dataSource, userId, async (manager) => {
       if (types !== undefined || enabled === true) await holdPublishing(manager);
       const [webhook] = await queryRows<{ url: string; disabled_reason: DisabledReason | null }>(
         manager,
@@ -155,13 +153,15 @@ export class WebhooksService {
 
   /** Deletes a webhook and its secrets. What it was sent is removed later. @throws WebhookNotFound */
   async delete(userId: number, id: number): Promise<void> {
-    const deleted = await queryRows(
-      this.dataSource,
-      `UPDATE webhooks
+    const deleted = await inTurnOf(userId, () =>
+      queryRows(
+        this.dataSource,
+        `UPDATE webhooks
           SET deleted_at = now(), disabled_at = coalesce(disabled_at, now()), disabled_reason = 'deleted',
               url = '', secret = NULL, previous_secret = NULL, previous_secret_until = NULL
         WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
-      [userId, id],
+        [userId, id],
+      ),
     );
     if (deleted.length === 0) throw new WebhookNotFound();
   }
@@ -175,13 +175,15 @@ export class WebhooksService {
   async renewSecret(userId: number, id: number, overlapHours: number): Promise<NewSecret> {
     const secret = generateWebhookSecret();
     const until = overlapHours === 0 ? null : new Date(this.clock.now().getTime() + overlapHours * HOUR_MS);
-    const changed = await queryRows(
-      this.dataSource,
-      `UPDATE webhooks
+    const changed = await inTurnOf(userId, () =>
+      queryRows(
+        this.dataSource,
+        `UPDATE webhooks
           SET secret = $3, previous_secret = CASE WHEN $4::timestamptz IS NOT NULL THEN secret END,
               previous_secret_until = $4
         WHERE user_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id`,
-      [userId, id, secret, until],
+        [userId, id, secret, until],
+      ),
     );
     if (changed.length === 0) throw new WebhookNotFound();
     return { secret, previous_secret_until: until };

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Money } from '../../common';
-import { queryRows } from '../../database';
+import { inTurnOf, queryRows } from '../../database';
 import type { EventSettingsOut } from './event-settings.dto';
 
 /** What customers want to be told of. */
@@ -15,9 +15,11 @@ export class EventSettingsService {
 
   /** @param balanceLow null: no event tells of a low balance */
   write(userId: number, balanceLow: Money | null): Promise<EventSettingsOut> {
-    return this.only(
-      'UPDATE accounts SET low_balance = $2 WHERE user_id = $1 RETURNING low_balance AS balance_low',
-      [userId, balanceLow?.toString() ?? null],
+    return inTurnOf(userId, () =>
+      this.only(
+        'UPDATE accounts SET low_balance = $2 WHERE user_id = $1 RETURNING low_balance AS balance_low',
+        [userId, balanceLow?.toString() ?? null],
+      ),
     );
   }
 

@@ -71,8 +71,7 @@ interface Field {
   readonly schema: Readonly<Record<string, unknown>>;
   /** The default is the value of a field that is omitted. */
   readonly presence: Presence & { readonly default?: FieldValue };
-  /** @param strict where the field stands when it is read strictly */
-  readonly read: (input: JsonValue, strict: RequestFields['strict']) => Outcome;
+  readonly read: (input: JsonValue, fields: RequestFields) => Outcome;
 }
 
 interface FieldSource {
@@ -212,10 +211,10 @@ function readStringList(
  * class-validator collects the refusals in the order of declaration, and Swagger describes it.
  */
 function requestField({ schema, presence, read }: Field): PropertyDecorator {
-  const readExactly: Field['read'] = (input, strict) => {
-    const value = read(input, strict);
-    if (!strict || value instanceof Refusal || value instanceof RefusedItems) return value;
-    return refuseLoose(input, schema['type'], strict) ?? value;
+  const readExactly: Field['read'] = (input, fields) => {
+    const value = read(input, fields);
+    if (!fields.strict || value instanceof Refusal || value instanceof RefusedItems) return value;
+    return refuseLoose(input, schema['type'], fields.strict) ?? value;
   };
   return (target, key) => {
     declareField(target, String(key));
@@ -256,7 +255,7 @@ function readField(
 ): Outcome {
   const input = fields.find(name);
   if (input === null && takesNull(presence)) return null;
-  if (input !== undefined) return read(input, fields.strict);
+  if (input !== undefined) return read(input, fields);
   if (presence.default !== undefined) return presence.default;
   if (presence.changed) return undefined;
   return presence.optional ? null : missing(fields.inputWhenMissing);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Caller } from '../../auth';
-import { queryRows } from '../../database';
+import { inTurnOf, queryRows } from '../../database';
 import { MAX_TAGS, normalLabel, normalTags } from '../filter/labels';
 import { type Selection, SelectionsService } from '../selection/selections.service';
 import type { LabelProxiesResponse } from './labels.dto';
@@ -64,9 +64,10 @@ export class LabelsService {
     change: LabelChange,
   ): Promise<Labelled[]> {
     const { descr, tags, add_tags: added, remove_tags: removed } = change;
-    const labelled = await queryRows<Labelled>(
-      this.dataSource,
-      `WITH locked AS MATERIALIZED (
+    const labelled = await inTurnOf(userId, () =>
+      queryRows<Labelled>(
+        this.dataSource,
+        `WITH locked AS MATERIALIZED (
          SELECT id, country, descr, tags FROM proxies WHERE user_id = $1 AND id = ANY ($2::bigint[])
           ORDER BY id FOR NO KEY UPDATE
        ),
@@ -96,16 +97,17 @@ export class LabelsService {
        SELECT id, id IN (SELECT id FROM changed) AS "isChanged",
               id IN (SELECT id FROM refused) AS "hasTooMany", id IN (SELECT id FROM moved) AS "isMoved"
          FROM labelled ORDER BY id`,
-      [
-        userId,
-        ids,
-        descr !== undefined,
-        descr ? normalLabel(descr) : null,
-        tags === undefined ? null : normalTags(tags ?? []),
-        normalTags(added ?? []),
-        normalTags(removed ?? []),
-        dailyLimit !== null,
-      ],
+        [
+          userId,
+          ids,
+          descr !== undefined,
+          descr ? normalLabel(descr) : null,
+          tags === undefined ? null : normalTags(tags ?? []),
+          normalTags(added ?? []),
+          normalTags(removed ?? []),
+          dailyLimit !== null,
+        ],
+      ),
     );
     if (labelled.some(({ hasTooMany }) => hasTooMany)) throw new TooManyTags();
     if (labelled.some(({ isMoved }) => isMoved)) throw new LimitedTokenCannotMoveRules();

@@ -1,0 +1,36 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { FairTurns } from '../common';
+import { type Queryable, queryRows } from './sql';
+import { inTransaction } from './transaction';
+
+/** One change of each user at a time. */
+const turns = new FairTurns(Infinity, 1);
+
+/**
+ * Runs a change that locks rows of a user, after those of the same user that this process has under way. What
+ * waits for its turn holds no connection, so that one user's changes keep nobody else from the pool.
+ */
+export const inTurnOf = <Result>(userId: number, change: () => Promise<Result>): Promise<Result> =>
+  turns.run(userId, change);
+
+/** Locks a user, so that changes come one after the other across replicas. It comes before any other lock. */
+export async function lockUser(manager: Queryable, userId: number): Promise<void> {
+  await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+}
+
+/**
+ * Runs a transaction that locks its user, in the turn of the user.
+ *
+ * @throws TransactionOutcomeUnknown
+ */
+export const changeOfUser = <Result>(
+  dataSource: DataSource,
+  userId: number,
+  change: (manager: EntityManager) => Promise<Result>,
+): Promise<Result> =>
+  inTurnOf(userId, () =>
+    inTransaction(dataSource, async (manager) => {
+      await lockUser(manager, userId);
+      return change(manager);
+    }),
+  );
