@@ -310,7 +310,7 @@ const numberOf = (what: 'id' | 'first_proxy_id', user: string, place: string): s
 const writeOrdersAndProxies = `
   WITH stored AS (
     INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
-                         proxy_type, country, version,
+                         proxy_type, country, version, period,
                          date_start, date_end, active, absences, withdrawn_at, created_at)
     SELECT proxy_id, user_id, o.id, 'px6', ${FIRST_PROVIDER_PROXY_ID} + proxy_id,
            -- IPv6 proxies share gateway addresses.
@@ -318,7 +318,7 @@ const writeOrdersAndProxies = `
                         ELSE format('185.%s.%s.%s', proxy_id / 62500 % 250, proxy_id / 250 % 250,
                                     1 + proxy_id % 250) END,
            1024 + proxy_id % 60000, substr(secret, 1, 6), substr(secret, 7, 8), proxy_type, country, version,
-           date_trunc('second', closed_at), date_end, date_end > now() AND NOT is_gone,
+           period, date_trunc('second', closed_at), date_end, date_end > now() AND NOT is_gone,
            CASE WHEN is_gone THEN 2 ELSE 0 END,
            CASE WHEN is_gone THEN closed_at + (now() - closed_at) * 0.9 END, closed_at
       FROM slice_orders o

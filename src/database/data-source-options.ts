@@ -68,6 +68,7 @@ import { RulesAtPlacement1766100000000 } from './migrations/1766100000000-rules-
 import { KeysOfRequests1766110000000 } from './migrations/1766110000000-keys-of-requests';
 import { NamesOfUsers1766120000000 } from './migrations/1766120000000-names-of-users';
 import { BlockedReceivers1766130000000 } from './migrations/1766130000000-blocked-receivers';
+import { RentalsOfAUser1766140000000 } from './migrations/1766140000000-rentals-of-a-user';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -140,6 +141,7 @@ export const migrations = [
   KeysOfRequests1766110000000,
   NamesOfUsers1766120000000,
   BlockedReceivers1766130000000,
+  RentalsOfAUser1766140000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

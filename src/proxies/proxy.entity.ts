@@ -6,6 +6,7 @@ import { sqlList } from '../database';
 @Entity('proxies')
 @Unique('proxies_provider_proxy_id_key', ['provider', 'providerProxyId'])
 @Index('proxies_user_id_idx', ['userId', 'id'])
+@Index('proxies_user_id_date_end_idx', ['userId', 'dateEnd'])
 @Index('proxies_order_id_idx', ['orderId'])
 @Index('proxies_ending_idx', ['dateEnd', 'toldHours'], { where: 'active' })
 @Index('proxies_inactive_idx', ['dateEnd'], { where: 'NOT active AND withdrawn_at IS NULL' })

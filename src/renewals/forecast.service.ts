@@ -5,8 +5,15 @@ import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRows } from '../database';
 import { RequestsUnderWay } from '../http';
 import { heldUpSql, spentOfBudgetSql } from './budget';
-import { type Decision, monthOf, type Obstacle, type ProxyObstacle, type SkipReason } from './decide';
-import { AT_ONCE, foresee, type Funds, type Rental } from './forecast';
+import {
+  type Decision,
+  inAnnouncedOrder,
+  monthOf,
+  type Obstacle,
+  type ProxyObstacle,
+  type SkipReason,
+} from './decide';
+import { AT_ONCE, decisionsOf, foresee, type Funds, joinLots, type Lot, type Rental } from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
 import { ruleOfProxySql } from './rule-of-proxy';
 
@@ -22,11 +29,11 @@ interface FoundFunds {
   readonly rentals: number;
 }
 
-/** Proxies that are alike and end at the same moment. */
+/** Proxies that are alike and end in the same hour. */
 interface FoundRentals {
-  readonly ids: readonly (number | string)[];
+  readonly ids: readonly number[];
   /** Milliseconds. */
-  readonly endsAt: number;
+  readonly ends: readonly number[];
   readonly country: string;
   readonly version: string;
   readonly isWithdrawn: boolean;
@@ -52,22 +59,26 @@ const READ_FUNDS = `
 
 /**
  * A prolongation that is open is taken for carried out: its money is held, and nothing else is known of it.
+ * The rule is looked up once for all that are alike, and not for each of 100,000.
  * `$1` the user, `$2` the present time.
  */
 const READ_RENTALS = `
-  SELECT array_agg(id ORDER BY id) AS ids, ends_at AS "endsAt", country, version,
-         is_withdrawn AS "isWithdrawn", rule_id AS "ruleId", period, max_price AS "maxPrice",
-         hours_before AS "hoursBefore"
-    FROM (SELECT proxies.id, proxies.country, proxies.version,
-                 proxies.withdrawn_at IS NOT NULL AS is_withdrawn,
-                 floor(1000 * extract(epoch FROM proxies.date_end))::bigint
-                   + 86400000::bigint * coalesce(
-                       (SELECT open.period FROM orders AS open
-                         WHERE open.proxy_id = proxies.id AND open.closed_at IS NULL), 0) AS ends_at,
-                 rule.id AS rule_id, rule.period, rule.max_price, rule.hours_before
-            FROM proxies JOIN LATERAL (${ruleOfProxySql()}) AS rule ON true
-           WHERE proxies.user_id = $1 AND proxies.date_end > $2) AS ruled
-   GROUP BY ends_at, country, version, is_withdrawn, rule_id, period, max_price, hours_before`;
+  SELECT ids, ends, alike.country, version, is_withdrawn AS "isWithdrawn", rule.id AS "ruleId", rule.period,
+         max_price AS "maxPrice", hours_before AS "hoursBefore"
+    FROM (SELECT array_agg(id) AS ids, array_agg(ends_at) AS ends,
+                 $1::bigint AS user_id, own_id, country, version, descr, tags, is_withdrawn
+            FROM (SELECT proxies.id, proxies.country, proxies.version, proxies.descr, proxies.tags,
+                         proxies.withdrawn_at IS NOT NULL AS is_withdrawn, own.proxy_id AS own_id,
+                         floor(1000 * extract(epoch FROM proxies.date_end))::bigint
+                           + 86400000::bigint * coalesce(open.period, 0) AS ends_at
+                    FROM proxies
+                    LEFT JOIN orders AS open
+                      ON open.proxy_id = proxies.id AND open.closed_at IS NULL AND open.kind = 'prolongation'
+                    LEFT JOIN renewal_rules AS own
+                      ON own.proxy_id = proxies.id AND own.user_id = $1 AND own.switched_off_at IS NULL
+                   WHERE proxies.user_id = $1 AND proxies.date_end > $2) AS rented
+           GROUP BY own_id, country, version, descr, tags, is_withdrawn, ends_at / 3600000) AS alike
+    JOIN LATERAL (${ruleOfProxySql('alike', 'own_id')}) AS rule ON true`;
 
 /** Tells customers what will be renewed, when and at which price, and what will not. */
 @Injectable()
@@ -87,7 +98,7 @@ export class ForecastService {
   private async make(userId: number, { days, cursor, limit }: ForecastQuery): Promise<ForecastOut> {
     const now = this.clock.now();
     const { found, rows } = await this.readBooks(userId, now);
-    const rentals = await this.priced(userId, rows);
+    const lots = await this.priced(userId, rows);
     const funds = toFunds(found, now);
 
     const sums = newSums();
@@ -99,29 +110,42 @@ export class ForecastService {
     const before = cursor ?? 0;
     const items: ForecastItem[] = [];
     let count = 0;
-    await foresee(funds, rentals, days, ({ at, decisions, available }) => {
+    await foresee(funds, lots, days, ({ at, decisions, available }) => {
       if (decisions.length === 0) return;
       const day = at.toISOString().slice(0, 10);
       const ofDay = entryOf(byDay, day, () => ({ ...newSums(), available }));
       ofDay.available = available;
       const ofHour = newSums();
       for (const decision of decisions) {
-        if (count >= before && items.length < limit) items.push(toItem(at, decision));
-        count += 1;
+        const { length } = decision.lot.ids;
         if (decision.renew) {
-          ofHour.renewals += 1;
-          ofHour.cost = ofHour.cost.plus(decision.price);
+          ofHour.renewals += length;
+          ofHour.cost = ofHour.cost.plus(decision.price.times(length));
           continue;
         }
-        ofHour.notRenewed += 1;
-        reasons.set(decision.reason, (reasons.get(decision.reason) ?? 0) + 1);
+        ofHour.notRenewed += length;
+        reasons.set(decision.reason, (reasons.get(decision.reason) ?? 0) + length);
         if (decision.reason === 'balance-short') {
-          firstUnpaid = Math.min(firstUnpaid ?? Infinity, decision.candidate.dateEnd.getTime());
+          const { ends, addedMs } = decision.lot;
+          for (const end of ends) firstUnpaid = Math.min(firstUnpaid ?? Infinity, end + addedMs);
         }
+      }
+      const past = count;
+      count += ofHour.renewals + ofHour.notRenewed;
+      if (count > before && items.length < limit) {
+        const ordered = decisions
+          .flatMap(decisionsOf)
+          .sort((one, other) => inAnnouncedOrder(one.candidate, other.candidate));
+        const from = Math.max(before - past, 0);
+        items.push(
+          ...ordered.slice(from, from + limit - items.length).map((decision) => toItem(at, decision)),
+        );
       }
       for (const part of [sums, ofDay, entryOf(byMonth, day.slice(0, 7), newSums)]) addTo(part, ofHour);
     });
-    const covered = rentals.filter(({ obstacle }) => obstacle !== 'proxy-withdrawn').length;
+    const covered = lots
+      .filter(({ terms }) => terms.obstacle !== 'proxy-withdrawn')
+      .reduce((sum, { ids }) => sum + ids.length, 0);
     return {
       as_of: now,
       until: new Date(now.getTime() + days * DAY_MS),
@@ -150,12 +174,12 @@ export class ForecastService {
   async obstaclesAhead(userId: number, days: number): Promise<ReadonlyMap<string, SkipReason>> {
     const now = this.clock.now();
     const { found, rows } = await this.readBooks(userId, now);
-    const rentals = await this.priced(userId, rows);
+    const lots = await this.priced(userId, rows);
     const reasons = new Map<string, SkipReason>();
-    await foresee(toFunds(found, now), rentals, days, ({ decisions }) => {
+    await foresee(toFunds(found, now), lots, days, ({ decisions }) => {
       for (const decision of decisions) {
-        if (decision.renew) reasons.delete(rentalKey(decision.candidate));
-        else reasons.set(rentalKey(decision.candidate), decision.reason);
+        if (decision.renew) continue;
+        for (const { candidate } of decisionsOf(decision)) reasons.set(rentalKey(candidate), decision.reason);
       }
     });
     return reasons;
@@ -171,11 +195,8 @@ export class ForecastService {
     });
   }
 
-  private async priced(userId: number, rows: readonly FoundRentals[]): Promise<Rental[]> {
-    const prices = await this.pricesFor(userId, rows);
-    const rentals: Rental[] = [];
-    for await (const some of inSlices(toRentals(rows, prices), AT_ONCE)) rentals.push(...some);
-    return rentals;
+  private async priced(userId: number, rows: readonly FoundRentals[]): Promise<Lot[]> {
+    return joinLots(toLots(rows, await this.pricesFor(userId, rows)));
   }
 
   /** The list of prices, after each period without one was asked for as a quote does. */
@@ -211,20 +232,18 @@ function toFunds({ available, monthlyBudget, spent, heldUp }: FoundFunds, now: D
   return { now, available: Money.parse(available), budget, obstacle: heldUp };
 }
 
-function* toRentals(rows: readonly FoundRentals[], prices: PriceList): Generator<Rental> {
-  for (const { ids, endsAt, maxPrice, ...row } of rows) {
-    const version = toIpVersion(row.version);
+function* toLots(rows: readonly FoundRentals[], prices: PriceList): Generator<Lot> {
+  for (const { ids, ends, maxPrice, ...row } of rows) {
     const { country, period, ruleId, hoursBefore } = row;
-    const shared = {
-      dateEnd: new Date(endsAt),
+    const terms = {
       ruleId,
       period,
       hoursBefore,
       maxPrice: maxPrice === null ? null : Money.parse(maxPrice),
-      price: prices({ country, version, period }),
+      price: prices({ country, version: toIpVersion(row.version), period }),
       obstacle: obstacleOf(row),
     };
-    for (const id of ids) yield { ...shared, proxyId: Number(id) };
+    yield { terms, ids: ids.map(Number), ends: ends.map(Number), addedMs: 0 };
   }
 }
 

@@ -1,4 +1,4 @@
-import { inSlices, type Money } from '../common';
+import { inSlices, Money } from '../common';
 import {
   type Candidate,
   decide,
@@ -9,6 +9,7 @@ import {
   lastTryAt,
   type Means,
   monthOf,
+  type SkipReason,
 } from './decide';
 
 const HOUR_MS = 3_600_000;
@@ -17,12 +18,64 @@ const DAY_MS = 24 * HOUR_MS;
 /** How many of very many are looked at before other requests have their turn: some milliseconds' worth. */
 export const AT_ONCE = 1000;
 
-/** A rental that a rule holds for. */
-export interface Rental extends Candidate {
+/** What a rule says of a rental, and what it costs. */
+type Terms = Omit<Candidate, 'proxyId' | 'dateEnd'> & {
   readonly ruleId: number;
   /** Days. */
   readonly period: number;
   readonly hoursBefore: number;
+};
+
+/** A rental that a rule holds for. */
+export type Rental = Terms & Pick<Candidate, 'proxyId' | 'dateEnd'>;
+
+/** Rentals with the same terms that end in the same hour: those that are renewed come due together again. */
+export interface Lot {
+  readonly terms: Terms;
+  readonly ids: readonly number[];
+  /** When each of them ends, in milliseconds, without what renewals have added. */
+  readonly ends: readonly number[];
+  /** What renewals have added. */
+  readonly addedMs: number;
+}
+
+/** A decision that holds for each of a lot. */
+export type LotDecision =
+  | { readonly lot: Lot; readonly renew: true; readonly price: Money }
+  | { readonly lot: Lot; readonly renew: false; readonly reason: SkipReason };
+
+const rentalAt = ({ terms, ids, ends, addedMs }: Lot, at: number): Rental => ({
+  ...terms,
+  proxyId: ids[at] ?? 0,
+  dateEnd: new Date((ends[at] ?? 0) + addedMs),
+});
+
+/** Each rental of a lot with its decision. */
+export const decisionsOf = ({ lot, ...decision }: LotDecision): Decision<Rental>[] =>
+  lot.ids.map((_, at) => ({ ...decision, candidate: rentalAt(lot, at) }));
+
+/** The part of a lot that satisfies a condition. */
+function partOf(lot: Lot, isPart: (at: number) => boolean): Lot {
+  const chosen = [...lot.ids.keys()].filter(isPart);
+  const of = (values: readonly number[]): number[] => chosen.map((at) => values[at] ?? 0);
+  return chosen.length === lot.ids.length ? lot : { ...lot, ids: of(lot.ids), ends: of(lot.ends) };
+}
+
+/** Joins groups of rentals that have the same terms and end in the same hour, whatever else differs. */
+export async function joinLots(groups: Iterable<Lot>): Promise<Lot[]> {
+  const lots = new Map<string, Lot & { ids: number[]; ends: number[] }>();
+  for await (const some of inSlices(groups, AT_ONCE)) {
+    for (const { terms, ids, ends, addedMs } of some) {
+      const { ruleId, period, hoursBefore, maxPrice, price, obstacle } = terms;
+      const hour = Math.floor((ends[0] ?? 0) / HOUR_MS);
+      const key = [hour, ruleId, period, hoursBefore, maxPrice, price, obstacle].join();
+      const lot = lots.get(key) ?? { terms, ids: [], ends: [], addedMs };
+      lots.set(key, lot);
+      for (const id of ids) lot.ids.push(id);
+      for (const end of ends) lot.ends.push(end);
+    }
+  }
+  return [...lots.values()];
 }
 
 /** What a user has for renewals. */
@@ -31,11 +84,11 @@ export interface Funds extends Omit<Means, 'budgetLeft'> {
   readonly budget: { readonly monthly: Money; readonly left: Money } | null;
 }
 
-/** What is decided in one hour or in a part of it, as far as it is final, in the announced order. */
+/** What is decided in one hour, as far as it is final. */
 export interface ForecastHour {
   /** The hour in which it is due, or now. */
   readonly at: Date;
-  readonly decisions: readonly Decision<Rental>[];
+  readonly decisions: readonly LotDecision[];
   /** What is available afterwards. */
   readonly available: Money;
 }
@@ -44,6 +97,79 @@ export interface ForecastHour {
 const nextMonthOf = (moment: Date): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + 1, 1));
 
+const isNegative = (amount: Money | null): boolean => amount !== null && amount.kopecks < 0n;
+
+const costOf = (decisions: readonly LotDecision[]): Money =>
+  decisions.reduce(
+    (sum, decision) => (decision.renew ? sum.plus(decision.price.times(decision.lot.ids.length)) : sum),
+    Money.zero,
+  );
+
+const without = ({ available, budgetLeft, ...means }: Means, cost: Money): Means => ({
+  ...means,
+  available: available.minus(cost),
+  budgetLeft: budgetLeft && budgetLeft.minus(cost),
+});
+
+/** What {@link decide} says of the first of each lot, as if it were alone. */
+async function decideFirsts(means: Means, lots: readonly Lot[]): Promise<LotDecision[]> {
+  const decisions: LotDecision[] = [];
+  for await (const some of inSlices(lots, AT_ONCE)) {
+    for (const lot of some) {
+      const [decision] = decide(means, [rentalAt(lot, 0)]);
+      if (!decision) throw new Error('a lot has no rentals');
+      const { candidate: _, ...decided } = decision;
+      decisions.push({ ...decided, lot });
+    }
+  }
+  return decisions;
+}
+
+/**
+ * Has {@link decide} say which rentals of an hour are renewed. When the money suffices for all that it
+ * suffices for one of, the order does not matter, and one of each lot stands for all of it. Otherwise each
+ * is decided, after which the money is short for whole lots: that happens a few times in a forecast.
+ */
+async function decideLots(means: Means, lots: readonly Lot[]): Promise<LotDecision[]> {
+  const whole = await decideFirsts(means, lots);
+  const left = without(means, costOf(whole));
+  if (!isNegative(left.available) && !isNegative(left.budgetLeft)) {
+    const skipped = whole.flatMap((decision) => (decision.renew ? [] : [decision]));
+    // What the budget is too short for by then is no longer what the balance is too short for.
+    const later = await decideFirsts(
+      left,
+      skipped.map(({ lot }) => lot),
+    );
+    if (later.every((one, at) => !one.renew && one.reason === skipped[at]?.reason)) return whole;
+  }
+  return decideEach(means, lots);
+}
+
+async function decideEach(means: Means, lots: readonly Lot[]): Promise<LotDecision[]> {
+  const candidates = lots
+    .flatMap((lot) => lot.ids.map((_, at) => ({ ...rentalAt(lot, at), lot, at })))
+    .sort(inAnnouncedOrder);
+  const decided = new Map<Lot, Map<SkipReason | null, Set<number>>>();
+  let left = means;
+  // Slices of the announced order are decided one after the other as all of it would be at once.
+  for await (const some of inSlices(candidates, AT_ONCE)) {
+    for (const decision of decide(left, some)) {
+      const { lot, at } = decision.candidate;
+      const reason = decision.renew ? null : decision.reason;
+      if (decision.renew) left = without(left, decision.price);
+      const parts = decided.get(lot) ?? new Map<SkipReason | null, Set<number>>();
+      decided.set(lot, parts.set(reason, (parts.get(reason) ?? new Set()).add(at)));
+    }
+  }
+  return [...decided].flatMap(([lot, parts]) =>
+    [...parts].map(([reason, chosen]): LotDecision => {
+      const part = partOf(lot, (at) => chosen.has(at));
+      if (reason !== null) return { lot: part, renew: false, reason };
+      return { lot: part, renew: true, price: lot.terms.price ?? Money.zero };
+    }),
+  );
+}
+
 /**
  * Lives through the days to come: hour by hour it has {@link decide} say which of the due rentals are
  * renewed, as the job will. What is renewed comes due again. What the budget does not suffice for has one
@@ -51,52 +177,53 @@ const nextMonthOf = (moment: Date): Date =>
  *
  * Prices, rules, tags and labels stay as they are, nothing is bought or credited, and no call fails.
  *
- * @param onHour is told of what is decided, in the order of time; of an hour with very many decisions, in
- * several parts
+ * @param onHour is told of what is decided, in the order of time
  */
 export async function foresee(
   { now, obstacle, ...funds }: Funds,
-  rentals: readonly Rental[],
+  lots: readonly Lot[],
   days: number,
   onHour: (hour: ForecastHour) => void,
 ): Promise<void> {
   const first = hourOf(now).getTime();
   const end = now.getTime() + days * DAY_MS;
-  const due: (Rental[] | undefined)[] = Array.from({ length: days * 24 + 1 });
-  const add = (rental: Rental, from: number): void => {
-    const hour = (dueAt(rental.dateEnd, rental.hoursBefore).getTime() - first) / HOUR_MS;
+  const due: (Lot[] | undefined)[] = Array.from({ length: days * 24 + 1 });
+  const add = (lot: Lot, from: number): void => {
+    const hour = (dueAt(rentalAt(lot, 0).dateEnd, lot.terms.hoursBefore).getTime() - first) / HOUR_MS;
     const index = Math.max(hour, from);
-    if (index < due.length) (due[index] ??= []).push(rental);
+    if (lot.ids.length > 0 && index < due.length) (due[index] ??= []).push(lot);
   };
-  for await (const some of inSlices(rentals, AT_ONCE)) for (const rental of some) add(rental, 0);
+  for (const lot of lots) add(lot, 0);
   let { available } = funds;
   let budgetLeft = funds.budget?.left ?? null;
   let month = monthOf(now).getTime();
   for (let index = 0; index < due.length; index++) {
-    const candidates = due[index];
+    const dueLots = due[index];
     due[index] = undefined;
-    if (!candidates) continue;
+    if (!dueLots) continue;
     const at = index === 0 ? now : new Date(first + index * HOUR_MS);
     if (at.getTime() > end) return;
     if (monthOf(at).getTime() !== month) {
       month = monthOf(at).getTime();
       budgetLeft = funds.budget?.monthly ?? null;
     }
-    // Slices of the announced order are decided one after the other as all of it would be at once.
-    for await (const some of inSlices(candidates.sort(inAnnouncedOrder), AT_ONCE)) {
-      const decisions = decide({ now: at, available, budgetLeft, obstacle }, some).filter((decision) => {
-        const rental = decision.candidate;
-        if (decision.renew) {
-          available = available.minus(decision.price);
-          budgetLeft = budgetLeft && budgetLeft.minus(decision.price);
-          add({ ...rental, dateEnd: new Date(rental.dateEnd.getTime() + rental.period * DAY_MS) }, index + 1);
-          return true;
-        }
-        if (decision.reason !== 'budget-used-up' || nextMonthOf(at) > lastTryAt(rental.dateEnd)) return true;
-        add(rental, (nextMonthOf(at).getTime() - first) / HOUR_MS);
-        return false;
-      });
-      onHour({ at, decisions, available });
-    }
+    const means = { now: at, available, budgetLeft, obstacle };
+    // What is due already may be too late, which is not the same for all that end in an hour.
+    const decided = await (index === 0 ? decideEach : decideLots)(means, dueLots);
+    ({ available, budgetLeft } = without(means, costOf(decided)));
+    const nextMonth = nextMonthOf(at);
+    const decisions = decided.flatMap((decision): LotDecision[] => {
+      const { lot } = decision;
+      if (decision.renew) add({ ...lot, addedMs: lot.addedMs + lot.terms.period * DAY_MS }, index + 1);
+      if (decision.renew || decision.reason !== 'budget-used-up') return [decision];
+      const isLast = (one: number): boolean => nextMonth > lastTryAt(rentalAt(lot, one).dateEnd);
+      add(
+        partOf(lot, (one) => !isLast(one)),
+        (nextMonth.getTime() - first) / HOUR_MS,
+      );
+      const over = partOf(lot, isLast);
+      return over.ids.length > 0 ? [{ ...decision, lot: over }] : [];
+    });
+    onHour({ at, decisions, available });
   }
 }

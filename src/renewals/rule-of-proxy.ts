@@ -3,7 +3,8 @@
  * `JOIN LATERAL (…) AS rule ON true`, with no row or one of `renewal_rules`.
  *
  * @param proxy the name of the table of proxies in the statement
+ * @param id its column with the id of the proxy; null there: it has no rule of its own
  */
-export const ruleOfProxySql = (proxy = 'proxies'): string => `
+export const ruleOfProxySql = (proxy = 'proxies', id = 'id'): string => `
   SELECT * FROM rule_of_proxy(
-    ${proxy}.user_id, ${proxy}.id, ${proxy}.country, ${proxy}.descr, ${proxy}.tags)`;
+    ${proxy}.user_id, ${proxy}.${id}, ${proxy}.country, ${proxy}.descr, ${proxy}.tags)`;

@@ -1,0 +1,88 @@
+// Processes of its own: other tests would wait for 100,000 rentals, and it measures.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DataSource } from 'typeorm';
+import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from '../support/built-service';
+import { insertProxies } from '../support/proxy-rows';
+import { type Customer, Replicas } from '../support/replicas';
+
+const HOURS = 50;
+const RENTALS = 100_000;
+/** Of the time in which the database counts the rentals. Forecasts that decided each took 300 times it. */
+const MOST = { '/usage': 8, '/renewals/forecast': 40, '/renewals/forecast?cursor=400000': 40 };
+/** Of the time of a forecast: another customer does not wait for it. */
+const MOST_DELAY = 0.5;
+
+jest.setTimeout(300_000);
+
+describe('A customer with 100,000 rentals', () => {
+  let replicas: Replicas;
+  let service: BuiltService;
+  let customer: Customer;
+  let other: Customer;
+  let countingMs: number;
+
+  beforeAll(async () => {
+    replicas = await Replicas.open();
+    service = await replicas.start();
+    [customer, other] = [await replicas.createCustomer('90000000.00'), await replicas.createCustomer()];
+    const database = { query: replicas.query.bind(replicas) } as unknown as DataSource;
+    for (let hour = 0; hour < HOURS; hour += 1) {
+      await insertProxies(database, customer.id, RENTALS / HOURS, { endsInSeconds: 48 * 3600 + hour * 7200 });
+    }
+    await replicas.query('ANALYZE proxies');
+    await replicas.query('ANALYZE orders');
+    const answer = await send('POST', '/renewals/rules', { target: 'all', period: 3 });
+    expect(answer.status).toBeLessThan(300);
+    countingMs = await median(() =>
+      replicas.query(`SELECT count(DISTINCT date_end) FROM proxies WHERE user_id = ${customer.id}`),
+    );
+  }, BUILD_TIMEOUT_MS);
+  afterAll(async () => {
+    await service.stop();
+    await replicas.close();
+    await killLeftovers();
+  });
+
+  const send = (method: string, path: string, body?: object, { token } = customer): Promise<Response> =>
+    fetch(service.baseUrl + path, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+
+  async function median(work: () => Promise<unknown>): Promise<number> {
+    const times: number[] = [];
+    for (let round = 0; round < 9; round += 1) {
+      const startedMs = performance.now();
+      await work();
+      times.push(performance.now() - startedMs);
+    }
+    return times.sort((a, b) => a - b)[4] ?? 0;
+  }
+
+  it.each(Object.entries(MOST))(
+    'waits for few times as long as counting them takes: GET %s',
+    async (path, most) => {
+      const readMs = await median(async () => {
+        const answer = await send('GET', path);
+        expect(answer.status).toBe(200);
+        await answer.arrayBuffer();
+      });
+      expect(readMs).toBeLessThan(most * countingMs);
+    },
+  );
+
+  it('keeps nobody else waiting meanwhile', async () => {
+    const startedMs = performance.now();
+    const forecast = send('GET', '/renewals/forecast');
+    const end = forecast.then(() => true);
+    let longestMs = 0;
+    while (!(await Promise.race([end, pause(0, false)]))) {
+      const sentMs = performance.now();
+      expect((await send('GET', '/me', undefined, other)).status).toBe(200);
+      longestMs = Math.max(longestMs, performance.now() - sentMs);
+    }
+    expect(((await (await forecast).json()) as { covered: number }).covered).toBe(RENTALS);
+    expect(longestMs).toBeLessThan(MOST_DELAY * (performance.now() - startedMs));
+  });
+});
