@@ -1,7 +1,8 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
 import { Expose, Transform } from 'class-transformer';
-import { Validate, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
+import type { ValidatorConstraintInterface } from 'class-validator';
+import { Validate, ValidatorConstraint } from 'class-validator/cjs/decorator/common/Validate';
 import type { Money } from '../../common';
 import { isJsonObject, type JsonValue } from '../json/json-value';
 import { declareField, readInstance } from './read-instance';

@@ -1,9 +1,11 @@
 import type { Type } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
-import { validateSync } from 'class-validator';
+import { Validator } from 'class-validator/cjs/validation/Validator';
 import { type Refusal, RefusedItems } from './refusal';
 import type { RequestFields } from './request-fields';
 import { unknownField } from './strict-request';
+
+const validator = new Validator();
 
 const DECLARED = 'request-fields';
 
@@ -21,10 +23,9 @@ const declaredFields = (target: object): readonly string[] =>
  */
 export function readInstance(dto: Type<object>, fields: RequestFields): object {
   const instance = plainToInstance(dto, fields, { excludeExtraneousValues: true });
-  const refused = validateSync(instance).map(({ property, value }): [string, Refusal | RefusedItems] => [
-    property,
-    value,
-  ]);
+  const refused = validator
+    .validateSync(instance)
+    .map(({ property, value }): [string, Refusal | RefusedItems] => [property, value]);
   if (fields.strict) {
     const known = new Set(declaredFields(dto.prototype as object));
     const unknown = fields.names.filter((name) => !known.has(name));
