@@ -162,24 +162,7 @@ export interface paths {
     };
     /**
      * Export
-     * @description The user's proxies as a file, in one of these formats. `socks` is SOCKS5.
-     *
-     *     - `json`: the same fields as `GET /proxies`
-     *     - `txt`: a line `host:port:login:password` for each proxy
-     *     - `url`: a line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5; login and
-     *       password are percent-encoded
-     *     - `csv`: the fields of `json`, with their names in the first line. A cell that a spreadsheet would take
-     *       for a formula begins with an apostrophe. It is not combined with `active_only`
-     *     - `curl`: a file for `curl --config`. The first proxy is used; the others are comments
-     *     - `proxychains`: a configuration file of proxychains4, which uses one of the proxies for each connection.
-     *       Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot
-     *       read them. It reads the first 512 proxies
-     *     - `playwright`: an array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy:
-     *       use HTTP proxies there
-     *     - `clash`: YAML with a list `proxies`, for Clash and mihomo
-     *     - `sing-box`: JSON with a list `outbounds`
-     *
-     *     With `template` instead of `format`, there is a line for each proxy, written as the template says.
+     * @description The user's proxies as a file: the same objects as `GET /proxies`, or a line `host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at a path of its own.
      */
     get: operations['export_proxies_export_get'];
     put?: never;
@@ -268,6 +251,206 @@ export interface paths {
      *     as the orders tell it.
      */
     get: operations['getProxyHistory'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/json': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As json
+     * @description The same objects as `GET /proxies`.
+     */
+    get: operations['listAsJson'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/txt': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As txt
+     * @description A line `host:port:login:password` for each proxy.
+     */
+    get: operations['listAsTxt'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/url': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As url
+     * @description A line `http://login:password@host:port` for each proxy, `socks5h://` for SOCKS5. Login and password are percent-encoded.
+     */
+    get: operations['listAsUrl'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/csv': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As csv
+     * @description The fields of `GET /proxies`, with their names in the first line. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+     */
+    get: operations['listAsCsv'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/curl': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As curl
+     * @description A file for `curl --config`. The first proxy is used; the others are comments.
+     */
+    get: operations['listAsCurl'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/proxychains': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As proxychains
+     * @description A configuration file of proxychains4, which uses one of the proxies for each connection. Proxies whose `host` is a name, or whose login or password has a space, are comments: proxychains cannot read them. It reads the first 512 proxies.
+     */
+    get: operations['listAsProxychains'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/playwright': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As playwright
+     * @description An array of what Playwright takes as `proxy`. Chromium cannot log in at a SOCKS5 proxy: use HTTP proxies there.
+     */
+    get: operations['listAsPlaywright'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/clash': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As clash
+     * @description YAML with a list `proxies`, for Clash and mihomo.
+     */
+    get: operations['listAsClash'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/sing-box': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * As sing-box
+     * @description JSON with a list `outbounds`, for sing-box.
+     */
+    get: operations['listAsSingBox'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/proxies/lists/template': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * By a template
+     * @description A line for each proxy, written as `template` says.
+     */
+    get: operations['listByTemplate'];
     put?: never;
     post?: never;
     delete?: never;
@@ -1223,52 +1406,49 @@ export interface components {
        * @description Proxies of this country only, e.g. `ru`, in any case
        * @example ru
        */
-      country?: string;
+      country?: string | null;
       /**
        * Version
        * @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only
        * @example 6
-       * @enum {string}
        */
-      version?: '6' | '4' | '4s';
+      version?: ('6' | '4' | '4s') | null;
       /**
        * Active
        * @description Only the proxies whose `active` is this at the moment of the answer
        * @example true
        */
-      active?: boolean;
+      active?: boolean | null;
       /**
        * Label
        * @description Only the proxies with exactly this label, `descr`
        * @example scraper 1
        */
-      label?: string;
+      label?: string | null;
       /**
        * Tag
        * @description Only the proxies that have this tag among theirs
        * @example team-a
        */
-      tag?: string;
+      tag?: string | null;
       /**
        * Ends Before
-       * Format: date-time
        * @description Only the proxies whose rental ends before this moment, given with its offset from UTC
        * @example 2026-12-01T00:00:00Z
        */
-      ends_before?: string;
+      ends_before?: string | null;
       /**
        * Order Id
        * @description Only the proxies that this purchase delivered
        * @example 42
        */
-      order_id?: number;
+      order_id?: number | null;
       /**
        * Proxy Type
        * @description Only the proxies of this type, `http` or `socks` (SOCKS5)
        * @example http
-       * @enum {string}
        */
-      proxy_type?: 'http' | 'socks';
+      proxy_type?: ('http' | 'socks') | null;
     };
     /** PingProxiesRequest */
     PingProxiesRequest: {
@@ -1280,7 +1460,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[];
+      proxy_ids?: string[] | null;
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1289,7 +1469,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'];
+      filter?: components['schemas']['ProxyFilterBody'] | null;
     };
     /** PingedProxy */
     PingedProxy: {
@@ -1321,7 +1501,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[];
+      proxy_ids?: string[] | null;
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1330,7 +1510,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'];
+      filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Descr
        * @description Your own label: up to 100 characters. Null clears it. Left out: it stays
@@ -1339,13 +1519,13 @@ export interface components {
       descr?: string | null;
       /**
        * Tags
-       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Left out: they stay
+       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Null clears them. Left out: they stay
        * @example [
        *       "team-a",
        *       "scraping"
        *     ]
        */
-      tags?: string[];
+      tags?: string[] | null;
       /**
        * Add Tags
        * @description Tags that each of the proxies gets as well
@@ -1476,13 +1656,13 @@ export interface components {
       descr?: string | null;
       /**
        * Tags
-       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Left out: they stay
+       * @description Your own tags, in place of those that there are: up to 20 of 50 characters at most. They are kept in lower case, each once. Null clears them. Left out: they stay
        * @example [
        *       "team-a",
        *       "scraping"
        *     ]
        */
-      tags?: string[];
+      tags?: string[] | null;
     };
     /** ProxyEvent */
     ProxyEvent: {
@@ -1651,7 +1831,7 @@ export interface components {
        * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
        * @example 25.08
        */
-      max_price?: string;
+      max_price?: string | number | null;
       /**
        * Allow Partial
        * @description `false`: the provider is asked for its stock right before, and the order is refused with 400 when less is left than it needs after the orders that wait before it. Should the provider then deliver fewer than it confirmed all the same, it takes none back: as with `true`, the customer keeps what came and pays its price, and the rest of the money is free again
@@ -1700,7 +1880,7 @@ export interface components {
        * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
        * @example 25.08
        */
-      max_price?: string;
+      max_price?: string | number | null;
       /**
        * Dry Run
        * @description `true`: everything is checked and nothing is placed or charged; the answer is the price, and what would be refused and why. An Idempotency-Key is looked up, and not used up
@@ -1719,7 +1899,7 @@ export interface components {
        *       "18"
        *     ]
        */
-      proxy_ids?: string[];
+      proxy_ids?: string[] | null;
       /**
        * Filter
        * @description In place of `proxy_ids`: all proxies that match. More than 1000 are refused; `{}` matches all
@@ -1728,7 +1908,7 @@ export interface components {
        *       "active": true
        *     }
        */
-      filter?: components['schemas']['ProxyFilterBody'];
+      filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Period
        * @description Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
@@ -1740,7 +1920,7 @@ export interface components {
        * @description Roubles that all prolongations together may cost at most. The request is refused with 409 when they would cost more; once it is accepted, each proxy has its share of the amount and is charged no more
        * @example 2508.00
        */
-      max_price?: string;
+      max_price?: string | number | null;
     };
     /** BulkProxyOut */
     BulkProxyOut: {
@@ -2174,7 +2354,7 @@ export interface components {
     NewLinkRequest: {
       /**
        * Format
-       * @description The format of the export, as of `GET /proxies/export`
+       * @description The format of the export, as of `GET /proxies/lists/…`: `json`, unless there is a `template`
        * @default json
        * @example clash
        * @enum {string}
@@ -2182,21 +2362,20 @@ export interface components {
       format?: 'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
       /**
        * Template
-       * @description Instead of `format`: how one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+       * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
        * @example {host}:{port}:{login}:{password}
        */
-      template?: string;
+      template?: string | null;
       /**
        * Filter
        * @description Which proxies, at the moment of each fetch. All of them by default
        */
-      filter?: components['schemas']['ProxyFilterBody'];
+      filter?: components['schemas']['ProxyFilterBody'] | null;
       /**
        * Expires At
-       * Format: date-time
        * @description When the link stops working. It lies in the future and not behind the end of the token, which is the default
        */
-      expires_at?: string;
+      expires_at?: string | null;
       /**
        * Networks
        * @description The only networks from which the link works, in CIDR notation. They lie within those of the token, which are the default
@@ -2204,13 +2383,13 @@ export interface components {
        *       "203.0.113.0/24"
        *     ]
        */
-      networks?: string[];
+      networks?: string[] | null;
       /**
        * Descr
        * @description What the link is for; only you see it
        * @example Clash on the laptop
        */
-      descr?: string;
+      descr?: string | null;
     };
     /** CreatedLink */
     CreatedLink: {
@@ -2379,33 +2558,35 @@ export interface components {
        *       "proxy.expiring"
        *     ]
        */
-      types?: (
-        | 'order.being_confirmed'
-        | 'order.completed'
-        | 'order.partial'
-        | 'order.refunded'
-        | 'proxy.expiring'
-        | 'proxy.expired'
-        | 'proxy.withdrawn'
-        | 'proxy.moved'
-        | 'proxy.prolonged'
-        | 'balance.credited'
-        | 'balance.refunded'
-        | 'balance.low'
-        | 'renewal.planned'
-        | 'renewal.done'
-        | 'renewal.skipped'
-        | 'renewal.failed'
-        | 'token.created'
-        | 'token.revoked'
-        | 'webhook.disabled'
-      )[];
+      types?:
+        | (
+            | 'order.being_confirmed'
+            | 'order.completed'
+            | 'order.partial'
+            | 'order.refunded'
+            | 'proxy.expiring'
+            | 'proxy.expired'
+            | 'proxy.withdrawn'
+            | 'proxy.moved'
+            | 'proxy.prolonged'
+            | 'balance.credited'
+            | 'balance.refunded'
+            | 'balance.low'
+            | 'renewal.planned'
+            | 'renewal.done'
+            | 'renewal.skipped'
+            | 'renewal.failed'
+            | 'token.created'
+            | 'token.revoked'
+            | 'webhook.disabled'
+          )[]
+        | null;
       /**
        * Description
        * @description What the webhook is for; only you see it
        * @example The billing script
        */
-      description?: string;
+      description?: string | null;
     };
     /** CreatedWebhook */
     CreatedWebhook: {
@@ -2698,20 +2879,19 @@ export interface components {
        * @description One event, of whatever type
        * @example evt_4711
        */
-      event_id?: string;
+      event_id?: string | null;
       /**
        * Since
-       * Format: date-time
        * @description All events of the types of the webhook from this moment on, as far as they are kept
        * @example 2026-11-21T12:00:00Z
        */
-      since?: string;
+      since?: string | null;
       /**
        * After
        * @description With `since`: the `next_after` of the answer before; only events behind that one
        * @example evt_4711
        */
-      after?: string;
+      after?: string | null;
       /**
        * Include Delivered
        * @description With `since`: also what was delivered before
@@ -3029,19 +3209,19 @@ export interface components {
        * @description Proxies of this country only, e.g. `ru`, in any case
        * @example ru
        */
-      country?: string;
+      country?: string | null;
       /**
        * Label
        * @description Only the proxies with exactly this label, `descr`
        * @example scraper 1
        */
-      label?: string;
+      label?: string | null;
       /**
        * Tag
        * @description Only the proxies that have this tag among theirs
        * @example team-a
        */
-      tag?: string;
+      tag?: string | null;
     };
     /** NewRenewalRuleRequest */
     NewRenewalRuleRequest: {
@@ -3057,7 +3237,7 @@ export interface components {
        * @description The `id` of the one proxy
        * @example 17
        */
-      proxy_id?: string;
+      proxy_id?: string | null;
       /**
        * Filter
        * @description The rule is for all proxies that match all of it at the time, also those that are bought later
@@ -3065,7 +3245,7 @@ export interface components {
        *       "tag": "team-a"
        *     }
        */
-      filter?: components['schemas']['RenewalFilterBody'];
+      filter?: components['schemas']['RenewalFilterBody'] | null;
       /**
        * Period
        * @description For how long each is renewed. Days: at least 3 for version `6`, at least 7 for `4` and `4s`, at most 3650, and a period that the provider sells, usually 3, 7, 14, 30, 60, 90, 180 and 365. Any other period is refused with 400, by a quote as by an order.
@@ -3077,7 +3257,7 @@ export interface components {
        * @description Roubles that one renewal of one proxy may cost at most. Left out: any price
        * @example 30.00
        */
-      max_price?: string;
+      max_price?: string | number | null;
       /**
        * Hours Before
        * @description How many hours before its end a rental is renewed
@@ -3195,7 +3375,7 @@ export interface components {
        * @description Roubles that all renewals of a month (UTC) may cost together. Null: no budget
        * @example 5000.00
        */
-      monthly: string | null;
+      monthly: string | number | null;
     };
     /** EventSettingsOut */
     EventSettingsOut: {
@@ -3212,7 +3392,7 @@ export interface components {
        * @description Roubles. `balance.low` tells when less than this can be spent, once each time the balance falls below it. Null: never
        * @example 500.00
        */
-      balance_low: string | null;
+      balance_low: string | number | null;
     };
     /** EventDto */
     EventDto: {
@@ -3293,13 +3473,12 @@ export interface components {
        * @description What the token is for
        * @example reports
        */
-      name?: string;
+      name?: string | null;
       /**
        * Expires At
-       * Format: date-time
        * @description When the token stops working. It lies in the future and not behind the end of the token of the request, which is the default
        */
-      expires_at?: string;
+      expires_at?: string | null;
       /**
        * Allowed Ips
        * @description The only networks from which the token works, in CIDR notation. They lie within those of the token of the request, which are the default
@@ -3307,13 +3486,13 @@ export interface components {
        *       "203.0.113.0/24"
        *     ]
        */
-      allowed_ips?: string[];
+      allowed_ips?: string[] | null;
       /**
        * Daily Limit
        * @description The most roubles that its orders may take in one day (UTC): at most the limit of the token of the request, which is the default and against which its orders count as well. A token with a limit switches no renewals on, nor moves a proxy between their rules by its label or tags
        * @example 500.00
        */
-      daily_limit?: string;
+      daily_limit?: string | number | null;
     };
     /** CreatedToken */
     CreatedToken: {
@@ -4474,15 +4653,12 @@ export interface operations {
         ends_before?: string;
         /** @description Only the proxies that this purchase delivered */
         order_id?: number;
-        /** @description The format, by its name */
-        format?:
-          'json' | 'txt' | 'url' | 'csv' | 'curl' | 'proxychains' | 'playwright' | 'clash' | 'sing-box';
         /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
         proxy_type?: string | null;
         /** @description Only the proxies whose rental has not expired */
         active_only?: boolean;
-        /** @description Instead of `format`: how one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders */
-        template?: string;
+        /** @description `json`, or `txt` for a line `host:port:login:password` per proxy */
+        format?: string;
       };
       header?: {
         /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
@@ -4503,19 +4679,12 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json':
-            | components['schemas']['ProxyOut'][]
-            | {
-                server: string;
-                username: string;
-                password: string;
-              }[]
-            | {
-                outbounds: Record<string, never>[];
-              };
+          'application/json': components['schemas']['ProxyOut'][];
+          /**
+           * @example 185.22.134.250:7330:5svBNZ:iagn2d
+           *     185.22.134.250:7331:Kd82hs:pQ1x9w
+           */
           'text/plain': string;
-          'text/csv': string;
-          'application/yaml': string;
         };
       };
       /** @description The list has not changed since the answer with this `ETag` */
@@ -4556,15 +4725,15 @@ export interface operations {
            * @example {
            *       "detail": [
            *         {
-           *           "type": "value_error",
+           *           "type": "string_pattern_mismatch",
            *           "loc": [
            *             "query",
-           *             "template"
+           *             "format"
            *           ],
-           *           "msg": "Value error, unbalanced brace; a brace that is no placeholder is doubled",
-           *           "input": "{host:{port}",
+           *           "msg": "String should match pattern '^(json|txt)$'",
+           *           "input": "csv",
            *           "ctx": {
-           *             "error": "unbalanced brace; a brace that is no placeholder is doubled"
+           *             "pattern": "^(json|txt)$"
            *           }
            *         }
            *       ]
@@ -5041,6 +5210,1264 @@ export interface operations {
            *           "input": "1000",
            *           "ctx": {
            *             "le": 200
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsJson: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ProxyOut'][];
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsTxt: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example 185.22.134.250:7330:5svBNZ:iagn2d
+           *     185.22.134.250:7331:Kd82hs:pQ1x9w
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsUrl: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example http://5svBNZ:iagn2d@185.22.134.250:7330
+           *     socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsCsv: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example id,host,port,login,password,proxy_type,country,version,date_start,date_end,active,descr
+           *     17,185.22.134.250,7330,5svBNZ,iagn2d,http,ru,6,2026-11-01T12:00:00Z,2026-12-01T12:00:00Z,true,
+           */
+          'text/csv': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsCurl: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example # curl --config curl.conf https://example.com/
+           *     # The first proxy is used; the others are comments.
+           *     proxy = "http://5svBNZ:iagn2d@185.22.134.250:7330"
+           *     # proxy = "socks5h://Kd82hs:pQ1x9w@185.22.134.250:7331"
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsProxychains: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example # proxychains4 -f proxychains.conf curl https://example.com/
+           *     # Each connection goes through one of these proxies. proxychains reads the first 512 of them.
+           *     random_chain
+           *     chain_len = 1
+           *     proxy_dns
+           *     tcp_connect_time_out 10000
+           *     tcp_read_time_out 15000
+           *     [ProxyList]
+           *     http 185.22.134.250 7330 5svBNZ iagn2d
+           *     socks5 185.22.134.250 7331 Kd82hs pQ1x9w
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsPlaywright: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example [
+           *       {
+           *         "server": "http://185.22.134.250:7330",
+           *         "username": "5svBNZ",
+           *         "password": "iagn2d"
+           *       },
+           *       {
+           *         "server": "socks5://185.22.134.250:7331",
+           *         "username": "Kd82hs",
+           *         "password": "pQ1x9w"
+           *       }
+           *     ]
+           */
+          'application/json': {
+            server: string;
+            username: string;
+            password: string;
+          }[];
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsClash: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example proxies:
+           *       - {"name":"ru-17","type":"http","server":"185.22.134.250","port":7330,"username":"5svBNZ","password":"iagn2d"}
+           */
+          'application/yaml': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listAsSingBox: {
+    parameters: {
+      query?: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "outbounds": [
+           *         {
+           *           "type": "socks",
+           *           "tag": "ru-18",
+           *           "server": "185.22.134.250",
+           *           "server_port": 7331,
+           *           "version": "5",
+           *           "username": "Kd82hs",
+           *           "password": "pQ1x9w"
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': {
+            outbounds: Record<string, never>[];
+          };
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "string_pattern_mismatch",
+           *           "loc": [
+           *             "query",
+           *             "proxy_type"
+           *           ],
+           *           "msg": "String should match pattern '^(http|socks|all)$'",
+           *           "input": "https",
+           *           "ctx": {
+           *             "pattern": "^(http|socks|all)$"
+           *           }
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['HTTPValidationError'];
+        };
+      };
+      /** @description The token or the user has made too many requests in this minute */
+      429: {
+        headers: {
+          /** @description Seconds until the next minute begins */
+          'Retry-After'?: number;
+          /** @description The limits: `q` requests in `w` seconds */
+          'RateLimit-Policy'?: string;
+          /** @description What is left of each: `r` requests in the next `t` seconds */
+          RateLimit?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      431: components['responses']['HeadersTooLarge'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  listByTemplate: {
+    parameters: {
+      query: {
+        /** @description Proxies of this country only, e.g. `ru`, in any case */
+        country?: string;
+        /** @description The kind of IP address: `6` (IPv6), `4` (IPv4) or `4s` (IPv4 shared). Proxies of this version only */
+        version?: '6' | '4' | '4s';
+        /** @description Only the proxies whose `active` is this at the moment of the answer */
+        active?: boolean;
+        /** @description Only the proxies with exactly this label, `descr` */
+        label?: string;
+        /** @description Only the proxies that have this tag among theirs */
+        tag?: string;
+        /** @description Only the proxies whose rental ends before this moment, given with its offset from UTC */
+        ends_before?: string;
+        /** @description Only the proxies that this purchase delivered */
+        order_id?: number;
+        /** @description Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default */
+        proxy_type?: string | null;
+        /** @description Only the proxies whose rental has not expired */
+        active_only?: boolean;
+        /**
+         * @description How one proxy is written, with placeholders `{id}`, `{type}`, `{scheme}`, `{host}`, `{port}`, `{login}`, `{password}`, `{url}`, `{country}`, `{version}`, `{date_start}`, `{date_end}`, `{active}`, `{descr}`. `\n` is a line break, `\t` a tab, `\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders
+         * @example {host}:{port}:{login}:{password}
+         */
+        template: string;
+      };
+      header?: {
+        /** @description The `ETag` of an earlier answer. While it is current, the answer is 304 without a body. */
+        'If-None-Match'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        headers: {
+          /** @description Identifies this state of the list. It changes when a proxy changes and when a rental ends. */
+          ETag?: string;
+          /** @description The name of the file */
+          'Content-Disposition'?: string;
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example 185.22.134.250:7330:5svBNZ:iagn2d
+           *     185.22.134.250:7331:Kd82hs:pQ1x9w
+           */
+          'text/plain': string;
+        };
+      };
+      /** @description The list has not changed since the answer with this `ETag` */
+      304: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components['responses']['MalformedRequest'];
+      /** @description No token, or one that is unknown, expired or revoked */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      /** @description The token lacks `proxies:export` */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
+      405: components['responses']['MethodNotAllowed'];
+      408: components['responses']['RequestTimeout'];
+      /** @description Validation Error */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "detail": [
+           *         {
+           *           "type": "value_error",
+           *           "loc": [
+           *             "query",
+           *             "template"
+           *           ],
+           *           "msg": "Value error, unbalanced brace; a brace that is no placeholder is doubled",
+           *           "input": "{host:{port}",
+           *           "ctx": {
+           *             "error": "unbalanced brace; a brace that is no placeholder is doubled"
            *           }
            *         }
            *       ]
@@ -6272,19 +7699,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json':
-            | components['schemas']['ProxyOut'][]
-            | {
-                server: string;
-                username: string;
-                password: string;
-              }[]
-            | {
-                outbounds: Record<string, never>[];
-              };
-          'text/plain': string;
-          'text/csv': string;
-          'application/yaml': string;
+          '*/*': unknown;
         };
       };
       /** @description The list has not changed since the answer with this `ETag` */

@@ -96,6 +96,8 @@ const FORMATS: Readonly<Record<FormatName, FormatText>> = {
   },
 };
 
+const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
 /** Describes a path of one format: generated clients read a response by the one media type of its path. */
 export function ProxyFileDocs(format: FormatName) {
   const { description, schema = { type: 'string' }, example } = FORMATS[format];
@@ -103,7 +105,7 @@ export function ProxyFileDocs(format: FormatName) {
   const [mediaType = contentType] = contentType.split(';');
   return applyDecorators(
     ApiOperation({
-      operationId: `get_${format.replace('-', '_')}_file`,
+      operationId: `listAs${format.split('-').map(capitalized).join('')}`,
       summary: `As ${format}`,
       description,
     }),
@@ -121,7 +123,7 @@ export function ProxyFileDocs(format: FormatName) {
 export const TemplateFileDocs = () =>
   applyDecorators(
     ApiOperation({
-      operationId: 'get_template_file',
+      operationId: 'listByTemplate',
       summary: 'By a template',
       description: 'A line for each proxy, written as `template` says.',
     }),
