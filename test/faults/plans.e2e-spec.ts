@@ -336,7 +336,7 @@ describe('with many users, orders and proxies', () => {
       }),
     }).initialize();
     try {
-      await alone.query('BEGIN; DROP INDEX proxies_user_id_idx');
+      await alone.query('BEGIN; DROP INDEX proxies_user_id_idx, proxies_user_id_date_end_idx');
       const statement = list ?? { text: '', parameters: [] };
       expect(await findWholeReads(alone, statement, LARGE)).toEqual(['Seq Scan on proxies']);
       await alone.query('ROLLBACK');
