@@ -124,8 +124,8 @@ describe('Clients that are generated from both descriptions', () => {
     await user.api.POST('/webhooks/{webhook_id}/test', { params: { path } });
     await eventually(() => receiver.of('/all').length > 0);
 
-    const valueOf = ({ name, text, status }: Executed): unknown =>
-      status < 400 && name.endsWith('/csv') ? text : text === '' ? undefined : JSON.parse(text);
+    const valueOf = ({ mediaType, text }: Executed): unknown =>
+      mediaType === 'application/json' ? JSON.parse(text) : text === '' ? undefined : text;
     const parsed = [
       ...ofCustomers.executed.map((each) => ({ ...each, client: 'customers-hey' })),
       ...ofStaff.executed.map((each) => ({ ...each, client: 'staff-hey' })),

@@ -5,6 +5,7 @@ import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 
 export interface Executed extends PrefilledRequest {
   readonly status: number;
+  readonly mediaType: string;
   readonly text: string;
 }
 
@@ -65,7 +66,8 @@ export async function executeAll(
       ...(body !== undefined && { body: body.replace('https://example.com/hooks', receiver.url) }),
       signal: AbortSignal.timeout(20_000),
     });
-    executed.push({ ...request, status: answer.status, text: await answer.text() });
+    const [mediaType = ''] = (answer.headers.get('content-type') ?? '').split(';');
+    executed.push({ ...request, status: answer.status, mediaType, text: await answer.text() });
   }
   return { executed, notSent: requests.filter(({ empty }) => empty.length > 0) };
 }
