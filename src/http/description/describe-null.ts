@@ -24,6 +24,7 @@ function orNull(property: Property): Property {
   const isText = ([name]: [string, unknown]): boolean => TEXTS.includes(name);
   const entries = Object.entries(property).filter(([name]) => name !== NULLABLE_EXTENSION);
   const type = Object.fromEntries(entries.filter((entry) => !isText(entry)));
-  const members = Array.isArray(type['anyOf']) ? (type['anyOf'] as readonly object[]) : [type];
+  const { anyOf, allOf = anyOf } = type as { anyOf?: readonly object[]; allOf?: readonly object[] };
+  const members = allOf ?? [type];
   return { ...Object.fromEntries(entries.filter(isText)), anyOf: [...members, { type: 'null' }] };
 }
