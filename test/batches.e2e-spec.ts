@@ -1,4 +1,4 @@
-import { OrderTransitions } from '../src/orders/order-transitions';
+import { OrderClaims } from '../src/orders';
 import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
 import { holdPermits } from './support/hold-permits';
@@ -147,7 +147,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const [user] = await users(1);
     if (!user) throw new Error('no user');
     await knowCatalog();
-    const claims = jest.spyOn(service.app.get(OrderTransitions), 'claimNextBatch');
+    const claims = jest.spyOn(service.app.get(OrderClaims), 'claimNextBatch');
     const bought = await service.owner.transaction(async (manager) => {
       await manager.query('SELECT pg_advisory_xact_lock(7283002)');
       const answer = buy(user);

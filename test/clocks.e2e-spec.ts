@@ -1,6 +1,6 @@
 import { SystemClock } from '../src/common';
 import { JobLease } from '../src/database';
-import { OrderTransitions } from '../src/orders';
+import { OrderClaims } from '../src/orders';
 import { startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -31,9 +31,9 @@ describe('When a clock is changed', () => {
     );
 
   it('a machine that was suspended between claim and call buys nothing, and the money is back', async () => {
-    const transitions = service.app.get(OrderTransitions);
-    const claim = transitions.claimNextBatch.bind(transitions);
-    jest.spyOn(transitions, 'claimNextBatch').mockImplementationOnce(async (...how) => {
+    const claims = service.app.get(OrderClaims);
+    const claim = claims.claimNextBatch.bind(claims);
+    jest.spyOn(claims, 'claimNextBatch').mockImplementationOnce(async (...how) => {
       const batch = await claim(...how);
       // The monotonic clock stands still meanwhile.
       jest.spyOn(SystemClock.prototype, 'now').mockReturnValue(new Date(Date.now() + HOUR_MS));

@@ -1,8 +1,8 @@
 import { Client } from 'pg';
 import { TokensService } from '../src/auth';
 import { EVENT_TYPES, type EventType, PublishedEvents } from '../src/events';
-import { OrderTransitions, SweepService } from '../src/orders';
-import { refusalOf } from '../src/orders/placing/refusals';
+import { HoldReleases, OutcomeChecks, SweepService } from '../src/orders';
+import { refusalOf } from '../src/orders/refusals';
 import { ActiveFlagsService } from '../src/proxies';
 import { eventually } from './support/built-service';
 import { leaveOrderOpen } from './support/open-order';
@@ -103,9 +103,9 @@ describe('An event is written', () => {
     const orderId = await idOfOrder();
     const beingConfirmed = order('being_confirmed', { order_id: orderId });
     await eventually(async () => (await toldTo(user)).length === 1);
-    await service.app.get(OrderTransitions).sendToReview([orderId], 'test');
+    await service.app.get(OutcomeChecks).sendToReview([orderId], 'test');
     expect(await toldTo(user)).toEqual([beingConfirmed]);
-    await service.app.get(OrderTransitions).releaseHolds([orderId], 'staff', ['review']);
+    await service.app.get(HoldReleases).releaseHolds([orderId], 'staff', ['review']);
     expect(await toldTo(user)).toEqual([
       beingConfirmed,
       order('refunded', { order_id: orderId, reason: 'unavailable' }),

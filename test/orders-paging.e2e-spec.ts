@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { AppConfig } from '../src/config';
-import { OrderTransitions } from '../src/orders';
+import { HoldReleases } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
 import { type NewOrder, OrderPlacement } from '../src/orders/placing/order-placement';
 import { sharedTestService, type TestService, type TestUser } from './support/test-service';
@@ -46,7 +46,7 @@ describe("Pages of a customer's orders", () => {
   });
   afterEach(async () => {
     // Nobody waits for the orders, and nothing was sent.
-    await service.app.get(OrderTransitions).releaseHolds(await idsInDatabase(), 'busy', ['reserved']);
+    await service.app.get(HoldReleases).releaseHolds(await idsInDatabase(), 'busy', ['reserved']);
     await service.audit();
   });
 

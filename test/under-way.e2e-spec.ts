@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { TokensService } from '../src/auth';
 import { EventWaits } from '../src/events';
-import { OrderTransitions, OrderWaits } from '../src/orders';
+import { HoldReleases, OrderWaits } from '../src/orders';
 import { formatOf } from '../src/proxies/export/formats';
 import { eventually } from './support/built-service';
 import { captureLog, type LogCapture } from './support/log-capture';
@@ -111,7 +111,7 @@ describe('What one user has under way', () => {
       'test',
     ]);
     const ids = [revoked, blocked].map(({ path }) => Number(/\d+/.exec(path)));
-    await service.app.get(OrderTransitions).releaseHolds(ids, 'staff', ['confirming']);
+    await service.app.get(HoldReleases).releaseHolds(ids, 'staff', ['confirming']);
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([401, 403]);
   });
 

@@ -1,5 +1,4 @@
 export { BulkProlongation } from './bulk/bulk-prolongation.entity';
-export { bulkOrderKeySql } from './bulk/bulk-records';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { longestOrderMs } from './longest-order';
 export { OrderRecordsModule } from './order-records.module';
@@ -14,14 +13,13 @@ export {
   UNATTENDED_STATES,
 } from './order-states';
 export { PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-tag';
-export { OrderTransitions } from './order-transitions';
+export { bulkOrderKeySql, type Idempotency, readIdempotency } from './order-keys';
 export { Order } from './order.entity';
 export { IdempotencyKeyMissing, IdempotencyKeyReused, OrderNotFound, RefundTooLarge } from './orders.errors';
 export { OrdersModule } from './orders.module';
-export { type Idempotency, readIdempotency } from './placing/idempotency';
 export { OrdersService } from './placing/orders.service';
 export { ProviderCall } from './provider-call.entity';
-export { OrderWaits } from './reading/order-waits';
+export { OrderWaits } from './order-waits';
 export { ForgottenOrdersService, type ForgottenTerms } from './recovery/forgotten-orders.service';
 export {
   FOUND_PROLONGATION_STATES,
@@ -45,3 +43,6 @@ export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';
 export { OrphansService } from './sweep/orphans.service';
 export { SweepService } from './sweep/sweep.service';
 export { type MissingProxies, WithdrawalsService } from './sweep/withdrawals.service';
+export { HoldReleases } from './transitions/hold-releases';
+export { OrderClaims } from './transitions/order-claims';
+export { OutcomeChecks } from './transitions/outcome-checks';

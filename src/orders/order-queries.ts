@@ -4,11 +4,11 @@ import { DataSource, Not, Repository } from 'typeorm';
 import type { IpVersion } from '../common';
 import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList, untilReplicated } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
+import type { Idempotency } from './order-keys';
 import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
 import { type DeliveredProxy, Order } from './order.entity';
 import { IdempotencyKeyReused } from './orders.errors';
-import type { Idempotency } from './placing/idempotency';
 
 /** What the answer to the caller is made of. Without an `answer` the proxies are to be read. */
 export type OrderOutcome = Pick<

@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ProviderModule } from '../provider';
 import { OrderQueries } from './order-queries';
-import { OrderTransitions } from './order-transitions';
 import { Order } from './order.entity';
 import { ProviderCallLog } from './provider-call-log';
 import { ProviderCall } from './provider-call.entity';
@@ -12,10 +11,21 @@ import { RecoveryService } from './recovery/recovery.service';
 import { Orphan } from './sweep/orphan.entity';
 import { OrphansService } from './sweep/orphans.service';
 import { WithdrawalsService } from './sweep/withdrawals.service';
+import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
+import { HoldReleases } from './transitions/hold-releases';
+import { OrderClaims } from './transitions/order-claims';
+import { OutcomeChecks } from './transitions/outcome-checks';
+import { ProlongationSettlement } from './transitions/prolongation-settlement';
+import { PurchaseSettlement } from './transitions/purchase-settlement';
 
 const SERVICES = [
   OrderQueries,
-  OrderTransitions,
+  OrderClaims,
+  OutcomeChecks,
+  PurchaseSettlement,
+  ProlongationSettlement,
+  HoldReleases,
+  ForgottenOrderRecords,
   ProviderCallLog,
   ForgottenOrdersService,
   RecoveryService,

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
-import { sqlList } from '../database';
-import { Retention } from '../retention';
+import { queryRows, sqlList } from '../database';
+import { Retention, type RetentionStep, STEP_ROWS } from '../retention';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
-import { OrderTransitions } from './order-transitions';
 import { OrphansService } from './sweep/orphans.service';
 
 /** An order whose outcome was unknown is closed within this time, or left to staff. */
 const DAYS_TO_CLOSE = 2;
+
+/** The answer of one order can have a thousand proxies. */
+const FORGOTTEN_AT_ONCE = 200;
 
 /**
  * How long is kept what belongs to orders and is no part of the books. Logins and passwords that are kept
@@ -18,20 +21,20 @@ const DAYS_TO_CLOSE = 2;
 export class OrderRetention {
   constructor(
     retention: Retention,
-    transitions: OrderTransitions,
+    private readonly dataSource: DataSource,
     orphans: OrphansService,
     bulks: BulkRecords,
     { purchases: { replayDays }, retention: days }: AppConfig,
   ) {
     retention.add<{ ended: string; id: number }>('order_passwords', (place) =>
-      transitions.forgetCredentials(replayDays, place ?? { ended: '', id: 0 }),
+      this.forgetCredentials(replayDays, place ?? { ended: '', id: 0 }),
     );
     retention.add('orphan_passwords', async () => ({
       removed: await orphans.forgetCredentials(replayDays),
       next: null,
     }));
     retention.add('unused_bulks', () => bulks.forgetUnused());
-    if (days.answerDays > 0) retention.add('answers', () => transitions.forgetAnswers(days.answerDays));
+    if (days.answerDays > 0) retention.add('answers', () => this.forgetAnswers(days.answerDays));
     retention.addOldRows({
       name: 'order_histories',
       table: 'orders',
@@ -53,7 +56,80 @@ export class OrderRetention {
                                                WHERE state IN ${sqlList(OPEN_STATES)}))`,
     });
     if (days.tokenSpendingDays > 0) {
-      retention.add('token_spending_days', () => transitions.forgetSpending(days.tokenSpendingDays));
+      retention.add('token_spending_days', () => this.forgetSpending(days.tokenSpendingDays));
     }
+  }
+
+  /**
+   * Removes logins and passwords from the kept answers of a batch of orders whose rentals, as prolonged,
+   * ended some days ago.
+   *
+   * @param after where the batch before ended
+   */
+  private async forgetCredentials(
+    days: number,
+    after: { readonly ended: string; readonly id: number },
+  ): Promise<RetentionStep<{ ended: string; id: number }>> {
+    const [batch] = await queryRows<{ forgotten: number; ended: string; id: number }>(
+      this.dataSource,
+      `WITH due AS MATERIALIZED (
+         SELECT answer #>> '{0,date_end}' AS ended, id FROM orders
+          WHERE answer #> '{0,password}' IS NOT NULL
+            AND (answer #>> '{0,date_end}', id) > ($1, $2::bigint)
+            AND answer #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $3)) #>> '{}'
+          ORDER BY answer #>> '{0,date_end}', id LIMIT $4
+       ),
+       forgotten AS (
+         UPDATE orders
+            SET answer = (SELECT jsonb_agg(proxy - 'login' - 'password' ORDER BY position)
+                            FROM jsonb_array_elements(answer) WITH ORDINALITY AS kept (proxy, position))
+          WHERE id = ANY (ARRAY(SELECT id FROM due ORDER BY id))
+            AND NOT EXISTS (SELECT FROM proxies WHERE order_id = orders.id
+                               AND date_end >= now() - make_interval(days => $3))
+            AND NOT EXISTS (SELECT FROM proxies WHERE proxies.id = orders.proxy_id
+                               AND date_end >= now() - make_interval(days => $3))
+         RETURNING 1
+       )
+       SELECT (SELECT count(*) FROM forgotten) AS forgotten, ended, id FROM due
+        ORDER BY ended DESC, id DESC LIMIT 1`,
+      [after.ended, after.id, days, FORGOTTEN_AT_ONCE],
+    );
+    return { removed: batch?.forgotten ?? 0, next: batch ?? null };
+  }
+
+  /**
+   * Removes the kept answers of a batch of orders whose rentals, as first sold, ended some days ago and whose
+   * logins and passwords have been removed. A replay then tells the proxies as they are.
+   */
+  private forgetAnswers(days: number): Promise<RetentionStep<true>> {
+    return this.forgetBatch(
+      `UPDATE orders SET answer = NULL WHERE id = ANY (ARRAY(
+         SELECT id FROM orders
+          WHERE answer IS NOT NULL AND answer #> '{0,password}' IS NULL
+            AND answer #>> '{0,date_end}' < to_jsonb(now() - make_interval(days => $1)) #>> '{}'
+          ORDER BY answer #>> '{0,date_end}', id LIMIT $2))`,
+      days,
+    );
+  }
+
+  /** Removes what tokens spent on days some days ago. What is released later is taken off no day then. */
+  private forgetSpending(days: number): Promise<RetentionStep<true>> {
+    return this.forgetBatch(
+      `DELETE FROM token_spending WHERE (token_id, day) IN (
+         SELECT token_id, day FROM token_spending WHERE day < (now() AT TIME ZONE 'UTC')::date - $1::integer
+          ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+      days,
+    );
+  }
+
+  /** @param removal of so many rows at most: parameter 2 */
+  private async forgetBatch(removal: string, days: number): Promise<RetentionStep<true>> {
+    const [batch] = await queryRows<{ removed: number }>(
+      this.dataSource,
+      `WITH removed AS (${removal} RETURNING 1) SELECT count(*) AS removed FROM removed`,
+      [days, STEP_ROWS],
+    );
+    const removed = batch?.removed ?? 0;
+    return { removed, next: removed === STEP_ROWS ? true : null };
   }
 }

@@ -6,6 +6,25 @@ import type { RefusalReason } from '../provider';
  * test), status, the invariants and the description of staff's interface.
  */
 
+/*
+ * Every statement that changes an order is in `transitions/`, but the first one, which is `place_orders.sql`:
+ *
+ *   place ────→ reserved ── claimNextBatch ──→ submitting ── deliver… ──→ completed | partial | refunded
+ *                 │ ↑                           │ │ │                         ↑
+ *                 │ └──── requeueRefused ───────┘ │ └─ releaseHolds ──────────┤
+ *                 │                               │                           │
+ *                 │        beginConfirming, claimDueChecks ──→ confirming ────┤ deliver…, releaseHolds
+ *                 │                                                │          │
+ *                 │                                   sendToReview └→ review ─┘ deliver…, releaseHolds
+ *                 └─ releaseHolds ──→ refunded
+ *
+ * Each is one statement, committed by itself and guarded by the states it may start from (NEXT_STATES):
+ * run twice, or at two replicas, it changes nothing the second time. What is delivered, the orders' states
+ * and the entries of the ledger change together or not at all. Entries are made in the order of users, so
+ * that two batches never wait for each other. Times are the database's, so that the clocks of replicas do not
+ * matter.
+ */
+
 /**
  * Which states may follow which.
  *

@@ -4,7 +4,6 @@ import { DataSource, Repository } from 'typeorm';
 import { messageOf } from '../common';
 import { lookUpLost, mayHaveCommitted, queryRows } from '../database';
 import type { ProviderCallRecord } from '../provider';
-import type { RecordedCall } from './order-transitions';
 import { ProviderCall } from './provider-call.entity';
 
 /** Stores the calls to the provider that were made for an order, so that staff can see what happened. */
@@ -89,4 +88,34 @@ export class UnstoredCalls {
       throw error;
     }
   }
+}
+
+/** The call that brought a delivery, to be recorded under an order. */
+export interface RecordedCall {
+  readonly orderId: number;
+  readonly record: ProviderCallRecord;
+}
+
+/** Records the call that brought a delivery. @param first the number of its first parameter */
+export const recordCall = (first: number): string => {
+  const [orderId, method, request, outcome, httpStatus, answer, durationMs] = Array.from(
+    { length: 7 },
+    (_, place) => `$${first + place}`,
+  );
+  return `
+       recorded AS (
+         INSERT INTO upstream_calls
+           (order_id, method, request, outcome, http_status, answer_json, duration_ms)
+         SELECT ${orderId}::bigint, ${method}, ${request}::jsonb, ${outcome}, ${httpStatus}::integer,
+                ${answer}, ${durationMs}::integer
+          WHERE ${orderId} IS NOT NULL
+       )`;
+};
+
+/** The parameters of {@link recordCall}. */
+export function callParameters(call: RecordedCall | undefined): unknown[] {
+  if (!call) return Array<null>(7).fill(null);
+  const { method, request, outcome, httpStatus, answer, durationMs } = call.record;
+  const json = [JSON.stringify(request), JSON.stringify(answer)] as const;
+  return [call.orderId, method, json[0], outcome, httpStatus, json[1], durationMs];
 }

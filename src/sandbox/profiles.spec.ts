@@ -1,6 +1,6 @@
 import { type Call, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '.';
-import { FaultPlan } from './faults/fault-plan';
 import { PROFILES } from './profiles';
+import { FaultPlan } from './wire/faults/fault-plan';
 
 const CALLS = 50_000;
 

@@ -1,4 +1,4 @@
-import type { FaultSpec } from './faults/fault';
+import type { FaultSpec } from './wire/faults/fault';
 import type { Latencies } from './wire/latency';
 
 /** The provider's behaviour unless the control interface changes it. */

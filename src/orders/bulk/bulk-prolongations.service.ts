@@ -11,14 +11,14 @@ import {
   type Selection,
   SelectionsService,
 } from '../../proxies';
+import { bulkOrderKey, type Idempotency, readIdempotency } from '../order-keys';
 import { OrderQueries } from '../order-queries';
 import { IdempotencyKeyMissing, KeyInProgress, OrderBeingConfirmed, PriceAboveMax } from '../orders.errors';
-import { type Idempotency, readIdempotency } from '../placing/idempotency';
 import { OrderChecks, placementRefusal } from '../placing/order-checks';
 import { type NewOrder, OrderPlacement, type Placement } from '../placing/order-placement';
 import { type Delivery, OrdersService } from '../placing/orders.service';
 import { RecoveryService } from '../recovery/recovery.service';
-import { type Bulk, bulkOrderKey, BulkRecords } from './bulk-records';
+import { type Bulk, BulkRecords } from './bulk-records';
 import {
   BULK_STATUSES,
   type BulkProlongRequest,

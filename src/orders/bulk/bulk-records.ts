@@ -3,10 +3,10 @@ import { DataSource } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows, untilReplicated } from '../../database';
 import type { RetentionStep } from '../../retention';
+import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import type { OrderOutcome } from '../order-queries';
-import { OUTCOME_COLUMNS } from '../order-transitions';
 import { IdempotencyKeyReused } from '../orders.errors';
-import type { Idempotency } from '../placing/idempotency';
+import { OUTCOME_COLUMNS } from '../transitions/outcomes';
 
 /** What a bulk is about, fixed when it was accepted. */
 export interface Bulk {
@@ -26,15 +26,6 @@ const BULK = 'request_hash AS "requestHash", proxy_ids AS "proxyIds", max_prices
 /** How long a bulk under whose key nothing was ordered is kept after its last try. */
 const UNUSED_DAYS = 1;
 const FORGOTTEN_AT_ONCE = 100;
-
-/**
- * The key of the order that prolongs one proxy of a bulk. No caller can send it, because keys have no spaces.
- */
-export const bulkOrderKey = (key: string, proxyId: number | string): string => `${key} ${proxyId}`;
-
-/** The same in SQL, for rows of `bulk_prolongations`. @param proxyId an expression */
-export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
-  `${bulk}.idempotency_key || ' ' || ${proxyId}`;
 
 /** Every statement over what customers have asked to be prolonged together. */
 @Injectable()

@@ -18,9 +18,13 @@ import { inSpan } from '../../tracing';
 import { type BatchMember, chooseInTurn, memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
 import type { FailureReason } from '../order-states';
-import { OrderTransitions } from '../order-transitions';
 import { ProviderCallLog, type UnstoredCalls } from '../provider-call-log';
 import { ReconciliationService } from '../reconciliation/reconciliation.service';
+import { HoldReleases } from '../transitions/hold-releases';
+import { OrderClaims } from '../transitions/order-claims';
+import { OutcomeChecks } from '../transitions/outcome-checks';
+import { ProlongationSettlement } from '../transitions/prolongation-settlement';
+import { PurchaseSettlement } from '../transitions/purchase-settlement';
 
 /**
  * What the one call of a batch needs: a place in the provider's rate, and the moment after which nothing may
@@ -57,7 +61,11 @@ export class BatchCallService {
   private readonly logger = new Logger(BatchCallService.name);
 
   constructor(
-    private readonly transitions: OrderTransitions,
+    private readonly claims: OrderClaims,
+    private readonly checks: OutcomeChecks,
+    private readonly purchases: PurchaseSettlement,
+    private readonly prolongations: ProlongationSettlement,
+    private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
     private readonly reconciliation: ReconciliationService,
     private readonly catalog: CatalogService,
@@ -114,7 +122,7 @@ export class BatchCallService {
     const isShort = purchase.proxies.length < sizeOf(batch);
     const delivery = isShort ? await this.confirmShortDelivery(batch, purchase, onCall) : purchase;
     const closed = await unstored.storeFirstWith((call) =>
-      this.transitions.deliverPurchases(batch.id, delivery, { call }),
+      this.purchases.deliverPurchases(batch.id, delivery, { call }),
     );
     this.catalog.noteSale(batch.country, batch.version, delivery.proxies.length);
     return closed;
@@ -146,7 +154,7 @@ export class BatchCallService {
     if (ends.length > 0) {
       const delivered = { ends, providerOrderId, charge };
       const closed = await unstored.storeFirstWith((call) =>
-        this.transitions.deliverProlongations(delivered, { call }),
+        this.prolongations.deliverProlongations(delivered, { call }),
       );
       outcomes.push(...closed);
     }
@@ -185,7 +193,7 @@ export class BatchCallService {
     }
     const { members, how } = await this.chooseForAnotherCall(batch, reason);
     const ids = members.map(({ id }) => id);
-    const queued = new Set(await this.transitions.requeueRefused(batch.id, ids, how));
+    const queued = new Set(await this.claims.requeueRefused(batch.id, ids, how));
     await this.refundUnbought(
       memberIds(batch).filter((id) => !queued.has(id)),
       reason,
@@ -234,13 +242,13 @@ export class BatchCallService {
     if (foundNothing && error instanceof ProviderOutcomeUnknown && error.rateLimited) {
       await this.refundUnbought(memberIds(open), 'unavailable');
     } else {
-      await this.transitions.beginConfirming(batchId);
+      await this.checks.beginConfirming(batchId);
     }
   }
 
   /** Reconciliation may have begun to check for the batch meanwhile. */
   private async refundUnbought(orderIds: readonly number[], reason: FailureReason): Promise<void> {
-    await this.transitions.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
+    await this.releases.releaseHolds(orderIds, reason, ['submitting', 'confirming']);
   }
 }
 

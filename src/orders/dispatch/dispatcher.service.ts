@@ -12,8 +12,9 @@ import { beginSpan, inSharedSpan, type OpenSpan, type Origin, origin } from '../
 import { LONGEST_CHECK_MS } from '../longest-order';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
-import { OrderTransitions } from '../order-transitions';
-import { OrderWaits } from '../reading/order-waits';
+import { OrderWaits } from '../order-waits';
+import { HoldReleases } from '../transitions/hold-releases';
+import { OrderClaims } from '../transitions/order-claims';
 import { BatchCallService, type CallPermission } from './batch-call.service';
 
 /** A request of this process that waits for the outcome of its order. */
@@ -58,7 +59,8 @@ export class DispatcherService implements OnModuleDestroy {
 
   constructor(
     @InjectDataSource() dataSource: DataSource,
-    private readonly transitions: OrderTransitions,
+    private readonly claims: OrderClaims,
+    private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
     private readonly batchCall: BatchCallService,
     private readonly provider: ProxyProvider,
@@ -155,7 +157,7 @@ export class DispatcherService implements OnModuleDestroy {
     const claim = randomUUID();
     let batch: OrderBatch | null;
     try {
-      batch = await this.transitions.claimNextBatch(claim, this.provider.spendable());
+      batch = await this.claims.claimNextBatch(claim, this.provider.spendable());
     } catch (error) {
       await permit.giveBack();
       if (mayHaveCommitted(error)) this.track(this.undoClaim(claim, error));
@@ -195,7 +197,7 @@ export class DispatcherService implements OnModuleDestroy {
   private async refundUnsent(batch: OrderBatch): Promise<void> {
     const ids = memberIds(batch);
     try {
-      await this.transitions.releaseHolds(ids, 'out-of-funds', ['submitting']);
+      await this.releases.releaseHolds(ids, 'out-of-funds', ['submitting']);
     } catch (error) {
       this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
     }
@@ -226,7 +228,7 @@ export class DispatcherService implements OnModuleDestroy {
   /** Nothing is ever sent for a claim whose reply was lost. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
-      const ids = await this.transitions.undoClaim(claim, error);
+      const ids = await this.claims.undoClaim(claim, error);
       this.tellOthers(ids);
       for (const id of ids) this.answer(id);
     } catch (trouble) {
@@ -289,7 +291,7 @@ export class DispatcherService implements OnModuleDestroy {
   private async leaveQueue(orderId: number, reason: 'busy' | 'unavailable'): Promise<void> {
     if (this.pending.get(orderId)?.status !== 'queued') return;
     try {
-      if (await this.transitions.leaveQueue({ orderId, reason })) this.answer(orderId);
+      if (await this.releases.leaveQueue({ orderId, reason })) this.answer(orderId);
       else await this.lookForOutcomes([orderId]);
     } catch (error) {
       // Reconciliation refunds it: it was never sent.

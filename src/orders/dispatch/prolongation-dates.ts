@@ -3,9 +3,9 @@ import { AppConfig } from '../../config';
 import { Deadline, type ListedProxy, ProxyProvider, type RatePermit } from '../../provider';
 import { inSharedSpan, type Origin, origin } from '../../tracing';
 import { hasAll } from '../order-batch';
-import { OrderTransitions } from '../order-transitions';
 import { ProviderCallLog } from '../provider-call-log';
 import { SweepService } from '../sweep/sweep.service';
+import { OrderClaims } from '../transitions/order-claims';
 
 /** The provider's largest page. */
 const PAGE_SIZE = 1000;
@@ -46,7 +46,7 @@ export class ProlongationDates {
 
   constructor(
     private readonly provider: ProxyProvider,
-    private readonly transitions: OrderTransitions,
+    private readonly claims: OrderClaims,
     private readonly sweep: SweepService,
     private readonly calls: ProviderCallLog,
     private readonly config: AppConfig,
@@ -131,7 +131,7 @@ export class ProlongationDates {
         if (proxy) ends.set(orderId, proxy.dateEnd);
       }
       // In one statement, so that they are queued together and can become one batch.
-      await this.transitions.storeDateEnds(ends);
+      await this.claims.storeDateEnds(ends);
       for (const one of asked) one.resolve(ends.has(one.orderId) ? 'stored' : 'not-listed');
     } catch (error) {
       for (const one of asked) one.reject(error);

@@ -11,6 +11,7 @@ import { type DomainError, type Money, PROXY_TYPES, type ProxyType, requestId } 
 import { InsufficientBalance } from '../../ledger';
 import { ProviderClosed, ProxyProvider } from '../../provider';
 import { ProxiesService } from '../../proxies';
+import { type Idempotency, readIdempotency } from '../order-keys';
 import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
 import {
@@ -20,11 +21,10 @@ import {
   ProlongationInProgress,
   UnsupportedProxyType,
 } from '../orders.errors';
-import { ordersAreShut } from '../recovery/recovery.service';
+import { ordersAreShut } from '../refusals';
 import { type Checks, IN_EARNEST } from './checks';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
-import { type Idempotency, readIdempotency } from './idempotency';
 import { type NewOrder, OrderPlacement, type PlacementRefusal } from './order-placement';
 
 /** What is ordered, before it has a price. */

@@ -7,9 +7,9 @@ import { groupedStatement, lookUpLost, mayHaveCommitted, preparedRows } from '..
 import type { Markup } from '../../pricing';
 import { inSpan, noteInSpan } from '../../tracing';
 import { longestQueueSeconds } from '../longest-order';
+import type { Idempotency } from '../order-keys';
 import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
-import type { Idempotency } from './idempotency';
 
 export interface NewOrder {
   readonly userId: number;
@@ -104,7 +104,7 @@ const SHARED_PATIENCE_MS = 100;
 const GROUP = { maxItems: 100, maxWaitMs: 500 };
 
 /**
- * Places orders: the first step of their life, `place` in `OrderTransitions`. Orders that come together are
+ * Places orders: the first step of their life. Orders that come together are
  * placed by one statement, which answers for each of them by itself.
  */
 @Injectable()

@@ -8,18 +8,19 @@ import { ProviderRefused } from '../../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { ProlongationDates } from '../dispatch/prolongation-dates';
+import type { Idempotency } from '../order-keys';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
-import { OrderTransitions } from '../order-transitions';
 import type { Order } from '../order.entity';
 import { KeyInProgress, OrderBeingConfirmed } from '../orders.errors';
+import { refusalOf } from '../refusals';
+import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
+import { HoldReleases } from '../transitions/hold-releases';
 import { IN_EARNEST, NotedChecks } from './checks';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
-import type { Idempotency } from './idempotency';
 import { OrderChecks, type OrderRequest, placementRefusal } from './order-checks';
 import { type NewOrder, OrderPlacement } from './order-placement';
-import { refusalOf } from './refusals';
 
 /** An order that was delivered. */
 export interface Delivery {
@@ -59,7 +60,8 @@ export class OrdersService {
   constructor(
     private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
-    private readonly transitions: OrderTransitions,
+    private readonly releases: HoldReleases,
+    private readonly forgotten: ForgottenOrderRecords,
     private readonly queries: OrderQueries,
     private readonly dispatcher: DispatcherService,
     private readonly dates: ProlongationDates,
@@ -180,11 +182,11 @@ export class OrdersService {
         const answer = await this.dates.read({ orderId, userId, ...identity });
         if (answer === 'stored') return true;
         const reason = answer === 'busy' ? 'busy' : 'not-found';
-        await this.transitions.leaveQueue({ orderId, reason });
+        await this.releases.leaveQueue({ orderId, reason });
       } catch (error) {
         this.logger.warn(`order ${orderId}: the end of its proxy could not be read: ${messageOf(error)}`);
         const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
-        await this.transitions.leaveQueue({ orderId, reason });
+        await this.releases.leaveQueue({ orderId, reason });
       }
       return false;
     });
@@ -224,7 +226,7 @@ export class OrdersService {
   /** The order that had this key before the database was restored, as far as anybody can tell. */
   async takeForgotten(order: NewOrder): Promise<Order | null> {
     if (!order.idempotency) return null;
-    const id = await this.transitions.takeForgottenKey(order, order.idempotency);
+    const id = await this.forgotten.takeForgottenKey(order, order.idempotency);
     return id === null ? null : this.queries.find(id);
   }
 

@@ -1,5 +1,5 @@
 import type { PageRequest } from '../../http';
-import { bulkOrderKeySql } from '../bulk/bulk-records';
+import { bulkOrderKeySql } from '../order-keys';
 import { ORDER_KINDS, ORDER_STATES, type OrderKind, statesTold, type ToldState } from '../order-states';
 
 /** Which of a customer's orders are listed. What is null counts as any. */

@@ -5,12 +5,12 @@ import { AccessRecheck } from '../../auth';
 import { preparedRows } from '../../database';
 import { assertPeriod, type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
 import { type OrderState, toldState } from '../order-states';
+import { OrderWaits } from '../order-waits';
 import type { Order } from '../order.entity';
 import { OrderNotFound } from '../orders.errors';
-import { refusalOf } from '../placing/refusals';
+import { refusalOf } from '../refusals';
 import type { OrderDetails, OrderSummary } from './dto/order.dto';
 import { LISTED_COLUMNS, type OrderListFilter, type OrderSort, toListStatement } from './order-list';
-import { OrderWaits } from './order-waits';
 
 type ListedOrder = Pick<
   Order,

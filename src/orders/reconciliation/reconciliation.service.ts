@@ -11,6 +11,7 @@ import {
   ProxyProvider,
 } from '../../provider';
 import { inSpan } from '../../tracing';
+import { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from '../check-schedule';
 import {
   type BatchMember,
   hasAll,
@@ -21,10 +22,12 @@ import {
   sizeOf,
 } from '../order-batch';
 import { OrderQueries } from '../order-queries';
-import { OrderTransitions } from '../order-transitions';
+import { OrderWaits } from '../order-waits';
 import { ProviderCallLog } from '../provider-call-log';
-import { OrderWaits } from '../reading/order-waits';
-import { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from './check-schedule';
+import { HoldReleases } from '../transitions/hold-releases';
+import { OutcomeChecks } from '../transitions/outcome-checks';
+import { ProlongationSettlement } from '../transitions/prolongation-settlement';
+import { PurchaseSettlement } from '../transitions/purchase-settlement';
 import { prolongationEvidence, purchaseEvidence } from './evidence';
 
 /**
@@ -37,7 +40,10 @@ export class ReconciliationService {
   private readonly logger = new Logger(ReconciliationService.name);
 
   constructor(
-    private readonly transitions: OrderTransitions,
+    private readonly checks: OutcomeChecks,
+    private readonly purchases: PurchaseSettlement,
+    private readonly prolongations: ProlongationSettlement,
+    private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
@@ -50,8 +56,8 @@ export class ReconciliationService {
    * Settles what is due, one batch after the other. Returns how many batches and unsent orders there were.
    */
   async settleDue(limit: number): Promise<number> {
-    const { unsent, batches } = await this.transitions.claimDueChecks(limit);
-    for (const id of await this.transitions.releaseHolds(unsent, 'not-sent', ['reserved'])) {
+    const { unsent, batches } = await this.checks.claimDueChecks(limit);
+    for (const id of await this.releases.releaseHolds(unsent, 'not-sent', ['reserved'])) {
       this.logger.log(`order ${id}: refunded: it was never sent`);
     }
     for (const batch of batches) {
@@ -136,11 +142,11 @@ export class ReconciliationService {
         return true;
       case 'bought':
         if (!evidence.whole && !this.isQuiet(batch, startedAt)) {
-          await this.transitions.recordCheck(memberIds(batch), startedAt, 'something');
+          await this.checks.recordCheck(memberIds(batch), startedAt, 'something');
           return false;
         }
         await this.deliverOrReview(batch, () =>
-          this.transitions.deliverPurchases(batch.id, {
+          this.purchases.deliverPurchases(batch.id, {
             proxies: listed,
             providerOrderId: null,
             charge: null,
@@ -172,7 +178,7 @@ export class ReconciliationService {
         if (evidence.times === 2) this.logger.error(`${nameOf(alone)}: the provider prolonged twice`);
         const ends = [{ orderId: member.id, dateEnd: evidence.dateEnd }];
         await this.deliverOrReview(alone, () =>
-          this.transitions.deliverProlongations({ ends, providerOrderId: null, charge: null }),
+          this.prolongations.deliverProlongations({ ends, providerOrderId: null, charge: null }),
         );
         return false;
       }
@@ -190,13 +196,13 @@ export class ReconciliationService {
    * shown by then.
    */
   private async refundIfProven(batch: OrderBatch, startedAt: Date): Promise<void> {
-    const since = await this.transitions.recordCheck(memberIds(batch), startedAt, 'nothing');
+    const since = await this.checks.recordCheck(memberIds(batch), startedAt, 'nothing');
     if (!since || !this.isQuiet(batch, startedAt) || !this.isSecondEmptyCheck(since, startedAt)) {
       await this.reviewAfterADay(batch, startedAt, 'nothing was found');
       return;
     }
     const from = ['submitting', 'confirming'] as const;
-    const refunded = await this.transitions.releaseHolds(memberIds(batch), 'nothing-found', from);
+    const refunded = await this.releases.releaseHolds(memberIds(batch), 'nothing-found', from);
     if (refunded.length > 0) this.logger.log(`${nameOf(batch)}: refunded: the provider does not have it`);
   }
 
@@ -229,7 +235,7 @@ export class ReconciliationService {
   }
 
   private async leaveToStaff(batch: OrderBatch, why: string): Promise<void> {
-    await this.transitions.sendToReview(memberIds(batch), why);
+    await this.checks.sendToReview(memberIds(batch), why);
     this.logger.error(`${nameOf(batch)}: staff have to decide: ${why}`);
   }
 }

@@ -5,9 +5,11 @@ import { violatedConstraint } from '../../database';
 import { type ListedProxy, type ListingOptions, ProviderError, ProxyProvider } from '../../provider';
 import { hasAll, membersByPurchase, type OrderBatch } from '../order-batch';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
-import { OrderTransitions } from '../order-transitions';
 import { NothingToDeliver, OrderNotFound, OrderNotInReview, ProxyBelongsToAnother } from '../orders.errors';
 import { ProviderCallLog } from '../provider-call-log';
+import { HoldReleases } from '../transitions/hold-releases';
+import { ProlongationSettlement } from '../transitions/prolongation-settlement';
+import { PurchaseSettlement } from '../transitions/purchase-settlement';
 
 /** What the provider has of an order in review. */
 export type FoundDelivery =
@@ -24,7 +26,9 @@ export type FoundDelivery =
 @Injectable()
 export class ReviewService {
   constructor(
-    private readonly transitions: OrderTransitions,
+    private readonly purchases: PurchaseSettlement,
+    private readonly prolongations: ProlongationSettlement,
+    private readonly releases: HoldReleases,
     private readonly queries: OrderQueries,
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
@@ -54,7 +58,7 @@ export class ReviewService {
     const closed =
       found.kind === 'purchase'
         ? await this.deliverFoundPurchase(found, manager)
-        : await this.transitions.deliverProlongations(
+        : await this.prolongations.deliverProlongations(
             { ends: [{ orderId, dateEnd: found.dateEnd }], providerOrderId: null, charge: null },
             { queryable: manager },
           );
@@ -67,7 +71,7 @@ export class ReviewService {
    * @throws OrderNotInReview
    */
   async decideRefund(orderId: number, manager: EntityManager): Promise<void> {
-    const refunded = await this.transitions.releaseHolds([orderId], 'staff', ['review'], manager);
+    const refunded = await this.releases.releaseHolds([orderId], 'staff', ['review'], manager);
     if (refunded.length === 0) throw new OrderNotInReview();
   }
 
@@ -111,7 +115,7 @@ export class ReviewService {
     manager: EntityManager,
   ): Promise<OrderOutcome[]> {
     try {
-      return await this.transitions.deliverPurchases(
+      return await this.purchases.deliverPurchases(
         batchId,
         { proxies, providerOrderId: null, charge: null },
         { only: [orderId], queryable: manager },

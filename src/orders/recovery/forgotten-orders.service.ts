@@ -5,7 +5,6 @@ import { type Queryable, queryRows, violatedConstraint } from '../../database';
 import { InsufficientBalance } from '../../ledger';
 import type { ProviderProxy } from '../../provider';
 import type { OrderKind } from '../order-states';
-import { type ForgottenOrder, OrderTransitions } from '../order-transitions';
 import {
   FoundProlongationDecided,
   FoundProlongationNotFound,
@@ -15,6 +14,9 @@ import {
   TaggedUserFirst,
   TooFewOrphans,
 } from '../orders.errors';
+import { type ForgottenOrder, ForgottenOrderRecords } from '../transitions/forgotten-order-records';
+import { ProlongationSettlement } from '../transitions/prolongation-settlement';
+import { PurchaseSettlement } from '../transitions/purchase-settlement';
 import type { FoundProlongationOut, FoundProlongationState } from './found-prolongation.dto';
 
 /** What staff know of a forgotten order. What they leave out is told by what was found. */
@@ -65,13 +67,15 @@ const DAY_MS = 86_400_000;
 /**
  * Puts back orders that a restore of the database has forgotten, as staff decide: what the provider has of
  * them is delivered and charged, by the same steps as any order. Their idempotency keys are not known; see
- * `OrderTransitions.takeForgottenKey`.
+ * `ForgottenOrderRecords.takeForgottenKey`.
  */
 @Injectable()
 export class ForgottenOrdersService {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly transitions: OrderTransitions,
+    private readonly purchases: PurchaseSettlement,
+    private readonly prolongations: ProlongationSettlement,
+    private readonly records: ForgottenOrderRecords,
   ) {}
 
   /**
@@ -122,7 +126,7 @@ export class ForgottenOrdersService {
       manager,
     );
     try {
-      await this.transitions.deliverPurchases(
+      await this.purchases.deliverPurchases(
         place.batchId ?? id,
         { proxies: orphans, providerOrderId: null, charge: null },
         { only: [id], queryable: manager },
@@ -202,7 +206,7 @@ export class ForgottenOrdersService {
       },
       manager,
     );
-    await this.transitions.deliverProlongations(
+    await this.prolongations.deliverProlongations(
       { ends: [{ orderId, dateEnd }], providerOrderId: null, charge: null },
       { queryable: manager },
     );
@@ -225,7 +229,7 @@ export class ForgottenOrdersService {
 
   private async putBack(order: ForgottenOrder, manager: EntityManager): Promise<number> {
     try {
-      return await this.transitions.putBackForgotten(order, manager);
+      return await this.records.putBackForgotten(order, manager);
     } catch (error) {
       if (violatedConstraint(error) === 'accounts_available_check') throw new InsufficientBalance();
       throw error;

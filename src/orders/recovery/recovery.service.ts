@@ -1,19 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { ServiceUnavailable } from '../../catalog';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
+import { spacingOfEmptyChecksSeconds } from '../check-schedule';
 import { OPEN_STATES } from '../order-states';
-import { doubtOpenOrders } from '../order-transitions';
 import { NoRecovery, RecoveryNotOver } from '../orders.errors';
-import { spacingOfEmptyChecksSeconds } from '../reconciliation/check-schedule';
+import { ordersAreShut } from '../refusals';
+import { doubtOpenOrders } from '../transitions/outcome-checks';
 import type { RecoveryOut } from './recovery.dto';
 
 /** A condition on the database: a recovery has begun and not ended. */
 export const RECOVERING_SQL = 'EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL)';
-
-/** What a caller is told while orders are shut. A recovery takes longer than ten minutes. */
-const RETRY_AFTER_SECONDS = 60;
 
 /** More than are given out in a day, as a rule. */
 export const DEFAULT_SKIPPED_IDS = 1_000_000;
@@ -46,7 +43,7 @@ interface Found {
 /**
  * The recovery of the service after its database was restored to an earlier moment. What was sold after
  * that moment is forgotten here and known to the provider. Until all of it is found and decided, no order is
- * placed and nothing is sent: `order_refusals.sql` and `OrderTransitions.claimNextBatch` see to that on every
+ * placed and nothing is sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` see to that on every
  * replica. `docs/decisions/0050-recovery.md` tells why.
  */
 @Injectable()
@@ -134,10 +131,6 @@ export class RecoveryService {
     );
   }
 }
-
-/** What is asked for is not done, and may be repeated as it is. */
-export const ordersAreShut = (): ServiceUnavailable =>
-  new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });
 
 const OPEN: RecoveryOut = {
   recovering: false,

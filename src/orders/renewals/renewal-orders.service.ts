@@ -4,7 +4,7 @@ import { CatalogService, checkPeriod, type Quote } from '../../catalog';
 import { DomainError, type IpVersion, messageOf, type Money, type ProxyType } from '../../common';
 import { ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
-import type { Idempotency } from '../placing/idempotency';
+import type { Idempotency } from '../order-keys';
 import { OrderChecks } from '../placing/order-checks';
 import { OrderPlacement, type RenewalPlacement } from '../placing/order-placement';
 import { OrdersService } from '../placing/orders.service';

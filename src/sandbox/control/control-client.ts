@@ -1,10 +1,10 @@
 import type { Version } from '../catalog/catalog';
 import type { Dialect } from '../dialect';
 import type { ExitFault } from '../exits/endpoint';
-import type { Fault, FaultSpec } from '../faults/fault';
-import type { GateSpec, GateVerdict } from '../faults/gates';
 import type { ProfileName } from '../profiles';
 import type { Call } from '../wire/call-log';
+import type { Fault, FaultSpec } from '../wire/faults/fault';
+import type { GateSpec, GateVerdict } from '../wire/faults/gates';
 import type { Latencies } from '../wire/latency';
 import type { StateView } from './views';
 

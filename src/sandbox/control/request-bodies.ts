@@ -5,8 +5,8 @@ import {
   type FaultSpec,
   isFaultKind,
   type RequestFilter,
-} from '../faults/fault';
-import { GATE_STAGES, type GateSpec } from '../faults/gates';
+} from '../wire/faults/fault';
+import { GATE_STAGES, type GateSpec } from '../wire/faults/gates';
 import type { Latencies, Latency } from '../wire/latency';
 import { WIRE_METHOD_NAMES } from '../wire/methods/wire-methods';
 import { isWireErrorId } from '../wire/wire-error';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fault } from '../faults/fault';
+import type { Fault } from './faults/fault';
 
 export const HTML_PAGE =
   '<!DOCTYPE html><html><head><title>Just a moment...</title></head>' +

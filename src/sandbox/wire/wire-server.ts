@@ -1,11 +1,11 @@
 import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fault } from '../faults/fault';
-import type { FaultPlan } from '../faults/fault-plan';
-import type { Gates, GateStage } from '../faults/gates';
 import { stopListening } from '../listen';
 import type { Call, CallLog } from './call-log';
+import type { Fault } from './faults/fault';
+import type { FaultPlan } from './faults/fault-plan';
+import type { Gates, GateStage } from './faults/gates';
 import { type Latencies, pickLatencyMs } from './latency';
 import { DEFAULT_EFFECT, type Provider } from './methods/wire-method';
 import { WIRE_METHODS, type WireMethodName } from './methods/wire-methods';

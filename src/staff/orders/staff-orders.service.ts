@@ -4,9 +4,9 @@ import { Money } from '../../common';
 import { queryRows } from '../../database';
 import { assertPeriod, type PageRequest, readPage } from '../../http';
 import {
+  HoldReleases,
   IdempotencyKeyMissing,
   OrderNotFound,
-  OrderTransitions,
   readIdempotency,
   RefundTooLarge,
   ReviewService,
@@ -71,7 +71,7 @@ export class StaffOrdersService {
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly review: ReviewService,
-    private readonly transitions: OrderTransitions,
+    private readonly releases: HoldReleases,
     private readonly balances: StaffBalancesService,
     private readonly postings: StaffPostingsService,
     private readonly auditLog: AuditLogService,
@@ -182,7 +182,7 @@ export class StaffOrdersService {
       if (!returned.isPositive() || returned.minus(left).isPositive()) throw new RefundTooLarge(left);
       const after = Object.assign({}, before, { refunded: refunded.plus(returned).toString() });
       const actionId = await record({ reason, before, after });
-      return this.transitions.refundCharge(orderId, returned, { reason, reference, actionId }, manager);
+      return this.releases.refundCharge(orderId, returned, { reason, reference, actionId }, manager);
     });
   }
 

@@ -1,4 +1,4 @@
-import type { WireMethodName } from '../wire/methods/wire-methods';
+import type { WireMethodName } from '../methods/wire-methods';
 import type { RequestFilter } from './fault';
 import { appliesTo } from './request-filter';
 

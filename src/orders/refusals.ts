@@ -1,7 +1,7 @@
-import { CountryNotAvailable, NotEnoughProxies, ServiceUnavailable, UnsupportedPeriod } from '../../catalog';
-import type { DomainError } from '../../common';
-import type { FailureReason, OrderKind } from '../order-states';
-import { CannotBeProlonged } from '../orders.errors';
+import { CountryNotAvailable, NotEnoughProxies, ServiceUnavailable, UnsupportedPeriod } from '../catalog';
+import type { DomainError } from '../common';
+import type { FailureReason, OrderKind } from './order-states';
+import { CannotBeProlonged } from './orders.errors';
 
 /** The queue was too long: it may be shorter after this. */
 const BUSY_RETRY_AFTER_SECONDS = 5;
@@ -35,3 +35,10 @@ const isFailureReason = (text: string | null): text is FailureReason =>
 export function refusalOf(kind: OrderKind, failure: string | null): DomainError {
   return isFailureReason(failure) ? REFUSALS[failure](kind) : unavailable();
 }
+
+/** What a caller is told while orders are shut. A recovery takes longer than ten minutes. */
+const RETRY_AFTER_SECONDS = 60;
+
+/** What is asked for is not done, and may be repeated as it is. */
+export const ordersAreShut = (): ServiceUnavailable =>
+  new ServiceUnavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS });

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { messageOf } from '../../common';
-import { OrderQueries } from '../order-queries';
+import { messageOf } from '../common';
+import { OrderQueries } from './order-queries';
 
 /** How often it is looked what has become of the orders that are waited for, all of them in one statement. */
 const LOOK_INTERVAL_MS = 1000;

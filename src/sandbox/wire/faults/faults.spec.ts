@@ -1,4 +1,4 @@
-import { type FaultSpec, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
+import { type FaultSpec, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../..';
 
 let sandbox: RunningSandbox;
 let client: WireClient;

@@ -1,5 +1,5 @@
-import { seededRandom } from '../catalog/seeded-random';
-import type { WireMethodName } from '../wire/methods/wire-methods';
+import { seededRandom } from '../../catalog/seeded-random';
+import type { WireMethodName } from '../methods/wire-methods';
 import { completeFault, type Fault, type FaultSpec } from './fault';
 import { appliesTo } from './request-filter';
 

@@ -1,5 +1,5 @@
-import type { WireMethodName } from '../wire/methods/wire-methods';
-import type { WireErrorId } from '../wire/wire-error';
+import type { WireMethodName } from '../methods/wire-methods';
+import type { WireErrorId } from '../wire-error';
 
 /** The kinds of faults; true: the call takes effect unless the fault's `effect` is false. */
 export const FAULT_KINDS = {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '..';
+import { type RunningSandbox, SandboxControl, startSandbox, WireClient } from '../..';
 
 let sandbox: RunningSandbox;
 let client: WireClient;

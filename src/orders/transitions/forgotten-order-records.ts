@@ -1,0 +1,130 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Money } from '../../common';
+import { queryRows } from '../../database';
+import { postEntriesSql } from '../../ledger';
+import type { Idempotency } from '../order-keys';
+import type { OrderKind } from '../order-states';
+import { TAG_PREFIX_SQL } from '../order-tag';
+import type { Order } from '../order.entity';
+
+/** An order that a restore of the database has forgotten, as far as the provider and staff tell. */
+export interface ForgottenOrder {
+  /** Null: a new one. */
+  readonly id: number | null;
+  /** The leader's id; null: it leads. */
+  readonly batchId: number | null;
+  readonly userId: number;
+  readonly kind: OrderKind;
+  /** Null: by its id. */
+  readonly tag: string | null;
+  readonly country: string;
+  readonly version: string;
+  /** Days. */
+  readonly period: number;
+  readonly count: number;
+  readonly proxyType: string;
+  /** Of a prolongation, as the end of its rental before. */
+  readonly proxyId: number | null;
+  readonly dateEndBefore: Date | null;
+  /** What the customer pays for each proxy, and what the provider took. */
+  readonly unitPrice: Money;
+  readonly unitCost: Money;
+  readonly provider: string;
+}
+
+/** What a request under an idempotency key asks for. */
+export type AskedUnderKey = Pick<
+  Order,
+  'userId' | 'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
+> & { readonly maxPrice: Money | null };
+/** Orders that a restore of the database has forgotten, with their keys. */
+@Injectable()
+export class ForgottenOrderRecords {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Puts back an order that a restore of the database has forgotten, and holds its money: it was sent, and
+   * what it brought is known. Its idempotency key is not.
+   *
+   * @throws QueryFailedError by `accounts_available_check` when the user has less than its price
+   */
+  async putBackForgotten(order: ForgottenOrder, manager: EntityManager): Promise<number> {
+    const [placed] = await queryRows<{ id: number }>(
+      manager,
+      `WITH placed AS (
+         INSERT INTO orders (id, group_id, user_id, kind, state, tag, country, version, period, count,
+                             proxy_type, proxy_id, unit_price, held, provider, provider_price, deadline,
+                             next_look_at, submitted_at, date_end_before, key_forgotten)
+         SELECT named.id, coalesce($2, named.id), $3, $4, 'submitting',
+                coalesce($5, format('%su%s.o%sx', ${TAG_PREFIX_SQL}, $3::bigint, named.id)), $6, $7,
+                $8::integer, $9::integer, $10, $11::bigint, $12::numeric, $12::numeric * $9::integer, $13,
+                $14::numeric * $9::integer, now(), now(), now(), $15::timestamptz, true
+           FROM (SELECT coalesce($1, nextval(pg_get_serial_sequence('orders', 'id'))) AS id) AS named
+         RETURNING id, user_id, held
+       ),
+       entries AS (
+         ${postEntriesSql(
+           `SELECT user_id, 'hold' AS kind, id AS order_id, -held AS available_delta, held AS held_delta
+              FROM placed`,
+           'SELECT user_id FROM placed',
+         )}
+       )
+       SELECT id FROM placed`,
+      [
+        order.id,
+        order.batchId,
+        order.userId,
+        order.kind,
+        order.tag,
+        order.country,
+        order.version,
+        order.period,
+        order.count,
+        order.proxyType,
+        order.proxyId,
+        order.unitPrice.toString(),
+        order.provider,
+        order.unitCost.toString(),
+        order.dateEndBefore,
+      ],
+    );
+    if (!placed) throw new Error('the INSERT of an order that was put back returned no row');
+    return placed.id;
+  }
+
+  /**
+   * Takes an unknown key for that of an order that was put back and asked for the same. The key is its own
+   * from then on.
+   *
+   * @returns the id of the order; null when there is none any more
+   */
+  async takeForgottenKey(asked: AskedUnderKey, { key, requestHash }: Idempotency): Promise<number | null> {
+    const [order] = await queryRows<{ id: number }>(
+      this.dataSource,
+      `UPDATE orders
+          SET key_forgotten = false, idempotency_key = $9, request_hash = $10,
+              max_price = CASE WHEN held <= $11::numeric THEN $11::numeric END
+        WHERE id = (SELECT id FROM orders
+                     WHERE key_forgotten AND user_id = $1
+                       AND (kind, country, version, period, count, proxy_type) = ($2, $3, $4, $5, $6, $7)
+                       AND proxy_id IS NOT DISTINCT FROM $8
+                     ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
+       RETURNING id`,
+      [
+        asked.userId,
+        asked.kind,
+        asked.country,
+        asked.version,
+        asked.period,
+        asked.count,
+        asked.proxyType,
+        asked.proxyId,
+        key,
+        requestHash,
+        asked.maxPrice?.toString() ?? null,
+      ],
+    );
+    return order?.id ?? null;
+  }
+}

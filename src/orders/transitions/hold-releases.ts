@@ -1,0 +1,129 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Money } from '../../common';
+import { groupedStatement, preparedRows, type Queryable, queryRows } from '../../database';
+import { POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../../ledger';
+import { Metrics } from '../../metrics';
+import type { FailureReason, OpenState } from '../order-states';
+import { countOutcomes, type EndedOrder } from './outcomes';
+
+/** An order that leaves the queue without having been sent. */
+interface LeavingOrder {
+  readonly orderId: number;
+  readonly reason: FailureReason;
+}
+/** A statement for so many takes some tens of milliseconds. */
+const LEAVING_TOGETHER = 200;
+/**
+ * The day, in UTC, on which an order counts for its token's limit. What is released later is taken off that
+ * day again.
+ */
+const ORDER_DAY = `(created_at AT TIME ZONE 'UTC')::date`;
+
+/**
+ * Takes what was released off the days on which the orders were counted. It comes after the entries, as in
+ * `place_orders.sql`: accounts are locked before days of tokens, and those in the order of their ids, so that
+ * no two statements wait for each other. An earlier version of the service may not have counted an order on
+ * all of them; that must not keep money from being given back.
+ */
+export const UNCOUNT_SPENDING = `
+       taken_off AS (
+         SELECT limited_id AS token_id, ${ORDER_DAY} AS day, sum(released) AS amount
+           FROM closed JOIN entries ON entries.order_id = closed.id
+           JOIN LATERAL (SELECT unnest(token.id || token.limited_by) AS limited_id
+                           FROM api_tokens token
+                          WHERE token.id = closed.token_id AND token.daily_limit IS NOT NULL) AS l ON true
+          WHERE entries.kind = 'release' GROUP BY 1, 2
+       ),
+       uncounted AS (
+         UPDATE token_spending AS counter SET spent = greatest(counter.spent - amount, 0)
+           FROM (SELECT token_id, day, amount FROM taken_off JOIN token_spending locked USING (token_id, day)
+                  ORDER BY token_id, day FOR UPDATE OF locked) AS found
+          WHERE (counter.token_id, counter.day) = (found.token_id, found.day)
+       )`;
+/** Gives money back: the hold of an order that brought nothing, and what a closed order has paid. */
+@Injectable()
+export class HoldReleases {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly metrics: Metrics,
+  ) {}
+
+  /**
+   * Refunds orders that brought nothing: the whole hold is released.
+   *
+   * @param from the states in which it is certain that nothing was bought, or that somebody decided so
+   * @returns the orders that were refunded
+   */
+  async releaseHolds(
+    orderIds: readonly number[],
+    reason: FailureReason,
+    from: readonly OpenState[],
+    queryable: Queryable = this.dataSource,
+  ): Promise<number[]> {
+    if (orderIds.length === 0) return [];
+    const released = await preparedRows<EndedOrder & { id: number }>(
+      queryable,
+      `WITH closed AS (
+         UPDATE orders SET state = 'refunded', released = held, failure = $2, closed_at = now()
+          WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) AND state = ANY ($3) ORDER BY id FOR UPDATE)
+         RETURNING id, kind, state, user_id, held, released, token_id, created_at
+       ),
+       entries AS (
+         ${postEntriesSql(
+           `SELECT user_id, 'release' AS kind, id AS order_id, held AS available_delta, -held AS held_delta
+              FROM closed`,
+           'SELECT user_id FROM closed',
+         )}
+         RETURNING order_id, kind
+       ),${UNCOUNT_SPENDING}
+       SELECT id, kind, state FROM closed`,
+      [[...orderIds], reason, [...from]],
+    );
+    countOutcomes(this.metrics, released);
+    return released.map(({ id }) => id);
+  }
+
+  /**
+   * Refunds an order that was never sent, with all others that leave the queue in the same moment.
+   *
+   * @returns false when it no longer waits there
+   */
+  readonly leaveQueue = groupedStatement<LeavingOrder, boolean>(
+    async (leaving) => {
+      const refunded = new Set<number>();
+      for (const reason of new Set(leaving.map((order) => order.reason))) {
+        const ids = leaving.filter((order) => order.reason === reason).map(({ orderId }) => orderId);
+        for (const id of await this.releaseHolds(ids, reason, ['reserved'])) refunded.add(id);
+      }
+      return leaving.map(({ orderId }) => refunded.has(orderId));
+    },
+    { maxItems: LEAVING_TOGETHER, maxWaitMs: 500 },
+  );
+
+  /**
+   * Gives back some of what a closed order has paid.
+   *
+   * @throws QueryFailedError by `orders_refunded_check` when less than the amount is left of what was paid
+   */
+  async refundCharge(
+    orderId: number,
+    amount: Money,
+    { reason, reference, actionId }: { reason: string; reference: string | null; actionId: number },
+    manager: EntityManager,
+  ): Promise<PostedEntryOut> {
+    const [entry] = await queryRows<PostedEntryOut>(
+      manager,
+      `WITH paid AS (
+         UPDATE orders SET refunded = refunded + $2::numeric WHERE id = $1 RETURNING id, user_id
+       )
+       INSERT INTO ledger_entries AS entry
+         (user_id, kind, order_id, available_delta, held_delta, reason, reference, action_id)
+       SELECT user_id, 'refund', id, $2::numeric, 0, $3, $4, $5 FROM paid
+       RETURNING ${POSTED_ENTRY}`,
+      [orderId, amount.toString(), reason, reference, actionId],
+    );
+    if (!entry) throw new Error('the INSERT of a refund returned no row');
+    return entry;
+  }
+}

@@ -1,0 +1,120 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../../config';
+import { type Queryable, queryRows, sqlList } from '../../database';
+import { Metrics } from '../../metrics';
+import { checkOffsetsSeconds } from '../check-schedule';
+import type { OrderBatch } from '../order-batch';
+import { OrderQueries } from '../order-queries';
+import { statesBefore, UNATTENDED_STATES } from '../order-states';
+import { countOutcomes, type EndedOrder } from './outcomes';
+
+/**
+ * Has reconciliation look for evidence of every open order, from the beginning: the database was restored to
+ * an earlier moment, and what it knows of them is old. An order that waited may have been sent since. The end
+ * of a rental as it was then stands in for the one that is read before a call.
+ */
+export async function doubtOpenOrders(queryable: Queryable): Promise<void> {
+  await queryRows(
+    queryable,
+    `UPDATE orders
+        SET state = CASE state WHEN 'reserved' THEN 'submitting' ELSE state END,
+            group_id = coalesce(group_id, orders.id), submitted_at = coalesce(submitted_at, now()),
+            date_end_before = CASE WHEN proxy_id IS NOT NULL THEN
+              coalesce(date_end_before, (SELECT date_end FROM proxies WHERE proxies.id = proxy_id)) END,
+            deadline = greatest(deadline, now()), next_look_at = now(), looks = 0, nothing_seen_since = NULL
+      WHERE state IN ${sqlList(UNATTENDED_STATES)}`,
+  );
+}
+/** Orders whose outcome is unknown: when they are checked, what a check showed, and that staff decide. */
+@Injectable()
+export class OutcomeChecks {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly queries: OrderQueries,
+    private readonly config: AppConfig,
+    private readonly metrics: Metrics,
+  ) {}
+
+  /** Hands a batch over to reconciliation: the outcome of its call is unknown. */
+  async beginConfirming(batchId: number): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE orders SET state = 'confirming', next_look_at = now()
+        WHERE group_id = $1 AND state IN ${sqlList(statesBefore('confirming'))}`,
+      [batchId],
+    );
+  }
+
+  /**
+   * Claims what is due for a check, until its next one: no other replica takes it meanwhile. Whoever locks
+   * the leader's row has the batch.
+   *
+   * @param limit of batches and of orders that were never sent
+   */
+  async claimDueChecks(limit: number): Promise<{ unsent: number[]; batches: OrderBatch[] }> {
+    const offsets = checkOffsetsSeconds(this.config.reconciliation.quietSeconds);
+    const claimed = await queryRows<{ id: number; batchId: number | null }>(
+      this.dataSource,
+      `WITH due AS MATERIALIZED (
+         SELECT id, coalesce(group_id, id) AS leader, next_look_at FROM orders
+          WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_look_at <= now()
+       ),
+       leaders AS (
+         SELECT id FROM orders
+          WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_look_at) LIMIT $1)
+            FOR UPDATE SKIP LOCKED
+       )
+       UPDATE orders
+          SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
+              looks = looks + 1,
+              next_look_at = coalesce(
+                greatest(deadline + make_interval(secs => ($2::float8[])[looks + 2]),
+                         now() + interval '100 ms'),
+                now() + make_interval(secs => $3 * (1 + random())))
+         FROM due JOIN leaders ON leaders.id = due.leader
+        WHERE orders.id = due.id AND state IN ${sqlList(UNATTENDED_STATES)} AND orders.next_look_at <= now()
+       RETURNING orders.id, orders.group_id AS "batchId"`,
+      [limit, offsets, offsets.at(-1)],
+    );
+    const batchIds = new Set(claimed.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])));
+    return {
+      unsent: claimed.filter(({ batchId }) => batchId === null).map(({ id }) => id),
+      batches: await this.queries.findBatches([...batchIds]),
+    };
+  }
+
+  /**
+   * Records what a complete check showed.
+   *
+   * @param startedAt the database's time before the check began
+   * @returns since when nothing has been found; null when something was
+   */
+  async recordCheck(
+    orderIds: readonly number[],
+    startedAt: Date,
+    found: 'something' | 'nothing',
+  ): Promise<Date | null> {
+    const [order] = await queryRows<{ since: Date | null }>(
+      this.dataSource,
+      `UPDATE orders
+          SET nothing_seen_since = CASE WHEN $3 THEN coalesce(nothing_seen_since, $2) END
+        WHERE id = ANY ($1)
+       RETURNING nothing_seen_since AS since`,
+      [orderIds, startedAt, found === 'nothing'],
+    );
+    return order?.since ?? null;
+  }
+
+  /** Leaves orders to staff. @param why shown to staff */
+  async sendToReview(orderIds: readonly number[], why: string): Promise<void> {
+    const sent = await queryRows<EndedOrder>(
+      this.dataSource,
+      `UPDATE orders SET state = 'review', failure = $2
+        WHERE id = ANY ($1) AND state IN ${sqlList(statesBefore('review'))}
+       RETURNING kind, state`,
+      [orderIds, why],
+    );
+    countOutcomes(this.metrics, sent);
+  }
+}

@@ -1,0 +1,158 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { preparedRows, type Queryable, sqlList } from '../../database';
+import { postEntriesSql } from '../../ledger';
+import { Metrics } from '../../metrics';
+import type { ProviderProxy } from '../../provider';
+import type { OrderOutcome } from '../order-queries';
+import { statesBefore } from '../order-states';
+import { callParameters, recordCall, type RecordedCall } from '../provider-call-log';
+import { UNCOUNT_SPENDING } from './hold-releases';
+import { countOutcomes, OUTCOME_COLUMNS } from './outcomes';
+
+/** What a batch of purchases brought. */
+export interface DeliveredPurchases {
+  readonly proxies: readonly ProviderProxy[];
+  readonly providerOrderId: string | null;
+  /** What the provider took for all of them, roubles; null when its answer was lost: the quote stands in. */
+  readonly charge: string | null;
+}
+
+/** A closed purchase, with the ids of its proxies and where each stands in what was delivered, from 1. */
+type ClosedPurchase = Omit<OrderOutcome, 'answer'> & {
+  readonly proxyIds: readonly number[] | null;
+  readonly places: readonly number[] | null;
+};
+
+const unixSeconds = (date: Date): number => date.getTime() / 1000;
+@Injectable()
+export class PurchaseSettlement {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly metrics: Metrics,
+  ) {}
+
+  /**
+   * Hands the proxies of a purchase to the members of its batch, to one order of each user before the second
+   * of any and otherwise in order of arrival, captures their price and releases the rest of each hold.
+   * Proxies that the batch has received before are left out.
+   *
+   * @param only the members that receive something; left out: all that are open
+   * @param call is recorded exactly when this is committed
+   * @returns the orders that were closed
+   * @throws QueryFailedError by `proxies_provider_proxy_id_key` when a proxy belongs to an order of another
+   *   batch
+   */
+  async deliverPurchases(
+    batchId: number,
+    { proxies, providerOrderId, charge }: DeliveredPurchases,
+    {
+      only,
+      queryable = this.dataSource,
+      call,
+    }: { only?: readonly number[]; queryable?: Queryable; call?: RecordedCall | undefined } = {},
+  ): Promise<OrderOutcome[]> {
+    const closed = await preparedRows<ClosedPurchase>(
+      queryable,
+      `WITH member AS MATERIALIZED (
+         SELECT id, count, has_key, sum(count) OVER (ORDER BY turn, id) AS last
+           FROM (SELECT id, count, has_key, row_number() OVER (PARTITION BY user_id ORDER BY id) AS turn
+                   FROM (SELECT id, user_id, count, idempotency_key IS NOT NULL AS has_key FROM orders
+                          WHERE group_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
+                            AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
+                          ORDER BY id FOR UPDATE) AS open) AS in_turn
+       ),
+       bought AS MATERIALIZED (
+         SELECT row_number() OVER (ORDER BY place) AS position, place, provider_proxy_id, host, port, login,
+                password, to_timestamp(start_s) AS date_start, to_timestamp(end_s) AS date_end
+           FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+                       $10::float8[], $11::float8[])
+             WITH ORDINALITY
+               AS given (provider_proxy_id, host, port, login, password, start_s, end_s, place)
+          WHERE provider_proxy_id <> ALL (ARRAY(
+                  SELECT provider_proxy_id FROM proxies
+                   WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE group_id = $1))))
+          ORDER BY place
+       ),
+       delivered AS MATERIALIZED (
+         SELECT nextval((SELECT pg_get_serial_sequence('proxies', 'id')::regclass)) AS id,
+                member.id AS order_id, bought.*
+           FROM bought JOIN member ON position > last - count AND position <= last
+       ),
+       total AS MATERIALIZED (SELECT count(*) AS size FROM delivered),
+       share AS (
+         SELECT member.id AS order_id, count(delivered.id) AS size,
+                array_agg(delivered.id ORDER BY position) FILTER (WHERE position IS NOT NULL) AS proxy_ids,
+                array_agg(place ORDER BY position) FILTER (WHERE position IS NOT NULL) AS places,
+                -- Kept for idempotent replays.
+                jsonb_agg(jsonb_build_object(
+                  'id', delivered.id, 'host', host, 'port', port, 'login', login, 'password', password,
+                  'date_start', date_start, 'date_end', date_end) ORDER BY position)
+                  FILTER (WHERE has_key AND position IS NOT NULL) AS kept_answer,
+                -- Rounded on the running total, so that the shares add up to the whole.
+                round($3::numeric * least(last, total.size) / nullif(total.size, 0), 4)
+                  - round($3::numeric * least(last - member.count, total.size) / nullif(total.size, 0), 4)
+                  AS charge
+           FROM member CROSS JOIN total
+           LEFT JOIN delivered ON delivered.order_id = member.id
+          GROUP BY member.id, member.count, last, total.size
+       ),
+       closed AS (
+         UPDATE orders
+            SET state = CASE size WHEN count THEN 'completed' WHEN 0 THEN 'refunded' ELSE 'partial' END,
+                captured = unit_price * size, released = held - unit_price * size, closed_at = now(),
+                failure = CASE size WHEN 0 THEN 'out-of-stock' ELSE failure END,
+                provider_order_id = $2,
+                provider_charge = coalesce(share.charge, round(provider_price * size / count, 4)),
+                answer = kept_answer
+           FROM share
+          WHERE orders.id = share.order_id
+         RETURNING orders.*, proxy_ids, places
+       ),
+       stored AS (
+         INSERT INTO proxies (id, user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+                              proxy_type, country, version, period, date_start, date_end)
+         SELECT delivered.id, closed.user_id, closed.id, closed.provider, provider_proxy_id, host, port,
+                login, password, closed.proxy_type, closed.country, closed.version, closed.period, date_start,
+                date_end
+           FROM delivered JOIN closed ON closed.id = delivered.order_id
+       ),
+       entries AS (
+         ${postEntriesSql(
+           `SELECT user_id, 'capture' AS kind, id AS order_id, 0 AS available_delta, -captured AS held_delta
+              FROM closed WHERE captured > 0
+            UNION ALL
+            SELECT user_id, 'release', id, released, -released FROM closed WHERE released > 0`,
+           'SELECT user_id FROM closed',
+         )}
+         RETURNING order_id, kind
+       ),${recordCall(12)},${UNCOUNT_SPENDING}
+       SELECT ${OUTCOME_COLUMNS}, proxy_ids AS "proxyIds", places FROM closed ORDER BY id`,
+      [
+        batchId,
+        providerOrderId,
+        charge,
+        only ?? null,
+        // PostgreSQL reads arrays in half the time of JSON, and numbers in a third of that of dates.
+        proxies.map(({ id }) => id),
+        proxies.map(({ host }) => host),
+        proxies.map(({ port }) => port),
+        proxies.map(({ login }) => login),
+        proxies.map(({ password }) => password),
+        proxies.map(({ dateStart }) => unixSeconds(dateStart)),
+        proxies.map(({ dateEnd }) => unixSeconds(dateEnd)),
+        ...callParameters(call),
+      ],
+    );
+    countOutcomes(this.metrics, closed);
+    return closed.map(({ proxyIds, places, ...order }) => ({
+      ...order,
+      answer: (proxyIds ?? []).flatMap((id, n) => {
+        const proxy = proxies[(places?.[n] ?? 0) - 1];
+        if (!proxy) return [];
+        const { host, port, login, password, dateStart, dateEnd } = proxy;
+        return [{ id, host, port, login, password, date_start: dateStart, date_end: dateEnd }];
+      }),
+    }));
+  }
+}
