@@ -7,7 +7,7 @@ import { VersionQuery } from '../src/catalog/dto/version.query';
 import { configureHttp, RequestInputGuard } from '../src/http';
 import { ProlongRequest } from '../src/orders/placing/dto/prolong-request.dto';
 import { PurchaseRequest } from '../src/orders/placing/dto/purchase-request.dto';
-import { ExportProxiesQuery } from '../src/proxies/dto/export-proxies.query';
+import { ExportProxiesQuery } from '../src/proxies/export/export-proxies.query';
 
 /** The validated endpoints without their services: each answers what it received. */
 @Controller()

@@ -1,9 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PROXY_TYPES, type ProxyType } from '../../common';
 import { BooleanField, OptionalStringField, StrictRequest, StringField } from '../../http';
-import { ExportTemplateField } from '../export/template-field';
 import type { ProxyFilter } from '../filter/proxy-filter';
 import { ProxyFilterFields, toProxyFilter } from '../filter/proxy-filter.query';
+import { ExportTemplateField } from './template-field';
 
 /** Which proxies an export has, whatever its format. */
 class ExportFilterQuery extends ProxyFilterFields {
