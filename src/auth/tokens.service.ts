@@ -206,6 +206,22 @@ export class TokensService {
     );
   }
 
+  /** Revokes tokens of a user that still work, but for the latest ones. @param keep how many stay */
+  async revokeOldest(
+    { userId, origin, keep }: { userId: number; origin: Exclude<TokenOrigin, 'staff'>; keep: number },
+    manager: EntityManager,
+  ): Promise<void> {
+    await queryRows(
+      manager,
+      `UPDATE api_tokens SET revoked_at = $2
+        WHERE id IN (SELECT id FROM api_tokens
+                      WHERE user_id = $1 AND origin = $3 AND revoked_at IS NULL AND expires_at > $2
+                      ORDER BY id DESC OFFSET $4)
+       RETURNING id`,
+      [userId, this.clock.now(), origin, keep],
+    );
+  }
+
   /** @throws TokenNotFound */
   async get(id: number, manager: EntityManager = this.tokens.manager): Promise<ApiToken> {
     const token = await manager.findOneBy(ApiToken, { id });

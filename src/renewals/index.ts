@@ -1,5 +1,6 @@
 export { spentOfBudgetSql } from './budget';
 export { SKIP_REASONS, type SkipReason } from './decide';
+export { pauseAllRenewals, pauseRenewalsOf } from './pauses';
 export { Renewal, RENEWAL_STATES, type RenewalState } from './renewal.entity';
 export { RenewalRule } from './renewal-rule.entity';
 export { RenewalSettings } from './renewal-settings.entity';

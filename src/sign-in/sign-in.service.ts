@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { type CustomerScope, isCustomerScope, TokensService, UserBlocked } from '../auth';
 import { Clock, FairTurns } from '../common';
 import { AppConfig, EnvironmentError } from '../config';
-import { inTransaction, queryRows } from '../database';
+import { inTransaction } from '../database';
 import { type CreatedToken, CustomerTokensService } from '../tokens';
 import { UsersService } from '../users';
 import { readInitData, type TelegramUser } from './init-data';
@@ -73,14 +73,6 @@ export class SignInService {
   /** Revokes the oldest token of a sign-in where a new one needs its place, and removes those that ended. */
   private async makeRoom(userId: number, manager: EntityManager): Promise<void> {
     await this.tokens.forgetEnded({ userId, origin: 'sign-in', keep: 0 }, manager);
-    await queryRows(
-      manager,
-      `UPDATE api_tokens SET revoked_at = $2
-        WHERE id IN (SELECT id FROM api_tokens
-                      WHERE user_id = $1 AND origin = 'sign-in' AND revoked_at IS NULL AND expires_at > $2
-                      ORDER BY id DESC OFFSET ${MOST_SIGN_INS - 1})
-       RETURNING id`,
-      [userId, this.clock.now()],
-    );
+    await this.tokens.revokeOldest({ userId, origin: 'sign-in', keep: MOST_SIGN_INS - 1 }, manager);
   }
 }

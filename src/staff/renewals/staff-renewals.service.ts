@@ -1,8 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { type Queryable, queryRows } from '../../database';
 import { type PageRequest, readPage } from '../../http';
-import { RENEWAL_WAITS, type RenewalState, type SkipReason, spentOfBudgetSql } from '../../renewals';
+import {
+  pauseAllRenewals,
+  pauseRenewalsOf,
+  RENEWAL_WAITS,
+  type RenewalState,
+  type SkipReason,
+  spentOfBudgetSql,
+} from '../../renewals';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
@@ -91,19 +98,10 @@ export class StaffRenewalsService {
   pause(audit: AuditContext, userId: number, isPaused: boolean, reason: string): Promise<RenewalsOfUserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
       await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
-      const { rules: _, links: __, ...before } = await this.ofUser(userId, manager);
-      await queryRows(
-        manager,
-        `INSERT INTO renewal_settings AS kept (user_id, paused_at, paused_reason)
-         VALUES ($1, CASE WHEN $2 THEN now() END, CASE WHEN $2 THEN $3 END)
-         ON CONFLICT (user_id) DO UPDATE
-           SET paused_at = CASE WHEN $2 THEN coalesce(kept.paused_at, now()) END,
-               paused_reason = excluded.paused_reason`,
-        [userId, isPaused, reason],
-      );
+      const before = toRecord(await this.ofUser(userId, manager));
+      await pauseRenewalsOf(manager, userId, isPaused, reason);
       const after = await this.ofUser(userId, manager);
-      const { rules: ___, links: ____, ...kept } = after;
-      await record({ reason, before, after: kept });
+      await record({ reason, before, after: toRecord(after) });
       return after;
     });
   }
@@ -111,27 +109,14 @@ export class StaffRenewalsService {
   /** Pausing again keeps the first moment and takes the new reason. */
   pauseAll(audit: AuditContext, isPaused: boolean, reason: string): Promise<AllRenewalsOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await readAll(manager, 'FOR UPDATE');
-      await queryRows(
-        manager,
-        `UPDATE installation
-            SET renewals_paused_at = CASE WHEN $1 THEN coalesce(renewals_paused_at, now()) END,
-                renewals_paused_reason = CASE WHEN $1 THEN $2 END`,
-        [isPaused, reason],
-      );
-      const after = await readAll(manager);
+      const { before, after } = await pauseAllRenewals(manager, isPaused, reason);
       await record({ reason, before, after });
       return after;
     });
   }
 }
 
-async function readAll(manager: EntityManager, lock = ''): Promise<AllRenewalsOut> {
-  const [found] = await queryRows<AllRenewalsOut>(
-    manager,
-    `SELECT renewals_paused_at AS paused_at, renewals_paused_reason AS paused_reason
-       FROM installation ${lock}`,
-  );
-  if (!found) throw new Error('the database has no row for the installation');
-  return found;
+/** What the audit log keeps of a user's renewals. */
+function toRecord({ rules: _rules, links: _links, ...kept }: RenewalsOfUserOut) {
+  return kept;
 }

@@ -1,0 +1,52 @@
+import type { EntityManager } from 'typeorm';
+import { queryRows } from '../database';
+
+/** Whether renewals of all users are paused; null: they are not. */
+export interface PauseOfAll {
+  readonly paused_at: Date | null;
+  readonly paused_reason: string | null;
+}
+
+/**
+ * Pauses the renewals of a user, or resumes them. Pausing again keeps the first moment and takes the new
+ * reason.
+ */
+export async function pauseRenewalsOf(
+  manager: EntityManager,
+  userId: number,
+  isPaused: boolean,
+  reason: string,
+): Promise<void> {
+  await queryRows(
+    manager,
+    `INSERT INTO renewal_settings AS kept (user_id, paused_at, paused_reason)
+     VALUES ($1, CASE WHEN $2 THEN now() END, CASE WHEN $2 THEN $3 END)
+     ON CONFLICT (user_id) DO UPDATE
+       SET paused_at = CASE WHEN $2 THEN coalesce(kept.paused_at, now()) END,
+           paused_reason = excluded.paused_reason`,
+    [userId, isPaused, reason],
+  );
+}
+
+/** The same for all users. @returns what it was before, and what it is now */
+export async function pauseAllRenewals(
+  manager: EntityManager,
+  isPaused: boolean,
+  reason: string,
+): Promise<{ readonly before: PauseOfAll; readonly after: PauseOfAll }> {
+  const [before] = await queryRows<PauseOfAll>(
+    manager,
+    `SELECT renewals_paused_at AS paused_at, renewals_paused_reason AS paused_reason
+       FROM installation FOR UPDATE`,
+  );
+  const [after] = await queryRows<PauseOfAll>(
+    manager,
+    `UPDATE installation
+        SET renewals_paused_at = CASE WHEN $1 THEN coalesce(renewals_paused_at, now()) END,
+            renewals_paused_reason = CASE WHEN $1 THEN $2 END
+     RETURNING renewals_paused_at AS paused_at, renewals_paused_reason AS paused_reason`,
+    [isPaused, reason],
+  );
+  if (!before || !after) throw new Error('the database has no row for the installation');
+  return { before, after };
+}
