@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DockerfileParser, type Instruction } from 'dockerfile-ast';
@@ -141,7 +142,7 @@ describe('The image, each step of which is carried out by hand,', () => {
   let image: Stage;
 
   beforeAll(async () => {
-    directory = await createTestDirectory();
+    directory = await createTestDirectory('', tmpdir());
     database = await createTestDatabase();
     image = await build(directory);
   }, BUILD_TIMEOUT_MS);

@@ -20,9 +20,13 @@ function freeBytes(path: string): number {
   return bavail * bsize;
 }
 
-/** Creates a directory named after this process: a later run removes those of processes that were killed. */
-export async function createTestDirectory(name = ''): Promise<string> {
-  const directory = await mkdtemp(join(SCRATCH, `${PREFIX}${process.pid}-${name}`));
+/**
+ * Creates a directory named after this process: a later run removes those of processes that were killed.
+ *
+ * @param parent the disk for what is hard-linked with the project
+ */
+export async function createTestDirectory(name = '', parent: string = SCRATCH): Promise<string> {
+  const directory = await mkdtemp(join(parent, `${PREFIX}${process.pid}-${name}`));
   // mkdtemp lets only the caller in, but PostgreSQL runs as another user when the caller is root.
   await chmod(directory, 0o755);
   return directory;
@@ -43,11 +47,13 @@ export async function removeTestDirectory(directory: string): Promise<void> {
 
 /** Removes the directories of runs that were killed. Those of other current runs stay. */
 export async function removeLeftovers(): Promise<void> {
-  for (const entry of await readdir(SCRATCH)) {
-    const pid = entry.startsWith(PREFIX) ? Number.parseInt(entry.slice(PREFIX.length), 10) : 0;
-    if (pid > 0 && !isAlive(pid)) {
-      // A directory that cannot be removed, as one of another user, does no harm to this run.
-      await removeTestDirectory(join(SCRATCH, entry)).catch(() => undefined);
+  for (const parent of new Set([SCRATCH, tmpdir()])) {
+    for (const entry of await readdir(parent)) {
+      const pid = entry.startsWith(PREFIX) ? Number.parseInt(entry.slice(PREFIX.length), 10) : 0;
+      if (pid > 0 && !isAlive(pid)) {
+        // A directory that cannot be removed, as one of another user, does no harm to this run.
+        await removeTestDirectory(join(parent, entry)).catch(() => undefined);
+      }
     }
   }
 }
