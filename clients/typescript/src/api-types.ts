@@ -6499,7 +6499,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and passwords in it are empty, and `descr` says so. Repeat after 409, 429, 5xx and lost connections until the answer is 200 or another 4xx. */
+        /** @description Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and passwords in it are empty, and `descr` says so. Retry after 429, 5xx, lost connections, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
         'Idempotency-Key'?: string;
       };
       path?: never;
@@ -6627,7 +6627,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and passwords in it are empty, and `descr` says so. Repeat after 409, 429, 5xx and lost connections until the answer is 200 or another 4xx. */
+        /** @description Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and passwords in it are empty, and `descr` says so. Retry after 429, 5xx, lost connections, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
         'Idempotency-Key'?: string;
       };
       path: {
