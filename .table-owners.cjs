@@ -17,6 +17,7 @@ const tables = {
   call_demand: { owner: 'provider' },
   call_slots: { owner: 'provider' },
   catalogue_copies: { owner: 'catalog', readers: ['status'] },
+  completed_sweeps: { owner: 'orders', readers: ['renewals'] },
   default_markups: { owner: 'pricing' },
   events: {
     owner: 'events',
@@ -37,7 +38,7 @@ const tables = {
     },
     readers: ['status'],
   },
-  job_runs: { owner: 'database', readers: ['orders', 'renewals', 'status'] },
+  job_runs: { owner: 'database', readers: ['status'] },
   ledger_entries: {
     owner: 'ledger',
     writers: { orders: 'an order and its entries change in one statement' },

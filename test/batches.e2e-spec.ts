@@ -338,11 +338,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const owners = await users(4);
     const owned: { user: TestUser; proxyId: string }[] = [];
     for (const user of owners) owned.push({ user, proxyId: (await buy(user)).proxyIds[0] ?? '' });
-    await service.dataSource.query(
-      `INSERT INTO job_runs (name, holder, lease_seconds, leased_until, started_at, finished_at, report)
-       VALUES ('sweep', gen_random_uuid(), 1, now(), now(), now(), '{"listed": 30}')
-       ON CONFLICT (name) DO UPDATE SET report = excluded.report`,
-    );
+    await service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 30)');
     await service.control.clearCalls();
     const answers = await inQueue(4, () =>
       owned.map(({ user, proxyId }) =>
@@ -356,7 +352,7 @@ describe('Orders that are in the queue at the same moment', () => {
     const listings = await service.control.getCalls('getproxy');
     expect(listings.map(({ parameters }) => parameters['descr'])).toEqual([undefined]);
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
-    await service.dataSource.query(`DELETE FROM job_runs WHERE name = 'sweep'`);
+    await service.dataSource.query(`DELETE FROM completed_sweeps`);
   }, 30_000);
 });
 

@@ -201,9 +201,9 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, options: () =>
         `UPDATE found_prolongations SET resolution = 'written-off', resolved_at = now()
           WHERE resolution IS NULL`,
       );
+      await query(`INSERT INTO recoveries (begun_at) VALUES ('2020-01-01')`);
       await query(
-        `INSERT INTO recoveries (begun_at, first_swept_at, swept_at)
-         VALUES ('2020-01-01', '2100-01-01', '2100-01-02')`,
+        `INSERT INTO completed_sweeps (began_at, listed) VALUES ('2020-01-02', 0), ('2020-01-03', 0)`,
       );
       return REASON;
     },

@@ -172,9 +172,9 @@ const REQUESTS: Readonly<
   'GET /staff/recovery': async () => ({}),
   'POST /staff/recovery/end': async () => {
     // No order is open that is older: they are all settled.
+    await service.dataSource.query(`INSERT INTO recoveries (begun_at) VALUES ('2020-01-01')`);
     await service.dataSource.query(
-      `INSERT INTO recoveries (begun_at, first_swept_at, swept_at)
-       VALUES ('2020-01-01', '2100-01-01', '2100-01-02')`,
+      `INSERT INTO completed_sweeps (began_at, listed) VALUES ('2020-01-02', 0), ('2020-01-03', 0)`,
     );
     return { body: REASON };
   },

@@ -299,15 +299,15 @@ describe('a long job', () => {
     const service = await startTestService({ environment: { LOG_LEVEL: 'info' } });
     const progress = () =>
       log.lines.map((line) => JSON.parse(line).message).filter((message) => /is still running/.test(message));
-    const run = (lease: JobLease) =>
-      lease.runWhenDue({ intervalSeconds: 0, leaseSeconds: 60 }, async () => {
-        for (let done = 1; done <= 3; done++) await lease.renew({ done, left: 3 - done });
+    const runOf = (lease: JobLease) =>
+      lease.runWhenDue({ intervalSeconds: 0, leaseSeconds: 60 }, async (run) => {
+        for (let done = 1; done <= 3; done++) await run.renew({ done, left: 3 - done });
         return { done: 3, left: 0 };
       });
     try {
-      await run(new JobLease(service.dataSource, 'short'));
+      await runOf(new JobLease(service.dataSource, 'short'));
       expect(progress()).toEqual([]);
-      await run(new JobLease(service.dataSource, 'long', 0));
+      await runOf(new JobLease(service.dataSource, 'long', 0));
       expect(progress()).toEqual([
         'long is still running: 1 done, 2 left so far',
         'long is still running: 2 done, 1 left so far',

@@ -26,7 +26,7 @@ describe('The full sweep', () => {
     // Without the triggers that keep what is only ever added to.
     await service.owner.query(
       `SET LOCAL session_replication_role = replica;
-       TRUNCATE users, orders, proxies, proxy_changes, events, orphans, job_runs CASCADE`,
+       TRUNCATE users, orders, proxies, proxy_changes, events, orphans, job_runs, completed_sweeps CASCADE`,
     );
   });
   afterAll(() => service.close());
@@ -336,6 +336,8 @@ describe('The full sweep', () => {
     await expect(swept).rejects.toThrow('the sightings of the sweep are no longer there');
     const [{ absences }] = await service.dataSource.query('SELECT absences FROM proxies');
     expect(absences).toBe(0);
+    // Only the first one was complete.
+    expect(await service.dataSource.query('SELECT FROM completed_sweeps')).toHaveLength(1);
   });
 
   it('leaves the end alone while a prolongation is open', async () => {
@@ -370,5 +372,19 @@ describe('The full sweep', () => {
       `SELECT report, finished_at IS NOT NULL AS finished FROM job_runs WHERE name = 'sweep'`,
     );
     expect(kept).toEqual({ report, finished: true });
+  });
+
+  it('is recorded once it is complete, with the moment before its first page', async () => {
+    await buy(await service.createUser(), 2);
+    const [{ before } = { before: null }] = await service.dataSource.query<{ before: Date }[]>(
+      'SELECT clock_timestamp() AS before',
+    );
+    await run();
+    const completed = await service.dataSource.query<object[]>(
+      `SELECT listed, completed_at > began_at AS "endsLater", began_at > $1 AS "beginsLater"
+         FROM completed_sweeps`,
+      [before],
+    );
+    expect(completed).toEqual([{ listed: 2, endsLater: true, beginsLater: true }]);
   });
 });

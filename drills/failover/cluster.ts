@@ -40,8 +40,7 @@ const QUICK = {
 };
 
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
-const SWEPT_SINCE = `SELECT FROM job_runs
-  WHERE name = 'sweep' AND started_at >= $1 AND finished_at IS NOT NULL`;
+const SWEPT_SINCE = 'SELECT FROM completed_sweeps WHERE began_at >= $1';
 
 export interface Customer {
   readonly id: number;

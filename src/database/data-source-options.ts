@@ -69,6 +69,7 @@ import { KeysOfRequests1766110000000 } from './migrations/1766110000000-keys-of-
 import { NamesOfUsers1766120000000 } from './migrations/1766120000000-names-of-users';
 import { BlockedReceivers1766130000000 } from './migrations/1766130000000-blocked-receivers';
 import { RentalsOfAUser1766140000000 } from './migrations/1766140000000-rentals-of-a-user';
+import { CompletedSweeps1766150000000 } from './migrations/1766150000000-completed-sweeps';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -142,6 +143,7 @@ export const migrations = [
   NamesOfUsers1766120000000,
   BlockedReceivers1766130000000,
   RentalsOfAUser1766140000000,
+  CompletedSweeps1766150000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

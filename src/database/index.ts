@@ -7,7 +7,7 @@ export { DatabaseModule } from './database.module';
 export { Hints } from './hints';
 export { type DatabaseAddress, holdMigrationsOff, migrate, untilMigrated } from './migrate';
 export { groupedStatement } from './grouped-statement';
-export { JobLease, leasedJobs } from './job-lease';
+export { JobLease, type JobRun, leasedJobs } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
 export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRows } from './prepared';

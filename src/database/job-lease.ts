@@ -27,9 +27,6 @@ export const leasedJobs = (): ReadonlySet<string> => asked;
  * progress, then the result.
  */
 export class JobLease {
-  private readonly logger = new Logger(JobLease.name);
-  private loggedAt = 0;
-
   constructor(
     private readonly dataSource: DataSource,
     private readonly name: string,
@@ -42,15 +39,57 @@ export class JobLease {
    */
   async runWhenDue<Report extends object>(
     times: JobTimes,
-    work: () => Promise<Report>,
+    work: (run: JobRun) => Promise<Report>,
   ): Promise<Report | null> {
     asked.add(this.name);
-    if (!(await this.take(times))) return null;
-    this.loggedAt = performance.now();
-    const report = await work();
-    await this.finish(report);
+    const id = await this.take(times);
+    if (id === null) return null;
+    const run = new JobRun(this.dataSource, this.name, id, this.progressEveryMs);
+    const report = await work(run);
+    await run.finish(report);
     return report;
   }
+
+  /** @returns the id of the run; null when it is not due, or another replica does it */
+  private async take({
+    intervalSeconds,
+    leaseSeconds,
+    dueForSeconds = intervalSeconds,
+  }: JobTimes): Promise<string | null> {
+    const [taken] = await queryRows<{ id: string }>(
+      this.dataSource,
+      `INSERT INTO job_runs AS run
+              (name, run_id, holder, started_at, lease_seconds, leased_until, interval_seconds)
+       VALUES ($1, gen_random_uuid(), $2, now(), $4, now() + make_interval(secs => $4), $5)
+       ON CONFLICT (name) DO UPDATE
+          SET run_id = excluded.run_id, holder = excluded.holder, started_at = now(), finished_at = NULL,
+              report = NULL, lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until,
+              interval_seconds = excluded.interval_seconds
+        WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
+                   ELSE run.started_at + make_interval(secs => $3) END <= now()
+           -- The database's clock was set back. A statement that waited for another sees its start ahead.
+           OR run.started_at > now() + interval '1 minute'
+       RETURNING run_id AS id`,
+      [this.name, REPLICA_ID, dueForSeconds, leaseSeconds, intervalSeconds],
+    );
+    return taken?.id ?? null;
+  }
+}
+
+/**
+ * One run of a job. The id of the run fences it: a run that has lost its lease changes nothing of a later
+ * one, even of the same replica.
+ */
+export class JobRun {
+  private readonly logger = new Logger(JobLease.name);
+  private loggedAt = performance.now();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly name: string,
+    private readonly id: string,
+    private readonly progressEveryMs: number,
+  ) {}
 
   /**
    * Repeats a step to the end, and renews the lease before each. What the steps have done is added up in the
@@ -82,9 +121,9 @@ export class JobLease {
     const renewed = await queryRows(
       this.dataSource,
       `UPDATE job_runs SET leased_until = now() + make_interval(secs => lease_seconds), report = $3
-        WHERE name = $1 AND holder = $2 AND finished_at IS NULL AND leased_until > now()
+        WHERE name = $1 AND run_id = $2 AND finished_at IS NULL AND leased_until > now()
        RETURNING name`,
-      [this.name, REPLICA_ID, soFar],
+      [this.name, this.id, soFar],
     );
     if (renewed.length === 0) throw new LeaseLost(`the lease of ${this.name} ran out`);
     if (performance.now() - this.loggedAt < this.progressEveryMs) return;
@@ -93,35 +132,13 @@ export class JobLease {
     this.logger.log(`${this.name} is still running: ${counts.join(', ')} so far`);
   }
 
-  private async take({
-    intervalSeconds,
-    leaseSeconds,
-    dueForSeconds = intervalSeconds,
-  }: JobTimes): Promise<boolean> {
-    const taken = await queryRows(
-      this.dataSource,
-      `INSERT INTO job_runs AS run (name, holder, started_at, lease_seconds, leased_until, interval_seconds)
-       VALUES ($1, $2, now(), $4, now() + make_interval(secs => $4), $5)
-       ON CONFLICT (name) DO UPDATE
-          SET holder = excluded.holder, started_at = now(), finished_at = NULL, report = NULL,
-              lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until,
-              interval_seconds = excluded.interval_seconds
-        WHERE CASE WHEN run.finished_at IS NULL THEN run.leased_until
-                   ELSE run.started_at + make_interval(secs => $3) END <= now()
-           -- The database's clock was set back. A statement that waited for another sees its start ahead.
-           OR run.started_at > now() + interval '1 minute'
-       RETURNING name`,
-      [this.name, REPLICA_ID, dueForSeconds, leaseSeconds, intervalSeconds],
-    );
-    return taken.length > 0;
-  }
-
-  private async finish(report: object): Promise<void> {
+  /** Stores the result, unless another run has taken over. */
+  async finish(report: object): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE job_runs SET finished_at = now(), succeeded_at = now(), succeeded_from = started_at, report = $3
-        WHERE name = $1 AND holder = $2`,
-      [this.name, REPLICA_ID, report],
+      `UPDATE job_runs SET finished_at = now(), succeeded_at = now(), report = $3
+        WHERE name = $1 AND run_id = $2`,
+      [this.name, this.id, report],
     );
   }
 }

@@ -50,12 +50,12 @@ export class AuditRuns {
     const lease = new JobLease(this.dataSource, `audit-${scope}`);
     const intervalSeconds = INTERVAL_SECONDS[scope];
     const times = { intervalSeconds, dueForSeconds, leaseSeconds: LEASE_SECONDS };
-    return lease.runWhenDue(times, async () => {
+    return lease.runWhenDue(times, async (run) => {
       const startedAt = performance.now();
       const { checks } = await this.integrity.run({
         scope,
         invariantSeconds: INVARIANT_SECONDS,
-        beforeEach: (checked) => lease.renew({ checked }),
+        beforeEach: (checked) => run.renew({ checked }),
         ...(signal && { signal }),
       });
       const violated = checks.filter(({ violations }) => violations > 0);

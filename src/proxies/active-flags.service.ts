@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { JobLease, queryRows } from '../database';
+import { JobLease, type JobRun, queryRows } from '../database';
 
 export interface ActiveFlagsReport {
   /** Flags that were cleared because the rental is over. */
@@ -31,13 +31,15 @@ export class ActiveFlagsService {
 
   /** Refreshes the flags when they are due and no other replica does it; gives null otherwise. */
   refreshWhenDue(intervalSeconds: number): Promise<ActiveFlagsReport | null> {
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, () => this.refresh());
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, (run) =>
+      this.refresh(run),
+    );
   }
 
-  private async refresh(): Promise<ActiveFlagsReport> {
+  private async refresh(run: JobRun): Promise<ActiveFlagsReport> {
     const report = { ended: 0, restored: 0 };
     for (const kind of ['ended', 'restored'] as const) {
-      await this.lease.repeat<true>(report, kind, async () => {
+      await run.repeat<true>(report, kind, async () => {
         const done = await this.correctBatch(WRONG[kind]);
         return { done, next: done === BATCH_SIZE ? true : null };
       });

@@ -104,10 +104,10 @@ export class Retention {
 
   /** Removes what is due, unless that was done less than the interval ago or another replica does it. */
   runWhenDue(intervalSeconds: number, signal?: AbortSignal): Promise<RetentionReport | null> {
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async () => {
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async (run) => {
       const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
       for (const [name, step] of this.steps) {
-        await this.lease.repeat(report, name, async (place) => {
+        await run.repeat(report, name, async (place) => {
           const begunMs = performance.now();
           const { removed, next } = await step(place);
           if (next !== null) {

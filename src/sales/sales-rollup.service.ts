@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { JobLease, queryRows } from '../database';
+import { JobLease, type JobRun, queryRows } from '../database';
 import { SALES_COLUMNS, sumsByDay } from './sales-sums';
 
 export interface SalesRollupReport {
@@ -26,14 +26,14 @@ export class SalesRollupService {
 
   /** Rolls up the days that are over, when that is due and no other replica is doing it; null otherwise. */
   rollUpWhenDue(intervalSeconds: number): Promise<SalesRollupReport | null> {
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, () => this.rollUp());
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, (run) => this.rollUp(run));
   }
 
-  private async rollUp(): Promise<SalesRollupReport> {
+  private async rollUp(run: JobRun): Promise<SalesRollupReport> {
     await this.setStart();
     let days = 0;
     for (;;) {
-      await this.lease.renew({ days });
+      await run.renew({ days });
       const rolled = await this.rollUpSlice();
       if (rolled === null) break;
       days += rolled;

@@ -81,8 +81,7 @@ describe(`${PROXIES} renewals that are due at once`, () => {
   async function untilSwept(): Promise<void> {
     const [{ now } = { now: new Date() }] = await replicas.query<{ now: Date }>('SELECT now()');
     const isSwept = async () =>
-      (await replicas.query(`SELECT FROM job_runs WHERE name = 'sweep' AND succeeded_from >= $1`, [now]))
-        .length > 0;
+      (await replicas.query('SELECT FROM completed_sweeps WHERE began_at >= $1', [now])).length > 0;
     while (!(await isSwept())) await pause(500);
   }
 

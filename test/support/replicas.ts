@@ -134,10 +134,7 @@ export class Replicas {
       'SELECT clock_timestamp() AS now',
     );
     await eventually(async () => {
-      const done = await this.query(
-        `SELECT FROM job_runs WHERE name = 'sweep' AND started_at >= $1 AND finished_at IS NOT NULL`,
-        [now],
-      );
+      const done = await this.query('SELECT FROM completed_sweeps WHERE began_at >= $1', [now]);
       return done.length > 0;
     });
   }

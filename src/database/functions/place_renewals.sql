@@ -19,7 +19,7 @@ RETURNS TABLE ("position" bigint, id bigint, refusal text, is_queued boolean) LA
 DECLARE
   -- When the last complete sweep began, unless that is long ago.
   swept_from CONSTANT timestamptz := (
-    SELECT succeeded_from FROM job_runs WHERE name = 'sweep' AND succeeded_from > now() - interval '1 hour');
+    SELECT max(began_at) FROM completed_sweeps WHERE began_at BETWEEN now() - interval '1 hour' AND now());
   all_paused boolean;
   wanted record;
   placed record;

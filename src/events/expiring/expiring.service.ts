@@ -30,10 +30,10 @@ export class ExpiringService {
 
   /** Announces what is due, unless that was done less than the interval ago or another replica does it. */
   announceWhenDue(intervalSeconds: number): Promise<ExpiringReport | null> {
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async () => {
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async (run) => {
       const report: Record<string, number> = {};
       for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
-        await this.lease.repeat<true>(report, `stage_${hours}`, async () => {
+        await run.repeat<true>(report, `stage_${hours}`, async () => {
           const done = await this.announceBatch(hours);
           return { done, next: done === BATCH_SIZE ? true : null };
         });

@@ -88,15 +88,18 @@ export class RecoveryService {
       // order was refunded: what such an order left at the provider is found by the next sweep only. What one
       // listing lacks may have moved between its pages, so there are two.
       `WITH recovery AS (
-         SELECT begun_at, first_swept_at, swept_at,
+         SELECT begun_at, swept.last_at AS swept_at,
                 greatest(begun_at + make_interval(secs => $1),
-                         first_swept_at + make_interval(secs => $2),
+                         swept.first_at + make_interval(secs => $2),
                          (SELECT max(closed_at) FROM orders
                            WHERE closed_at >= begun_at AND created_at < begun_at)) AS sweep_counts_from
-           FROM recoveries WHERE ended_at IS NULL
+           FROM recoveries,
+                LATERAL (SELECT min(began_at) AS first_at, max(began_at) AS last_at
+                           FROM completed_sweeps WHERE began_at BETWEEN begun_at AND now()) AS swept
+          WHERE ended_at IS NULL
        )
        SELECT begun_at, swept_at, sweep_counts_from,
-              first_swept_at IS NOT NULL AND swept_at >= sweep_counts_from AS is_swept,
+              coalesce(swept_at >= sweep_counts_from, false) AS is_swept,
               (SELECT count(*) FROM orders
                 WHERE state IN ${sqlList(OPEN_STATES)} AND created_at < begun_at) AS open_orders,
               (SELECT count(*) FROM orphans
@@ -119,16 +122,6 @@ export class RecoveryService {
   /** @throws ServiceUnavailable while orders are shut */
   async assertOrdersAreOpen(): Promise<void> {
     if (await this.isOn()) throw ordersAreShut();
-  }
-
-  /** Notes a sweep that was complete. @param startedAt the database's time before its first page */
-  async noteSweep(startedAt: Date): Promise<void> {
-    await queryRows(
-      this.dataSource,
-      `UPDATE recoveries SET first_swept_at = coalesce(first_swept_at, $1), swept_at = $1
-        WHERE ended_at IS NULL AND begun_at <= $1`,
-      [startedAt],
-    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { databaseTime, JobLease, queryRows } from '../../database';
+import { databaseTime, JobLease, type JobRun, queryRows } from '../../database';
 import { type ListedProxy, ProxyProvider } from '../../provider';
 import { TAG_PREFIX_SQL } from '../order-tag';
 import { RECOVERING_SQL, RecoveryService } from '../recovery/recovery.service';
@@ -56,6 +56,9 @@ const RECOVERY_INTERVAL_SECONDS = 60;
 /** So many may be missing however few are rented. */
 const ALWAYS_BELIEVED = 20;
 
+/** A recovery, which looks farthest back, does not last that long. */
+const COMPLETED_KEPT_DAYS = 30;
+
 /** How many of our proxies one statement compares with the listing. */
 const COMPARED_AT_ONCE = 50_000;
 
@@ -95,26 +98,26 @@ export class SweepService {
     const isRecovering = await this.recovery.isOn();
     const intervalSeconds = isRecovering ? Math.min(usualSeconds, RECOVERY_INTERVAL_SECONDS) : usualSeconds;
     const leaseSeconds = Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds));
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds }, () => this.sweep());
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds }, (run) => this.sweep(run));
   }
 
-  /** How many proxies the provider listed in the last sweep; null before the first. */
+  /** How many proxies the provider listed in the last complete sweep; null before the first. */
   async lastListedCount(): Promise<number | null> {
-    const [run] = await queryRows<{ listed: number | null }>(
+    const [last] = await queryRows<{ listed: number }>(
       this.dataSource,
-      `SELECT (report->>'listed')::integer AS listed FROM job_runs WHERE name = 'sweep'`,
+      'SELECT listed FROM completed_sweeps ORDER BY began_at DESC LIMIT 1',
     );
-    return run?.listed ?? null;
+    return last?.listed ?? null;
   }
 
-  private async sweep(): Promise<SweepReport> {
+  private async sweep(run: JobRun): Promise<SweepReport> {
     const startedAt = await databaseTime(this.dataSource);
     await queryRows(this.dataSource, 'TRUNCATE sweep_sightings');
     await this.recordSightings([sweepMark(startedAt)]);
     let [listed, changed, extended, orphans] = [0, 0, 0, 0];
     let pageRequestedAt = startedAt;
     for await (const page of this.provider.allProxies()) {
-      await this.lease.renew({ listed, changed, extended, orphans, withdrawn: 0, doubted: 0 });
+      await run.renew({ listed, changed, extended, orphans, withdrawn: 0, doubted: 0 });
       await this.recordSightings(page.map(({ id }) => id));
       const takenOver = await this.takeOverChanges(page, pageRequestedAt);
       changed += takenOver.length;
@@ -124,14 +127,32 @@ export class SweepService {
       pageRequestedAt = await databaseTime(this.dataSource);
     }
     const soFar = { listed, changed, extended, orphans, withdrawn: 0, doubted: 0 };
-    const absences = await this.recordAbsences(startedAt, soFar);
+    const absences = await this.recordAbsences(run, startedAt, soFar);
     const doubted = this.isBelievable(absences) ? 0 : absences.missing;
     const mayWithdraw = absences.missing > 0 && doubted === 0;
     const withdrawn = mayWithdraw ? await this.withdrawals.withdraw(this.dataSource) : 0;
-    await this.recovery.noteSweep(startedAt);
+    await this.recordCompletion(startedAt, listed);
     const report = { ...soFar, withdrawn, doubted };
     this.logReport(report);
     return report;
+  }
+
+  /**
+   * Records that everything which the provider listed from this moment on has been compared. Renewals and
+   * recoveries count on it.
+   */
+  private async recordCompletion(beganAt: Date, listed: number): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `WITH forgotten AS (
+         DELETE FROM completed_sweeps
+          WHERE began_at < now() - make_interval(days => $3)
+                -- The database's clock was set back.
+                OR began_at > $1
+       )
+       INSERT INTO completed_sweeps (began_at, listed) VALUES ($1, $2)`,
+      [beganAt, listed, COMPLETED_KEPT_DAYS],
+    );
   }
 
   /** Whether so many missing proxies may have been withdrawn by the provider. */
@@ -242,14 +263,14 @@ export class SweepService {
    *
    * @throws Error when the sightings are no longer there to compare with
    */
-  private async recordAbsences(startedAt: Date, soFar: SweepReport): Promise<Absences> {
+  private async recordAbsences(run: JobRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const [last] = await queryRows<{ id: number | null }>(
       this.dataSource,
       'SELECT max(id) AS id FROM proxies',
     );
     const absences = { rented: 0, missing: 0 };
     for (let after = 0; after < (last?.id ?? 0); after += COMPARED_AT_ONCE) {
-      await this.lease.renew(soFar);
+      await run.renew(soFar);
       const [compared] = await queryRows<Absences & { comparable: boolean }>(
         this.dataSource,
         `WITH mark AS (

@@ -203,8 +203,8 @@ export class RenewalRecords {
           WHERE accounts.user_id IN (SELECT user_id FROM due)
        ),
        sweep AS (
-         SELECT succeeded_from AS began_at FROM job_runs
-          WHERE name = 'sweep' AND succeeded_from > now() - interval '1 hour'
+         SELECT max(began_at) AS began_at FROM completed_sweeps
+          WHERE began_at BETWEEN now() - interval '1 hour' AND now()
        )
        SELECT due.id, due.user_id AS "userId", due.proxy_id AS "proxyId", due.date_end_before AS "dateEnd",
               proxies.country, proxies.version, proxies.proxy_type AS "proxyType",

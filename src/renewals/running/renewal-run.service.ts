@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { compareDecimals, Money, subtractDecimals } from '../../common';
 import { AppConfig } from '../../config';
-import { databaseTime, JobLease } from '../../database';
+import { databaseTime, JobLease, type JobRun } from '../../database';
 import { RecoveryService, RenewalOrders, type WantedRenewal } from '../../orders';
 import { type Candidate, decide, type Obstacle } from '../decide';
 import { Announcements } from './announcements.service';
@@ -100,14 +100,14 @@ export class RenewalRun {
       dueForSeconds: intervalMs / 1000,
       leaseSeconds: LEASE_SECONDS,
     };
-    return this.lease.runWhenDue(times, () => this.run(signal));
+    return this.lease.runWhenDue(times, (run) => this.run(run, signal));
   }
 
-  private async run(signal: AbortSignal): Promise<RunReport> {
+  private async run(run: JobRun, signal: AbortSignal): Promise<RunReport> {
     const report = { ...NOTHING_DONE };
-    const renewing = setInterval(() => this.renewMeanwhile(report), RENEW_LEASE_EVERY_MS);
+    const renewing = setInterval(() => this.renewMeanwhile(run, report), RENEW_LEASE_EVERY_MS);
     try {
-      await this.runRounds(signal, report);
+      await this.runRounds(run, signal, report);
     } finally {
       clearInterval(renewing);
     }
@@ -115,16 +115,16 @@ export class RenewalRun {
   }
 
   /** A lease that was lost ends the run before its next step, which renews it, too. */
-  private renewMeanwhile(report: RunReport): void {
+  private renewMeanwhile(run: JobRun, report: RunReport): void {
     if (performance.now() - this.roundBeganMs > LONGEST_ROUND_MS) return;
-    this.lease.renew(report).catch(() => undefined);
+    run.renew(report).catch(() => undefined);
   }
 
-  private async runRounds(signal: AbortSignal, report: RunReport): Promise<void> {
+  private async runRounds(run: JobRun, signal: AbortSignal, report: RunReport): Promise<void> {
     for (;;) {
       this.roundBeganMs = performance.now();
-      await this.lease.renew(report);
-      await this.lookAhead(report);
+      await run.renew(report);
+      await this.lookAhead(run, report);
       if (this.isUntold) {
         const told = await this.announcements.tellNext();
         report.announced += told;
@@ -134,7 +134,7 @@ export class RenewalRun {
       report.failed += await this.records.fail();
       const queued = await this.records.findUnsent();
       this.orders.send(queued);
-      const due = await this.decideDue(queued, report);
+      const due = await this.decideDue(run, queued, report);
       const isBusy = queued.length > 0 || this.orders.isSending();
       if (signal.aborted || (due === 'nothing' && !isBusy && !this.isUntold)) return;
       if (due === 'changed' || (this.isUntold && !isBusy)) continue;
@@ -143,7 +143,7 @@ export class RenewalRun {
     }
   }
 
-  private async lookAhead(report: RunReport): Promise<void> {
+  private async lookAhead(run: JobRun, report: RunReport): Promise<void> {
     const now = performance.now();
     if (now - this.creditsAtMs >= CREDITS_EVERY_MS) {
       this.creditsAtMs = now;
@@ -151,7 +151,7 @@ export class RenewalRun {
     }
     if (now - this.plannedAtMs < PLAN_EVERY_MS) return;
     this.plannedAtMs = now;
-    await this.lease.repeat<Place>(report, 'planned', (place) => this.records.plan(place));
+    await run.repeat<Place>(report, 'planned', (place) => this.records.plan(place));
     report.superfluous += await this.records.removeSuperfluous();
     this.announcements.beginAnew();
     this.isUntold = true;
@@ -163,6 +163,7 @@ export class RenewalRun {
    * @returns `changed`: something was decided; `waiting`: what is due has to wait; `nothing` is due
    */
   private async decideDue(
+    run: JobRun,
     queued: readonly QueuedRenewal[],
     report: RunReport,
   ): Promise<'changed' | 'waiting' | 'nothing'> {
@@ -199,7 +200,7 @@ export class RenewalRun {
     }
     await this.records.skip(skipped);
     const placed = wanted.filter((one) => room.take(one));
-    await this.place(placed, report);
+    await this.place(run, placed, report);
     report.skipped += skipped.length;
     return superfluous.length + skipped.length + placed.length > 0 ? 'changed' : 'waiting';
   }
@@ -241,9 +242,9 @@ export class RenewalRun {
     return decide(means, candidates);
   }
 
-  private async place(wanted: readonly WantedRenewal[], report: RunReport): Promise<void> {
+  private async place(run: JobRun, wanted: readonly WantedRenewal[], report: RunReport): Promise<void> {
     for (let first = 0; first < wanted.length; first += PROXIES_PER_CALL) {
-      await this.lease.renew(report);
+      await run.renew(report);
       const together = wanted.slice(first, first + PROXIES_PER_CALL);
       const placements = await this.orders.place(together);
       const refused = together.filter((_, n) => placements[n]?.id === null);
