@@ -4,7 +4,8 @@ import { Money } from '../src/common';
 import { AppConfig } from '../src/config';
 import { HoldReleases } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
-import { type NewOrder, OrderPlacement } from '../src/orders/placing/order-placement';
+import type { NewOrder } from '../src/orders/placing/new-order';
+import { OrderPlacement } from '../src/orders/placing/order-placement';
 import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 const WRITERS = 8;
@@ -91,10 +92,12 @@ describe("Pages of a customer's orders", () => {
         for (let n = 0; n < ordersPerWriter; n += 4) {
           await Promise.all(
             Array.from({ length: 4 }, () =>
-              placement.place({
-                ...order,
-                idempotency: { key: randomBytes(8).toString('hex'), requestHash: randomBytes(32) },
-              }),
+              placement.place([
+                {
+                  ...order,
+                  idempotency: { key: randomBytes(8).toString('hex'), requestHash: randomBytes(32) },
+                },
+              ]),
             ),
           );
         }

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Scope, TokensService } from '../src/auth';
 import { Money } from '../src/common';
-import { type NewOrder, OrderPlacement, type Placement } from '../src/orders/placing/order-placement';
+import type { NewOrder } from '../src/orders/placing/new-order';
+import { OrderPlacement, type Placement } from '../src/orders/placing/order-placement';
 import { lockRow } from './support/table-lock';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -59,15 +60,20 @@ describe('Orders that are asked for together', () => {
 
   const keyed = (key: string) => ({ idempotency: { key, requestHash: randomBytes(32) } });
 
-  const place = (orders: readonly NewOrder[]): Promise<PromiseSettledResult<Placement>[]> =>
-    Promise.allSettled(orders.map((order) => service.app.get(OrderPlacement).place(order)));
+  /** Each of its own request. */
+  const place = async (orders: readonly NewOrder[]): Promise<Placement[]> => {
+    const placed = await Promise.all(orders.map((order) => service.app.get(OrderPlacement).place([order])));
+    return placed.flat();
+  };
+
+  const outcomeOf = (placement: Placement): string => {
+    if (placement.outcome === 'failed') return (placement.error as Error).message;
+    return placement.outcome === 'refused' ? placement.refusal : 'placed';
+  };
 
   /** `placed`, the refusal, or the error of each. */
   const outcomesOf = async (orders: readonly NewOrder[]): Promise<string[]> =>
-    (await place(orders)).map((result) => {
-      if (result.status === 'rejected') return (result.reason as Error).message;
-      return result.value.refusal ?? 'placed';
-    });
+    (await place(orders)).map(outcomeOf);
 
   const countPlacings = (): number =>
     statements.mock.calls.filter(([statement]) => statement.includes('place_orders')).length;
@@ -176,22 +182,56 @@ describe('Orders that are asked for together', () => {
     await service.audit();
   });
 
+  it('of one request are placed in their order, by one statement; a refusal stops none', async () => {
+    const orders = await Promise.all(['60.00', '50.00', '40.00'].map((roubles) => orderOf(poor, roubles)));
+    expect((await service.app.get(OrderPlacement).place(orders)).map(outcomeOf)).toEqual([
+      'placed',
+      'insufficient-balance',
+      'placed',
+    ]);
+    expect(countPlacings()).toBe(1);
+    await service.audit();
+  });
+
+  it('take from a caller only what a caller may set: all else begins as the table says', async () => {
+    const set = { state: 'completed', captured: '10.00', tag: 'mine', createdAt: '2020-01-01', looks: 9 };
+    expect(await outcomesOf([await orderOf(poor, '10.00', set as Partial<NewOrder>)])).toEqual(['placed']);
+    const [order] = await service.dataSource.query(
+      `SELECT state, captured, released, refunded, looks, travels_alone, key_forgotten, history,
+              tag LIKE 'prs.%' AS "isTagged", created_at > now() - interval '1 minute' AS "isNew"
+         FROM orders WHERE user_id = $1`,
+      [poor.id],
+    );
+    expect(order).toMatchObject({
+      state: 'reserved',
+      captured: '0.00',
+      released: '0.00',
+      refunded: '0.00',
+      looks: 0,
+      travels_alone: false,
+      key_forgotten: false,
+      isTagged: true,
+      isNew: true,
+    });
+    await service.audit();
+  });
+
   it('wait for nobody but themselves when an account is locked', async () => {
     const lock = await lockRow(service.owner, `SELECT FROM accounts WHERE user_id = ${poor.id} FOR UPDATE`);
     const waiting = place([await orderOf(poor, '10.00')]);
     expect(await outcomesOf([await orderOf(rich, '10.00')])).toEqual(['placed']);
     await lock.release();
-    expect(await waiting).toMatchObject([{ status: 'fulfilled', value: { refusal: null } }]);
+    expect(await waiting).toMatchObject([{ outcome: 'placed' }]);
   });
 
   it('share a statement with those that come while one is under way; a lone one has its own', async () => {
     const placement = service.app.get(OrderPlacement);
     const order = await orderOf(rich, '1.00');
-    const first = placement.place(order);
+    const first = placement.place([order]);
     await new Promise(setImmediate);
     await new Promise(setImmediate);
     expect(countPlacings()).toBe(1);
-    const others = Array.from({ length: 20 }, () => placement.place(order));
+    const others = Array.from({ length: 20 }, () => placement.place([order]));
     await Promise.all([first, ...others]);
     expect(countPlacings()).toBe(2);
     await service.audit();

@@ -70,6 +70,7 @@ import { NamesOfUsers1766120000000 } from './migrations/1766120000000-names-of-u
 import { BlockedReceivers1766130000000 } from './migrations/1766130000000-blocked-receivers';
 import { RentalsOfAUser1766140000000 } from './migrations/1766140000000-rentals-of-a-user';
 import { CompletedSweeps1766150000000 } from './migrations/1766150000000-completed-sweeps';
+import { OrdersByTheirColumns1766150000001 } from './migrations/1766150000001-orders-by-their-columns';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -144,6 +145,7 @@ export const migrations = [
   BlockedReceivers1766130000000,
   RentalsOfAUser1766140000000,
   CompletedSweeps1766150000000,
+  OrdersByTheirColumns1766150000001,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -13,6 +13,7 @@ export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRows } from './prepared';
 export { readSchemaDifference } from './schema-version';
 export { createRoleStatement, findExcessiveRights } from './service-role';
+export { snakeCase } from './snake-naming.strategy';
 export { untilReplicated } from './replicated';
 export {
   databaseTime,

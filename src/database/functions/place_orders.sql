@@ -6,7 +6,8 @@
 -- in the order of tokens, as in every statement that writes both.
 --
 -- `asked`: an array of objects with columns of `orders`, `wait_seconds` until the order is given up, and
--- `limited_by`, the tokens whose daily limits it counts against.
+-- `limited_by`, the tokens whose daily limits it counts against. Of the columns, those count that the INSERT
+-- names: a caller sets no others, and what is not named begins with the default of the table.
 -- `of_users` and `limited`: the users and the tokens that are named there.
 -- `patience_ms`: how long the statement waits for each lock; null: as long as the session does.
 -- The tag of an order is at most 50 characters of [A-Za-z0-9._:-], and enough to rebuild a lost row. The letter
@@ -46,14 +47,12 @@ BEGIN
   END IF;
 
   FOR wanted IN
-    SELECT one.* FROM ROWS FROM (jsonb_to_recordset(asked) AS (
-      user_id bigint, held numeric, max_price numeric, idempotency_key text, proxy_id bigint,
-      limited_by bigint[], kind text, country text, version text, period integer, count integer, proxy_type text
-    )) WITH ORDINALITY AS one (user_id, held, max_price, idempotency_key, proxy_id, limited_by, kind, country,
-                               version, period, count, proxy_type, place)
-    ORDER BY one.user_id, place
+    SELECT one.*
+      FROM ROWS FROM (jsonb_populate_recordset(NULL::orders, asked),
+                      jsonb_to_recordset(asked) AS (limited_by bigint[])) WITH ORDINALITY AS one
+     ORDER BY user_id, ordinality
   LOOP
-    "position" := wanted.place;
+    "position" := wanted.ordinality;
     id := NULL;
     IF wanted.user_id IS DISTINCT FROM entry.user_id THEN
       SELECT user_id, seq, available, held INTO entry.user_id, entry.seq, entry.available_after, entry.held_after
@@ -73,7 +72,7 @@ BEGIN
     END IF;
     IF refusal IS NULL THEN
       id := nextval('orders_id_seq');
-      ids[wanted.place] := id;
+      ids[wanted.ordinality] := id;
       taken := taken || format('key %s %s', wanted.user_id, wanted.idempotency_key)
                      || format('proxy %s', wanted.proxy_id);
       IF wanted.limited_by IS NOT NULL THEN
@@ -91,25 +90,18 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 
-  INSERT INTO orders (id, user_id, kind, tag, country, version, period, count, proxy_type, proxy_id, unit_price,
-                      held, max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
-                      request_hash, request_id, token_id, attempt, deadline, next_look_at)
-  SELECT ids[place], user_id, kind, format('%su%s.o%sx', tag_prefix, user_id, ids[place]), country, version,
-         period, count, proxy_type, proxy_id, unit_price, held, max_price, markup_percent, price_rule_id,
-         provider, round(provider_price, 4), idempotency_key, request_hash, request_id, token_id, attempt,
-         given_up, given_up
-    FROM ROWS FROM (jsonb_to_recordset(asked) AS (
-           user_id bigint, kind text, country text, version text, period integer, count integer,
-           proxy_type text, proxy_id bigint, unit_price numeric, held numeric, max_price numeric,
-           markup_percent numeric, price_rule_id bigint, provider text, provider_price numeric,
-           idempotency_key text, request_hash bytea, request_id text, token_id bigint, attempt uuid,
-           wait_seconds double precision
-         )) WITH ORDINALITY AS one (
-           user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held, max_price,
-           markup_percent, price_rule_id, provider, provider_price, idempotency_key, request_hash, request_id,
-           token_id, attempt, wait_seconds, place),
+  INSERT INTO orders (id, tag, deadline, next_look_at,
+                      user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
+                      max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
+                      request_hash, request_id, token_id, attempt)
+  SELECT ids[ordinality], format('%su%s.o%sx', tag_prefix, user_id, ids[ordinality]), given_up, given_up,
+         user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
+         max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
+         request_hash, request_id, token_id, attempt
+    FROM ROWS FROM (jsonb_populate_recordset(NULL::orders, asked),
+                    jsonb_to_recordset(asked) AS (wait_seconds double precision)) WITH ORDINALITY AS one,
          LATERAL (SELECT now() + make_interval(secs => wait_seconds) AS given_up) AS times
-   WHERE ids[place] IS NOT NULL ORDER BY ids[place];
+   WHERE ids[ordinality] IS NOT NULL ORDER BY ids[ordinality];
   INSERT INTO ledger_entries (user_id, seq, kind, order_id, available_delta, held_delta, available_after,
                               held_after)
   SELECT user_id, seq, 'hold', order_id, available_delta, held_delta, available_after, held_after

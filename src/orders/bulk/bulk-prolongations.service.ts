@@ -1,8 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
 import { CatalogService, checkPeriod, type Quote, ServiceUnavailable } from '../../catalog';
-import { DomainError, messageOf, Money, requestId, stackOf } from '../../common';
-import { StatementOutcomeUnknown } from '../../database';
+import { DomainError, Money, requestId, stackOf } from '../../common';
 import { ProxyProvider } from '../../provider';
 import {
   ProxyNotFound,
@@ -14,8 +13,9 @@ import {
 import { bulkOrderKey, type Idempotency, readIdempotency } from '../order-keys';
 import { OrderQueries } from '../order-queries';
 import { IdempotencyKeyMissing, KeyInProgress, OrderBeingConfirmed, PriceAboveMax } from '../orders.errors';
-import { OrderChecks, placementRefusal } from '../placing/order-checks';
-import { type NewOrder, OrderPlacement, type Placement } from '../placing/order-placement';
+import { newOrder, type NewOrder } from '../placing/new-order';
+import { OrderChecks, placementFailure, placementRefusal } from '../placing/order-checks';
+import { OrderPlacement, type Placement } from '../placing/order-placement';
 import { type Delivery, OrdersService } from '../placing/orders.service';
 import { RecoveryService } from '../recovery/recovery.service';
 import { type Bulk, BulkRecords } from './bulk-records';
@@ -128,7 +128,7 @@ export class BulkProlongations {
     { proxyIds, maxPrices }: Bulk,
     missing: readonly number[],
   ): Promise<[number, Outcome][]> {
-    const { userId, tokenId, dailyLimit, limitedBy } = caller;
+    const { userId } = caller;
     const selected = await this.selections.find(userId, { ids: missing.map(String) });
     const proxies = selected.flatMap(({ proxy }) => proxy ?? []);
     const prices = await this.pricesOf(userId, proxies, period);
@@ -136,27 +136,15 @@ export class BulkProlongations {
     const prepared = proxies.map(({ id, country, version, proxyType }, n): Prepared => {
       const price = prices[n] ?? new ServiceUnavailable();
       if (price instanceof DomainError) return price;
-      return {
-        kind: 'prolongation',
-        userId,
-        country,
-        version,
-        period,
-        count: 1,
-        proxyType,
-        proxyId: id,
-        maxPrice: guards.get(id) ?? null,
-        ...price,
+      const item = { kind: 'prolongation', country, version, period, count: 1, proxyId: id } as const;
+      return newOrder({ ...item, proxyType, maxPrice: guards.get(id) ?? null }, price, caller, {
         provider: this.provider.name,
         idempotency: { ...idempotency, key: bulkOrderKey(idempotency.key, id) },
         requestId: requestId() ?? null,
-        tokenId,
-        dailyLimit,
-        limitedBy,
-      };
+      });
     });
     const orders = prepared.filter((one) => !(one instanceof DomainError));
-    const placements = await this.placement.placeInTurn(orders);
+    const placements = await this.placement.place(orders);
     const outcomes = await Promise.all(orders.map((order, n) => this.outcomeOf(order, placements[n])));
     const placed = new Map(orders.map((order, n) => [order, outcomes[n]]));
     return proxies.map(({ id }, n) => {
@@ -167,27 +155,29 @@ export class BulkProlongations {
     });
   }
 
-  private async outcomeOf(
-    order: NewOrder,
-    placed: PromiseSettledResult<Placement> | undefined,
-  ): Promise<Outcome> {
-    if (placed?.status !== 'fulfilled') return this.notPlaced(order, placed?.reason);
-    const { id, refusal } = placed.value;
-    const forgotten = refusal === 'key-in-use' && (await this.orders.takeForgotten(order));
-    if (forgotten) return { orderId: forgotten.id, deliver: () => this.orders.toDelivery(forgotten) };
-    if (refusal !== null) return placementRefusal(refusal, order);
-    return {
-      orderId: id,
-      deliver: () => this.orders.settleProlongation(id, order.userId, order.proxyId ?? 0),
-    };
+  private async outcomeOf(order: NewOrder, placement: Placement | undefined): Promise<Outcome> {
+    switch (placement?.outcome) {
+      case 'placed': {
+        const { id } = placement;
+        const deliver = () => this.orders.settleProlongation(id, order.userId, order.proxyId ?? 0);
+        return { orderId: id, deliver };
+      }
+      case 'refused': {
+        const { refusal } = placement;
+        const forgotten = refusal === 'key-in-use' ? await this.orders.takeForgotten(order) : null;
+        if (!forgotten) return placementRefusal(refusal, order);
+        return { orderId: forgotten.id, deliver: () => this.orders.toDelivery(forgotten) };
+      }
+      case 'failed':
+      case undefined:
+        return this.notPlaced(order, placement?.error);
+    }
   }
 
   private notPlaced(order: NewOrder, error: unknown): DomainError {
-    if (error instanceof StatementOutcomeUnknown) {
-      this.logger.error(messageOf(error));
-      return new OrderBeingConfirmed({ requestId: order.requestId });
-    }
-    this.logger.error(`proxy ${order.proxyId}: its prolongation was not placed`, stackOf(error));
+    const failure = placementFailure(error, order);
+    if (failure instanceof DomainError) return failure;
+    this.logger.error(`proxy ${order.proxyId}: its prolongation was not placed`, stackOf(failure));
     return new ServiceUnavailable();
   }
 

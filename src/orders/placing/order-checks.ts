@@ -8,6 +8,7 @@ import {
   toIpVersion,
 } from '../../catalog';
 import { type DomainError, type Money, PROXY_TYPES, type ProxyType, requestId } from '../../common';
+import { StatementOutcomeUnknown } from '../../database';
 import { InsufficientBalance } from '../../ledger';
 import { ProviderClosed, ProxyProvider } from '../../provider';
 import { ProxiesService } from '../../proxies';
@@ -17,6 +18,7 @@ import type { OrderKind } from '../order-states';
 import {
   DailyLimitExceeded,
   KeyInProgress,
+  OrderBeingConfirmed,
   PriceAboveMax,
   ProlongationInProgress,
   UnsupportedProxyType,
@@ -25,16 +27,11 @@ import { ordersAreShut } from '../refusals';
 import { type Checks, IN_EARNEST } from './checks';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
-import { type NewOrder, OrderPlacement, type PlacementRefusal } from './order-placement';
-
-/** What is ordered, before it has a price. */
-type OrderedItem = Pick<
-  NewOrder,
-  'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId' | 'maxPrice'
->;
+import { newOrder, type NewOrder, type OrderedItem } from './new-order';
+import { OrderPlacement, type PlacementRefusal } from './order-placement';
 
 /** What an order takes from the stock. */
-type OrderedStock = Pick<NewOrder, 'country' | 'version' | 'count'>;
+type OrderedStock = Pick<OrderedItem, 'country' | 'version' | 'count'>;
 
 /** A request for an order, before it is checked. */
 export interface OrderRequest {
@@ -57,6 +54,10 @@ const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) =>
 
 export const placementRefusal = (refusal: PlacementRefusal, order: NewOrder): DomainError =>
   PLACEMENT_REFUSALS[refusal](order);
+
+/** What a caller is told when it failed to place an order: that it may have been placed, or the error. */
+export const placementFailure = (error: unknown, { requestId: id }: NewOrder): unknown =>
+  error instanceof StatementOutcomeUnknown ? new OrderBeingConfirmed({ requestId: id }) : error;
 
 const isProxyType = (text: string): text is ProxyType => (PROXY_TYPES as readonly string[]).includes(text);
 
@@ -121,21 +122,12 @@ export class OrderChecks {
 
   /** Checks a request up to the order with its price, which can then be placed. @throws DomainError */
   async prepare({ caller, idempotency, findItem }: OrderRequest, checks: Checks): Promise<NewOrder> {
-    const { userId, tokenId, dailyLimit, limitedBy } = caller;
     const item = await findItem(checks);
     const use = checks === IN_EARNEST ? 'order' : 'preview';
-    const quote = await this.catalog.chargedPrice(item, { userId, country: item.country }, use);
-    return {
-      ...item,
-      ...quote,
-      userId,
-      provider: this.provider.name,
-      idempotency,
-      requestId: requestId() ?? null,
-      tokenId,
-      dailyLimit,
-      limitedBy,
-    };
+    const buyer = { userId: caller.userId, country: item.country };
+    const quote = await this.catalog.chargedPrice(item, buyer, use);
+    const provider = this.provider.name;
+    return newOrder(item, quote, caller, { provider, idempotency, requestId: requestId() ?? null });
   }
 
   /**
@@ -163,11 +155,7 @@ export class OrderChecks {
    * @throws DomainError
    */
   async assertProviderAffords(order: NewOrder): Promise<void> {
-    try {
-      this.assertProviderTakesOrders(order.providerPrice);
-    } catch {
-      await this.checkPlacement(order, IN_EARNEST);
-    }
+    if (this.providerRefusal(order.providerPrice)) await this.checkPlacement(order, IN_EARNEST);
   }
 
   /**
@@ -186,12 +174,19 @@ export class OrderChecks {
 
   /** @throws ServiceUnavailable */
   assertProviderTakesOrders(quoted?: string): void {
+    const refusal = this.providerRefusal(quoted);
+    if (refusal) throw refusal;
+  }
+
+  /** Why the provider takes no orders now, or not this one; null: it takes them. */
+  providerRefusal(quoted?: string): ServiceUnavailable | null {
     try {
       this.provider.assertTakesOrders(quoted);
+      return null;
     } catch (error) {
       if (!(error instanceof ProviderClosed)) throw error;
       this.logger.debug(`an order was refused: ${error.message}`);
-      throw new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
+      return new ServiceUnavailable({ retryAfterSeconds: error.retryAfterSeconds });
     }
   }
 }

@@ -1,45 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, QueryFailedError } from 'typeorm';
-import { type IpVersion, Money, type ProxyType } from '../../common';
+import { messageOf, Money } from '../../common';
 import { AppConfig } from '../../config';
 import { groupedStatement, lookUpLost, mayHaveCommitted, preparedRows } from '../../database';
-import type { Markup } from '../../pricing';
 import { inSpan, noteInSpan } from '../../tracing';
 import { longestQueueSeconds } from '../longest-order';
-import type { Idempotency } from '../order-keys';
 import { OrderQueries } from '../order-queries';
-import type { OrderKind } from '../order-states';
-
-export interface NewOrder {
-  readonly userId: number;
-  readonly kind: OrderKind;
-  readonly country: string;
-  readonly version: IpVersion;
-  /** Days. */
-  readonly period: number;
-  readonly count: number;
-  readonly proxyType: ProxyType;
-  /** Of a prolongation. */
-  readonly proxyId: number | null;
-  readonly unitPrice: Money;
-  /** The unit price times the count: what is held. */
-  readonly total: Money;
-  /** The order is refused when the total is above it; null: it is placed at any price. */
-  readonly maxPrice: Money | null;
-  readonly markup: Markup;
-  readonly provider: string;
-  /** What the provider quoted for the whole order: roubles, a decimal string of any precision. */
-  readonly providerPrice: string;
-  readonly idempotency: Idempotency | null;
-  readonly requestId: string | null;
-  /** Null: the service itself orders, for a renewal rule. */
-  readonly tokenId: number | null;
-  /** Roubles that the token's orders may cost in a day; null: no limit. */
-  readonly dailyLimit: string | null;
-  /** The other tokens whose daily limits the order counts against. */
-  readonly limitedBy: readonly number[];
-}
+import { limitingTokens, type NewOrder, toRow } from './new-order';
 
 /** Why an order was not placed: `order_refusals.sql` decides. */
 export type PlacementRefusal =
@@ -50,9 +18,19 @@ export type PlacementRefusal =
   | 'insufficient-balance'
   | 'daily-limit';
 
-/** The id of an order, or why it was not placed. */
+/**
+ * What became of an order. When it failed with a `StatementOutcomeUnknown` it may have been placed, or still
+ * may be; with any other error it was not.
+ */
 export type Placement =
-  { readonly id: number; readonly refusal: null } | { readonly id: null; readonly refusal: PlacementRefusal };
+  | { readonly outcome: 'placed'; readonly id: number }
+  | { readonly outcome: 'refused'; readonly refusal: PlacementRefusal }
+  | { readonly outcome: 'failed'; readonly error: unknown };
+
+/** As `place_orders.sql` returns it. */
+type PlacedRow = { readonly position: number } & (
+  { readonly id: number; readonly refusal: null } | { readonly id: null; readonly refusal: PlacementRefusal }
+);
 
 /** A prolongation that a renewal rule asks for. */
 export interface RenewalOrder extends NewOrder {
@@ -109,6 +87,8 @@ const GROUP = { maxItems: 100, maxWaitMs: 500 };
  */
 @Injectable()
 export class OrderPlacement {
+  private readonly logger = new Logger(OrderPlacement.name);
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly queries: OrderQueries,
@@ -116,17 +96,23 @@ export class OrderPlacement {
   ) {}
 
   /**
-   * Places an order and holds its money. It is refunded at its deadline when nothing claims it until then.
-   *
-   * @throws StatementOutcomeUnknown when it may have been placed, or still may be
+   * Places orders of one user in their order, so that the balance goes to the first of them, and holds their
+   * money. An order is refunded at its deadline when nothing claims it until then. What was placed stays
+   * placed whatever becomes of the rest. Never rejects.
    */
-  place(order: NewOrder): Promise<Placement> {
-    return inSpan('order.reserve', { 'order.kind': order.kind }, async () => {
-      const placement = await this.placeTogether({ order, id: randomUUID() });
-      noteInSpan(
-        placement.id === null ? { 'order.outcome': placement.refusal } : { 'order.ids': [placement.id] },
-      );
-      return placement;
+  async place(orders: readonly NewOrder[]): Promise<Placement[]> {
+    const [first] = orders;
+    if (!first) return [];
+    return inSpan('order.reserve', { 'order.kind': first.kind }, async () => {
+      const placements: Placement[] = [];
+      for (let done = 0; done < orders.length; done += GROUP.maxItems) {
+        const group = orders.slice(done, done + GROUP.maxItems);
+        placements.push(...(await this.placeGroup(group.map((order) => ({ order, id: randomUUID() })))));
+      }
+      const [placement] = placements;
+      if (placement?.outcome === 'refused') noteInSpan({ 'order.outcome': placement.refusal });
+      noteInSpan({ 'order.ids': placements.flatMap((one) => (one.outcome === 'placed' ? one.id : [])) });
+      return placements;
     });
   }
 
@@ -153,149 +139,103 @@ export class OrderPlacement {
   }
 
   /**
-   * Places orders of one user in their order, so that the balance goes to the first of them. Many are placed
-   * by one statement after the other: what was placed stays placed whatever becomes of the rest.
-   */
-  placeInTurn(orders: readonly NewOrder[]): Promise<PromiseSettledResult<Placement>[]> {
-    return inSpan('order.reserve', {}, async () => {
-      const placed = await this.placeGroups(orders);
-      const ids = placed.flatMap((one) => (one.status === 'fulfilled' ? (one.value.id ?? []) : []));
-      noteInSpan({ 'order.ids': ids });
-      return placed;
-    });
-  }
-
-  private async placeGroups(orders: readonly NewOrder[]): Promise<PromiseSettledResult<Placement>[]> {
-    const placed: PromiseSettledResult<Placement>[] = [];
-    for (let first = 0; first < orders.length; first += GROUP.maxItems) {
-      const attempts = orders
-        .slice(first, first + GROUP.maxItems)
-        .map((order) => ({ order, id: randomUUID() }));
-      const placements = this.insertOrFind(attempts);
-      placed.push(
-        ...(await Promise.allSettled(attempts.map(async (_, n) => answered((await placements)[n])))),
-      );
-    }
-    return placed;
-  }
-
-  /**
    * Places the orders of renewals by one statement, in their order, and marks the renewals as placed. When
    * its reply is lost, the rows of the renewals tell what became of them.
    */
   placeRenewals(orders: readonly RenewalOrder[]): Promise<RenewalPlacement[]> {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
-      const placed = await preparedRows<RenewalPlacement & { position: number }>(
+      const rows = await preparedRows<RenewalPlacement & { position: number }>(
         this.dataSource,
         `SELECT "position", id, refusal, is_queued AS "isQueued" FROM place_renewals($1, $2)`,
         [
-          JSON.stringify(
-            orders.map((order) => ({
-              ...this.toRow({ order, id: randomUUID() }),
-              renewal_id: order.renewalId,
-              rule_id: order.ruleId,
-            })),
-          ),
+          JSON.stringify(orders.map((order) => this.toRow({ order, id: randomUUID() }))),
           orders.map(({ userId }) => userId),
         ],
       );
-      const byPosition = new Map(placed.map(({ position, ...placement }) => [position, placement]));
-      noteInSpan({ 'order.ids': placed.flatMap(({ id }) => id ?? []) });
-      return orders.map((_, index) => answered(byPosition.get(index + 1)));
+      noteInSpan({ 'order.ids': rows.flatMap(({ id }) => id ?? []) });
+      return inPlace(orders, rows);
     });
   }
 
-  private readonly placeTogether = groupedStatement<Attempt, Placement>(async (attempts) => {
+  private async placeGroup(attempts: readonly Attempt[]): Promise<Placement[]> {
     try {
-      return await this.insert(attempts, SHARED_PATIENCE_MS);
+      return await this.insertSharing(attempts);
     } catch (error) {
-      // There was no connection for the statement, and there would be none for others.
-      if (!(error instanceof QueryFailedError)) throw error;
-      if (mayHaveCommitted(error)) return this.findPlaced(attempts, error);
-      // Nothing was placed, because of one of them: now each succeeds or fails by itself.
-      return attempts.map((attempt) => this.placeAlone(attempt));
-    }
-  }, GROUP);
-
-  private async placeAlone(attempt: Attempt): Promise<Placement> {
-    const [placement] = await this.insertOrFind([attempt]);
-    return answered(placement);
-  }
-
-  /** Waits for the accounts as long as the session does. */
-  private async insertOrFind(
-    attempts: readonly Attempt[],
-  ): Promise<readonly (Placement | Promise<Placement>)[]> {
-    try {
-      return await this.insert(attempts, null);
-    } catch (error) {
-      if (!mayHaveCommitted(error)) throw error;
-      return this.findPlaced(attempts, error);
+      return mayHaveCommitted(error)
+        ? this.findPlaced(attempts, error)
+        : attempts.map(() => ({ outcome: 'failed', error }));
     }
   }
 
+  /** An order by itself shares its statement with all that come at the same time. */
+  private async insertSharing(attempts: readonly Attempt[]): Promise<Placement[]> {
+    const [attempt, ...others] = attempts;
+    if (attempt && others.length === 0) {
+      try {
+        return [await this.insertTogether(attempt)];
+      } catch (error) {
+        // There was no connection for the statement, and there would be none for others.
+        if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
+        // Nothing was placed, because of one of them: now each succeeds or fails by itself.
+      }
+    }
+    return this.insert(attempts, null);
+  }
+
+  private readonly insertTogether = groupedStatement<Attempt, Placement>(
+    (attempts) => this.insert(attempts, SHARED_PATIENCE_MS),
+    GROUP,
+  );
+
+  /** @param patienceMs how long it waits for each account; null: as long as the session does */
   private async insert(attempts: readonly Attempt[], patienceMs: number | null): Promise<Placement[]> {
-    const limited = attempts.flatMap(({ order }) => limitingTokens(order) ?? []);
-    const placed = await preparedRows<Placement & { position: number }>(
+    const rows = await preparedRows<PlacedRow>(
       this.dataSource,
       'SELECT * FROM place_orders($1, $2, $3, $4)',
       [
         JSON.stringify(attempts.map((attempt) => this.toRow(attempt))),
         attempts.map(({ order }) => order.userId),
-        limited,
+        attempts.flatMap(({ order }) => limitingTokens(order) ?? []),
         patienceMs,
       ],
     );
-    const byPosition = new Map(placed.map(({ position, ...placement }) => [position, placement]));
-    return attempts.map((_, index) => answered(byPosition.get(index + 1)));
+    return inPlace(attempts, rows).map(({ id, refusal }) =>
+      refusal === null ? { outcome: 'placed', id } : { outcome: 'refused', refusal },
+    );
   }
 
   /** The reply was lost: what was not placed was refused, or failed, with an error that nobody can tell. */
-  private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Promise<Placement>[]> {
-    const ids = await lookUpLost(this.dataSource, error, () =>
-      this.queries.findIdsByAttempt(attempts.map(({ order, id }) => ({ userId: order.userId, attempt: id }))),
-    );
-    return attempts.map(async (attempt) => {
-      const id = ids.get(attempt.id);
-      if (id === undefined) throw error;
-      return { id, refusal: null };
-    });
+  private async findPlaced(attempts: readonly Attempt[], error: unknown): Promise<Placement[]> {
+    try {
+      const ids = await lookUpLost(this.dataSource, error, () =>
+        this.queries.findIdsByAttempt(
+          attempts.map(({ order, id }) => ({ userId: order.userId, attempt: id })),
+        ),
+      );
+      return attempts.map((attempt) => {
+        const id = ids.get(attempt.id);
+        return id === undefined ? { outcome: 'failed', error } : { outcome: 'placed', id };
+      });
+    } catch (unknown) {
+      this.logger.error(messageOf(unknown));
+      return attempts.map(() => ({ outcome: 'failed', error: unknown }));
+    }
   }
 
-  /** As `place_orders.sql` reads it. */
   private toRow({ order, id }: Attempt): Record<string, unknown> {
-    return {
-      user_id: order.userId,
-      kind: order.kind,
-      country: order.country,
-      version: order.version,
-      period: order.period,
-      count: order.count,
-      proxy_type: order.proxyType,
-      proxy_id: order.proxyId,
-      unit_price: order.unitPrice.toString(),
-      held: order.total.toString(),
-      max_price: order.maxPrice?.toString(),
-      markup_percent: order.markup.percent,
-      price_rule_id: order.markup.ruleId,
-      provider: order.provider,
-      provider_price: order.providerPrice,
-      idempotency_key: order.idempotency?.key,
-      request_hash: order.idempotency && `\\x${order.idempotency.requestHash.toString('hex')}`,
-      request_id: order.requestId,
-      token_id: order.tokenId,
-      attempt: id,
-      wait_seconds: longestQueueSeconds(this.config, order.kind),
-      limited_by: limitingTokens(order),
-    };
+    return toRow(order, { attempt: id, wait_seconds: longestQueueSeconds(this.config, order.kind) });
   }
 }
 
-function answered<Answer>(placement: Answer | undefined): Answer {
-  if (!placement) throw new Error('place_orders did not answer for an order');
-  return placement;
+/** The rows of a function that names orders by their position, in the order of those. */
+function inPlace<Row extends { readonly position: number }>(
+  orders: readonly unknown[],
+  rows: readonly Row[],
+): Row[] {
+  const byPosition = new Map(rows.map((row) => [row.position, row]));
+  return orders.map((_, index) => {
+    const row = byPosition.get(index + 1);
+    if (!row) throw new Error('the database did not say what became of an order');
+    return row;
+  });
 }
-
-/** The tokens whose daily limits an order counts against; null: none. */
-const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
-  dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];

@@ -1,7 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
 import { Clock, DomainError, messageOf, type Money, stackOf } from '../../common';
-import { StatementOutcomeUnknown } from '../../database';
 import { LedgerService } from '../../ledger';
 import { Metrics } from '../../metrics';
 import { ProviderRefused } from '../../provider';
@@ -19,8 +18,9 @@ import { HoldReleases } from '../transitions/hold-releases';
 import { IN_EARNEST, NotedChecks } from './checks';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
-import { OrderChecks, type OrderRequest, placementRefusal } from './order-checks';
-import { type NewOrder, OrderPlacement } from './order-placement';
+import type { NewOrder } from './new-order';
+import { OrderChecks, type OrderRequest, placementFailure, placementRefusal } from './order-checks';
+import { OrderPlacement } from './order-placement';
 
 /** An order that was delivered. */
 export interface Delivery {
@@ -208,19 +208,28 @@ export class OrdersService {
 
   /** The id of the new order, or the earlier order that has its idempotency key. */
   private async placeOnce(order: NewOrder): Promise<number | Order> {
-    const { id, refusal } = await this.placement.place(order).catch((error: unknown) => {
-      if (!(error instanceof StatementOutcomeUnknown)) throw error;
-      this.logger.error(messageOf(error));
-      throw new OrderBeingConfirmed({ requestId: order.requestId });
-    });
-    if (refusal === null) return id;
-    // Another request with the key was faster. It may have been refunded since: then the caller's next
-    // attempt finds the key free.
-    const earlier =
-      refusal === 'key-in-use' &&
-      ((await this.findEarlierOrder(order.userId, order.idempotency)) ?? (await this.takeForgotten(order)));
-    if (earlier) return earlier;
-    throw placementRefusal(refusal, order);
+    const [placement] = await this.placement.place([order]);
+    if (!placement) throw new Error('an order was neither placed nor refused');
+    switch (placement.outcome) {
+      case 'placed':
+        return placement.id;
+      case 'refused': {
+        const { refusal } = placement;
+        const earlier = refusal === 'key-in-use' ? await this.findFasterOrder(order) : null;
+        if (earlier) return earlier;
+        throw placementRefusal(refusal, order);
+      }
+      case 'failed':
+        throw placementFailure(placement.error, order);
+    }
+  }
+
+  /**
+   * Another request with the key was faster. It may have been refunded since: then the caller's next attempt
+   * finds the key free.
+   */
+  private async findFasterOrder(order: NewOrder): Promise<Order | null> {
+    return (await this.findEarlierOrder(order.userId, order.idempotency)) ?? this.takeForgotten(order);
   }
 
   /** The order that had this key before the database was restored, as far as anybody can tell. */

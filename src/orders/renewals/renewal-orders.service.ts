@@ -5,6 +5,7 @@ import { DomainError, type IpVersion, messageOf, type Money, type ProxyType } fr
 import { ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import type { Idempotency } from '../order-keys';
+import { newOrder, type Payer } from '../placing/new-order';
 import { OrderChecks } from '../placing/order-checks';
 import { OrderPlacement, type RenewalPlacement } from '../placing/order-placement';
 import { OrdersService } from '../placing/orders.service';
@@ -81,13 +82,7 @@ export class RenewalOrders {
 
   /** Whether the provider takes orders now. */
   canBeSent(): boolean {
-    try {
-      this.checks.assertProviderTakesOrders();
-      return true;
-    } catch (error) {
-      if (error instanceof DomainError) return false;
-      throw error;
-    }
+    return this.checks.providerRefusal() === null;
   }
 
   /** What orders may cost together at the provider, as far as is known: roubles; null when nothing is. */
@@ -98,17 +93,14 @@ export class RenewalOrders {
   /** Places the orders by one statement: the first ones first, as far as the money of their users goes. */
   place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
     return this.placement.placeRenewals(
-      renewals.map(({ quote, ...renewal }) => ({
-        kind: 'prolongation',
-        ...renewal,
-        ...quote,
-        count: 1,
-        provider: this.provider.name,
-        idempotency: idempotencyOf(renewal),
-        requestId: null,
-        tokenId: null,
-        dailyLimit: null,
-        limitedBy: [],
+      renewals.map(({ quote, renewalId, ruleId, ...renewal }) => ({
+        ...newOrder({ ...renewal, kind: 'prolongation', count: 1 }, quote, serviceFor(renewal.userId), {
+          provider: this.provider.name,
+          idempotency: idempotencyOf(renewal),
+          requestId: null,
+        }),
+        renewalId,
+        ruleId,
       })),
     );
   }
@@ -147,7 +139,14 @@ export class RenewalOrders {
   }
 }
 
-function idempotencyOf({ proxyId, dateEndBefore, period }: Omit<WantedRenewal, 'quote'>): Idempotency {
+/** The service itself orders, for a user, whatever the limits of the user's tokens. */
+const serviceFor = (userId: number): Payer => ({ userId, tokenId: null, dailyLimit: null, limitedBy: [] });
+
+function idempotencyOf({
+  proxyId,
+  dateEndBefore,
+  period,
+}: Pick<WantedRenewal, 'proxyId' | 'dateEndBefore' | 'period'>): Idempotency {
   const asked = { kind: 'renewal', proxyId, dateEndBefore, period };
   return {
     key: renewalKey(proxyId, dateEndBefore),

@@ -1,0 +1,67 @@
+import type { Caller } from '../../auth';
+import type { Quote } from '../../catalog';
+import type { IpVersion, Money, ProxyType } from '../../common';
+import { snakeCase } from '../../database';
+import type { Idempotency } from '../order-keys';
+import type { OrderKind } from '../order-states';
+
+/** What is ordered, before it has a price. */
+export interface OrderedItem {
+  readonly kind: OrderKind;
+  readonly country: string;
+  readonly version: IpVersion;
+  /** Days. */
+  readonly period: number;
+  readonly count: number;
+  readonly proxyType: ProxyType;
+  /** Of a prolongation. */
+  readonly proxyId: number | null;
+  /** The order is refused when the total is above it; null: it is placed at any price. */
+  readonly maxPrice: Money | null;
+}
+
+/** Who pays, and the tokens whose daily limits count. */
+export interface Payer extends Pick<Caller, 'userId' | 'dailyLimit' | 'limitedBy'> {
+  /** Null: the service itself orders, for a renewal rule. */
+  readonly tokenId: number | null;
+}
+
+/** An order that is to be placed. What is held is the total of its quote. */
+export interface NewOrder extends OrderedItem, Quote, Payer {
+  readonly provider: string;
+  readonly idempotency: Idempotency | null;
+  readonly requestId: string | null;
+}
+
+/** The only way to make an order. */
+export const newOrder = (
+  item: OrderedItem,
+  quote: Quote,
+  { userId, tokenId, dailyLimit, limitedBy }: Payer,
+  request: Pick<NewOrder, 'provider' | 'idempotency' | 'requestId'>,
+): NewOrder => ({ ...item, ...quote, userId, tokenId, dailyLimit, limitedBy, ...request });
+
+/** The tokens whose daily limits an order counts against; null: none. */
+export const limitingTokens = ({ dailyLimit, tokenId, limitedBy }: NewOrder): number[] | null =>
+  dailyLimit === null || tokenId === null ? null : [tokenId, ...limitedBy];
+
+/**
+ * An order as `place_orders.sql` reads it: by the names of the columns of `orders`. What is no column there
+ * is not stored.
+ *
+ * @param more further columns, and parameters of the function
+ */
+export function toRow(order: NewOrder, more: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { total, markup, idempotency, ...fields } = order;
+  const columns = Object.entries(fields).map(([name, value]) => [snakeCase(name), value] as const);
+  return {
+    ...Object.fromEntries(columns),
+    held: total,
+    markup_percent: markup.percent,
+    price_rule_id: markup.ruleId,
+    idempotency_key: idempotency?.key,
+    request_hash: idempotency && `\\x${idempotency.requestHash.toString('hex')}`,
+    limited_by: limitingTokens(order),
+    ...more,
+  };
+}
