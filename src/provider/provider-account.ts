@@ -87,8 +87,11 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
     this.know({ amount, seenAt: this.clock.now() }, performance.now());
     const sinceStoredMs = performance.now() - this.storedAtMs;
     const isStored = amount === this.storedAmount && sinceStoredMs < STORED_AGAIN_AFTER_MS;
-    if (isStored || this.timer || this.isClosed) return;
-    const waitMs = Math.max(0, STORED_AT_MOST_EVERY_MS - sinceStoredMs);
+    if (!isStored) this.storeAfter(Math.max(0, STORED_AT_MOST_EVERY_MS - sinceStoredMs));
+  }
+
+  private storeAfter(waitMs: number): void {
+    if (this.timer || this.isClosed) return;
     this.timer = setTimeout(() => void this.store(), waitMs).unref();
   }
 
@@ -116,6 +119,8 @@ export class ProviderAccount implements OnModuleInit, OnModuleDestroy {
       }
     } catch (error) {
       this.logger.debug(`the balance at the provider was not stored: ${messageOf(error)}`);
+      // The next call, and with it the next balance, may be hours away.
+      this.storeAfter(STORED_AT_MOST_EVERY_MS);
     }
   }
 
