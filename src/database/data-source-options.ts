@@ -71,6 +71,7 @@ import { BlockedReceivers1766130000000 } from './migrations/1766130000000-blocke
 import { RentalsOfAUser1766140000000 } from './migrations/1766140000000-rentals-of-a-user';
 import { CompletedSweeps1766150000000 } from './migrations/1766150000000-completed-sweeps';
 import { OrdersByTheirColumns1766150000001 } from './migrations/1766150000001-orders-by-their-columns';
+import { RefusalsOfRenewals1766160000000 } from './migrations/1766160000000-refusals-of-renewals';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -146,6 +147,7 @@ export const migrations = [
   RentalsOfAUser1766140000000,
   CompletedSweeps1766150000000,
   OrdersByTheirColumns1766150000001,
+  RefusalsOfRenewals1766160000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -4,6 +4,11 @@ const HOUR_MS = 3_600_000;
 
 /** A renewal is tried until this long before the end of its rental. */
 export const LAST_TRY_MS = HOUR_MS;
+/** The same as an interval of SQL. */
+export const LAST_TRY_BEFORE_END = `interval '${LAST_TRY_MS} milliseconds'`;
+
+/** A renewal is due a week before the end at most, at the beginning of that hour. */
+export const MOST_HOURS_AHEAD = 7 * 24 + 1;
 
 /** Why the renewals of a user are not carried out now, whichever proxy they are of. */
 export const OBSTACLES = ['paused', 'user-blocked', 'orders-shut', 'provider-unavailable'] as const;
@@ -23,6 +28,12 @@ export const SKIP_REASONS = [
   'balance-short',
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
+
+/** The first of the reasons that is among those found. */
+export const firstOf = <Reason extends SkipReason>(
+  reasons: readonly Reason[],
+  found: readonly string[],
+): Reason | null => reasons.find((reason) => found.includes(reason)) ?? null;
 
 /** What there is for the renewals of a user that are decided together. */
 export interface Means {
@@ -58,6 +69,10 @@ export type Decision<One extends Candidate = Candidate> =
 export function dueAt(dateEnd: Date, hoursBefore: number): Date {
   return hourOf(new Date(dateEnd.getTime() - hoursBefore * HOUR_MS));
 }
+
+/** The same in SQL. @param dateEnd and @param hoursBefore are expressions */
+export const dueAtSql = (dateEnd: string, hoursBefore: string): string =>
+  `date_trunc('hour', ${dateEnd} - make_interval(hours => ${hoursBefore}), 'UTC')`;
 
 /** The beginning of the hour of a moment. */
 export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / HOUR_MS) * HOUR_MS);

@@ -4,7 +4,6 @@ import { CatalogService, checkPeriod, type PriceList, toIpVersion } from '../cat
 import { Clock, DomainError, inSlices, type IpVersion, Money } from '../common';
 import { inTransaction, queryRows } from '../database';
 import { RequestsUnderWay } from '../http';
-import { heldUpSql, spentOfBudgetSql } from './budget';
 import {
   type Decision,
   inAnnouncedOrder,
@@ -52,7 +51,7 @@ interface Sums {
 /** `$1` the user, `$2` the present time, `$3` the beginning of its month. */
 const READ_FUNDS = `
   SELECT available, (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS "monthlyBudget",
-         ${spentOfBudgetSql('$1', '$3')} AS spent, ${heldUpSql('$1')} AS "heldUp",
+         renewals_spent($1, $3) AS spent, (renewals_held_up($1))[1] AS "heldUp",
          (SELECT count(*) FROM proxies
            WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL) AS rentals
     FROM accounts WHERE user_id = $1`;

@@ -1,4 +1,3 @@
-export { spentOfBudgetSql } from './budget';
 export { SKIP_REASONS, type SkipReason } from './decide';
 export { pauseAllRenewals, pauseRenewalsOf } from './pauses';
 export { Renewal, RENEWAL_STATES, type RenewalState } from './renewal.entity';

@@ -6,7 +6,6 @@ import { Clock, Money } from '../common';
 import { changeOfUser, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
 import { normalLabel, normalTag, ProxiesService } from '../proxies';
-import { heldUpSql, spentOfBudgetSql } from './budget';
 import { monthOf } from './decide';
 import {
   BudgetNotRaisable,
@@ -242,8 +241,7 @@ async function readBudget(
   const [row] = await queryRows<{ monthly: string | null; spent: string; paused: boolean }>(
     queryable,
     `SELECT (SELECT monthly_budget FROM renewal_settings WHERE user_id = $1) AS monthly,
-            ${spentOfBudgetSql('$1', '$2')} AS spent,
-            ${heldUpSql('$1')} IS NOT DISTINCT FROM 'paused' AS paused`,
+            renewals_spent($1, $2) AS spent, 'paused' = ANY (renewals_held_up($1)) AS paused`,
     [userId, month],
   );
   const { monthly, spent, paused } = row ?? { monthly: null, spent: '0.00', paused: false };

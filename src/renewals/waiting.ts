@@ -1,5 +1,5 @@
 import { sqlList } from '../database';
-import { SKIP_REASONS, type SkipReason } from './decide';
+import { MOST_HOURS_AHEAD, SKIP_REASONS, type SkipReason } from './decide';
 
 /** For these, a renewal waits for its customer, or staff want it so: nothing is wrong with the service. */
 const NOT_OURS: readonly SkipReason[] = [
@@ -19,6 +19,6 @@ export const OUR_REASONS: readonly SkipReason[] = SKIP_REASONS.filter((reason) =
  * SQL: whether a renewal of the table `renewals` is due and waits for the service or the provider. No renewal
  * is due for longer than the most hours before its end that a rule can have: this bounds what an index reads.
  */
-export const RENEWAL_WAITS = `(due_at BETWEEN now() - interval '169 hours' AND now()
+export const RENEWAL_WAITS = `(due_at BETWEEN now() - interval '${MOST_HOURS_AHEAD} hours' AND now()
   AND state IN ${sqlList(['planned', 'skipped'])} AND next_try_at IS NOT NULL
   AND (reason IS NULL OR reason IN ${sqlList(OUR_REASONS)}))`;

@@ -3,8 +3,7 @@ import { DataSource } from 'typeorm';
 import type { IpVersion, ProxyType } from '../../common';
 import { queryRows } from '../../database';
 import { PURCHASE_TAG_SQL, type UnsentRenewal } from '../../orders';
-import { heldUpSql, spentOfBudgetSql } from '../budget';
-import type { SkipReason } from '../decide';
+import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
 /** A renewal that is due, with what it is decided by, all of one moment. Amounts are roubles. */
@@ -16,8 +15,9 @@ export interface DueRenewal {
   readonly country: string;
   readonly version: IpVersion;
   readonly proxyType: ProxyType;
-  readonly obstacle: 'proxy-withdrawn' | 'order-open' | null;
-  /** Whether the last sweep has confirmed its end, as `place_renewals.sql` has it. */
+  /** Why it cannot be ordered, whatever it costs: `renewal_refusals.sql` tells. */
+  readonly refusals: readonly (SkipReason | 'superfluous' | 'rule-off')[];
+  /** Whether the last sweep has confirmed its end, see `is_end_confirmed.sql`. */
   readonly isConfirmed: boolean;
   /** The provider lists it under this tag, with all that was bought together with it. */
   readonly purchaseTag: string;
@@ -29,8 +29,6 @@ export interface DueRenewal {
   /** What its user has. */
   readonly available: string;
   readonly budgetLeft: string | null;
-  /** Whether staff keep its user's renewals from being carried out. */
-  readonly heldUp: 'paused' | 'user-blocked' | null;
 }
 
 export interface SkippedRenewal {
@@ -73,12 +71,7 @@ const CHANGED_AT_ONCE = 1000;
 
 /** A renewal that is still to be carried out. */
 const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
-const LAST_TRY = `renewal.date_end_before - interval '1 hour'`;
-
-/** What ends within a week is planned: a renewal can be due a week before the end, at the full hour. */
-const HORIZON = `interval '169 hours'`;
-
-const THIS_MONTH = `date_trunc('month', now(), 'UTC')`;
+const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
 
 const moment = (expression: string): string =>
   `to_char(${expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -121,8 +114,8 @@ export class RenewalRecords {
       this.dataSource,
       `WITH page AS MATERIALIZED (
          SELECT id, user_id, country, descr, tags, date_end FROM proxies
-          WHERE active AND withdrawn_at IS NULL AND date_end > now() + interval '1 hour'
-            AND date_end <= now() + ${HORIZON}
+          WHERE active AND withdrawn_at IS NULL AND date_end > now() + ${LAST_TRY_BEFORE_END}
+            AND date_end <= now() + interval '${MOST_HOURS_AHEAD} hours'
             AND (date_end, id) > ($1::timestamptz, $2::bigint)
             AND user_id IN (SELECT user_id FROM renewal_rules WHERE switched_off_at IS NULL)
           ORDER BY date_end, id LIMIT ${PLANNED_AT_ONCE}
@@ -132,8 +125,7 @@ export class RenewalRecords {
            (proxy_id, date_end_before, user_id, rule_id, period, due_at, next_try_at)
          SELECT page.id, page.date_end, page.user_id, rule.id, rule.period, due_at, due_at
            FROM page JOIN LATERAL (${ruleOfProxySql('page')}) AS rule ON true,
-                LATERAL (SELECT date_trunc('hour', date_end - make_interval(hours => hours_before), 'UTC')
-                                  AS due_at) AS times
+                LATERAL (SELECT ${dueAtSql('date_end', 'hours_before')} AS due_at) AS times
           WHERE NOT EXISTS (SELECT FROM renewals known
                              WHERE (known.proxy_id, known.date_end_before) = (page.id, page.date_end)
                                AND (known.state <> 'planned' OR known.rule_id = rule.id))
@@ -192,36 +184,26 @@ export class RenewalRecords {
       this.dataSource,
       `WITH due AS MATERIALIZED (
          SELECT * FROM renewals renewal
-          WHERE next_try_at <= now() AND ${IS_OPEN} AND now() < ${LAST_TRY}
+          WHERE next_try_at <= now() AND ${IS_OPEN} AND ${IS_IN_TIME}
             AND last_told_days IS NOT NULL
           ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1
        ),
        means AS MATERIALIZED (
-         SELECT accounts.user_id, available, ${heldUpSql('accounts.user_id')} AS "heldUp",
-                monthly_budget - ${spentOfBudgetSql('accounts.user_id', THIS_MONTH)} AS "budgetLeft"
+         SELECT user_id, available,
+                monthly_budget - renewals_spent(user_id, date_trunc('month', now(), 'UTC')) AS "budgetLeft"
            FROM accounts LEFT JOIN renewal_settings settings USING (user_id)
-          WHERE accounts.user_id IN (SELECT user_id FROM due)
-       ),
-       sweep AS (
-         SELECT max(began_at) AS began_at FROM completed_sweeps
-          WHERE began_at BETWEEN now() - interval '1 hour' AND now()
+          WHERE user_id IN (SELECT user_id FROM due)
        )
        SELECT due.id, due.user_id AS "userId", due.proxy_id AS "proxyId", due.date_end_before AS "dateEnd",
               proxies.country, proxies.version, proxies.proxy_type AS "proxyType",
-              CASE WHEN withdrawn_at IS NOT NULL THEN 'proxy-withdrawn'
-                   WHEN EXISTS (SELECT FROM orders WHERE orders.proxy_id = proxies.id AND closed_at IS NULL)
-                     THEN 'order-open' END AS obstacle,
-              coalesce(proxies.absences = 0 AND proxies.created_at < (SELECT began_at FROM sweep)
-                       AND NOT EXISTS (SELECT FROM orders
-                                        WHERE orders.proxy_id = proxies.id AND submitted_at IS NOT NULL
-                                          AND closed_at >= (SELECT began_at FROM sweep)), false)
-                AS "isConfirmed",
+              renewal_refusals(due.id, NULL, NULL, NULL, NULL) AS refusals,
+              is_end_confirmed(due.proxy_id) AS "isConfirmed",
               ${PURCHASE_TAG_SQL} AS "purchaseTag",
               rule.id AS "ruleId", coalesce(rule.period, due.period) AS period, rule.max_price AS "maxPrice",
-              available, "budgetLeft", "heldUp"
+              available, "budgetLeft"
          FROM due JOIN means USING (user_id)
          JOIN proxies ON proxies.id = due.proxy_id
-         LEFT JOIN LATERAL (${ruleOfProxySql()}) AS rule ON proxies.date_end = due.date_end_before
+         LEFT JOIN LATERAL (${ruleOfProxySql()}) AS rule ON true
         ORDER BY due.next_try_at, due.date_end_before, due.proxy_id`,
       [limit],
     );
@@ -286,7 +268,7 @@ export class RenewalRecords {
       this.dataSource,
       `WITH late AS (
          SELECT id FROM renewals renewal
-          WHERE ${IS_OPEN} AND next_try_at IS NOT NULL AND date_end_before <= now() + interval '1 hour'
+          WHERE ${IS_OPEN} AND next_try_at IS NOT NULL AND NOT ${IS_IN_TIME}
           ORDER BY id LIMIT ${CHANGED_AT_ONCE} FOR UPDATE
        ),
        failed AS (
@@ -374,7 +356,7 @@ export class RenewalRecords {
               LATERAL (SELECT CASE WHEN date_end_before > now() + interval '3 days' THEN 7
                                    WHEN date_end_before > now() + interval '1 day' THEN 3
                                    ELSE 1 END AS days) AS stage
-        WHERE ${IS_OPEN} AND now() < ${LAST_TRY} AND (last_told_days IS NULL OR days < last_told_days)
+        WHERE ${IS_OPEN} AND ${IS_IN_TIME} AND (last_told_days IS NULL OR days < last_told_days)
         ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1`,
       [limit],
     );

@@ -4,8 +4,8 @@ import { DataSource } from 'typeorm';
 import { compareDecimals, Money, subtractDecimals } from '../../common';
 import { AppConfig } from '../../config';
 import { databaseTime, JobLease, type JobRun } from '../../database';
-import { RecoveryService, RenewalOrders, type WantedRenewal } from '../../orders';
-import { type Candidate, decide, type Obstacle } from '../decide';
+import { RenewalOrders, type WantedRenewal } from '../../orders';
+import { type Candidate, decide, firstOf, OBSTACLES, PROXY_OBSTACLES } from '../decide';
 import { Announcements } from './announcements.service';
 import { type PriceBook, RenewalPrices } from './renewal-prices';
 import { type DueRenewal, type Place, type QueuedRenewal, RenewalRecords } from './renewal-records';
@@ -24,11 +24,12 @@ type RunReport = typeof NOTHING_DONE;
 
 /** A due renewal as the decision reads it. */
 interface DueCandidate extends Candidate {
-  readonly renewal: RuledRenewal;
+  readonly renewal: NeededRenewal;
 }
 
-type RuledRenewal = DueRenewal & { readonly ruleId: number };
-const hasRule = (renewal: DueRenewal): renewal is RuledRenewal => renewal.ruleId !== null;
+type NeededRenewal = DueRenewal & { readonly ruleId: number };
+const isNeeded = (renewal: DueRenewal): renewal is NeededRenewal =>
+  renewal.ruleId !== null && !renewal.refusals.includes('superfluous');
 
 /** A run that does not renew its lease for so long counts as dead. */
 const LEASE_SECONDS = 5;
@@ -83,7 +84,6 @@ export class RenewalRun {
     private readonly announcements: Announcements,
     private readonly prices: RenewalPrices,
     private readonly orders: RenewalOrders,
-    private readonly recovery: RecoveryService,
     private readonly config: AppConfig,
   ) {
     this.lease = new JobLease(dataSource, 'renewals');
@@ -171,15 +171,15 @@ export class RenewalRun {
     if (room.isFull()) return 'waiting';
     const due = await this.records.findDue(DECIDED_AT_ONCE);
     if (due.length === 0) return 'nothing';
-    const superfluous = due.filter(({ ruleId }) => ruleId === null).map(({ id }) => id);
+    const superfluous = due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id);
     report.superfluous += await this.records.remove(superfluous);
-    const obstacle = await this.findObstacle();
+    const isClosed = !this.orders.canBeSent();
     const book = this.prices.open();
     const now = await databaseTime(this.dataSource);
     const skipped = [];
     const wanted: WantedRenewal[] = [];
-    for (const renewals of byUser(due.filter(hasRule))) {
-      for (const decision of await this.decideFor(renewals, { now, obstacle, book })) {
+    for (const renewals of byUser(due.filter(isNeeded))) {
+      for (const decision of await this.decideFor(renewals, { now, isClosed, book })) {
         const { renewal } = decision.candidate;
         const quote = await book.quote(renewal);
         if (!decision.renew || typeof quote === 'string') {
@@ -205,31 +205,25 @@ export class RenewalRun {
     return superfluous.length + skipped.length + placed.length > 0 ? 'changed' : 'waiting';
   }
 
-  /** What stands in the way of everybody's renewals. */
-  private async findObstacle(): Promise<Obstacle | null> {
-    if (await this.recovery.isOn()) return 'orders-shut';
-    return this.orders.canBeSent() ? null : 'provider-unavailable';
-  }
-
   /** @param renewals of one user */
   private async decideFor(
-    renewals: readonly RuledRenewal[],
-    { now, obstacle, book }: { now: Date; obstacle: Obstacle | null; book: PriceBook },
+    renewals: readonly NeededRenewal[],
+    { now, isClosed, book }: { now: Date; isClosed: boolean; book: PriceBook },
   ) {
     const [first] = renewals;
     if (!first) return [];
-    const { available, budgetLeft, heldUp } = first;
+    const { available, budgetLeft } = first;
     const candidates = await Promise.all(
       renewals.map(async (renewal): Promise<DueCandidate> => {
         const quote = await book.quote(renewal);
-        const priceObstacle = typeof quote === 'string' ? quote : null;
+        const priceRefusals = typeof quote === 'string' ? [quote] : [];
         return {
           renewal,
           proxyId: renewal.proxyId,
           dateEnd: renewal.dateEnd,
           maxPrice: renewal.maxPrice === null ? null : Money.parse(renewal.maxPrice),
           price: typeof quote === 'string' ? null : quote.unitPrice,
-          obstacle: renewal.obstacle ?? priceObstacle,
+          obstacle: firstOf(PROXY_OBSTACLES, [...renewal.refusals, ...priceRefusals]),
         };
       }),
     );
@@ -237,7 +231,7 @@ export class RenewalRun {
       now,
       available: Money.parse(available),
       budgetLeft: budgetLeft === null ? null : Money.parse(budgetLeft),
-      obstacle: heldUp ?? obstacle,
+      obstacle: firstOf(OBSTACLES, [...first.refusals, ...(isClosed ? ['provider-unavailable'] : [])]),
     };
     return decide(means, candidates);
   }
@@ -308,8 +302,8 @@ class QueueRoom {
   }
 }
 
-function byUser(renewals: readonly RuledRenewal[]): RuledRenewal[][] {
-  const users = new Map<number, RuledRenewal[]>();
+function byUser(renewals: readonly NeededRenewal[]): NeededRenewal[][] {
+  const users = new Map<number, NeededRenewal[]>();
   for (const renewal of renewals) {
     const own = users.get(renewal.userId) ?? [];
     own.push(renewal);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { type Queryable, queryRows } from '../../database';
+import { lockUser, type Queryable, queryRows } from '../../database';
 import { type PageRequest, readPage } from '../../http';
 import {
   pauseAllRenewals,
@@ -8,13 +8,18 @@ import {
   RENEWAL_WAITS,
   type RenewalState,
   type SkipReason,
-  spentOfBudgetSql,
 } from '../../renewals';
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import { userLinks, usernameOf } from '../links';
-import type { AllRenewalsOut, RenewalsOfUserOut, RenewalsPage, StaffRenewalOut } from './staff-renewals.dto';
+import type {
+  AllRenewalsOut,
+  RenewalRuleOfUserOut,
+  RenewalsOfUserOut,
+  RenewalsPage,
+  StaffRenewalOut,
+} from './staff-renewals.dto';
 
 /** What is null or left out counts as any. */
 export interface RenewalFilter {
@@ -24,6 +29,9 @@ export interface RenewalFilter {
   /** Only those that are due and wait for the service or the provider. */
   readonly due?: boolean | undefined;
 }
+
+/** A user's renewals as the audit log keeps them. */
+type RenewalSettingsOfUser = Omit<RenewalsOfUserOut, 'rules' | 'links'>;
 
 const SHOWN_RULES = 1000;
 
@@ -71,39 +79,45 @@ export class StaffRenewalsService {
   }
 
   /** @throws UserNotFound */
-  async ofUser(userId: number, queryable: Queryable = this.dataSource): Promise<RenewalsOfUserOut> {
-    const [found] = await queryRows<Omit<RenewalsOfUserOut, 'links'>>(
-      queryable,
-      `SELECT users.id AS user_id, coalesce(username, web_username) AS username, paused_at, paused_reason,
-              monthly_budget,
-              ${spentOfBudgetSql('users.id', `date_trunc('month', now(), 'UTC')`)} AS spent_this_month,
-              (SELECT coalesce(json_agg(rule), '[]')
-                 FROM (SELECT id, proxy_id, country, label, tag, period, max_price::text, hours_before,
-                              created_at
-                         FROM renewal_rules
-                        WHERE renewal_rules.user_id = users.id AND switched_off_at IS NULL
-                        ORDER BY id DESC LIMIT ${SHOWN_RULES}) AS rule) AS rules
-         FROM users LEFT JOIN renewal_settings ON renewal_settings.user_id = users.id
-        WHERE users.id = $1`,
-      [userId],
-    );
-    if (!found) throw new UserNotFound();
-    const rules = found.rules.map((rule) =>
-      Object.assign({}, rule, { created_at: new Date(rule.created_at) }),
-    );
-    return { ...found, rules, links: userLinks(userId) };
+  async ofUser(userId: number): Promise<RenewalsOfUserOut> {
+    return this.withRules(await this.settingsOf(userId, this.dataSource), this.dataSource);
   }
 
   /** Pausing again keeps the first moment and takes the new reason. @throws UserNotFound */
   pause(audit: AuditContext, userId: number, isPaused: boolean, reason: string): Promise<RenewalsOfUserOut> {
     return this.auditLog.recordChange(audit, async (manager, record) => {
-      await queryRows(manager, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
-      const before = toRecord(await this.ofUser(userId, manager));
+      await lockUser(manager, userId);
+      const before = await this.settingsOf(userId, manager);
       await pauseRenewalsOf(manager, userId, isPaused, reason);
-      const after = await this.ofUser(userId, manager);
-      await record({ reason, before, after: toRecord(after) });
-      return after;
+      const after = await this.settingsOf(userId, manager);
+      await record({ reason, before, after });
+      return this.withRules(after, manager);
     });
+  }
+
+  /** @throws UserNotFound */
+  private async settingsOf(userId: number, queryable: Queryable): Promise<RenewalSettingsOfUser> {
+    const [found] = await queryRows<RenewalSettingsOfUser>(
+      queryable,
+      `SELECT users.id AS user_id, coalesce(username, web_username) AS username, paused_at, paused_reason,
+              monthly_budget, renewals_spent(users.id, date_trunc('month', now(), 'UTC')) AS spent_this_month
+         FROM users LEFT JOIN renewal_settings ON renewal_settings.user_id = users.id
+        WHERE users.id = $1`,
+      [userId],
+    );
+    if (!found) throw new UserNotFound();
+    return found;
+  }
+
+  private async withRules(settings: RenewalSettingsOfUser, queryable: Queryable): Promise<RenewalsOfUserOut> {
+    const rules = await queryRows<RenewalRuleOfUserOut>(
+      queryable,
+      `SELECT id, proxy_id, country, label, tag, period, max_price, hours_before, created_at
+         FROM renewal_rules WHERE user_id = $1 AND switched_off_at IS NULL
+        ORDER BY id DESC LIMIT ${SHOWN_RULES}`,
+      [settings.user_id],
+    );
+    return { ...settings, rules, links: userLinks(settings.user_id) };
   }
 
   /** Pausing again keeps the first moment and takes the new reason. */
@@ -114,9 +128,4 @@ export class StaffRenewalsService {
       return after;
     });
   }
-}
-
-/** What the audit log keeps of a user's renewals. */
-function toRecord({ rules: _rules, links: _links, ...kept }: RenewalsOfUserOut) {
-  return kept;
 }

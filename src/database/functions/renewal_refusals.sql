@@ -1,0 +1,43 @@
+-- Why a renewal cannot be ordered now: every reason, in the order in which customers are told, which is that of
+-- `SKIP_REASONS`. Empty: it can be. `place_renewals` asks under its locks. The decision asks without any, and
+-- before it knows prices: `price` is null then, and no reason is about money.
+--
+-- Two reasons make the renewal go, and no customer is told of them. `superfluous`: it was placed, or the end of
+-- the rental has moved. `rule-off`: no rule holds for the proxy, or another one than `decided_by` does, unless
+-- that is null.
+--
+-- `available`: what the account has to spend.
+-- `budget_left`: what is left of the budget of the month; null: there is no budget.
+CREATE OR REPLACE FUNCTION renewal_refusals(
+  of_renewal bigint, decided_by bigint, price numeric, available numeric, budget_left numeric)
+RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  found record;
+  held_up text[];
+  -- Why no order of the proxy could be placed, whoever wants it.
+  of_order text[];
+BEGIN
+  SELECT renewal.user_id, renewal.proxy_id, proxy.withdrawn_at, rule.id AS rule_id, rule.max_price,
+         renewal.state IN ('planned', 'skipped') AND proxy.date_end = renewal.date_end_before AS is_needed
+    INTO found
+    FROM renewals renewal
+    JOIN proxies proxy ON proxy.id = renewal.proxy_id
+    LEFT JOIN LATERAL (
+      SELECT * FROM rule_of_proxy(proxy.user_id, proxy.id, proxy.country, proxy.descr, proxy.tags)
+    ) AS rule ON true
+   WHERE renewal.id = of_renewal;
+  held_up := renewals_held_up(found.user_id);
+  of_order := order_refusals(found.user_id, price, found.max_price, available, NULL, found.proxy_id, NULL, '{}');
+  RETURN array_remove(ARRAY[
+    CASE WHEN found.is_needed IS NOT TRUE THEN 'superfluous' END,
+    CASE WHEN (found.rule_id = coalesce(decided_by, found.rule_id)) IS NOT TRUE THEN 'rule-off' END,
+    CASE WHEN 'paused' = ANY (held_up) THEN 'paused' END,
+    CASE WHEN 'user-blocked' = ANY (held_up) THEN 'user-blocked' END,
+    CASE WHEN 'recovering' = ANY (of_order) THEN 'orders-shut' END,
+    CASE WHEN found.withdrawn_at IS NOT NULL THEN 'proxy-withdrawn' END,
+    CASE WHEN 'prolongation-open' = ANY (of_order) THEN 'order-open' END,
+    CASE WHEN 'above-max-price' = ANY (of_order) THEN 'price-above-max' END,
+    CASE WHEN price > budget_left THEN 'budget-used-up' END,
+    CASE WHEN 'insufficient-balance' = ANY (of_order) THEN 'balance-short' END
+  ], NULL);
+END $$;

@@ -1,0 +1,201 @@
+import type { EntityManager } from 'typeorm';
+import { Money } from '../src/common';
+import {
+  type Candidate,
+  decide,
+  dueAt,
+  dueAtSql,
+  firstOf,
+  type Means,
+  monthOf,
+  OBSTACLES,
+  PROXY_OBSTACLES,
+} from '../src/renewals/decide';
+import { insertProxies } from './support/proxy-rows';
+import { SeededRandom } from './support/seeded-random';
+import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+
+const CASES = 150;
+const BALANCE = '12.00';
+
+/** What can forbid a renewal, as statements of SQL about the proxy `$1`. */
+const FORBIDDING = {
+  paused: `UPDATE renewal_settings SET paused_at = now(), paused_reason = 'test'
+            WHERE user_id = (SELECT user_id FROM proxies WHERE id = $1)`,
+  allPaused: `UPDATE installation SET renewals_paused_at = now(), renewals_paused_reason = 'test'
+               WHERE EXISTS (SELECT FROM proxies WHERE id = $1)`,
+  blocked: `UPDATE users SET blocked_at = now(), blocked_reason = 'test'
+             WHERE id = (SELECT user_id FROM proxies WHERE id = $1)`,
+  recovering: 'INSERT INTO recoveries (begun_at) SELECT now() FROM proxies WHERE id = $1',
+  withdrawn: 'UPDATE proxies SET withdrawn_at = now(), absences = 2 WHERE id = $1',
+  ordered: `INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
+                                unit_price, held, provider, provider_price, deadline, next_look_at)
+            SELECT user_id, 'prolongation', gen_random_uuid(), country, version, 30, 1, proxy_type, id, 1, 1,
+                   provider, 1, now(), now()
+              FROM proxies WHERE id = $1`,
+} as const;
+type Forbidding = keyof typeof FORBIDDING;
+
+/** A generated case. Amounts are roubles. */
+interface Case {
+  readonly price: string;
+  readonly forbidding: readonly Forbidding[];
+  readonly maxPrice: string | null;
+  readonly budget: string | null;
+  /** Of this month, what other renewals were charged. */
+  readonly spent: string;
+}
+
+let service: TestService;
+let user: TestUser;
+let proxyId: number;
+let spentId: number;
+
+beforeAll(async () => {
+  service = await sharedTestService();
+  user = await service.createUser({ balance: BALANCE });
+  [proxyId = 0, spentId = 0] = await insertProxies(service.owner, user.id, 2);
+});
+
+/** Runs as the owner, and leaves nothing behind. */
+async function inVain<Result>(work: (manager: EntityManager) => Promise<Result>): Promise<Result> {
+  const runner = service.owner.createQueryRunner();
+  await runner.startTransaction();
+  try {
+    return await work(runner.manager);
+  } finally {
+    await runner.rollbackTransaction();
+    await runner.release();
+  }
+}
+
+/** Writes the rows of a case, and asks for the renewal what the job asks, and what places orders. */
+const askDatabase = ({ price, forbidding, maxPrice, budget, spent }: Case) =>
+  inVain(async (manager) => {
+    const ask = async <Row>(statement: string, parameters: unknown[]): Promise<Row> => {
+      const [row] = await manager.query<Row[]>(statement, parameters);
+      if (row === undefined) throw new Error('no row');
+      return row;
+    };
+    const { id: ruleId } = await ask<{ id: number }>(
+      'INSERT INTO renewal_rules (user_id, period, max_price) VALUES ($1, 30, $2) RETURNING id',
+      [user.id, maxPrice],
+    );
+    await manager.query('INSERT INTO renewal_settings (user_id, monthly_budget) VALUES ($1, $2)', [
+      user.id,
+      budget,
+    ]);
+    await manager.query(
+      `INSERT INTO renewals (proxy_id, date_end_before, user_id, rule_id, order_id, state, period, price,
+                             due_at, charged_at)
+       SELECT id, date_end, user_id, $2, order_id, 'done', 30, $3, now(), now() FROM proxies WHERE id = $1`,
+      [spentId, ruleId, spent],
+    );
+    const renewal = await ask<{ id: number; dateEnd: Date }>(
+      `INSERT INTO renewals (proxy_id, date_end_before, user_id, rule_id, period, due_at, next_try_at)
+       SELECT id, date_end, user_id, $2, 30, now(), now() FROM proxies WHERE id = $1
+       RETURNING id, date_end_before AS "dateEnd"`,
+      [proxyId, ruleId],
+    );
+    for (const name of forbidding) await manager.query(FORBIDDING[name], [proxyId]);
+    const { available, budgetLeft, refusals, unpriced } = await ask<{
+      available: string;
+      budgetLeft: string | null;
+      refusals: string[];
+      unpriced: string[];
+    }>(
+      `SELECT available, "budgetLeft", renewal_refusals($1, $2, $3, available, "budgetLeft") AS refusals,
+              renewal_refusals($1, NULL, NULL, NULL, NULL) AS unpriced
+         FROM (SELECT available, monthly_budget - renewals_spent(user_id, $4) AS "budgetLeft"
+                 FROM accounts JOIN renewal_settings USING (user_id) WHERE user_id = $5) AS means`,
+      [renewal.id, ruleId, price, monthOf(new Date()), user.id],
+    );
+    const order = {
+      user_id: user.id,
+      renewal_id: renewal.id,
+      rule_id: ruleId,
+      kind: 'prolongation',
+      country: 'ru',
+      version: '6',
+      period: 30,
+      count: 1,
+      proxy_type: 'http',
+      proxy_id: proxyId,
+      unit_price: price,
+      held: price,
+      max_price: maxPrice,
+      markup_percent: 20,
+      provider: 'test',
+      provider_price: '8.00',
+      wait_seconds: 60,
+    };
+    const placed = await ask<{ refusal: string | null }>('SELECT refusal FROM place_renewals($1, $2)', [
+      JSON.stringify([order]),
+      [user.id],
+    ]);
+    const money = (text: string | null): Money | null => (text === null ? null : Money.parse(text));
+    const means: Means = {
+      now: new Date(),
+      available: Money.parse(available),
+      budgetLeft: money(budgetLeft),
+      obstacle: firstOf(OBSTACLES, unpriced),
+    };
+    const candidate: Candidate = {
+      proxyId,
+      dateEnd: renewal.dateEnd,
+      maxPrice: money(maxPrice),
+      price: Money.parse(price),
+      obstacle: firstOf(PROXY_OBSTACLES, unpriced),
+    };
+    return { means, candidate, refusals, placed: placed.refusal };
+  });
+
+describe('The refusals of a renewal', () => {
+  it('are the same to the decision and to the statement that places orders', async () => {
+    const random = new SeededRandom(20261124);
+    const seen = new Set<string | null>();
+    for (let n = 0; n < CASES; n += 1) {
+      const one: Case = {
+        price: random.pick(['10.00', '10.00', BALANCE, '12.01']),
+        forbidding: (Object.keys(FORBIDDING) as Forbidding[]).filter(() => random.chance(0.12)),
+        maxPrice: random.pick([null, '9.99', '10.00', '30.00']),
+        budget: random.pick([null, null, '0.00', '20.00', '25.00', '30.00']),
+        spent: random.pick(['0.00', '4.50', '15.00', '15.01', '2.01']),
+      };
+      const { means, candidate, refusals, placed } = await askDatabase(one);
+      const [decision] = decide(means, [candidate]);
+      const reason = decision?.renew === false ? decision.reason : null;
+      seen.add(reason);
+      expect({ one, refusal: refusals[0] ?? null, placed }).toEqual({ one, refusal: reason, placed: reason });
+    }
+    expect([...seen].map(String).sort()).toEqual([
+      'balance-short',
+      'budget-used-up',
+      'null',
+      'order-open',
+      'orders-shut',
+      'paused',
+      'price-above-max',
+      'proxy-withdrawn',
+      'user-blocked',
+    ]);
+  });
+});
+
+describe('A renewal', () => {
+  it('is due when the statement that plans it says, too', async () => {
+    const random = new SeededRandom(20261124);
+    const cases = Array.from({ length: 500 }, () => ({
+      dateEnd: new Date(Date.UTC(2026, 0, 1) + random.integer(0, 3 * 366 * 86_400) * 1000),
+      hoursBefore: random.integer(2, 168),
+    }));
+    const rows = await service.owner.query<{ dueAt: Date }[]>(
+      `SELECT ${dueAtSql('date_end', 'hours_before')} AS "dueAt"
+         FROM unnest($1::timestamptz[], $2::integer[]) AS one (date_end, hours_before)`,
+      [cases.map(({ dateEnd }) => dateEnd), cases.map(({ hoursBefore }) => hoursBefore)],
+    );
+    expect(rows.map((row) => row.dueAt)).toEqual(
+      cases.map(({ dateEnd, hoursBefore }) => dueAt(dateEnd, hoursBefore)),
+    );
+  });
+});

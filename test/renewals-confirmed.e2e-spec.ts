@@ -1,0 +1,185 @@
+import { RenewalOrders } from '../src/orders';
+import { RenewalRun } from '../src/renewals';
+import { eventually } from './support/built-service';
+import { createStaff, type Staff, type StaffAnswer, staffWith } from './support/staff';
+import { lockRow } from './support/table-lock';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+interface Customer {
+  readonly user: TestUser;
+  readonly proxyId: number;
+  readonly ruleId: number;
+  readonly call: (method: string, path: string, body?: object) => Promise<StaffAnswer<unknown>>;
+}
+
+let service: TestService;
+let staff: Staff;
+
+// A run renews what is due to any user, and tables are locked.
+beforeAll(async () => {
+  service = await startTestService();
+  staff = await createStaff(service);
+});
+afterAll(async () => {
+  await service.audit({ withProvider: true });
+  await service.close();
+});
+
+/** A customer with a rental that a rule for its tag renews now. */
+async function customer(): Promise<Customer> {
+  const user = await service.createUser();
+  const { data } = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 7 } });
+  const proxyId = Number(data?.proxies[0]?.id);
+  await service.owner.query(`UPDATE proxies SET tags = '{team-a}', descr = 'one' WHERE id = $1`, [proxyId]);
+  const [rule] = await service.dataSource.query<{ id: number }[]>(
+    // What is rented for a week is due at once.
+    `INSERT INTO renewal_rules (user_id, tag, label, period, hours_before)
+     VALUES ($1, 'team-a', 'one', 7, 168) RETURNING id`,
+    [user.id],
+  );
+  const caller = staffWith(service, user.id, user.token, 0);
+  return {
+    user,
+    proxyId,
+    ruleId: rule?.id ?? 0,
+    call: (method, path, body = {}) => caller.change(method, path, body),
+  };
+}
+
+/** Runs once, as if the last run had been long ago. */
+async function run(): Promise<void> {
+  await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
+  Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
+  await service.app.get(RenewalRun).runWhenDue(0, new AbortController().signal);
+}
+
+/** Waits until a session is as the condition says while it waits for a lock. */
+const untilOneWaits = (condition: string): Promise<true> =>
+  eventually(async () => {
+    const waiting = await service.owner.query(
+      `SELECT FROM pg_stat_activity AS one
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND ${condition}`,
+    );
+    return waiting.length > 0;
+  });
+const PLACES = `strpos(query, 'FROM place_renewals') > 0`;
+const WAITS_FOR_PLACING = `EXISTS (
+  SELECT FROM pg_stat_activity WHERE ${PLACES} AND pid = ANY (pg_blocking_pids(one.pid)))`;
+
+const chargedTo = async ({ id }: TestUser): Promise<number> => {
+  const orders = await service.dataSource.query(
+    `SELECT FROM orders WHERE user_id = $1 AND kind = 'prolongation'`,
+    [id],
+  );
+  return orders.length;
+};
+
+const REASON = { reason: 'A dispute' };
+
+describe.each<{
+  readonly name: string;
+  readonly change: (customer: Customer) => Promise<StaffAnswer<unknown>>;
+  /** What it writes last, after it has locked what keeps renewals from being placed. */
+  readonly table?: string;
+}>([
+  {
+    name: 'an exclusion',
+    change: ({ call, proxyId }) => call('POST', '/renewals/exclusions', { proxy_id: String(proxyId) }),
+    table: 'renewal_rules',
+  },
+  {
+    name: 'a narrower rule with a lower guard',
+    change: ({ call, proxyId: id }) =>
+      call('POST', '/renewals/rules', {
+        target: 'proxy',
+        proxy_id: String(id),
+        period: 7,
+        max_price: '0.01',
+      }),
+    table: 'renewal_rules',
+  },
+  {
+    name: 'a budget',
+    change: ({ call }) => call('PUT', '/renewals/budget', { monthly: '0.01' }),
+    table: 'renewal_settings',
+  },
+  {
+    name: 'a block',
+    change: ({ user }) => staff.post(`/staff/users/${user.id}/block`, REASON),
+    table: 'staff_actions',
+  },
+  {
+    name: 'a pause',
+    change: ({ user }) =>
+      staff.change('PUT', `/staff/users/${user.id}/renewals`, { paused: true, ...REASON }),
+    table: 'renewal_settings',
+  },
+  {
+    name: 'a change of tags',
+    change: ({ call, proxyId }) => call('PATCH', `/proxies/${proxyId}`, { tags: ['team-b'] }),
+  },
+  {
+    name: 'a change of the label',
+    change: ({ call, proxyId }) => call('PATCH', `/proxies/${proxyId}`, { descr: 'two' }),
+  },
+  {
+    name: 'switching the rule off',
+    change: ({ call, ruleId }) => call('DELETE', `/renewals/rules/${ruleId}`),
+    table: 'renewal_rules',
+  },
+  {
+    name: 'switching all rules off',
+    change: ({ call }) => call('DELETE', '/renewals/rules'),
+    table: 'renewal_rules',
+  },
+  {
+    name: 'a pause of all renewals',
+    change: () => staff.change('PUT', '/staff/renewals', { paused: true, ...REASON }),
+    table: 'staff_actions',
+  },
+])('After $name is confirmed, no renewal is charged', ({ change, table }) => {
+  afterEach(async () => {
+    await service.untilSettled();
+    await service.owner.query(
+      'UPDATE installation SET renewals_paused_at = NULL, renewals_paused_reason = NULL',
+    );
+  });
+
+  it('that was being placed', async () => {
+    const one = await customer();
+    // Orders are read and not written.
+    const held = await lockRow(service.owner, 'LOCK TABLE orders IN SHARE MODE');
+    const running = run();
+    await untilOneWaits(PLACES);
+    let chargedBefore: number | undefined;
+    const changing = change(one).then(async ({ status }) => {
+      chargedBefore = await chargedTo(one.user);
+      return status;
+    });
+    await Promise.race([changing, untilOneWaits(WAITS_FOR_PLACING)]);
+    await held.release();
+    expect(String(await changing)).toMatch(/^2/);
+    await running;
+    expect([chargedBefore, await chargedTo(one.user)]).toEqual([1, 1]);
+  });
+
+  if (table === undefined) return;
+  it('that began to be placed while the change was written', async () => {
+    const one = await customer();
+    const orders = service.app.get(RenewalOrders);
+    const place = orders.place.bind(orders);
+    let changing: Promise<StaffAnswer<unknown>> | undefined;
+    jest.spyOn(orders, 'place').mockImplementationOnce(async (renewals) => {
+      const held = await lockRow(service.owner, `LOCK TABLE ${table} IN SHARE MODE`);
+      changing = change(one);
+      await untilOneWaits(`NOT ${PLACES}`);
+      const placing = place(renewals);
+      await Promise.race([placing, untilOneWaits(PLACES)]);
+      await held.release();
+      return placing;
+    });
+    await run();
+    expect(String((await changing)?.status)).toMatch(/^2/);
+    expect(await chargedTo(one.user)).toBe(0);
+  });
+});
