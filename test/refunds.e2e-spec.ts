@@ -1,5 +1,5 @@
-// A service of its own: the quiet time is the ordinary one, and passes in the database.
-import { eventually } from './support/built-service';
+// A service of its own: the quiet time is the ordinary one, and passes in the database. Only the tests check.
+import { ReconciliationService } from '../src/orders/reconciliation/reconciliation.service';
 import { checkNow } from './support/quiet-time';
 import { startTestService, type TestService } from './support/test-service';
 
@@ -7,20 +7,22 @@ describe('An order whose outcome is unknown', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startTestService({ environment: { RECONCILE_QUIET_SECONDS: '600' } });
+    service = await startTestService({
+      environment: { RECONCILE_QUIET_SECONDS: '600' },
+      jobIntervalsMs: { 'reconcile-orders': 3_600_000 },
+    });
   });
   afterAll(() => service.close());
 
   /** Has the order checked once more, with this many seconds since the deadline and the first empty check. */
-  async function check(secondsSince: { deadline: number; firstEmpty: number }): Promise<void> {
-    const calls = (await service.control.getCalls('getproxy')).length;
+  async function check(secondsSince: { deadline: number; firstEmpty: number | null }): Promise<void> {
     await service.owner.query(
       `UPDATE orders SET deadline = now() - make_interval(secs => $1),
                          nothing_seen_since = now() - make_interval(secs => $2) WHERE closed_at IS NULL`,
       [secondsSince.deadline, secondsSince.firstEmpty],
     );
     await checkNow(service);
-    await eventually(async () => (await service.control.getCalls('getproxy')).length > calls);
+    expect(await service.app.get(ReconciliationService).settleDue(1)).toBe(1);
   }
 
   it('is refunded after the quiet time and a second empty check a minute after the first', async () => {
@@ -33,7 +35,37 @@ describe('An order whose outcome is unknown', () => {
     await check({ deadline: 700, firstEmpty: 50 });
     expect(await held()).toBe('25.08');
     await check({ deadline: 700, firstEmpty: 61 });
-    await eventually(async () => (await held()) === '0.00');
+    expect(await held()).toBe('0.00');
     expect(await service.control.getCalls('buy')).toHaveLength(1);
+  });
+
+  describe('after the last of its scheduled checks', () => {
+    /** Leaves an order open whose purchase was not carried out, as if its deadline were an hour ago. */
+    beforeEach(async () => {
+      const user = await service.createUser();
+      await service.control.addFault({ method: 'buy', kind: 'reset' });
+      await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30 } });
+    });
+    afterEach(() => check({ deadline: 3600, firstEmpty: 61 }));
+
+    const nextCheckInSeconds = async (): Promise<number> => {
+      const [order] = await service.owner.query<{ seconds: number }[]>(
+        `SELECT extract(epoch FROM next_look_at - now())::float8 AS seconds
+           FROM orders WHERE closed_at IS NULL`,
+      );
+      return order?.seconds ?? 0;
+    };
+
+    it('is checked each 10 to 20 minutes', async () => {
+      await check({ deadline: 3600, firstEmpty: 0 });
+      expect(await nextCheckInSeconds()).toBeGreaterThan(590);
+      expect(await nextCheckInSeconds()).toBeLessThan(1201);
+    });
+
+    it('is checked again a minute after a check that is the first to find nothing', async () => {
+      await check({ deadline: 3600, firstEmpty: null });
+      expect(await nextCheckInSeconds()).toBeGreaterThan(50);
+      expect(await nextCheckInSeconds()).toBeLessThan(61);
+    });
   });
 });

@@ -10,7 +10,7 @@ const DIALECTS = (['exact', 'prefix', 'substring', 'ignored'] as const).flatMap(
 );
 
 /** Enough checks that find nothing for a refund, with the quiet time of the tests. */
-const MANY_CHECKS = 12;
+const MANY_CHECKS = 6;
 
 describe('The provider may list as it likes:', () => {
   let service: TestService;

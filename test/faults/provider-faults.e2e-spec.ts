@@ -152,7 +152,7 @@ describe('a failing provider', () => {
     });
     expect(blind).toBeGreaterThan(0);
     await buy(user);
-    await untilChecked(user, 9);
+    await untilChecked(user, 6);
     expect((await service.balanceOf(user)).held).not.toBe('0.00');
     await service.control.resetFaults();
     await settled(user);

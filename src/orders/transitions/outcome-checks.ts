@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
 import { Metrics } from '../../metrics';
-import { checkOffsetsSeconds } from '../check-schedule';
+import { checkOffsetsSeconds, spacingOfEmptyChecksSeconds } from '../check-schedule';
 import type { OrderBatch } from '../order-batch';
 import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
@@ -48,7 +48,8 @@ export class OutcomeChecks {
 
   /**
    * Claims what is due for a check, until its next one: no other replica takes it meanwhile. Whoever locks
-   * the leader's row has the batch.
+   * the leader's row has the batch. The next check is the first of the schedule that is still to come; after
+   * the last of them, checks go on at the pace of the last two.
    *
    * @param limit of batches and of orders that were never sent
    */
@@ -69,8 +70,10 @@ export class OutcomeChecks {
           SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
               looks = looks + 1,
               next_look_at = coalesce(
-                greatest(deadline + make_interval(secs => ($2::float8[])[looks + 2]),
-                         now() + interval '100 ms'),
+                (SELECT min(scheduled_at)
+                   FROM unnest($2::float8[]) AS seconds,
+                        LATERAL (SELECT deadline + make_interval(secs => seconds) AS scheduled_at) AS schedule
+                  WHERE scheduled_at > now() + interval '100 ms'),
                 now() + make_interval(secs => $3 * (1 + random())))
          FROM due JOIN leaders ON leaders.id = due.leader
         WHERE orders.id = due.id AND state IN ${sqlList(UNATTENDED_STATES)} AND orders.next_look_at <= now()
@@ -85,7 +88,8 @@ export class OutcomeChecks {
   }
 
   /**
-   * Records what a complete check showed.
+   * Records what a complete check showed. After the first that shows nothing, the one that may prove it is not
+   * left to a schedule that has long passed: money goes back as soon as that is known.
    *
    * @param startedAt the database's time before the check began
    * @returns since when nothing has been found; null when something was
@@ -95,13 +99,18 @@ export class OutcomeChecks {
     startedAt: Date,
     found: 'something' | 'nothing',
   ): Promise<Date | null> {
+    const { quietSeconds } = this.config.reconciliation;
     const [order] = await queryRows<{ since: Date | null }>(
       this.dataSource,
       `UPDATE orders
-          SET nothing_seen_since = CASE WHEN $3 THEN coalesce(nothing_seen_since, $2) END
+          SET nothing_seen_since = CASE WHEN $3 THEN coalesce(nothing_seen_since, $2) END,
+              next_look_at = CASE WHEN $3 AND nothing_seen_since IS NULL THEN
+                least(next_look_at, greatest(deadline + make_interval(secs => $4),
+                                             $2 + make_interval(secs => $5)))
+                ELSE next_look_at END
         WHERE id = ANY ($1)
        RETURNING nothing_seen_since AS since`,
-      [orderIds, startedAt, found === 'nothing'],
+      [orderIds, startedAt, found === 'nothing', quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],
     );
     return order?.since ?? null;
   }
