@@ -271,7 +271,7 @@ describe('The description', () => {
       'DELETE /webhooks/{webhook_id}': [...WITH_TOKEN, '404', '422'],
       'POST /webhooks/{webhook_id}/secret': [...WITH_TOKEN, '404', '413', '422'],
       'GET /webhooks/{webhook_id}/attempts': [...WITH_TOKEN, '404', '422'],
-      'POST /webhooks/{webhook_id}/replay': [...WITH_TOKEN, '404', '409', '413', '422'],
+      'POST /webhooks/{webhook_id}/replay': [...WITH_TOKEN, '404', '409', '410', '413', '422'],
       'POST /webhooks/{webhook_id}/test': [...WITH_TOKEN, '404', '409', '422'],
       'GET /l/{secret}': [...EVERYWHERE, '404', '429', '503'],
       'GET /tokens': [...WITH_TOKEN, '422'],

@@ -383,6 +383,33 @@ describe('Replaying', () => {
     expect((await replay(id, { since })).status).toBe(200);
   });
 
+  it.each([
+    ['one event', (event: string) => ({ event_id: event })],
+    ['the events since a moment', () => ({ since })],
+  ])('of %s returns 410 when retention removes an event meanwhile', async (_, asked) => {
+    const old = await happen('order.completed');
+    const { id } = await create({ types: ['order.completed'] });
+    const replaying = await service.owner.transaction(async (owner) => {
+      await owner.query('DELETE FROM events WHERE position = $1', [old.slice('evt_'.length)]);
+      const answer = replay(id, asked(old));
+      await eventually(async () => {
+        const waiting = await service.owner.query<unknown[]>(
+          `SELECT FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'WITH chosen%'`,
+        );
+        return waiting.length > 0;
+      });
+      return [answer];
+    });
+    expect(await replaying[0]).toEqual({
+      status: 410,
+      body: { detail: expect.stringMatching(/^Some of these events are no longer kept/) },
+    });
+    await happen('order.completed');
+    await close(id, 'failed');
+    expect((await replay(id, { since })).body).toEqual({ replayed: 1, next_after: null });
+  });
+
   it('is refused when it names nothing or too much, and while the webhook is off', async () => {
     const { id } = await create();
     const event = await happen('order.completed');

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
+import { queryRows, violatedConstraint } from '../database';
 import { eventIdOf, positionOf } from '../events';
 import { RequestsUnderWay } from '../http';
 import { RequestLimits } from '../limits';
 import type { ReplayedOut } from './dto/webhook-out.dto';
-import { EventNotFound, ReplayOfWhat, WebhookIsOff } from './webhooks.errors';
+import { EventNotFound, ReplayedEventsGone, ReplayOfWhat, WebhookIsOff } from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
 
 /** The most events that one request has sent again. */
@@ -57,18 +57,27 @@ export class ReplaysService {
     private readonly limits: RequestLimits,
   ) {}
 
-  /** @throws WebhookNotFound, WebhookIsOff, ReplayOfWhat, EventNotFound, TooManyUnderWay */
+  /**
+   * @throws WebhookNotFound, WebhookIsOff, ReplayOfWhat, EventNotFound, ReplayedEventsGone,
+   *   TooManyUnderWay
+   */
   async replay(userId: number, webhookId: number, replay: Replay): Promise<ReplayedOut> {
     const { eventId, since, after } = replay;
     if ((eventId === null) === (since === null) || (since === null && after !== null)) {
       throw new ReplayOfWhat();
     }
     await this.assertIsOn(userId, webhookId);
-    const [outcome] = await this.underWay.run('replay', userId, () =>
-      eventId === null
-        ? this.replaySince(userId, webhookId, replay)
-        : this.replayOne(userId, webhookId, positionOf(eventId)),
-    );
+    const [outcome] = await this.underWay
+      .run('replay', userId, () =>
+        eventId === null
+          ? this.replaySince(userId, webhookId, replay)
+          : this.replayOne(userId, webhookId, positionOf(eventId)),
+      )
+      .catch((error: unknown) => {
+        // Retention has removed an event since the statement chose it.
+        if (violatedConstraint(error) === 'webhook_deliveries_event_id_fkey') throw new ReplayedEventsGone();
+        throw error;
+      });
     if (!outcome || (eventId !== null && outcome.found === 0)) throw new EventNotFound();
     return { replayed: outcome.replayed, next_after: outcome.last === null ? null : eventIdOf(outcome.last) };
   }

@@ -209,6 +209,12 @@ export const ReplayDocs = () =>
     ),
     ApiIsOff(),
     ApiErrorResponse(
+      410,
+      'Some of the events were removed in that moment, because they are older than is kept',
+      'Some of these events are no longer kept; nothing was replayed. Repeat the request with `since` to ' +
+        'replay what is kept',
+    ),
+    ApiErrorResponse(
       429,
       'More requests than the token or the user may make in a minute, or more than two replays at once',
       'Too many requests',

@@ -5,6 +5,13 @@ export class WebhookNotFound extends domainError('not-found', 'Webhook not found
 /** No event that is kept has this id, or it is another user's. */
 export class EventNotFound extends domainError('not-found', 'Event not found') {}
 
+/** They were removed while they were being replayed. */
+export class ReplayedEventsGone extends domainError(
+  'gone',
+  'Some of these events are no longer kept; nothing was replayed. Repeat the request with `since` to ' +
+    'replay what is kept',
+) {}
+
 export class TooManyWebhooks extends DomainError {
   readonly kind = 'conflict';
 

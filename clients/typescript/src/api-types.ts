@@ -8540,6 +8540,15 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
+      /** @description Some of the events were removed in that moment, because they are older than is kept */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ErrorResponse'];
+        };
+      };
       413: components['responses']['BodyTooLarge'];
       /** @description Validation Error */
       422: {

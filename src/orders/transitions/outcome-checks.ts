@@ -88,8 +88,8 @@ export class OutcomeChecks {
   }
 
   /**
-   * Records what a complete check showed. After the first that shows nothing, the one that may prove it is not
-   * left to a schedule that has long passed: money goes back as soon as that is known.
+   * Records what a complete check showed. After the first that shows nothing, the one that may prove it is
+   * not left to a schedule that has long passed: money goes back as soon as that is known.
    *
    * @param startedAt the database's time before the check began
    * @returns since when nothing has been found; null when something was
