@@ -305,4 +305,22 @@ describe('A statement', () => {
       .map((line) => Number(line.split(',')[0]));
     expect(numbers).toEqual(Array.from({ length: 2500 }, (_, n) => n + 1));
   });
+
+  it('runs in the order of the entries, also when one waited while others were made', async () => {
+    await post('credit', { amount: '10', reason: 'test' });
+    await service.owner.transaction(async (slow) => {
+      // The time of an entry is that of its transaction's begin.
+      await slow.query('SELECT now()');
+      await post('credit', { amount: '5', reason: 'test' });
+      await slow.query(
+        `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
+         VALUES ($1, 'adjustment', -4, 0, 'test')`,
+        [user.id],
+      );
+    });
+    const { body } = await statement('2020-01-01T00:00:00Z', '2100-01-01T00:00:00Z');
+    const lines = body.trimEnd().split('\r\n').slice(1);
+    expect(lines.map((line) => line.split(',')[0])).toEqual(['1', '2', '3']);
+    expect(lines.map((line) => line.split(',')[5])).toEqual(['10.00', '15.00', '11.00']);
+  });
 });

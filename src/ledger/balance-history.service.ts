@@ -72,7 +72,7 @@ export class BalanceHistoryService {
   ): Promise<Page<BalanceChangeOut>> {
     assertPeriod(filter.from, filter.to);
     const find = ({ cursor, limit }: PageRequest) => {
-      const { conditions, parameters } = select(userId, filter);
+      const { conditions, parameters } = selectEntries(userId, filter);
       const [before, count] = [parameters.push(cursor ?? Number.MAX_SAFE_INTEGER), parameters.push(limit)];
       return queryRows<BalanceChangeOut>(
         this.dataSource,
@@ -120,7 +120,7 @@ export class BalanceHistoryService {
     after: number,
     end: number,
   ): Promise<Batch> {
-    const { conditions, parameters } = select(userId, filter);
+    const { conditions, parameters } = selectEntries(userId, filter);
     const [first, last] = [parameters.push(after), parameters.push(end)];
     const [batch] = await queryRows<Batch>(
       this.dataSource,
@@ -141,7 +141,7 @@ export class BalanceHistoryService {
  * The time of an entry is when its transaction began, which then may have waited for the account: entries
  * that overtook it have a later time and an earlier number.
  */
-function select(
+export function selectEntries(
   userId: number,
   { from, to, kind, orderId }: BalanceHistoryFilter,
 ): { conditions: string; parameters: unknown[] } {

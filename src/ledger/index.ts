@@ -1,4 +1,5 @@
 export { Account } from './account.entity';
+export { selectEntries } from './balance-history.service';
 export { LedgerEntry, type LedgerEntryKind } from './ledger-entry.entity';
 export { InsufficientBalance } from './ledger.errors';
 export { LedgerModule } from './ledger.module';

@@ -106,8 +106,8 @@ export const ReadStatementDocs = () =>
   StaffDocs({
     summary: 'Download a statement as CSV',
     description:
-      'For accounting, and for customers who ask: a file of every change of a balance in a period, oldest ' +
-      'first. `from` is included and `to` is not.',
+      'For accounting, and for customers who ask: a file of every change of a balance in a period, in the ' +
+      'order of `seq`, so that each line follows from the one before. `from` is included and `to` is not.',
     answer: {
       description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
       content: {

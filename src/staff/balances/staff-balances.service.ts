@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
 import { assertPeriod, type PageRequest, readPage } from '../../http';
-import { LedgerService } from '../../ledger';
+import { LedgerService, selectEntries } from '../../ledger';
 import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
 import { UserNotFound, UsersService } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
@@ -109,23 +109,22 @@ export class StaffBalancesService {
     return toCsv(this.findStatementRows(userId, from, to));
   }
 
+  /** In the order of the entries, of which each begins with the balance that the one before led to. */
   private async *findStatementRows(userId: number, from: Date, to: Date): AsyncGenerator<StatementRow[]> {
-    let last: Pick<StatementRow, 'created_at' | 'seq'> = { created_at: from.toISOString(), seq: 0 };
-    for (;;) {
+    const { conditions, parameters } = selectEntries(userId, { from, to, kind: null, orderId: null });
+    for (let last = 0; ;) {
       const batch: StatementRow[] = await queryRows<StatementRow>(
         this.dataSource,
         `SELECT seq, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, kind,
                 available_delta, held_delta, available_after, held_after, order_id, reference, reason
            FROM ledger_entries
-          WHERE user_id = $1 AND (ledger_entries.created_at, seq) > ($2::timestamptz, $3)
-            AND ledger_entries.created_at < $4
-          ORDER BY ledger_entries.created_at, seq LIMIT ${BATCH_SIZE}`,
-        [userId, last.created_at, last.seq, to],
+          WHERE ${conditions} AND seq > $${parameters.length + 1} ORDER BY seq LIMIT ${BATCH_SIZE}`,
+        [...parameters, last],
       );
       yield batch;
       const end = batch.at(-1);
       if (!end || batch.length < BATCH_SIZE) return;
-      last = end;
+      last = end.seq;
     }
   }
 
