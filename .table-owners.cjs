@@ -17,7 +17,7 @@ const tables = {
   call_demand: { owner: 'provider' },
   call_slots: { owner: 'provider' },
   catalogue_copies: { owner: 'catalog', readers: ['status'] },
-  completed_sweeps: { owner: 'orders', readers: ['renewals'] },
+  completed_sweeps: { owner: 'inventory', readers: ['orders', 'renewals'] },
   default_markups: { owner: 'pricing' },
   events: {
     owner: 'events',
@@ -29,7 +29,7 @@ const tables = {
     readers: ['status'],
   },
   export_links: { owner: 'links' },
-  found_prolongations: { owner: 'orders' },
+  found_prolongations: { owner: 'inventory' },
   installation: {
     owner: 'orders',
     writers: {
@@ -47,9 +47,9 @@ const tables = {
   orders: {
     owner: 'orders',
     writers: { renewals: 'a renewal and its order are placed together' },
-    readers: ['proxies', 'sales', 'staff', 'status', 'usage'],
+    readers: ['inventory', 'proxies', 'sales', 'staff', 'status', 'usage'],
   },
-  orphans: { owner: 'orders', readers: ['status'] },
+  orphans: { owner: 'inventory', readers: ['status'] },
   price_rules: { owner: 'pricing' },
   provider_accounts: { owner: 'provider', readers: ['status'] },
   provider_listings: { owner: 'integrity' },
@@ -57,14 +57,15 @@ const tables = {
     owner: 'proxies',
     writers: {
       events: 'the stages before the end that were announced, with their events',
-      orders: 'a delivery, its order and its entries are one statement; the listing is taken over',
+      inventory: 'what the listing shows is compared and taken over in one statement',
+      orders: 'a delivery, its order and its entries are one statement',
     },
     readers: ['renewals', 'staff'],
   },
   proxy_changes: { owner: 'proxies' },
   proxy_trials: { owner: 'trials' },
-  proxy_type_changes: { owner: 'orders' },
-  recoveries: { owner: 'orders' },
+  proxy_type_changes: { owner: 'inventory' },
+  recoveries: { owner: 'inventory', readers: ['orders'] },
   renewal_rules: { owner: 'renewals', readers: ['staff'] },
   renewal_settings: { owner: 'renewals', readers: ['staff', 'status'] },
   renewals: { owner: 'renewals', readers: ['staff', 'status'] },
@@ -74,13 +75,13 @@ const tables = {
   sales_days: { owner: 'sales' },
   sales_rollup: { owner: 'sales' },
   staff_actions: { owner: 'staff', readers: ['proxies'] },
-  sweep_sightings: { owner: 'orders' },
+  sweep_sightings: { owner: 'inventory' },
   token_spending: { owner: 'orders', readers: ['usage'] },
   upstream_calls: { owner: 'orders', readers: ['staff'] },
   users: {
     owner: 'users',
     writers: { proxies: 'the revision of a list changes in the statement that changes the list' },
-    readers: ['auth', 'database', 'links', 'local', 'orders', 'renewals', 'staff'],
+    readers: ['auth', 'database', 'inventory', 'links', 'local', 'renewals', 'staff'],
   },
   webhook_attempts: { owner: 'webhooks' },
   webhook_deliveries: {
@@ -122,7 +123,7 @@ const functions = {
   renewals_held_up: 'renewals',
   renewals_spent: 'renewals',
   rule_of_proxy: 'renewals',
-  skip_ids: 'orders',
+  skip_ids: 'inventory',
   take_call_slot: 'provider',
 };
 

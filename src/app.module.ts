@@ -9,6 +9,7 @@ import { EventReadingModule, EventsJobsModule, EventsModule, EventWaits } from '
 import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
 import { IntegrityJobsModule } from './integrity';
+import { InventoryModule } from './inventory';
 import { LedgerModule } from './ledger';
 import { LimitsJobsModule } from './limits';
 import { LinksModule } from './links';
@@ -58,6 +59,7 @@ export class AppModule implements OnModuleDestroy {
         CatalogModule,
         ProxiesModule,
         OrdersModule,
+        InventoryModule,
         UsageModule,
         LinksModule,
         WebhooksModule,

@@ -9,6 +9,7 @@ import { isDatabaseUnavailable } from './database';
 import { EventReadingModule, EventWaits } from './events';
 import { HealthModule, Readiness } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
+import { InventoryModule } from './inventory';
 import { LedgerModule } from './ledger';
 import { LinksModule } from './links';
 import { Metrics } from './metrics';
@@ -49,12 +50,12 @@ const CUSTOMERS: ApiInterface = {
     CatalogModule,
     ProxiesModule,
     OrdersModule,
+    InventoryModule,
     TrialsModule,
     LinksModule,
     RenewalsModule,
     EventReadingModule,
     WebhooksModule,
-    OrdersModule,
     SignInModule,
     CustomerTokensModule,
   ],

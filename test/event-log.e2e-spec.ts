@@ -1,7 +1,8 @@
 import { Client } from 'pg';
 import { TokensService } from '../src/auth';
 import { EVENT_TYPES, type EventType, PublishedEvents } from '../src/events';
-import { HoldReleases, OutcomeChecks, SweepService } from '../src/orders';
+import { SweepService } from '../src/inventory';
+import { HoldReleases, OutcomeChecks } from '../src/orders';
 import { refusalOf } from '../src/orders/refusals';
 import { ActiveFlagsService } from '../src/proxies';
 import { eventually } from './support/built-service';

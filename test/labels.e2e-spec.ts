@@ -1,4 +1,4 @@
-import { SweepService } from '../src/orders';
+import { SweepService } from '../src/inventory';
 import { insertProxies } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';

@@ -1,4 +1,4 @@
-import { SweepService } from '../src/orders';
+import { SweepService } from '../src/inventory';
 import { ActiveFlagsService } from '../src/proxies';
 import { insertProxies } from './support/proxy-rows';
 import { sendRaw } from './support/raw-http';

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { SweepService } from '../src/orders';
+import { SweepService } from '../src/inventory';
 import { RenewalRun } from '../src/renewals';
 import { eventually } from './support/built-service';
 import { startTestService, type TestService, type TestUser } from './support/test-service';

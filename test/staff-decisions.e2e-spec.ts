@@ -1,6 +1,6 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
 import type { Page } from '../src/http';
-import { type OrphanOut, SweepService } from '../src/orders';
+import { type OrphanOut, SweepService } from '../src/inventory';
 import type { FaultSpec } from '../src/sandbox';
 import { WireClient } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';

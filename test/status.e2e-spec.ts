@@ -4,7 +4,7 @@ import { AdministrationModule } from '../src/administration.module';
 import { REPLICA_ID } from '../src/common';
 import { AppConfig } from '../src/config';
 import { JobLease } from '../src/database';
-import { SweepService } from '../src/orders';
+import { SweepService } from '../src/inventory';
 import { type StatusOut, StatusService } from '../src/status';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { SweepService } from '../src/orders';
+import { SweepService } from '../src/inventory';
 import { WireClient } from '../src/sandbox';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';

@@ -1,4 +1,4 @@
-import { SweepService } from '../src/orders';
+import { SweepService } from '../src/inventory';
 import type { FaultSpec } from '../src/sandbox';
 import { captureLog } from './support/log-capture';
 import { startTestService, type TestService, type TestUser } from './support/test-service';

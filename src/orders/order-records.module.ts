@@ -6,11 +6,7 @@ import { Order } from './order.entity';
 import { ProviderCallLog } from './provider-call-log';
 import { ProviderCall } from './provider-call.entity';
 import { ReviewService } from './reconciliation/review.service';
-import { ForgottenOrdersService } from './recovery/forgotten-orders.service';
-import { RecoveryService } from './recovery/recovery.service';
-import { Orphan } from './sweep/orphan.entity';
-import { OrphansService } from './sweep/orphans.service';
-import { WithdrawalsService } from './sweep/withdrawals.service';
+import { RecoveryState } from './recovery-state';
 import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
 import { HoldReleases } from './transitions/hold-releases';
 import { OrderClaims } from './transitions/order-claims';
@@ -27,11 +23,8 @@ const SERVICES = [
   HoldReleases,
   ForgottenOrderRecords,
   ProviderCallLog,
-  ForgottenOrdersService,
-  RecoveryService,
+  RecoveryState,
   ReviewService,
-  OrphansService,
-  WithdrawalsService,
 ];
 
 /**
@@ -39,7 +32,7 @@ const SERVICES = [
  * command line.
  */
 @Module({
-  imports: [TypeOrmModule.forFeature([Order, Orphan, ProviderCall]), ProviderModule],
+  imports: [TypeOrmModule.forFeature([Order, ProviderCall]), ProviderModule],
   providers: SERVICES,
   exports: SERVICES,
 })

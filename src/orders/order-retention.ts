@@ -5,7 +5,6 @@ import { queryRows, sqlList } from '../database';
 import { Retention, type RetentionStep, STEP_ROWS } from '../retention';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
-import { OrphansService } from './sweep/orphans.service';
 
 /** An order whose outcome was unknown is closed within this time, or left to staff. */
 const DAYS_TO_CLOSE = 2;
@@ -22,17 +21,12 @@ export class OrderRetention {
   constructor(
     retention: Retention,
     private readonly dataSource: DataSource,
-    orphans: OrphansService,
     bulks: BulkRecords,
     { purchases: { replayDays }, retention: days }: AppConfig,
   ) {
     retention.add<{ ended: string; id: number }>('order_passwords', (place) =>
       this.forgetCredentials(replayDays, place ?? { ended: '', id: 0 }),
     );
-    retention.add('orphan_passwords', async () => ({
-      removed: await orphans.forgetCredentials(replayDays),
-      next: null,
-    }));
     retention.add('unused_bulks', () => bulks.forgetUnused());
     if (days.answerDays > 0) retention.add('answers', () => this.forgetAnswers(days.answerDays));
     retention.addOldRows({

@@ -22,13 +22,10 @@ import { OrderReadingController } from './reading/order-reading.controller';
 import { OrderReadingService } from './reading/order-reading.service';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
 import { RenewalOrders } from './renewals/renewal-orders.service';
-import { SweepService } from './sweep/sweep.service';
-import { TypeChangeController } from './type-change/type-change.controller';
-import { TypeChangeService } from './type-change/type-change.service';
 
 @Module({
   imports: [AuthModule, OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
-  controllers: [OrdersController, BulkController, OrderReadingController, TypeChangeController],
+  controllers: [OrdersController, BulkController, OrderReadingController],
   providers: [
     ProlongationDates,
     BatchCallService,
@@ -43,10 +40,8 @@ import { TypeChangeService } from './type-change/type-change.service';
     ReconciliationService,
     RenewalOrders,
     OrderJobs,
-    SweepService,
     OrderRetention,
-    TypeChangeService,
   ],
-  exports: [DispatcherService, OrdersService, OrderWaits, ReconciliationService, RenewalOrders, SweepService],
+  exports: [DispatcherService, OrdersService, OrderWaits, ReconciliationService, RenewalOrders],
 })
 export class OrdersModule {}

@@ -3,6 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth';
 import { PricePreviewModule } from '../catalog';
+import { InventoryRecordsModule } from '../inventory';
 import { LedgerModule } from '../ledger';
 import { OrderRecordsModule } from '../orders';
 import { PricingModule } from '../pricing';
@@ -64,6 +65,7 @@ const SERVICES = [
     UsersModule,
     LedgerModule,
     OrderRecordsModule,
+    InventoryRecordsModule,
     PricingModule,
     PricePreviewModule,
     StatusModule,

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from '../http';
-import { RecoveryOut } from '../orders';
+import { RecoveryOut } from '../inventory';
 import type { BreakerStatus } from '../provider';
 
 const EXAMPLE_REPLICA = '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e';

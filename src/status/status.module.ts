@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
-import { OrderRecordsModule } from '../orders';
+import { InventoryRecordsModule } from '../inventory';
 import { ProviderModule } from '../provider';
 import { StatusService } from './status.service';
 
 /** Without jobs, so that the command line can use it. */
 @Module({
-  imports: [ProviderModule, OrderRecordsModule],
+  imports: [ProviderModule, InventoryRecordsModule],
   providers: [StatusService],
   exports: [StatusService],
 })

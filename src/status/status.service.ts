@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findExcessiveRights, queryRows, sqlList } from '../database';
-import { OPEN_STATES, type OpenState, RecoveryService } from '../orders';
+import { RecoveryService } from '../inventory';
+import { OPEN_STATES, type OpenState } from '../orders';
 import { ProxyProvider } from '../provider';
 import { RENEWAL_WAITS } from '../renewals';
 import { FRESH_SECONDS, type StoredReport } from './replica-reports';

@@ -4,7 +4,7 @@ import { findWholeReads, recordStatements, type SentStatement } from '../../benc
 import { dataSourceOptions } from '../../src/database';
 import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
-import { RecoveryService, SweepService } from '../../src/orders';
+import { RecoveryService, SweepService } from '../../src/inventory';
 import { ProxyProvider } from '../../src/provider';
 import { ActiveFlagsService } from '../../src/proxies';
 import { RenewalRun } from '../../src/renewals';

@@ -1,4 +1,4 @@
-import type { FoundProlongationOut, OrphanOut, RecoveryOut } from '../../src/orders';
+import type { FoundProlongationOut, OrphanOut, RecoveryOut } from '../../src/inventory';
 import { WireClient } from '../../src/sandbox';
 import { type ApiClient, createApiClient } from '../support/api-client';
 import { eventually } from '../support/built-service';

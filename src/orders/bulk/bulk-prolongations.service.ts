@@ -17,7 +17,7 @@ import { newOrder, type NewOrder } from '../placing/new-order';
 import { OrderChecks, placementFailure, placementRefusal } from '../placing/order-checks';
 import { OrderPlacement, type Placement } from '../placing/order-placement';
 import { type Delivery, OrdersService } from '../placing/orders.service';
-import { RecoveryService } from '../recovery/recovery.service';
+import { RecoveryState } from '../recovery-state';
 import { type Bulk, BulkRecords } from './bulk-records';
 import {
   BULK_STATUSES,
@@ -59,7 +59,7 @@ export class BulkProlongations {
     private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
     private readonly queries: OrderQueries,
-    private readonly recovery: RecoveryService,
+    private readonly recovery: RecoveryState,
     private readonly catalog: CatalogService,
     private readonly provider: ProxyProvider,
   ) {}

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
+import { queryRows } from '../../database';
 import { Deadline, type ListedProxy, ProxyProvider, type RatePermit } from '../../provider';
 import { inSharedSpan, type Origin, origin } from '../../tracing';
 import { hasAll } from '../order-batch';
 import { ProviderCallLog } from '../provider-call-log';
-import { SweepService } from '../sweep/sweep.service';
 import { OrderClaims } from '../transitions/order-claims';
 
 /** The provider's largest page. */
@@ -45,9 +46,9 @@ export class ProlongationDates {
   private readonly nobody = origin();
 
   constructor(
+    private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly claims: OrderClaims,
-    private readonly sweep: SweepService,
     private readonly calls: ProviderCallLog,
     private readonly config: AppConfig,
   ) {}
@@ -108,9 +109,12 @@ export class ProlongationDates {
   private async isFullListingShorter(): Promise<boolean> {
     const tags = new Set([...this.wanted].map(({ tag }) => tag)).size;
     if (tags < TAGS_WORTH_A_FULL_LISTING) return false;
-    const listed = await this.sweep.lastListedCount();
+    const [last] = await queryRows<{ listed: number }>(
+      this.dataSource,
+      'SELECT listed FROM completed_sweeps ORDER BY began_at DESC LIMIT 1',
+    );
     // One more, because only an empty page is the end.
-    return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < tags;
+    return last !== undefined && Math.ceil(last.listed / PAGE_SIZE) + 1 < tags;
   }
 
   private take(isTaken: (one: WantedDate) => boolean): WantedDate[] {

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { MissingProxies } from '../../orders';
+import type { MissingProxies } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { ReadMissingDocs, WithdrawMissingDocs } from './staff-missing.docs';

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IntegerField, StrictRequest, TextField } from '../../http';
-import type { MissingProxies } from '../../orders';
+import type { MissingProxies } from '../../inventory';
 
 export class MissingProxiesOut implements MissingProxies {
   @ApiProperty({ type: 'integer', description: 'How many rented proxies are missing', example: 0 })

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type MissingProxies, WithdrawalsService } from '../../orders';
+import { type MissingProxies, WithdrawalsService } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { IdParam } from '../../http';
-import type { OrphanOut } from '../../orders';
+import type { OrphanOut } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
 import { AssignOrphanDocs, DeliverOrphanDocs, ListOrphansDocs, MarkOrphanDocs } from './staff-orphans.docs';

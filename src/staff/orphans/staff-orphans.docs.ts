@@ -1,5 +1,5 @@
 import { missing, notOneOf, oneOf } from '../../http';
-import { ORPHAN_STATES, OrphanOut } from '../../orders';
+import { ORPHAN_STATES, OrphanOut } from '../../inventory';
 import { NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
 import { AssignmentRequest, DeliveryRequest, MarkRequest, OrphansPage } from './staff-orphans.dto';
 

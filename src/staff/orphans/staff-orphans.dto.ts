@@ -10,7 +10,7 @@ import {
   StrictRequest,
   TextField,
 } from '../../http';
-import { ORPHAN_STATES, OrphanOut, type OrphanState } from '../../orders';
+import { ORPHAN_STATES, OrphanOut, type OrphanState } from '../../inventory';
 
 export const ORPHAN_MARKS = ['open', 'written-off'] as const;
 export type OrphanMark = (typeof ORPHAN_MARKS)[number];

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { type PageRequest, readPage } from '../../http';
-import { LedgerService } from '../../ledger';
 import {
   ForgottenOrdersService,
   type ForgottenTerms,
   type OrphanOut,
   OrphansService,
   type OrphanState,
-} from '../../orders';
+} from '../../inventory';
+import { LedgerService } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { OrphanMark, OrphansPage } from './staff-orphans.dto';

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { IdParam } from '../../http';
-import type { FoundProlongationOut } from '../../orders';
+import type { FoundProlongationOut } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
 import { CurrentAudit, StaffRoute } from '../staff-route';

@@ -1,5 +1,5 @@
 import { missing, notOneOf, oneOf } from '../../http';
-import { FOUND_PROLONGATION_STATES, FoundProlongationOut } from '../../orders';
+import { FOUND_PROLONGATION_STATES, FoundProlongationOut } from '../../inventory';
 import { ReasonRequest } from '../fields';
 import { NOT_FOR_ONESELF, notFound, StaffDocs } from '../staff-docs';
 import { ChargeRequest, FoundProlongationsPage } from './staff-prolongations.dto';

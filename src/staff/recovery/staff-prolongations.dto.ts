@@ -1,7 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import { AmountField, ChoiceField, IdField, PageOf, PageQuery, StrictRequest, TextField } from '../../http';
-import { FOUND_PROLONGATION_STATES, FoundProlongationOut, type FoundProlongationState } from '../../orders';
+import {
+  FOUND_PROLONGATION_STATES,
+  FoundProlongationOut,
+  type FoundProlongationState,
+} from '../../inventory';
 
 export class FoundProlongationsQuery extends PageQuery {
   @ApiProperty({ description: 'What was decided about them' })

@@ -5,7 +5,7 @@ import {
   type ForgottenTerms,
   type FoundProlongationOut,
   type FoundProlongationState,
-} from '../../orders';
+} from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 import type { FoundProlongationsPage } from './staff-prolongations.dto';

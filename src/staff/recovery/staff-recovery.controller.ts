@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { RecoveryOut } from '../../orders';
+import type { RecoveryOut } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
 import { CurrentAudit, StaffRoute } from '../staff-route';

@@ -1,5 +1,5 @@
 import { missing } from '../../http';
-import { RecoveryOut } from '../../orders';
+import { RecoveryOut } from '../../inventory';
 import { ReasonRequest } from '../fields';
 import { StaffDocs } from '../staff-docs';
 

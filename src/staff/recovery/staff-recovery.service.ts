@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type RecoveryOut, RecoveryService } from '../../orders';
+import { type RecoveryOut, RecoveryService } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
 

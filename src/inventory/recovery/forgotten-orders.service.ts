@@ -3,20 +3,23 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Money } from '../../common';
 import { type Queryable, queryRows, violatedConstraint } from '../../database';
 import { InsufficientBalance } from '../../ledger';
+import {
+  type ForgottenOrder,
+  ForgottenOrderRecords,
+  type OrderKind,
+  ProlongationSettlement,
+  ProxyBelongsToAnother,
+  PurchaseSettlement,
+} from '../../orders';
 import type { ProviderProxy } from '../../provider';
-import type { OrderKind } from '../order-states';
 import {
   FoundProlongationDecided,
   FoundProlongationNotFound,
   OrphansGoToPurchases,
   OrphansIncomplete,
-  ProxyBelongsToAnother,
   TaggedUserFirst,
   TooFewOrphans,
-} from '../orders.errors';
-import { type ForgottenOrder, ForgottenOrderRecords } from '../transitions/forgotten-order-records';
-import { ProlongationSettlement } from '../transitions/prolongation-settlement';
-import { PurchaseSettlement } from '../transitions/purchase-settlement';
+} from '../inventory.errors';
 import type { FoundProlongationOut, FoundProlongationState } from './found-prolongation.dto';
 
 /** What staff know of a forgotten order. What they leave out is told by what was found. */

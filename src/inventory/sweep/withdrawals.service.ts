@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Queryable, queryRows } from '../../database';
-import { MissingProxiesChanged } from '../orders.errors';
+import { MissingProxiesChanged } from '../inventory.errors';
 
 /** Rented proxies that were missing from two listings in a row and are not withdrawn yet. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';

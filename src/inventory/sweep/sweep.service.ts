@@ -2,9 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { databaseTime, JobLease, type JobRun, queryRows } from '../../database';
+import { RECOVERING_SQL, RecoveryState, TAG_PREFIX_SQL } from '../../orders';
 import { type ListedProxy, ProxyProvider } from '../../provider';
-import { TAG_PREFIX_SQL } from '../order-tag';
-import { RECOVERING_SQL, RecoveryService } from '../recovery/recovery.service';
 import { WithdrawalsService } from './withdrawals.service';
 
 export interface SweepReport {
@@ -87,7 +86,7 @@ export class SweepService {
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly withdrawals: WithdrawalsService,
-    private readonly recovery: RecoveryService,
+    private readonly recovery: RecoveryState,
     private readonly config: AppConfig,
   ) {
     this.lease = new JobLease(dataSource, 'sweep');
@@ -99,15 +98,6 @@ export class SweepService {
     const intervalSeconds = isRecovering ? Math.min(usualSeconds, RECOVERY_INTERVAL_SECONDS) : usualSeconds;
     const leaseSeconds = Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds));
     return this.lease.runWhenDue({ intervalSeconds, leaseSeconds }, (run) => this.sweep(run));
-  }
-
-  /** How many proxies the provider listed in the last complete sweep; null before the first. */
-  async lastListedCount(): Promise<number | null> {
-    const [last] = await queryRows<{ listed: number }>(
-      this.dataSource,
-      'SELECT listed FROM completed_sweeps ORDER BY began_at DESC LIMIT 1',
-    );
-    return last?.listed ?? null;
   }
 
   private async sweep(run: JobRun): Promise<SweepReport> {

@@ -5,6 +5,7 @@ import { ServiceUnavailable } from '../../catalog';
 import { Clock, messageOf, type ProxyType } from '../../common';
 import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
+import { OrderQueries, RecoveryState } from '../../orders';
 import {
   Deadline,
   type ListedProxy,
@@ -15,7 +16,6 @@ import {
   ProxyProvider,
 } from '../../provider';
 import { ProxiesService, type Proxy, type ProxyOut, toProxyOut } from '../../proxies';
-import { OrderQueries } from '../order-queries';
 import {
   ProxyEnded,
   ProxyGone,
@@ -24,8 +24,7 @@ import {
   TypeChangeInProgress,
   TypeChangeUncertain,
   TypesCannotBeChanged,
-} from '../orders.errors';
-import { RecoveryService } from '../recovery/recovery.service';
+} from '../inventory.errors';
 
 /** Customers can ask for changes without end, so that everything else goes first. */
 const PRIORITY = 'exact';
@@ -52,7 +51,7 @@ export class TypeChangeService {
     private readonly provider: ProxyProvider,
     private readonly proxies: ProxiesService,
     private readonly orders: OrderQueries,
-    private readonly recovery: RecoveryService,
+    private readonly recovery: RecoveryState,
     private readonly config: AppConfig,
     private readonly clock: Clock,
   ) {}

@@ -2,15 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { AppConfig } from '../../config';
 import { type Queryable, queryRows, sqlList } from '../../database';
-import { spacingOfEmptyChecksSeconds } from '../check-schedule';
-import { OPEN_STATES } from '../order-states';
-import { NoRecovery, RecoveryNotOver } from '../orders.errors';
-import { ordersAreShut } from '../refusals';
-import { doubtOpenOrders } from '../transitions/outcome-checks';
+import { doubtOpenOrders, OPEN_STATES, spacingOfEmptyChecksSeconds } from '../../orders';
+import { NoRecovery, RecoveryNotOver } from '../inventory.errors';
 import type { RecoveryOut } from './recovery.dto';
-
-/** A condition on the database: a recovery has begun and not ended. */
-export const RECOVERING_SQL = 'EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL)';
 
 /** More than are given out in a day, as a rule. */
 export const DEFAULT_SKIPPED_IDS = 1_000_000;
@@ -112,16 +106,6 @@ export class RecoveryService {
     if (!found) return OPEN;
     const { is_swept: isSwept, ...recovery } = found;
     return { recovering: true, ...recovery, to_be_done: toBeDone(found, isSwept) };
-  }
-
-  async isOn(queryable: Queryable = this.dataSource): Promise<boolean> {
-    const [row] = await queryRows<{ isOn: boolean }>(queryable, `SELECT ${RECOVERING_SQL} AS "isOn"`);
-    return row?.isOn ?? false;
-  }
-
-  /** @throws ServiceUnavailable while orders are shut */
-  async assertOrdersAreOpen(): Promise<void> {
-    if (await this.isOn()) throw ordersAreShut();
   }
 }
 

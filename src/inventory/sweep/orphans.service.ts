@@ -1,13 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Queryable, queryRows, violatedConstraint } from '../../database';
-import {
-  OrderNotFound,
-  OrphanAssigned,
-  OrphanNotFound,
-  OrphansGoToPurchases,
-  ProxyBelongsToAnother,
-} from '../orders.errors';
+import { OrderNotFound, ProxyBelongsToAnother } from '../../orders';
+import { OrphanAssigned, OrphanNotFound, OrphansGoToPurchases } from '../inventory.errors';
 import type { OrphanOut, OrphanState } from './orphan.dto';
 
 /** What the tag of a row `orphan` names. */

@@ -1,0 +1,15 @@
+export { InventoryRecordsModule } from './inventory-records.module';
+export { InventoryModule } from './inventory.module';
+export { ForgottenOrdersService, type ForgottenTerms } from './recovery/forgotten-orders.service';
+export {
+  FOUND_PROLONGATION_STATES,
+  FoundProlongationOut,
+  type FoundProlongationState,
+} from './recovery/found-prolongation.dto';
+export { RecoveryOut } from './recovery/recovery.dto';
+export { DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
+export { Orphan } from './sweep/orphan.entity';
+export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';
+export { OrphansService } from './sweep/orphans.service';
+export { SweepService } from './sweep/sweep.service';
+export { type MissingProxies, WithdrawalsService } from './sweep/withdrawals.service';

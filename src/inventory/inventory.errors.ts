@@ -1,0 +1,92 @@
+import { DomainError, domainError } from '../common';
+
+/** Staff decide about the number of proxies that they have seen. */
+export class MissingProxiesChanged extends domainError(
+  'conflict',
+  'Another number of proxies is missing by now',
+) {}
+
+export class NoRecovery extends domainError('conflict', 'There is no recovery') {}
+
+/** Something that was sold after the restored moment may not be found or decided yet. */
+export class RecoveryNotOver extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor(toBeDone: readonly string[]) {
+    super(`Orders stay shut: ${toBeDone.join('; ')}`);
+  }
+}
+
+export class TooFewOrphans extends domainError(
+  'conflict',
+  'Fewer orphans of this tag are undecided than were asked for',
+) {}
+
+/** A listing may lack them. */
+export class OrphansIncomplete extends domainError(
+  'conflict',
+  'The provider does not tell the country or the version of this proxy',
+) {}
+
+/** The id that the tag names is to be the order of the user that it names. */
+export class TaggedUserFirst extends domainError(
+  'conflict',
+  'Deliver first to the user whom the tag names what is theirs',
+) {}
+
+export class FoundProlongationNotFound extends domainError('not-found', 'Found prolongation not found') {}
+
+export class FoundProlongationDecided extends domainError(
+  'conflict',
+  'The found prolongation is decided already',
+) {}
+
+export class OrphanNotFound extends domainError('not-found', 'Orphan not found') {}
+
+export class OrphanAssigned extends domainError('conflict', 'The orphan is assigned to an order already') {}
+
+/** A prolongation has no proxies, and an open order may still account for the orphan itself. */
+export class OrphansGoToPurchases extends domainError(
+  'conflict',
+  'Orphans are assigned to purchases that are closed',
+) {}
+
+/** A change of type ends soon, as a rule. */
+const RETRY_AFTER_SECONDS = 5;
+
+export class ProxyEnded extends domainError('conflict', 'The rental of this proxy has ended') {}
+
+export class ProxyWithdrawn extends domainError('conflict', 'The provider has withdrawn this proxy') {}
+
+export class ProxyGone extends domainError('conflict', 'The provider no longer has this proxy') {}
+
+export class TypeCannotBeChanged extends domainError(
+  'conflict',
+  'The provider does not change the type of this proxy',
+) {}
+
+/** Changes of one proxy come one after the other. */
+export class TypeChangeInProgress extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor() {
+    super('The type of this proxy is being changed', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+  }
+}
+
+/** The provider may have changed the type, or may do so yet. Asking once more finds out. */
+export class TypeChangeUncertain extends DomainError {
+  readonly kind = 'unavailable';
+
+  constructor() {
+    super('Service temporarily unavailable: whether the type has changed is not known yet', {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
+  }
+}
+
+/** It is certain that nothing was changed. Staff are told in the log. */
+export class TypesCannotBeChanged extends domainError(
+  'unavailable',
+  'Service temporarily unavailable: types cannot be changed at present',
+) {}

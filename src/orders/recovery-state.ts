@@ -1,0 +1,26 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryRows } from '../database';
+import { ordersAreShut } from './refusals';
+
+/** A condition on the database: a recovery has begun and not ended. */
+export const RECOVERING_SQL = 'EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL)';
+
+/**
+ * Whether orders are shut, because the database was restored to an earlier moment. No order is placed then,
+ * and nothing is sent: `order_refusals.sql` and `OrderClaims.claimNextBatch` see to that on every replica.
+ */
+@Injectable()
+export class RecoveryState {
+  constructor(private readonly dataSource: DataSource) {}
+
+  async isOn(): Promise<boolean> {
+    const [row] = await queryRows<{ isOn: boolean }>(this.dataSource, `SELECT ${RECOVERING_SQL} AS "isOn"`);
+    return row?.isOn ?? false;
+  }
+
+  /** @throws ServiceUnavailable while orders are shut */
+  async assertOrdersAreOpen(): Promise<void> {
+    if (await this.isOn()) throw ordersAreShut();
+  }
+}
