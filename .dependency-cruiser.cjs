@@ -80,7 +80,7 @@ const allowed = {
     'orders',
     'events',
   ],
-  usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog'],
+  usage: ['http', 'common', 'database', 'auth', 'ledger', 'catalog', 'renewals'],
   trials: ['http', 'common', 'config', 'database', 'retention', 'auth', 'proxies'],
   health: ['common', 'database', 'metrics', 'auth'],
   sales: ['http', 'common', 'database'],

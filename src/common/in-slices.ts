@@ -1,6 +1,12 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-/** All items in their order, some at a time. Other requests have their turn after each slice. */
+/** How long work goes on before other requests have their turn. */
+const TURN_MS = 5;
+
+/** When others had their turn last. It is one for the process: whoever yields does it for all. */
+let yieldedAtMs = -Infinity;
+
+/** All items in their order, some at a time. Other requests have their turn between slices that take long. */
 export async function* inSlices<Item>(
   items: Iterable<Item>,
   atOnce: number,
@@ -10,9 +16,15 @@ export async function* inSlices<Item>(
     slice.push(item);
     if (slice.length < atOnce) continue;
     yield slice;
-    await yieldToOthers();
+    await yieldAfterAWhile();
     slice = [];
   }
   yield slice;
+  await yieldAfterAWhile();
+}
+
+async function yieldAfterAWhile(): Promise<void> {
+  if (performance.now() - yieldedAtMs < TURN_MS) return;
   await yieldToOthers();
+  yieldedAtMs = performance.now();
 }

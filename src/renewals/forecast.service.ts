@@ -12,7 +12,16 @@ import {
   type ProxyObstacle,
   type SkipReason,
 } from './decide';
-import { AT_ONCE, decisionsOf, foresee, type Funds, joinLots, type Lot, type Rental } from './forecast';
+import {
+  AT_ONCE,
+  decisionsOf,
+  firstUnpaidEnd,
+  foresee,
+  type Funds,
+  joinLots,
+  type Lot,
+  type Rental,
+} from './forecast';
 import type { ForecastItem, ForecastOut, ForecastQuery } from './forecast.dto';
 import { ruleOfProxySql } from './rule-of-proxy';
 
@@ -104,7 +113,7 @@ export class ForecastService {
     const byDay = new Map<string, Sums & { available: Money }>();
     const byMonth = new Map<string, Sums>();
     const reasons = new Map<SkipReason, number>();
-    let firstUnpaid: number | null = null;
+    let firstUnpaid = Infinity;
     // The cursor counts the items on the pages before.
     const before = cursor ?? 0;
     const items: ForecastItem[] = [];
@@ -124,11 +133,8 @@ export class ForecastService {
         }
         ofHour.notRenewed += length;
         reasons.set(decision.reason, (reasons.get(decision.reason) ?? 0) + length);
-        if (decision.reason === 'balance-short') {
-          const { ends, addedMs } = decision.lot;
-          for (const end of ends) firstUnpaid = Math.min(firstUnpaid ?? Infinity, end + addedMs);
-        }
       }
+      firstUnpaid = Math.min(firstUnpaid, firstUnpaidEnd(decisions));
       const past = count;
       count += ofHour.renewals + ofHour.notRenewed;
       if (count > before && items.length < limit) {
@@ -159,7 +165,7 @@ export class ForecastService {
         ...toSums(part),
         available: part.available.toString(),
       })),
-      balance_lasts_until: firstUnpaid === null ? null : new Date(firstUnpaid).toISOString().slice(0, 10),
+      balance_lasts_until: firstUnpaid === Infinity ? null : new Date(firstUnpaid).toISOString().slice(0, 10),
       items,
       next_cursor: before + items.length < count ? before + items.length : null,
     };

@@ -2,7 +2,9 @@ import { SeededRandom } from '../../test/support/seeded-random';
 import { Money } from '../common';
 import { decide, type Decision, dueAt, hourOf, inAnnouncedOrder, lastTryAt, monthOf } from './decide';
 import {
+  BALANCE_DAYS,
   decisionsOf,
+  firstUnpaidDay,
   type ForecastHour,
   foresee,
   type Funds,
@@ -219,4 +221,25 @@ describe('The forecast', () => {
       expect(lines).toEqual(oneByOne(given, rentals, 60));
     },
   );
+});
+
+const ending = (day: number, period: number, roubles: string) => ({
+  day,
+  period,
+  cost: Money.parse(roubles),
+});
+
+describe('A balance', () => {
+  it.each([
+    ['that has nothing to pay lasts', '0', [], null],
+    ['lasts until the day that it cannot pay', '10', [ending(3, 30, '10.01')], 3],
+    ['lasts until the second renewal', '10', [ending(3, 30, '10')], 33],
+    ['pays in the order of ends', '10', [ending(5, 365, '6'), ending(2, 3, '4')], 5],
+    ['pays each rental again and again', '100', [ending(0, 3, '10')], 30],
+    ['lasts when it pays for all within the horizon', '10', [ending(0, BALANCE_DAYS, '10')], null],
+    ['does not last when one more day counts', '10', [ending(0, BALANCE_DAYS - 1, '10')], BALANCE_DAYS - 1],
+    ['is not asked beyond the horizon', '0', [ending(BALANCE_DAYS, 30, '10')], null],
+  ])('%s', async (_, balance, rentals, day) => {
+    expect(await firstUnpaidDay(Money.parse(balance), rentals)).toBe(day);
+  });
 });

@@ -227,3 +227,59 @@ export async function foresee(
     onHour({ at, decisions, available });
   }
 }
+
+/** The first end that the balance does not pay for, in milliseconds. Infinity: it pays for all of them. */
+export function firstUnpaidEnd(decisions: readonly LotDecision[]): number {
+  let first = Infinity;
+  for (const decision of decisions) {
+    if (decision.renew || decision.reason !== 'balance-short') continue;
+    const { ends, addedMs } = decision.lot;
+    for (const end of ends) first = Math.min(first, end + addedMs);
+  }
+  return first;
+}
+
+/** How many days from today on are looked ahead for what a balance pays. */
+export const BALANCE_DAYS = 365;
+
+/** Rentals that end on one day and are renewed for one period. */
+export interface EndingRentals {
+  /** Days from today. */
+  readonly day: number;
+  /** Days. */
+  readonly period: number;
+  /** What renewing all of them costs. */
+  readonly cost: Money;
+}
+
+/**
+ * The first day whose renewals a balance does not pay, in days from today, when every rental is renewed again
+ * each time it ends. Null: it pays for all of {@link BALANCE_DAYS}.
+ *
+ * All that ends on one day and is renewed for one period counts as one rental, which costs as much as all of
+ * them: it takes no longer with very many rentals.
+ */
+export async function firstUnpaidDay(
+  available: Money,
+  rentals: readonly EndingRentals[],
+): Promise<number | null> {
+  const together = new Map<string, EndingRentals>();
+  for (const rental of rentals) {
+    const key = `${rental.day} ${rental.period}`;
+    const cost = (together.get(key)?.cost ?? Money.zero).plus(rental.cost);
+    together.set(key, { ...rental, cost });
+  }
+  const lots = [...together.values()].map(({ day, period, cost }, id): Lot => ({
+    terms: { ruleId: id, period, hoursBefore: 1, maxPrice: null, price: cost, obstacle: null },
+    ids: [id],
+    // Any hour that is not too late for the renewals of today.
+    ends: [day * DAY_MS + DAY_MS / 2],
+    addedMs: 0,
+  }));
+  let firstUnpaid = Infinity;
+  const funds = { now: new Date(0), available, budget: null, obstacle: null };
+  await foresee(funds, lots, BALANCE_DAYS, ({ decisions }) => {
+    firstUnpaid = Math.min(firstUnpaid, firstUnpaidEnd(decisions));
+  });
+  return firstUnpaid === Infinity ? null : Math.floor(firstUnpaid / DAY_MS);
+}

@@ -1,4 +1,5 @@
 export { SKIP_REASONS, type SkipReason } from './decide';
+export { BALANCE_DAYS, firstUnpaidDay } from './forecast';
 export { pauseAllRenewals, pauseRenewalsOf } from './pauses';
 export { Renewal, RENEWAL_STATES, type RenewalState } from './renewal.entity';
 export { RenewalRule } from './renewal-rule.entity';

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
-import { HORIZON_DAYS } from './renewals';
+import { BALANCE_DAYS } from '../renewals';
 import { TokenUsageOut, UsageOut } from './usage.dto';
 
 export const UsageDocs = () =>
@@ -13,7 +13,7 @@ export const UsageDocs = () =>
         'delivered orders, less what was refunded, each at the time of its entry in `GET /ledger`; it is ' +
         'negative when more was refunded than captured. A renewal is a prolongation for as many days as ' +
         'the last order of the proxy, at the price of today, as the catalog was last read: the price that ' +
-        `is charged then may differ. \`balance_lasts_until\` looks ${HORIZON_DAYS} days ahead, as if every ` +
+        `is charged then may differ. \`balance_lasts_until\` looks ${BALANCE_DAYS} days ahead, as if every ` +
         'rental were renewed; `GET /renewals/forecast` tells what your rules will renew.',
     }),
     ApiExtraModels(TokenUsageOut),

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, type IpVersion } from '../common';
 import { ApiMoment, ApiNullable, ApiRoubles } from '../http';
-import { HORIZON_DAYS } from './renewals';
+import { BALANCE_DAYS } from '../renewals';
 
 export class SpentPartOut {
   @ApiProperty({ type: 'string', example: 'ru' })
@@ -93,7 +93,7 @@ export class RentalsOut {
     description:
       'The first day (UTC) with rentals that the available balance no longer renews, when every rental is ' +
       'renewed again and again, in the order of their ends. Null: the balance suffices for the next ' +
-      `${HORIZON_DAYS} days`,
+      `${BALANCE_DAYS} days`,
     example: '2027-01-14',
   })
   balance_lasts_until!: string | null;

@@ -5,7 +5,7 @@ import { CatalogService, type PriceList, toIpVersion } from '../catalog';
 import { Clock, Money } from '../common';
 import { preparedRows } from '../database';
 import { SHOWN_KIND } from '../ledger';
-import { firstUnpaidDay } from './renewals';
+import { firstUnpaidDay } from '../renewals';
 import type { EndingOut, RentalsOut, SpentPartOut, TokenUsageOut, UsageOut } from './usage.dto';
 
 /** What belongs to one moment, and is read in one statement. */
@@ -126,17 +126,17 @@ export class UsageService {
       held,
       spent: { today, this_month: thisMonth, by },
       token,
-      rentals: toRentals(groups, prices, Money.parse(available), now),
+      rentals: await toRentals(groups, prices, Money.parse(available), now),
     };
   }
 }
 
-function toRentals(
+async function toRentals(
   groups: readonly RentalGroup[],
   prices: PriceList,
   available: Money,
   now: Date,
-): RentalsOut {
+): Promise<RentalsOut> {
   const priced = groups.map((group) => {
     const price = prices({ ...group, version: toIpVersion(group.version) });
     return { ...group, isPriced: price !== null, cost: (price ?? Money.zero).times(group.rentals) };
@@ -148,7 +148,7 @@ function toRentals(
   const endingIn = (days: (typeof WINDOWS)[number]): EndingOut =>
     sumOf(priced.filter(({ within }) => within !== null && within <= days));
   const all = sumOf(priced);
-  const unpaid = firstUnpaidDay(available, priced);
+  const unpaid = await firstUnpaidDay(available, priced);
   return {
     active: all.rentals,
     renewal_cost: all.renewal_cost,
