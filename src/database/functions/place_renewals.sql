@@ -79,7 +79,7 @@ BEGIN
        WHERE renewal.id = (one ->> 'renewal_id')::bigint;
       UPDATE orders renewing SET date_end_before = proxy.date_end
         FROM proxies proxy
-       WHERE renewing.id = placed.id AND proxy.id = renewing.proxy_id AND is_end_confirmed(proxy.id);
+       WHERE renewing.id = placed.id AND proxy.id = renewing.proxy_id AND end_confirmed_at(proxy.id) IS NOT NULL;
       is_queued := FOUND;
     END IF;
     RETURN NEXT;

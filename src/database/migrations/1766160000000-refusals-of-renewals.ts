@@ -3,7 +3,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /** What is confirmed to a customer or to staff holds for every renewal that is charged afterwards. */
 export class RefusalsOfRenewals1766160000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const definition of [RENEWALS_SPENT, RENEWALS_HELD_UP, RENEWAL_REFUSALS, IS_END_CONFIRMED]) {
+    for (const definition of [RENEWALS_SPENT, RENEWALS_HELD_UP, RENEWAL_REFUSALS, END_CONFIRMED_AT]) {
       await runner.query(definition);
     }
     await runner.query(PLACE_RENEWALS);
@@ -12,7 +12,7 @@ export class RefusalsOfRenewals1766160000000 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(PLACE_RENEWALS_BEFORE);
     await runner.query(`
-      DROP FUNCTION is_end_confirmed(bigint);
+      DROP FUNCTION end_confirmed_at(bigint);
       DROP FUNCTION renewal_refusals(bigint, bigint, numeric, numeric, numeric);
       DROP FUNCTION renewals_held_up(bigint);
       DROP FUNCTION renewals_spent(bigint, timestamptz);
@@ -76,17 +76,17 @@ const RENEWAL_REFUSALS = `
     ], NULL);
   END $$`;
 
-const IS_END_CONFIRMED = `
-  CREATE OR REPLACE FUNCTION is_end_confirmed(of_proxy bigint) RETURNS boolean
-  LANGUAGE plpgsql STABLE AS $$
+const END_CONFIRMED_AT = `
+  CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
   DECLARE
     swept_from CONSTANT timestamptz := (
       SELECT max(began_at) FROM completed_sweeps WHERE began_at BETWEEN now() - interval '1 hour' AND now());
   BEGIN
-    RETURN coalesce(
-      (SELECT absences = 0 AND created_at < swept_from FROM proxies WHERE id = of_proxy)
-      AND NOT EXISTS (SELECT FROM orders
-                       WHERE proxy_id = of_proxy AND submitted_at IS NOT NULL AND closed_at >= swept_from), false);
+    RETURN (
+      SELECT swept_from FROM proxies
+       WHERE id = of_proxy AND absences = 0 AND created_at < swept_from
+         AND NOT EXISTS (SELECT FROM orders
+                          WHERE proxy_id = of_proxy AND submitted_at IS NOT NULL AND closed_at >= swept_from));
   END $$`;
 
 const PLACE_RENEWALS = `
@@ -153,7 +153,7 @@ const PLACE_RENEWALS = `
          WHERE renewal.id = (one ->> 'renewal_id')::bigint;
         UPDATE orders renewing SET date_end_before = proxy.date_end
           FROM proxies proxy
-         WHERE renewing.id = placed.id AND proxy.id = renewing.proxy_id AND is_end_confirmed(proxy.id);
+         WHERE renewing.id = placed.id AND proxy.id = renewing.proxy_id AND end_confirmed_at(proxy.id) IS NOT NULL;
         is_queued := FOUND;
       END IF;
       RETURN NEXT;

@@ -17,7 +17,7 @@ export interface DueRenewal {
   readonly proxyType: ProxyType;
   /** Why it cannot be ordered, whatever it costs: `renewal_refusals.sql` tells. */
   readonly refusals: readonly (SkipReason | 'superfluous' | 'rule-off')[];
-  /** Whether the last sweep has confirmed its end, see `is_end_confirmed.sql`. */
+  /** Whether the last sweep has confirmed its end, see `end_confirmed_at.sql`. */
   readonly isConfirmed: boolean;
   /** The provider lists it under this tag, with all that was bought together with it. */
   readonly purchaseTag: string;
@@ -197,7 +197,7 @@ export class RenewalRecords {
        SELECT due.id, due.user_id AS "userId", due.proxy_id AS "proxyId", due.date_end_before AS "dateEnd",
               proxies.country, proxies.version, proxies.proxy_type AS "proxyType",
               renewal_refusals(due.id, NULL, NULL, NULL, NULL) AS refusals,
-              is_end_confirmed(due.proxy_id) AS "isConfirmed",
+              end_confirmed_at(due.proxy_id) IS NOT NULL AS "isConfirmed",
               ${PURCHASE_TAG_SQL} AS "purchaseTag",
               rule.id AS "ruleId", coalesce(rule.period, due.period) AS period, rule.max_price AS "maxPrice",
               available, "budgetLeft"

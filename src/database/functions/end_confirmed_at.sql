@@ -1,0 +1,13 @@
+-- When a complete sweep began that has compared the end of a rental that is stored here, so that it stands for a
+-- listing of the provider. Null: none did in the last hour, or an order of the proxy was sent since.
+CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  swept_from CONSTANT timestamptz := (
+    SELECT max(began_at) FROM completed_sweeps WHERE began_at BETWEEN now() - interval '1 hour' AND now());
+BEGIN
+  RETURN (
+    SELECT swept_from FROM proxies
+     WHERE id = of_proxy AND absences = 0 AND created_at < swept_from
+       AND NOT EXISTS (SELECT FROM orders
+                        WHERE proxy_id = of_proxy AND submitted_at IS NOT NULL AND closed_at >= swept_from));
+END $$;
