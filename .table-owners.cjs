@@ -103,6 +103,7 @@ const functions = {
   count_proxies_change: 'proxies',
   end_confirmed_at: 'renewals',
   forget_staff_reads: 'staff',
+  iso_text: 'database',
   lock_account: 'ledger',
   lock_accounts: 'ledger',
   log_balance_event: 'events',

@@ -72,6 +72,7 @@ import { RentalsOfAUser1766140000000 } from './migrations/1766140000000-rentals-
 import { CompletedSweeps1766150000000 } from './migrations/1766150000000-completed-sweeps';
 import { OrdersByTheirColumns1766150000001 } from './migrations/1766150000001-orders-by-their-columns';
 import { RefusalsOfRenewals1766160000000 } from './migrations/1766160000000-refusals-of-renewals';
+import { TextOfAMoment1766170000000 } from './migrations/1766170000000-text-of-a-moment';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -148,6 +149,7 @@ export const migrations = [
   CompletedSweeps1766150000000,
   OrdersByTheirColumns1766150000001,
   RefusalsOfRenewals1766160000000,
+  TextOfAMoment1766170000000,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

@@ -39,7 +39,7 @@ const SHOWN = `
 
 /** RFC 4180. Nothing needs quotes or is a formula: there are only numbers, times and words of our own. */
 const LINE = `format(E'${COLUMNS.map(() => '%s').join(',')}\\r\\n', ${COLUMNS.map((column) =>
-  column === 'created_at' ? `to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')` : column,
+  column === 'created_at' ? 'iso_text(created_at)' : column,
 ).join(', ')})`;
 
 /** How many entries may have been written between an entry and one that has an earlier time. */

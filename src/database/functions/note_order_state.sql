@@ -12,8 +12,7 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'the history of an order is written by its trigger';
   END IF;
-  NEW.history := NEW.history || jsonb_build_object('state', NEW.state,
-    'at', to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'));
+  NEW.history := NEW.history || jsonb_build_object('state', NEW.state, 'at', iso_text(clock_timestamp()));
   RETURN NEW;
 END $$;
 

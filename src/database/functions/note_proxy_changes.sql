@@ -17,8 +17,8 @@ BEGIN
       ('credentials_changed', (OLD.login, OLD.password) <> (NEW.login, NEW.password), NULL, NULL),
       ('type_changed', OLD.proxy_type <> NEW.proxy_type, OLD.proxy_type, NEW.proxy_type),
       ('end_changed', OLD.date_end IS DISTINCT FROM NEW.date_end,
-       to_char(OLD.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-       to_char(NEW.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+       iso_text(OLD.date_end, ''),
+       iso_text(NEW.date_end, '')),
       ('withdrawn', OLD.withdrawn_at IS NULL AND NEW.withdrawn_at IS NOT NULL, NULL, NULL),
       ('returned', OLD.withdrawn_at IS NOT NULL AND NEW.withdrawn_at IS NULL, NULL, NULL)
     ) AS change (kind, is_one, before, after)
@@ -28,13 +28,13 @@ BEGIN
     FROM (VALUES
       ('proxy.moved', (OLD.host, OLD.port) <> (NEW.host, NEW.port), '{}'::jsonb),
       ('proxy.prolonged', NEW.date_end > OLD.date_end + interval '6 hours', jsonb_build_object(
-         'date_end', to_char(NEW.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-         'date_end_before', to_char(OLD.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))),
+         'date_end', iso_text(NEW.date_end),
+         'date_end_before', iso_text(OLD.date_end))),
       ('proxy.withdrawn', OLD.withdrawn_at IS NULL AND NEW.withdrawn_at IS NOT NULL, jsonb_build_object(
-         'date_end', to_char(NEW.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))),
+         'date_end', iso_text(NEW.date_end))),
       ('proxy.expired', OLD.active AND NOT NEW.active AND NEW.withdrawn_at IS NULL
                         AND NEW.date_end <= clock_timestamp(), jsonb_build_object(
-         'date_end', to_char(NEW.date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
+         'date_end', iso_text(NEW.date_end)))
     ) AS event (type, is_one, data)
    WHERE event.is_one;
   RETURN NULL;

@@ -60,9 +60,8 @@ export class ExpiringService {
        ), written AS (
          INSERT INTO events (user_id, type, data)
          SELECT user_id, 'proxy.expiring',
-                jsonb_build_object('proxy_id', id::text,
-                  'date_end', to_char(date_end AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-                  'hours_left', $1::integer)
+                jsonb_build_object('proxy_id', id::text, 'date_end', iso_text(date_end),
+                                   'hours_left', $1::integer)
            FROM told ORDER BY date_end, id
          RETURNING 1
        )

@@ -134,9 +134,8 @@ const toText = (lines: readonly string[]): string => lines.map((line) => `${line
 
 /** What there is to back up, in the transaction's view. The tables stay as they are until it ends. */
 async function describe(client: Client): Promise<BackupHeader> {
-  const { rows } = await client.query<{ header: BackupHeader }>(`
-    SELECT json_build_object(
-      'made_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+  const { rows } = await client.query<{ madeAt: Date; header: Omit<BackupHeader, 'made_at'> }>(`
+    SELECT now() AS "madeAt", json_build_object(
       'server', current_setting('server_version'),
       'migrations', '[]'::json,
       'tables', (
@@ -153,14 +152,14 @@ async function describe(client: Client): Promise<BackupHeader> {
             'is_called', last_value IS NOT NULL) ORDER BY sequencename), '[]')
           FROM pg_sequences WHERE schemaname = 'public')
       ) AS header`);
-  const header = rows[0]?.header;
-  if (!header?.tables.some(({ name }) => name === 'migrations')) {
+  const [{ madeAt, header } = {}] = rows;
+  if (!madeAt || !header?.tables.some(({ name }) => name === 'migrations')) {
     throw new Error('The database is empty: nothing has run on it yet.');
   }
   const { rows: migrations } = await client.query<{ name: string }>(
     'SELECT name FROM migrations ORDER BY id',
   );
-  return { ...header, migrations: migrations.map(({ name }) => name) };
+  return { ...header, made_at: madeAt.toISOString(), migrations: migrations.map(({ name }) => name) };
 }
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

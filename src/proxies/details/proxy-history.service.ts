@@ -4,10 +4,6 @@ import { queryRows } from '../../database';
 import { type PageRequest, readPage } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
-/** An end of a rental as `note_proxy_changes()` writes it. */
-const isoText = (moment: string): string =>
-  `to_char(${moment} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
-
 interface PlacedEvent extends ProxyEvent {
   /** Where it stands in the history: microseconds since 1970, and the id of the note, or 0 without one. */
   readonly place: string;
@@ -59,7 +55,7 @@ export class ProxyHistoryService {
            FROM own JOIN orders ON orders.id = own.order_id AND orders.user_id = $1
          UNION ALL
          SELECT closed_at, coalesce(noted.id, 0), prolongation.id,
-                coalesce(before, ${isoText('date_end_before')}), coalesce(after, ${isoText('date_end')}),
+                coalesce(before, iso_text(date_end_before, '')), coalesce(after, iso_text(date_end, '')),
                 'prolonged', captured
            FROM prolongation LEFT JOIN noted ON noted.at = closed_at AND noted.kind = 'end_changed'
          UNION ALL

@@ -73,12 +73,9 @@ const CHANGED_AT_ONCE = 1000;
 const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
 const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
 
-const moment = (expression: string): string =>
-  `to_char(${expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
 /** The data of an event, from a row with the columns of `renewals`. @param more further keys and values */
 const eventData = (row: string, more: string): string =>
-  `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', ${moment(`${row}.date_end_before`)},
+  `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
 /**
@@ -396,7 +393,7 @@ export class RenewalRecords {
        )
        INSERT INTO events (user_id, type, data)
        SELECT user_id, 'renewal.planned',
-              ${eventData('told', `'planned_at', ${moment('due_at')}, 'obstacle', obstacle`)}
+              ${eventData('told', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)}
          FROM told WHERE told_before IS NULL OR obstacle IS NOT NULL
         ORDER BY date_end_before, proxy_id`,
       [

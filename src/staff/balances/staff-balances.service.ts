@@ -115,7 +115,7 @@ export class StaffBalancesService {
     for (let last = 0; ;) {
       const batch: StatementRow[] = await queryRows<StatementRow>(
         this.dataSource,
-        `SELECT seq, to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, kind,
+        `SELECT seq, iso_text(created_at, '.US') AS created_at, kind,
                 available_delta, held_delta, available_after, held_after, order_id, reference, reason
            FROM ledger_entries
           WHERE ${conditions} AND seq > $${parameters.length + 1} ORDER BY seq LIMIT ${BATCH_SIZE}`,
