@@ -5,11 +5,7 @@
  * is not listed.
  */
 const tables = {
-  accounts: {
-    owner: 'ledger',
-    writers: { events: 'the threshold of balance.low stands with the balance that a trigger compares' },
-    readers: ['orders', 'renewals', 'staff', 'usage', 'users'],
-  },
+  accounts: { owner: 'ledger', readers: ['orders', 'renewals', 'staff', 'usage', 'users'] },
   api_tokens: { owner: 'auth', readers: ['links', 'orders', 'staff', 'tokens', 'usage'] },
   audit_runs: { owner: 'integrity', readers: ['status'] },
   blocked_receivers: { owner: 'webhooks' },
@@ -19,15 +15,7 @@ const tables = {
   catalogue_copies: { owner: 'catalog', readers: ['status'] },
   completed_sweeps: { owner: 'inventory', readers: ['orders', 'renewals'] },
   default_markups: { owner: 'pricing' },
-  events: {
-    owner: 'events',
-    writers: {
-      proxies: 'a change of a proxy and its event are one statement',
-      renewals: 'a decision and its event are one statement',
-      webhooks: 'a webhook is switched off with its event; a replay locks what is kept',
-    },
-    readers: ['status'],
-  },
+  events: { owner: 'events', readers: ['status', 'webhooks'] },
   export_links: { owner: 'links' },
   found_prolongations: { owner: 'inventory' },
   installation: {
@@ -56,7 +44,6 @@ const tables = {
   proxies: {
     owner: 'proxies',
     writers: {
-      events: 'the stages before the end that were announced, with their events',
       inventory: 'what the listing shows is compared and taken over in one statement',
       orders: 'a delivery, its order and its entries are one statement',
     },
@@ -107,6 +94,7 @@ const functions = {
   lock_account: 'ledger',
   lock_accounts: 'ledger',
   log_balance_event: 'events',
+  log_event: 'events',
   log_low_balance: 'events',
   log_order_event: 'events',
   log_token_event: 'events',

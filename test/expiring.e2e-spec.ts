@@ -1,5 +1,4 @@
-import { ExpiringService } from '../src/events';
-import { ActiveFlagsService } from '../src/proxies';
+import { ActiveFlagsService, ExpiringService } from '../src/proxies';
 import { insertProxies } from './support/proxy-rows';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 

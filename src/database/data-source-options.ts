@@ -73,6 +73,7 @@ import { CompletedSweeps1766150000000 } from './migrations/1766150000000-complet
 import { OrdersByTheirColumns1766150000001 } from './migrations/1766150000001-orders-by-their-columns';
 import { RefusalsOfRenewals1766160000000 } from './migrations/1766160000000-refusals-of-renewals';
 import { TextOfAMoment1766170000000 } from './migrations/1766170000000-text-of-a-moment';
+import { OneWriterOfEvents1766170000001 } from './migrations/1766170000001-one-writer-of-events';
 import { ServiceClient } from './service-client';
 import { SnakeNamingStrategy } from './snake-naming.strategy';
 
@@ -150,6 +151,7 @@ export const migrations = [
   OrdersByTheirColumns1766150000001,
   RefusalsOfRenewals1766160000000,
   TextOfAMoment1766170000000,
+  OneWriterOfEvents1766170000001,
 ];
 
 const DEFAULT_POOL_WAIT_MS = 5000;

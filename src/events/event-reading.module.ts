@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth';
+import { LedgerModule } from '../ledger';
 import { EventsModule } from './events.module';
-import { ExpiringJobs } from './expiring/expiring.jobs';
-import { ExpiringService } from './expiring/expiring.service';
 import { EventPages } from './reading/event-pages';
 import { EventReadingService } from './reading/event-reading.service';
 import { EventRetention } from './reading/event-retention';
@@ -11,19 +10,11 @@ import { EventsController } from './reading/events.controller';
 import { EventSettingsController } from './settings/event-settings.controller';
 import { EventSettingsService } from './settings/event-settings.service';
 
-/** How customers read their events, for how long these are kept, and the announcements of ends. */
+/** How customers read their events, and for how long these are kept. */
 @Module({
-  imports: [EventsModule, AuthModule],
+  imports: [EventsModule, AuthModule, LedgerModule],
   controllers: [EventSettingsController, EventsController],
-  providers: [
-    EventPages,
-    EventReadingService,
-    EventRetention,
-    EventSettingsService,
-    EventWaits,
-    ExpiringJobs,
-    ExpiringService,
-  ],
-  exports: [EventWaits, ExpiringService],
+  providers: [EventPages, EventReadingService, EventRetention, EventSettingsService, EventWaits],
+  exports: [EventWaits],
 })
 export class EventReadingModule {}

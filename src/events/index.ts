@@ -16,4 +16,3 @@ export { PublishedEvents, type PublishedListener } from './published-events';
 export { EventReadingService } from './reading/event-reading.service';
 export { EventDto } from './reading/events.dto';
 export { EventWaits } from './reading/event-waits';
-export { ExpiringService } from './expiring/expiring.service';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../common';
-import { queryRows, violatedConstraint } from '../database';
+import { inTurnOf, queryRows, violatedConstraint } from '../database';
 import { UserNotFound } from '../users';
 import { InsufficientBalance, InvalidAmount } from './ledger.errors';
 import type { PostedEntryOut } from './posted-entry.dto';
@@ -46,6 +46,27 @@ export class LedgerService {
     );
     if (!account) throw new UserNotFound();
     return Money.parse(account.available);
+  }
+
+  /** Below how many roubles an event tells its user of a low balance; null: below none. */
+  lowBalanceOf(userId: number): Promise<string | null> {
+    return this.lowBalance('SELECT low_balance AS below FROM accounts WHERE user_id = $1', [userId]);
+  }
+
+  /** @returns what is stored then */
+  setLowBalance(userId: number, below: Money | null): Promise<string | null> {
+    return inTurnOf(userId, () =>
+      this.lowBalance(
+        'UPDATE accounts SET low_balance = $2 WHERE user_id = $1 RETURNING low_balance AS below',
+        [userId, below?.toString() ?? null],
+      ),
+    );
+  }
+
+  private async lowBalance(statement: string, parameters: unknown[]): Promise<string | null> {
+    const [account] = await queryRows<{ below: string | null }>(this.dataSource, statement, parameters);
+    if (!account) throw new Error('a user without an account');
+    return account.below;
   }
 
   private async post(

@@ -1,6 +1,7 @@
 export { ActiveFlagsService } from './active-flags.service';
 export { ProxyChange } from './details/proxy-change.entity';
 export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
+export { ExpiringService } from './expiring/expiring.service';
 export { sendConditionally, sendExport } from './export/conditional-answer';
 export { FORMAT_NAMES, type FormatName } from './export/formats';
 export { ExportTemplateField } from './export/template-field';

@@ -3,6 +3,8 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ActiveFlagsService } from './active-flags.service';
 import { ProxyDetailsController } from './details/proxy-details.controller';
 import { ProxyHistoryService } from './details/proxy-history.service';
+import { ExpiringJobs } from './expiring/expiring.jobs';
+import { ExpiringService } from './expiring/expiring.service';
 import { ProxyExportService } from './export/proxy-export.service';
 import { PROXY_FILE_CONTROLLERS } from './export/proxy-files.controller';
 import { LabelsService } from './labels/labels.service';
@@ -30,7 +32,16 @@ import { SelectionsService } from './selection/selections.service';
     SelectionsService,
     ActiveFlagsService,
     ProxyJobs,
+    ExpiringService,
+    ExpiringJobs,
   ],
-  exports: [ProxiesService, ProxyExportService, ListRevisionService, SelectionsService, ActiveFlagsService],
+  exports: [
+    ProxiesService,
+    ProxyExportService,
+    ListRevisionService,
+    SelectionsService,
+    ActiveFlagsService,
+    ExpiringService,
+  ],
 })
 export class ProxiesModule {}

@@ -96,8 +96,7 @@ export class ReplaysService {
          UPDATE webhooks SET paused_until = NULL
           WHERE user_id = $1 AND id = $2 AND disabled_at IS NULL RETURNING id, user_id
        )
-       INSERT INTO events (user_id, type, data)
-       SELECT user_id, 'test', jsonb_build_object('webhook_id', id) FROM at_once`,
+       SELECT log_event(user_id, 'test', jsonb_build_object('webhook_id', id)) FROM at_once`,
       [userId, webhookId],
     );
   }

@@ -23,8 +23,7 @@ export async function switchOff(
          FROM was WHERE webhook.id = was.id
        RETURNING webhook.id, webhook.user_id, was.disabled_at AS disabled_before
      )
-     INSERT INTO events (user_id, type, data)
-     SELECT user_id, 'webhook.disabled', jsonb_build_object('webhook_id', id, 'reason', $2::text)
+     SELECT log_event(user_id, 'webhook.disabled', jsonb_build_object('webhook_id', id, 'reason', $2::text))
        FROM switched WHERE disabled_before IS NULL`,
     [webhookId, reason],
   );

@@ -23,8 +23,7 @@ BEGIN
       ('returned', OLD.withdrawn_at IS NOT NULL AND NEW.withdrawn_at IS NULL, NULL, NULL)
     ) AS change (kind, is_one, before, after)
    WHERE change.is_one;
-  INSERT INTO events (user_id, type, data)
-  SELECT NEW.user_id, event.type, jsonb_build_object('proxy_id', NEW.id::text) || event.data
+  PERFORM log_event(NEW.user_id, event.type, jsonb_build_object('proxy_id', NEW.id::text) || event.data)
     FROM (VALUES
       ('proxy.moved', (OLD.host, OLD.port) <> (NEW.host, NEW.port), '{}'::jsonb),
       ('proxy.prolonged', NEW.date_end > OLD.date_end + interval '6 hours', jsonb_build_object(

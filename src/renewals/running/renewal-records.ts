@@ -228,8 +228,7 @@ export class RenewalRecords {
           WHERE renewal.id = before.id
          RETURNING renewal.*, before.reason AS reason_before
        )
-       INSERT INTO events (user_id, type, data)
-       SELECT user_id, 'renewal.skipped', ${eventData('skipped', `'reason', reason`)}
+       SELECT log_event(user_id, 'renewal.skipped', ${eventData('skipped', `'reason', reason`)})
          FROM skipped WHERE reason IS DISTINCT FROM reason_before
         ORDER BY date_end_before, proxy_id`,
       [skipped.map(({ id }) => id), skipped.map(({ reason }) => reason), skipped.map(({ price }) => price)],
@@ -274,10 +273,8 @@ export class RenewalRecords {
            FROM late WHERE renewal.id = late.id
          RETURNING renewal.*
        )
-       INSERT INTO events (user_id, type, data)
-       SELECT user_id, 'renewal.failed', ${eventData('failed', `'reason', reason`)}
-         FROM failed ORDER BY date_end_before, proxy_id
-       RETURNING 1`,
+       SELECT log_event(user_id, 'renewal.failed', ${eventData('failed', `'reason', reason`)})
+         FROM failed ORDER BY date_end_before, proxy_id`,
     );
     return failed.length;
   }
@@ -316,15 +313,15 @@ export class RenewalRecords {
           WHERE renewal.id = closed.id
          RETURNING renewal.*, reason_before
        ),
-       told AS (
-         INSERT INTO events (user_id, type, data)
-         SELECT user_id, CASE state WHEN 'done' THEN 'renewal.done' ELSE 'renewal.skipped' END,
-                CASE state WHEN 'done' THEN ${eventData('noted', `'order_id', order_id`)}
-                           ELSE ${eventData('noted', `'reason', reason`)} END
+       logged AS (
+         SELECT log_event(user_id, CASE state WHEN 'done' THEN 'renewal.done' ELSE 'renewal.skipped' END,
+                  CASE state WHEN 'done' THEN ${eventData('noted', `'order_id', order_id`)}
+                             ELSE ${eventData('noted', `'reason', reason`)} END)
            FROM noted WHERE state = 'done' OR reason IS DISTINCT FROM reason_before
           ORDER BY date_end_before, proxy_id
        )
-       SELECT count(*) FROM noted`,
+       -- A SELECT runs only when it is read.
+       SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM noted`,
     );
     return noted?.count ?? 0;
   }
@@ -391,9 +388,8 @@ export class RenewalRecords {
             AND (before.last_told_days IS NULL OR given.days < before.last_told_days)
          RETURNING renewal.*, obstacle, before.last_told_days AS told_before
        )
-       INSERT INTO events (user_id, type, data)
-       SELECT user_id, 'renewal.planned',
-              ${eventData('told', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)}
+       SELECT log_event(user_id, 'renewal.planned',
+                ${eventData('told', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)})
          FROM told WHERE told_before IS NULL OR obstacle IS NOT NULL
         ORDER BY date_end_before, proxy_id`,
       [

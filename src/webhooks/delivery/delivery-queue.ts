@@ -163,12 +163,12 @@ const SETTLE = `
     SELECT failed.id, failed.user_id, failed.disabled_reason
       FROM failed JOIN webhooks before ON before.id = failed.id
      WHERE failed.disabled_at = now() AND before.disabled_at IS NULL
-  ), told AS (
-    INSERT INTO events (user_id, type, data)
-    SELECT user_id, 'webhook.disabled', jsonb_build_object('webhook_id', id, 'reason', disabled_reason)
+  ), logged AS (
+    SELECT disabled_reason, log_event(
+             user_id, 'webhook.disabled', jsonb_build_object('webhook_id', id, 'reason', disabled_reason))
       FROM switched_off
   )
-  SELECT (SELECT disabled_reason FROM switched_off) AS "disabledReason" FROM mine`;
+  SELECT (SELECT disabled_reason FROM logged) AS "disabledReason" FROM mine`;
 
 /**
  * What is to be sent to webhooks, for all replicas. Times are the database's. The statements are planned each

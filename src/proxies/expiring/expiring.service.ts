@@ -57,15 +57,13 @@ export class ExpiringService {
                    ORDER BY date_end LIMIT $2
                      FOR NO KEY UPDATE SKIP LOCKED))
          RETURNING id, user_id, date_end
-       ), written AS (
-         INSERT INTO events (user_id, type, data)
-         SELECT user_id, 'proxy.expiring',
-                jsonb_build_object('proxy_id', id::text, 'date_end', iso_text(date_end),
-                                   'hours_left', $1::integer)
+       ), logged AS (
+         SELECT log_event(user_id, 'proxy.expiring',
+                  jsonb_build_object('proxy_id', id::text, 'date_end', iso_text(date_end),
+                                     'hours_left', $1::integer))
            FROM told ORDER BY date_end, id
-         RETURNING 1
        )
-       SELECT count(*) AS count FROM written`,
+       SELECT count(*) AS count FROM logged`,
       [hours, BATCH_SIZE],
     );
     return announced?.count ?? 0;
