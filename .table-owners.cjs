@@ -91,7 +91,6 @@ const functions = {
   end_confirmed_at: 'renewals',
   forget_staff_reads: 'staff',
   iso_text: 'database',
-  lock_account: 'ledger',
   lock_accounts: 'ledger',
   log_balance_event: 'events',
   log_event: 'events',

@@ -1,7 +1,16 @@
 // Builds dist/ when a source has changed since the last build, or with --always. Writes to stderr alone,
 // because the standard output belongs to the command that runs next.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -93,6 +102,11 @@ function build() {
     stdio: ['ignore', process.stderr, process.stderr],
   });
   if (status !== 0) return 1;
+  // The compiler leaves out the schema and the functions of the database.
+  cpSync('src', join('dist-next', 'src'), {
+    recursive: true,
+    filter: (path) => statSync(path).isDirectory() || path.endsWith('.sql'),
+  });
   writeFileSync(join('dist-next', STAMP), '');
   utimesSync(join('dist-next', STAMP), startedAt, startedAt);
   if (statSync('dist', { throwIfNoEntry: false })) renameSync('dist', 'dist-old');

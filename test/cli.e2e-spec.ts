@@ -637,7 +637,7 @@ describe('a command with services of its own', () => {
       try {
         const roles = { DATABASE_URL: empty.url, DATABASE_OWNER_URL: empty.ownerUrl };
         const { migrations } = await answerTo<{ migrations: string[] }>('migrate', roles);
-        expect(migrations[0]).toMatch(/^InitialSchema\d+$/);
+        expect(migrations[0]).toMatch(/^Baseline\d+$/);
         expect(await answerTo('migrate', roles)).toEqual({ migrations: [] });
         expect(await query(empty, 'SELECT name FROM migrations ORDER BY id')).toEqual(
           migrations.map((name) => ({ name })),

@@ -6,6 +6,8 @@ import { AbstractLogger, DataSource, type MigrationInterface, type QueryRunner }
 import {
   createIndexConcurrently,
   dataSourceOptions,
+  installFunctions,
+  type InstallsFunctions,
   migrate,
   migrations,
   untilMigrated,
@@ -30,6 +32,20 @@ class IndexOfCountries9000000000000 implements MigrationInterface {
 class ColumnOfOrders9000000000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE orders ADD COLUMN colour text');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE orders DROP COLUMN colour');
+  }
+}
+
+/** Stands for a migration that installs a function anew. */
+class TriggerOfColours9000000000001 implements InstallsFunctions {
+  readonly functions = ['note_order_state'];
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE orders ADD COLUMN IF NOT EXISTS colour text');
+    await installFunctions(runner, this);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -159,7 +175,7 @@ describe('A start that does not migrate', () => {
     await eventually(() => notes.length > 0);
     await migrate(database);
     expect(await waiting).toBe(true);
-    expect(notes).toEqual([expect.stringContaining(`${migrations.length} migrations: InitialSchema`)]);
+    expect(notes).toEqual([expect.stringContaining(`${migrations.length} migrations: Baseline`)]);
     const service = new DataSource(
       dataSourceOptions({ url: database.url, poolSize: 2, applicationName: 'test' }),
     );
@@ -174,8 +190,8 @@ describe('A start that does not migrate', () => {
   });
 });
 
-/** The last migration from before the linter; none of them is ever edited. */
-const LAST_UNCHECKED = 'DropTokenNotifications1765000000000';
+/** It makes all tables, which nobody uses yet, in one transaction. The linter's rules are for later ones. */
+const UNCHECKED = migrations[0]?.name;
 
 /** Keeps the statements of each migration as they are sent, with the transaction around them. */
 class Recorder extends AbstractLogger {
@@ -219,11 +235,13 @@ function lint(statements: readonly (readonly [name: string, statements: string])
 }
 
 describe('The linter of migrations', () => {
-  it('objects to nothing in those that were written since there is one', async () => {
+  it('objects to nothing in those that were written since the baseline', async () => {
     const database = await createTestDatabase({ migrated: false });
     const recorder = new Recorder(true);
+    const later = [...migrations, IndexOfCountries9000000000000, TriggerOfColours9000000000001];
     const owner = new DataSource({
       ...dataSourceOptions({ url: database.ownerUrl, poolSize: 2, applicationName: 'test' }),
+      migrations: later,
       logging: true,
       logger: recorder,
     });
@@ -234,10 +252,8 @@ describe('The linter of migrations', () => {
       await owner.destroy();
       await database.drop();
     }
-    const names = migrations.map(({ name }) => name);
-    expect([...recorder.statements.keys()]).toEqual(names);
-    const isChecked = (name: string) => names.indexOf(name) > names.indexOf(LAST_UNCHECKED);
-    expect(lint([...recorder.statements].filter(([name]) => isChecked(name)))).toBe('');
+    expect([...recorder.statements.keys()]).toEqual(later.map(({ name }) => name));
+    expect(lint([...recorder.statements].filter(([name]) => name !== UNCHECKED))).toBe('');
   });
 
   it('objects in a transaction to what locks a table for long, or breaks the version before', () => {

@@ -294,9 +294,9 @@ describe('An order', () => {
   it('shows the latest calls only, and very long answers without their list', async () => {
     const { orderId } = await buy(await service.createUser());
     await service.dataSource.query(
-      `INSERT INTO upstream_calls (order_id, method, request, outcome, answer, duration_ms, created_at)
+      `INSERT INTO upstream_calls (order_id, method, request, outcome, answer_json, duration_ms, created_at)
        SELECT $1, 'getproxy', jsonb_build_object('n', n::text), 'done',
-              CASE WHEN n = 250 THEN jsonb_build_object('list_count', 1000, 'list', repeat('x', 30000)) END,
+              CASE n WHEN 250 THEN format('{"list_count": 1000, "list": "%s"}', repeat('x', 30000)) END,
               1, now() + make_interval(secs => n)
          FROM generate_series(1, 250) AS n`,
       [orderId],

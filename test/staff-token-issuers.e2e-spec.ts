@@ -1,6 +1,5 @@
 import { ALL_SCOPES, ALL_STAFF_SCOPES, type NewToken, TokensService } from '../src/auth';
 import { Money } from '../src/common';
-import { TokenIssuers1765500000001 } from '../src/database/migrations/1765500000001-token-issuers';
 import type { ActionsPage } from '../src/staff/audit-log/audit-log.dto';
 import type * as dto from '../src/staff/tokens/staff-tokens.dto';
 import { sendRaw } from './support/raw-http';
@@ -262,24 +261,6 @@ describe('The tokens that came from a token', () => {
       )
     ).body.items;
     expect(action?.after).toMatchObject({ revoked_descendants: before });
-  });
-
-  it('are known of tokens that were issued before this was kept, by the audit log', async () => {
-    const issuer = await restricted({});
-    const child = await issued(issuer, { scopes: ALL_SCOPES }, customer.id);
-    await service.owner.query('UPDATE api_tokens SET issued_by = NULL WHERE issued_by = $1', [
-      issuer.tokenId,
-    ]);
-    expect((await listed(issuer.tokenId)).items).toEqual([]);
-    const runner = service.owner.createQueryRunner();
-    await new TokenIssuers1765500000001().up(runner);
-    await runner.release();
-    expect((await listed(issuer.tokenId)).items.map(({ id }) => id)).toEqual([child.tokenId]);
-    const [fromCommandLine] = await service.owner.query<object[]>(
-      'SELECT issued_by FROM api_tokens WHERE id = $1',
-      [issuer.tokenId],
-    );
-    expect(fromCommandLine).toEqual({ issued_by: null });
   });
 
   it('are all revoked, those too that are issued at that moment', async () => {

@@ -7,7 +7,11 @@ export interface ProviderAddress {
 }
 
 type ResolvedSettings = Environment & {
-  readonly database: { readonly url: string };
+  readonly database: {
+    readonly url: string;
+    /** Whether a database of an earlier history is brought over: an embedded one belongs to this machine. */
+    readonly bringsOver?: boolean;
+  };
   readonly provider: ProviderAddress;
 };
 

@@ -1,8 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, type ClientBase } from 'pg';
 import { DataSource, MigrationExecutor, QueryFailedError, type QueryRunner } from 'typeorm';
+import { bringOver } from './bring-over';
 import { migrations as allMigrations, dataSourceOptions } from './data-source-options';
-import { differenceOf, isBeforeFirstMigration, readSchemaDifference } from './schema-version';
+import {
+  differenceOf,
+  isBeforeBaseline,
+  isBeforeFirstMigration,
+  readApplied,
+  readSchemaDifference,
+  refuseBeforeBaseline,
+} from './schema-version';
 import { createRoleStatement, grantNewTables, grantNoNewTables, grantServiceRole } from './service-role';
 import { type Queryable, queryRows } from './sql';
 
@@ -29,6 +37,8 @@ export interface DatabaseAddress {
   readonly url: string;
   /** Absent: the service's role owns the tables. */
   readonly ownerUrl?: string | undefined;
+  /** Whether whoever migrates a database of before the baseline brings it over, instead of refusing it. */
+  readonly bringsOver?: boolean | undefined;
 }
 
 /**
@@ -37,7 +47,7 @@ export interface DatabaseAddress {
  * is none, and grants it what the service needs.
  */
 export async function migrate(
-  { url, ownerUrl }: DatabaseAddress,
+  { url, ownerUrl, bringsOver = false }: DatabaseAddress,
   migrations: readonly (new () => object)[] = allMigrations,
 ): Promise<string[]> {
   const dataSource = new DataSource({
@@ -62,6 +72,11 @@ export async function migrate(
     }
     const runner = dataSource.createQueryRunner();
     await takeLock(runner);
+    const applied = await readApplied(dataSource);
+    if (isBeforeBaseline(applied)) {
+      if (!bringsOver) refuseBeforeBaseline(applied);
+      await bringOver(runner, applied);
+    }
     const serviceRole = decodeURIComponent(new URL(url).username);
     const hasOwner = ownerUrl !== undefined && serviceRole !== server.user;
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
@@ -120,8 +135,10 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
       [MIGRATION_LOCK],
     );
     if (!locks[0]?.taken) return undefined;
-    const { rows: applied } = await client.query<{ name: string }>('SELECT name FROM migrations');
-    return differenceOf(applied.map(({ name }) => name)).missing;
+    const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
+    const applied = rows.map(({ name }) => name);
+    refuseBeforeBaseline(applied);
+    return differenceOf(applied).missing;
   } catch (error) {
     if (isBeforeFirstMigration(error)) return differenceOf([]).missing;
     throw error;

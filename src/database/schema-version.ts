@@ -1,4 +1,5 @@
 import { migrations } from './data-source-options';
+import { Baseline1767000000000 } from './migrations/1767000000000-baseline';
 import { type Queryable, queryRows } from './sql';
 
 /** How the schema of a database differs from the one that this version of the service knows. */
@@ -18,9 +19,46 @@ export function differenceOf(applied: readonly string[]): SchemaDifference {
   };
 }
 
-export async function readSchemaDifference(queryable: Queryable): Promise<SchemaDifference> {
-  const applied = await queryRows<{ name: string }>(queryable, 'SELECT name FROM migrations ORDER BY id');
-  return differenceOf(applied.map(({ name }) => name));
+export const readSchemaDifference = async (queryable: Queryable): Promise<SchemaDifference> =>
+  differenceOf(await readApplied(queryable));
+
+/** The names of the migrations that were run, in their order; none in an empty database. */
+export async function readApplied(queryable: Queryable): Promise<string[]> {
+  try {
+    const rows = await queryRows<{ name: string }>(queryable, 'SELECT name FROM migrations ORDER BY id');
+    return rows.map(({ name }) => name);
+  } catch (error) {
+    if (isBeforeFirstMigration(error)) return [];
+    throw error;
+  }
+}
+
+/** The last commit before the baseline. `operations/bring-over.mjs` brings its databases over. */
+export const LAST_COMMIT_BEFORE = '3cf2c9108489827aa4db83d841d8e1ef4125747a';
+const LAST_MIGRATION_BEFORE = 'RentalsOfAUser1766140000000';
+
+/** Whether the migrations that were run are those of versions before the baseline. */
+export function isBeforeBaseline(applied: readonly string[]): boolean {
+  return applied.length > 0 && !applied.includes(Baseline1767000000000.name);
+}
+
+/** @throws Error, with what to do, when the migrations are those of versions before the last of them */
+export function assertCanBeBroughtOver(applied: readonly string[]): void {
+  if (applied.at(-1) === LAST_MIGRATION_BEFORE) return;
+  throw new Error(
+    `The database is of a version before commit ${LAST_COMMIT_BEFORE}: start that one on it first ` +
+      '(docs/operations.md, "From before the baseline").',
+  );
+}
+
+/** @throws Error, with what to do, when the migrations are those of versions before the baseline */
+export function refuseBeforeBaseline(applied: readonly string[]): void {
+  if (!isBeforeBaseline(applied)) return;
+  assertCanBeBroughtOver(applied);
+  throw new Error(
+    `The database is of commit ${LAST_COMMIT_BEFORE}, and has to be brought over once, while nothing uses ` +
+      'it: node operations/bring-over.mjs (docs/operations.md, "From before the baseline").',
+  );
 }
 
 const UNDEFINED_TABLE = '42P01';

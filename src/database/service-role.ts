@@ -25,7 +25,6 @@ const SCRAM_ITERATIONS = 4096;
 
 /** Functions that not everybody may call. */
 const FUNCTIONS = [
-  'lock_account(bigint)',
   'lock_accounts(bigint[])',
   'skip_ids(bigint)',
   'publish_events(integer)',

@@ -38,7 +38,7 @@ export async function acquireResources(
       config: resolveConfig(
         {
           ...environment,
-          database: { ...environment.database, ownerUrl: database.value.ownerUrl },
+          database: { ...environment.database, ...database.value },
           trials: { ...environment.trials, judgeUrl: judgeUrlOf(environment) },
         },
         database.value.url,
@@ -68,7 +68,10 @@ async function acquireDatabase(
   const { url, ownerUrl } = database;
   if (url !== undefined) return { value: { url, ownerUrl }, release: nothingToRelease };
   const postgres = await acquireEmbeddedPostgres({ dataDir: local.dataDir, onNote });
-  return { value: postgres, release: () => postgres.release() };
+  return {
+    value: { url: postgres.url, ownerUrl: postgres.ownerUrl, bringsOver: true },
+    release: () => postgres.release(),
+  };
 }
 
 async function acquireProvider(

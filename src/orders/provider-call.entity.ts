@@ -24,10 +24,6 @@ export class ProviderCall {
   @Column({ type: 'integer', nullable: true })
   httpStatus!: number | null;
 
-  /** Of versions before `answerJson`. */
-  @Column({ type: 'jsonb', nullable: true })
-  answer!: unknown;
-
   /** JSON as the provider's, which may hold what jsonb refuses, `"\\u0000"` for one. */
   @Column({ type: 'text', nullable: true })
   answerJson!: string | null;

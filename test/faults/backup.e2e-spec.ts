@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { dataSourceOptions, findExcessiveRights, migrate, migrations } from '../../src/database';
+import { dataSourceOptions, findExcessiveRights, migrate } from '../../src/database';
 import { acquireEmbeddedPostgres } from '../../src/local';
+import { loadBeforeTheBaseline } from '../support/before-the-baseline';
 import {
   BUILD_TIMEOUT_MS,
   type BuiltService,
@@ -140,7 +141,7 @@ describe('a backup of the embedded database', () => {
         ['foreign', Buffer.from('PGDMP'), INCOMPLETE],
         [
           'later',
-          gzipSync(Buffer.from(text.replace('"InitialSchema', '"Later9","InitialSchema'), 'latin1')),
+          gzipSync(Buffer.from(text.replace('"Baseline', '"Later9","Baseline'), 'latin1')),
           'The backup is from a later version of the service than this one.',
         ],
       ];
@@ -202,12 +203,11 @@ describe('a backup of the embedded database', () => {
   );
 
   it(
-    'of an earlier version is brought up to date, in a directory that was empty',
+    'goes into a directory that was empty, with whatever text it holds',
     async () => {
       const earlier = await createDataDir();
       const postgres = await acquireEmbeddedPostgres({ dataDir: earlier, onNote: () => undefined });
-      const pending = migrations.slice(-3).map(({ name }) => name);
-      await migrate(postgres, migrations.slice(0, -3));
+      await migrate(postgres);
       await query(`INSERT INTO users (username) VALUES (E'anna\\n\\\\.\\n\\t')`, earlier);
       await postgres.release();
       const { file } = await answerTo<MadeBackup>(['backup', join(earlier, 'earlier.backup')], earlier);
@@ -215,13 +215,27 @@ describe('a backup of the embedded database', () => {
       const fresh = await createDataDir();
       expect(await answerTo<RestoredBackup>(['restore', file], fresh)).toMatchObject({
         replaced: false,
-        migrations: pending,
+        migrations: [],
       });
       await query('INSERT INTO users (username) VALUES (NULL)', fresh);
       expect(await query('SELECT id, username FROM users ORDER BY id', fresh)).toMatchObject([
         { username: 'anna\n\\.\n\t' },
         { username: null },
       ]);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'of a version before the baseline is refused with what to do',
+    async () => {
+      const earlier = await createDataDir();
+      const postgres = await acquireEmbeddedPostgres({ dataDir: earlier, onNote: () => undefined });
+      await loadBeforeTheBaseline(postgres.ownerUrl);
+      await postgres.release();
+      const { file } = await answerTo<MadeBackup>(['backup', join(earlier, 'earlier.backup')], earlier);
+      const refusal = await refusalOf(['restore', file], await createDataDir());
+      expect(refusal).toContain('From before the baseline');
     },
     TIMEOUT_MS,
   );

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
@@ -49,7 +49,10 @@ async function asAdmin<Result>(work: (admin: Client) => Promise<Result>): Promis
 function templateName(): string {
   const hash = createHash('sha256');
   for (const migration of migrations) hash.update(String(migration));
-  hash.update(readFileSync(join(__dirname, '../../src/database/service-role.ts')));
+  const directory = join(__dirname, '../../src/database');
+  for (const name of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
+    if (name.endsWith('.sql') || name === 'service-role.ts') hash.update(readFileSync(join(directory, name)));
+  }
   return `template_${hash.digest('hex').slice(0, 12)}`;
 }
 

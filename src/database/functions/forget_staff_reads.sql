@@ -21,3 +21,4 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $
   )
   SELECT (SELECT count(*) FROM removed), (SELECT max(id) FROM old)
 $$;
+REVOKE EXECUTE ON FUNCTION forget_staff_reads(bigint, integer, integer) FROM PUBLIC;

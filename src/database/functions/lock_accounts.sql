@@ -15,3 +15,4 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
+REVOKE EXECUTE ON FUNCTION lock_accounts(bigint[]) FROM PUBLIC;

@@ -27,3 +27,4 @@ BEGIN
     RETURN NEXT event.user_id;
   END LOOP;
 END $$;
+REVOKE EXECUTE ON FUNCTION publish_events(integer) FROM PUBLIC;

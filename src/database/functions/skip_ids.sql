@@ -19,3 +19,4 @@ BEGIN
     PERFORM setval(one.of_ids, one.last + how_many);
   END LOOP;
 END $$;
+REVOKE EXECUTE ON FUNCTION skip_ids(bigint) FROM PUBLIC;

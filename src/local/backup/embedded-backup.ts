@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { migrate, migrations } from '../../database';
+import { migrate, migrations, refuseBeforeBaseline } from '../../database';
 import {
   acquireEmbeddedPostgres,
   acquireEmbeddedPostgresAlone,
@@ -82,6 +82,7 @@ export async function restoreEmbedded({
 
 /** The migrations that had run where the backup was made. */
 function migrationsOf(header: BackupHeader): typeof migrations {
+  refuseBeforeBaseline(header.migrations);
   const names = new Set(header.migrations);
   const found = migrations.filter(({ name }) => names.has(name));
   if (found.length < names.size) {

@@ -207,7 +207,7 @@ export class StaffOrdersService {
                    THEN (answer::jsonb || '{"list": "omitted"}')::json
                    ELSE '"omitted"' END AS answer
          FROM (SELECT id, method, request, outcome, http_status, duration_ms, created_at,
-                      coalesce(answer_json, answer::text) AS answer
+                      answer_json AS answer
                  FROM upstream_calls WHERE order_id = ANY ($1)
                 ORDER BY created_at DESC, id DESC LIMIT ${MAX_CALLS}) AS latest
         ORDER BY created_at, id`,

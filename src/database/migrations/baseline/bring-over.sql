@@ -1,0 +1,22 @@
+-- Makes the tables of the last commit before the baseline those of the baseline. The functions are installed
+-- afterwards.
+
+-- Answers of early versions stand in a column of their own.
+UPDATE upstream_calls SET answer_json = answer::text WHERE answer_json IS NULL AND answer IS NOT NULL;
+ALTER TABLE upstream_calls DROP COLUMN answer;
+
+-- The next sweep is the first one that is kept.
+CREATE TABLE completed_sweeps (
+  began_at timestamptz PRIMARY KEY,
+  completed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  listed integer NOT NULL
+);
+ALTER TABLE job_runs ADD COLUMN run_id uuid;
+
+-- Nothing uses these any more.
+ALTER TABLE job_runs DROP COLUMN succeeded_from;
+ALTER TABLE call_slots DROP COLUMN orders_in_a_row;
+DROP FUNCTION lock_account(bigint);
+
+DELETE FROM migrations;
+INSERT INTO migrations (timestamp, name) VALUES (1767000000000, 'Baseline1767000000000');

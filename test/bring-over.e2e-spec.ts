@@ -1,0 +1,140 @@
+import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
+import { ALL_SCOPES, TokensService } from '../src/auth';
+import { migrate, migrations, untilMigrated } from '../src/database';
+import { LAST_COMMIT_BEFORE } from '../src/database/schema-version';
+import { WireClient } from '../src/sandbox';
+import { createApiClient } from './support/api-client';
+import { loadBeforeTheBaseline } from './support/before-the-baseline';
+import { readSchema } from './support/schema-catalog';
+import { connectAsOwner, createTestDatabase, type TestDatabase } from './support/test-database';
+import { startTestService } from './support/test-service';
+
+// Each test has a database of the version before, and one starts the service on it.
+
+const ANNA = 1;
+/** Tables that the bring-over changes otherwise than by a column that comes or goes. */
+const CHANGED = ['migrations', 'upstream_calls'];
+
+type Row = Readonly<Record<string, unknown>>;
+
+let database: TestDatabase;
+let owner: DataSource;
+
+beforeEach(async () => {
+  database = await createTestDatabase({ migrated: false });
+  await loadBeforeTheBaseline(database.ownerUrl);
+  owner = await connectAsOwner(database);
+});
+afterEach(async () => {
+  await owner.destroy();
+  await database.drop();
+});
+
+const bringOver = () => migrate({ ...database, bringsOver: true });
+
+async function schemaOfBaseline(): Promise<string[]> {
+  const fresh = await createTestDatabase();
+  const dataSource = await connectAsOwner(fresh);
+  const schema = await readSchema(dataSource);
+  await dataSource.destroy();
+  await fresh.drop();
+  return schema;
+}
+
+/** The rows of a table, whatever the order of its columns. */
+async function readRows(table: string): Promise<Row[]> {
+  const rows = await owner.query<{ row: Row }[]>(
+    `SELECT to_jsonb(t) AS row FROM ${table} t ORDER BY to_jsonb(t)::text`,
+  );
+  return rows.map(({ row }) => row);
+}
+
+/** The columns that a table had before as well. */
+const onlyColumnsOf = (rows: readonly Row[], before: readonly Row[]): Row[] =>
+  rows.map((row) => pick(row, Object.keys(before[0] ?? {})));
+
+const pick = (row: Row, names: readonly string[]): Row =>
+  Object.fromEntries(names.filter((name) => name in row).map((name) => [name, row[name]]));
+
+describe('A database of the last version before the baseline', () => {
+  it('is refused by whatever starts, with the commit and the document', async () => {
+    const says = `commit ${LAST_COMMIT_BEFORE}, and has to be brought over once`;
+    await expect(migrate(database)).rejects.toThrow(says);
+    const waiting = untilMigrated(database, () => undefined, new AbortController().signal);
+    await expect(waiting).rejects.toThrow('operations/bring-over.mjs (docs/operations.md');
+  });
+
+  it('gets the schema of the baseline, once, and loses nothing', async () => {
+    const tables = await owner.query<{ name: string }[]>(
+      `SELECT relname AS name FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> ALL ($1)`,
+      [CHANGED],
+    );
+    const readAll = () => Promise.all(tables.map(({ name }) => readRows(name)));
+    const before = await readAll();
+    expect(await bringOver()).toEqual([]);
+    expect(await readSchema(owner)).toEqual(await schemaOfBaseline());
+    const now = await readAll();
+    for (const [n, rows] of before.entries()) {
+      expect(onlyColumnsOf(now[n] ?? [], rows)).toEqual(onlyColumnsOf(rows, now[n] ?? []));
+    }
+    const calls = await owner.query<{ answer: string }[]>('SELECT answer_json AS answer FROM upstream_calls');
+    expect(calls.map(({ answer }) => JSON.parse(answer) as unknown)).toEqual(
+      calls.map(() => expect.objectContaining({ status: 'yes' })),
+    );
+    expect(await bringOver()).toEqual([]);
+    expect(await owner.query('SELECT name FROM migrations')).toEqual(
+      migrations.map(({ name }) => ({ name })),
+    );
+  });
+
+  it('sells, answers repeated keys as before, and has clean books', async () => {
+    await bringOver();
+    const [balance] = await owner.query('SELECT available, held FROM accounts WHERE user_id = $1', [ANNA]);
+    expect(balance).toMatchObject({ held: expect.stringMatching(/^[^0]/) });
+    const service = await startTestService({ database });
+    try {
+      const { text } = await service.app.get(TokensService).issue({ userId: ANNA, scopes: ALL_SCOPES });
+      const api = createApiClient(service.baseUrl, text);
+      const buy = (key: string, body: { country: string; period: number; count: number }) =>
+        api.POST('/proxies/buy', { body, params: { header: { 'Idempotency-Key': key } } });
+      // The provider does not give the ids again that the rentals have.
+      await new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey).ask(
+        'buy?count=20&period=3&country=ru&version=6',
+      );
+      const bought = await buy('new', { country: 'ru', period: 7, count: 2 });
+      expect(bought.data?.proxies).toHaveLength(2);
+      const replayed = await buy('buy-1', { country: 'ru', period: 30, count: 3 });
+      expect(replayed.response.headers.get('Idempotency-Replayed')).toBe('true');
+      expect(replayed.data).toMatchObject({ order_id: 1, price_charged: '68.97' });
+      // The purchase that was under way when the service was killed: the provider knows nothing of it.
+      await service.untilSettled();
+      expect(await owner.query(`SELECT id, state FROM orders WHERE idempotency_key = 'buy-4'`)).toEqual([
+        { id: expect.anything(), state: 'refunded' },
+      ]);
+      await service.audit();
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('is left alone while something uses it', async () => {
+    const replica = new Client({ connectionString: database.url, application_name: 'proxy-rental-service' });
+    await replica.connect();
+    await expect(bringOver()).rejects.toThrow('stop all replicas');
+    await replica.end();
+    await bringOver();
+  });
+
+  it('is brought over by several at once as by one', async () => {
+    expect(await Promise.all([bringOver(), bringOver(), bringOver()])).toEqual([[], [], []]);
+  });
+});
+
+it('A database of a version before that one is refused, with the commit to start in between', async () => {
+  await owner.query(`DELETE FROM migrations WHERE name LIKE 'RentalsOfAUser%'`);
+  const says = `before commit ${LAST_COMMIT_BEFORE}: start that one on it first`;
+  await expect(bringOver()).rejects.toThrow(says);
+  await expect(migrate(database)).rejects.toThrow(says);
+});

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+
+const FIXTURE = join(__dirname, '../fixtures/before-the-baseline.sql');
+
+/**
+ * Makes an empty database one of the last commit before the baseline, with orders, keys, events and renewals.
+ *
+ * @param url of the owner of the tables
+ */
+export async function loadBeforeTheBaseline(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query(`SELECT FROM pg_roles WHERE rolname = 'proxy_rental_test'`);
+    // What the service needs is granted to this one.
+    if (rowCount === 0) await client.query('CREATE ROLE proxy_rental_test');
+    await client.query(readFileSync(FIXTURE, 'utf8'));
+  } finally {
+    await client.end();
+  }
+}
