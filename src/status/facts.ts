@@ -1,0 +1,192 @@
+import { sqlList } from '../database';
+import { OPEN_STATES, type OpenState } from '../orders';
+import { RENEWAL_WAITS } from '../renewals';
+import { FRESH_SECONDS, type StoredReport } from './replica-reports';
+import type {
+  AuditRunOut,
+  CatalogueStatusOut,
+  JobStatusOut,
+  ProviderBalanceOut,
+  ReplicaOut,
+} from './status.dto';
+
+/** Runs a statement: for the page on the connections of requests, for metrics on one of their own. */
+export type ReadRows = <Row extends object>(
+  statement: string,
+  parameters: readonly unknown[],
+) => Promise<readonly Row[]>;
+
+/** How many there are, and the moment of the oldest; null: there are none. */
+interface Count {
+  readonly count: number;
+  readonly oldest: Date | null;
+}
+
+/** A job that one replica runs for all. */
+export interface JobFact extends JobStatusOut {
+  readonly succeeded_at: Date | null;
+  readonly interval_seconds: number | null;
+}
+
+/**
+ * The state of the whole installation, as the database has it: each fact by one statement, for the page of
+ * staff and for metrics alike. Moments are the database's.
+ */
+export class Facts {
+  /** @param provider the name of the provider */
+  constructor(
+    private readonly rows: ReadRows,
+    private readonly provider: string,
+  ) {}
+
+  /** The moment that ages are measured by. */
+  async now(): Promise<Date> {
+    return (await this.row<{ at: Date }>('SELECT now() AS at')).at;
+  }
+
+  /** The states are written into the statement, so that PostgreSQL can use the partial index on them. */
+  async openOrders(): Promise<ReadonlyMap<OpenState, Count>> {
+    const states = await this.rows<Count & { state: OpenState }>(
+      `SELECT state, count(*)::integer AS count, min(created_at) AS oldest
+         FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`,
+      [],
+    );
+    return new Map(states.map(({ state, ...orders }) => [state, orders]));
+  }
+
+  async openOrphans(): Promise<number> {
+    const orphans = await this.row<{ count: number }>(
+      'SELECT count(*)::integer AS count FROM orphans WHERE resolution IS NULL',
+    );
+    return orphans.count;
+  }
+
+  /** Null before the provider's first response. */
+  async balance(): Promise<ProviderBalanceOut | null> {
+    const [account] = await this.rows<ProviderBalanceOut>(
+      'SELECT round(balance, 2) AS amount, seen_at, is_low FROM provider_accounts WHERE provider = $1',
+      [this.provider],
+    );
+    return account ?? null;
+  }
+
+  /** Roubles that the provider charged for orders closed in the last 24 hours. It takes long. */
+  async spentInADay(): Promise<string> {
+    const recent = await this.row<{ spent: string }>(
+      `SELECT round(coalesce(sum(provider_charge), 0), 2) AS spent FROM orders
+        WHERE captured > 0 AND closed_at > now() - interval '24 hours' AND provider = $1`,
+      [this.provider],
+    );
+    return recent.spent;
+  }
+
+  /** Renewals whose time has come and that wait for the service. */
+  waitingRenewals(): Promise<Count> {
+    return this.row(
+      `SELECT count(*)::integer AS count, min(due_at) AS oldest FROM renewals WHERE ${RENEWAL_WAITS}`,
+    );
+  }
+
+  /** What became due in the last 24 hours, by what became of it. */
+  dueRenewals(): Promise<readonly { state: string; reason: string; count: number }[]> {
+    return this.rows(
+      `SELECT state, coalesce(reason, '') AS reason, count(*)::integer AS count
+         FROM renewals WHERE due_at > now() - interval '24 hours' AND due_at <= now()
+        GROUP BY state, reason`,
+      [],
+    );
+  }
+
+  /** Since when all renewals are paused, and of how many users staff have paused them. */
+  pausedRenewals(): Promise<{ all: Date | null; users: number }> {
+    return this.row(
+      `SELECT renewals_paused_at AS all,
+              (SELECT count(*)::integer FROM renewal_settings WHERE paused_at IS NOT NULL) AS users
+         FROM installation`,
+    );
+  }
+
+  catalogCopies(): Promise<readonly CatalogueStatusOut[]> {
+    return this.rows(
+      `SELECT split_part(key, '/', 1) AS kind, count(fetched_at)::integer AS copies,
+              min(fetched_at) AS oldest_fetched_at, max(fetched_at) AS newest_fetched_at
+         FROM catalogue_copies GROUP BY kind ORDER BY kind`,
+      [],
+    );
+  }
+
+  jobs(): Promise<readonly JobFact[]> {
+    return this.rows(
+      `SELECT name,
+              CASE WHEN finished_at IS NOT NULL THEN 'done'
+                   WHEN leased_until > now() THEN 'running' ELSE 'broken-off' END AS state,
+              started_at, finished_at, holder, report, greatest(succeeded_at, finished_at) AS succeeded_at,
+              interval_seconds
+         FROM job_runs ORDER BY name`,
+      [],
+    );
+  }
+
+  /** One run of each scope, found by the index, however many are kept. */
+  lastAudits(): Promise<readonly AuditRunOut[]> {
+    return this.rows(
+      `SELECT scope, started_at, finished_at, ok,
+              (SELECT coalesce(json_agg(broken.value - 'rows'), '[]')
+                 FROM jsonb_array_elements(run.violations) AS broken) AS violations
+         FROM (VALUES ('day'), ('all')) AS scopes (name),
+              LATERAL (SELECT * FROM audit_runs WHERE scope = name ORDER BY id DESC LIMIT 1) AS run`,
+      [],
+    );
+  }
+
+  async replicas(): Promise<ReplicaOut[]> {
+    const replicas = await this.rows<{ holder: string; reported_at: Date; report: StoredReport }>(
+      `SELECT holder, reported_at, report FROM replica_reports
+        WHERE reported_at > now() - make_interval(secs => $1) ORDER BY report->>'started_at', holder`,
+      [FRESH_SECONDS],
+    );
+    return replicas.map(({ report, ...replica }) => ({
+      ...replica,
+      ...report,
+      unknown_migrations: report.unknown_migrations ?? [],
+    }));
+  }
+
+  unpublishedEvents(): Promise<Count> {
+    return this.row(
+      'SELECT count(*)::integer AS count, min(at) AS oldest FROM events WHERE position IS NULL',
+    );
+  }
+
+  /** What webhooks that are on are still to be sent; its oldest is of those whose receivers respond. */
+  pendingDeliveries(): Promise<Count> {
+    return this.row(
+      `SELECT count(*)::integer AS count,
+              min(next_attempt_at) FILTER (WHERE failing_since IS NULL AND next_attempt_at <= now()) AS oldest
+         FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
+        WHERE disabled_at IS NULL AND state = 'pending'`,
+    );
+  }
+
+  /** How many webhooks were switched off because their receivers fail. */
+  async failedWebhooks(): Promise<number> {
+    const webhooks = await this.row<{ count: number }>(
+      `SELECT count(*)::integer AS count FROM webhooks WHERE disabled_reason IN ('failing', 'gone')`,
+    );
+    return webhooks.count;
+  }
+
+  async databaseBytes(): Promise<number> {
+    return (await this.row<{ size: number }>('SELECT pg_database_size(current_database())::float8 AS size'))
+      .size;
+  }
+
+  private async row<Row extends object>(
+    statement: string,
+    parameters: readonly unknown[] = [],
+  ): Promise<Row> {
+    const [row] = await this.rows<Row>(statement, parameters);
+    if (!row) throw new Error('the database returned no row for a fact of the status');
+    return row;
+  }
+}
