@@ -1,7 +1,7 @@
 import { applyDecorators, createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrorResponse, ApiTooManyRequests, MaxBodyBytes } from '../http';
+import { MaxBodyBytes } from '../http';
 import { isStaffScope, type Scope } from './scopes';
 import type { Caller } from './tokens.service';
 
@@ -30,25 +30,11 @@ export const Public = ({ maxBodyBytes }: { readonly maxBodyBytes?: number } = {}
     ...(maxBodyBytes === undefined ? [] : [MaxBodyBytes(maxBodyBytes)]),
   );
 
-/** Marks a route that needs a token with this scope, and documents that. */
+/** Marks a route that needs a token with this scope. `@Route` and `@StaffRoute` do. */
 export const Scopes = (scope: Scope) =>
   applyDecorators(
     SetMetadata<string, Access>(ACCESS, { public: false, scope }),
     ApiSecurity(isStaffScope(scope) ? STAFF_SCHEME : CUSTOMERS_SCHEME, [scope]),
-    ApiErrorResponse(
-      401,
-      'No token, or one that is unknown, expired or revoked',
-      'Not authenticated',
-      'Invalid or expired token',
-    ),
-    ApiErrorResponse(
-      403,
-      `The token lacks \`${scope}\``,
-      'Not enough permissions',
-      'Address not allowed',
-      'User is blocked',
-    ),
-    ApiTooManyRequests(),
   );
 
 export const REPLAYS = 'replays';

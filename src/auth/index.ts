@@ -7,15 +7,22 @@ export {
   CUSTOMERS_SCHEME,
   Public,
   ReplaysOverLimit,
-  Scopes,
   STAFF_SCHEME,
 } from './access.decorators';
 export { ApiToken, type TokenOrigin } from './api-token.entity';
-export { InvalidToken, TokenNotFound, UserBlocked } from './auth.errors';
+export {
+  InvalidToken,
+  ScopeNotGrantable,
+  StaffScopesForAnother,
+  TokenNotFound,
+  TokenWiderThanIssuer,
+  UserBlocked,
+} from './auth.errors';
 export { AccessRecheck } from './access-recheck';
 export { AuthModule } from './auth.module';
 export { isNetwork, isWithin, liesWithin } from './network';
 export { NetworksField } from './networks-field';
+export { Route, type RouteOptions, Scopes } from './route';
 export { findRoutes } from './routes';
 export { ScopeCatalog } from './scope-catalog';
 export { ScopeOut } from './scope.dto';

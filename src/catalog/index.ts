@@ -1,6 +1,8 @@
 export {
   CountryNotAvailable,
   NotEnoughProxies,
+  NothingToPreview,
+  PeriodTooShort,
   ServiceUnavailable,
   UnsupportedPeriod,
 } from './catalog.errors';

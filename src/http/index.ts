@@ -3,14 +3,25 @@ export {
   ApiErrorWithHeaders,
   ApiTooManyRequests,
   ApiValidationErrorResponse,
+} from './description/api-error-response';
+export {
+  type ErrorsOfStatus,
+  describeErrors,
+  describeRoute,
   ErrorResponse,
-  type ErrorTexts,
-  INVALID_PERIOD,
+  rateLimitHeaders,
+  type RouteDescription,
+} from './description/describe-route';
+export {
   type InvalidRequest,
   missing,
   notAnInteger,
+  notANetwork,
+  notMatching,
   notOneOf,
-} from './description/api-error-response';
+  notPositive,
+  tooGreat,
+} from './description/invalid-request';
 export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './description/api-properties';
 export { ApiIdParam } from './description/id-param';
 export { configureHttp, type ConnectionLimits } from './configure-http';
@@ -26,6 +37,7 @@ export {
 export {
   assertPeriod,
   CURSOR,
+  INVALID_PERIOD,
   LIMIT_TOO_LARGE,
   LimitField,
   NEXT_CURSOR,

@@ -2,6 +2,8 @@ import type { Type } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
 import { domainError } from '../common';
 import { ApiNullable } from './description/api-properties';
+import type { ErrorsOfStatus } from './description/describe-route';
+import { tooGreat } from './description/invalid-request';
 import { IdField } from './validation/common-fields';
 import { IntegerField } from './validation/fields';
 import { StrictRequest } from './validation/strict-request';
@@ -19,13 +21,7 @@ export const LimitField = (): PropertyDecorator => (target, key) => {
 };
 
 /** An example of what is refused, for the description of every list. */
-export const LIMIT_TOO_LARGE = {
-  type: 'less_than_equal',
-  loc: ['query', 'limit'],
-  msg: `Input should be less than or equal to ${MAX_LIMIT}`,
-  input: '1000',
-  ctx: { le: MAX_LIMIT },
-};
+export const LIMIT_TOO_LARGE = tooGreat('limit', MAX_LIMIT, '1000');
 
 /** Which page of a list: the one after the cursor, which is null for the first page. */
 export interface PageRequest<Cursor = number> {
@@ -83,6 +79,9 @@ export async function readPage<Item, Cursor>(
 }
 
 class InvalidPeriod extends domainError('bad-request', 'The period must end after it begins') {}
+
+/** The errors of a search of a period, for its description. */
+export const INVALID_PERIOD: ErrorsOfStatus = ['The period is not possible', InvalidPeriod];
 
 /** What is null or left out does not bound the period. @throws InvalidPeriod */
 export function assertPeriod(from: Date | null | undefined, to: Date | null | undefined): void {

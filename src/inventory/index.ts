@@ -1,4 +1,17 @@
 export { InventoryRecordsModule } from './inventory-records.module';
+export {
+  FoundProlongationDecided,
+  FoundProlongationNotFound,
+  MissingProxiesChanged,
+  NoRecovery,
+  OrphanAssigned,
+  OrphanNotFound,
+  OrphansGoToPurchases,
+  OrphansIncomplete,
+  RecoveryNotOver,
+  TaggedUserFirst,
+  TooFewOrphans,
+} from './inventory.errors';
 export { InventoryModule } from './inventory.module';
 export { ForgottenOrdersService, type ForgottenTerms } from './recovery/forgotten-orders.service';
 export {

@@ -1,7 +1,7 @@
 export { Account } from './account.entity';
 export { selectEntries } from './balance-history.service';
 export { LedgerEntry, type LedgerEntryKind } from './ledger-entry.entity';
-export { InsufficientBalance } from './ledger.errors';
+export { InsufficientBalance, InvalidAmount } from './ledger.errors';
 export { LedgerModule } from './ledger.module';
 export { LedgerService, POSTED_ENTRY } from './ledger.service';
 export { postEntriesSql } from './post-entries';

@@ -6,7 +6,6 @@ import {
   INVALID_PERIOD,
   LIMIT_TOO_LARGE,
   notOneOf,
-  oneOf,
 } from '../http';
 import { type BalanceChangeOut, BalanceChangesPage } from './balance-change.dto';
 import { SHOWN_KINDS } from './shown-kind';
@@ -84,5 +83,5 @@ export const LedgerFileDocs = () =>
       content: { 'text/csv': { schema: { type: 'string' }, example: FILE } },
     }),
     ApiErrorResponse(400, ...INVALID_PERIOD),
-    ApiValidationErrorResponse(notOneOf('kind', oneOf(SHOWN_KINDS), 'gift')),
+    ApiValidationErrorResponse(notOneOf('kind', SHOWN_KINDS, 'gift')),
   );

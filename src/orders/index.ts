@@ -20,7 +20,9 @@ export { Order } from './order.entity';
 export {
   IdempotencyKeyMissing,
   IdempotencyKeyReused,
+  NothingToDeliver,
   OrderNotFound,
+  OrderNotInReview,
   ProxyBelongsToAnother,
   RefundTooLarge,
 } from './orders.errors';

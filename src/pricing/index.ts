@@ -1,7 +1,8 @@
 export { CurrentMarkups } from './current-markups';
 export { MarkupHistoryService, NEW_RULE_ID } from './markup-history.service';
-export type { NewPriceRule, PriceChange } from './price-change';
+export { invalidPeriods, type NewPriceRule, noPriceChange, type PriceChange } from './price-change';
 export { DefaultMarkup, PriceRule } from './price-rule.entity';
-export { PriceRulesService } from './price-rules.service';
+export { invalidTimes, PriceRulesService } from './price-rules.service';
+export { PriceChangeTooLate, PriceRuleEnded, PriceRuleNotFound, TooManyPriceRules } from './pricing.errors';
 export { PricingModule } from './pricing.module';
 export { type Markup, matches, type MarkupRule, type PricedOffer } from './rule-book';

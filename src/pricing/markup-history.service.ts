@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
 import { databaseTime, queryRows } from '../database';
-import { type PriceChange, readNewRule, toStoredPercent } from './price-change';
+import { noPriceChange, type PriceChange, readNewRule, toStoredPercent } from './price-change';
 import type { PriceRule } from './price-rule.entity';
 import { COMMIT_SECONDS, invalidTimes, LEAD_SECONDS, PriceRulesService } from './price-rules.service';
-import { InvalidPriceRule, PriceRuleEnded } from './pricing.errors';
+import { PriceRuleEnded } from './pricing.errors';
 import { type Markup, type MarkupRule, type PricedOffer, RuleBook } from './rule-book';
 
 /** The markup of an offer at a moment, with the rule that it comes from. */
@@ -54,7 +54,7 @@ export class MarkupHistoryService {
    * @throws InvalidPriceRule, PriceRuleNotFound, PriceRuleEnded
    */
   async compare({ add, end }: PriceChange): Promise<PriceComparison> {
-    if (!add && end === undefined) throw new InvalidPriceRule('Name a rule to add, one to end, or both');
+    if (!add && end === undefined) throw noPriceChange();
     const scope = add && readNewRule(add);
     const ended = end === undefined ? null : await this.rules.get(end);
     const soonestMs = (await databaseTime(this.dataSource)).getTime() + LEAD_SECONDS * 1000;

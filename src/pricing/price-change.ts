@@ -45,14 +45,17 @@ export function readNewRule(rule: NewPriceRule): RuleScope & { readonly markupPe
   const areInRange = periods.every(
     (days) => Number.isInteger(days) && days >= SHORTEST_PERIOD_DAYS && days <= LONGEST_PERIOD_DAYS,
   );
-  if (!areInRange || periods[0] > periods[1]) {
-    throw new InvalidPriceRule(
-      `The periods must be whole numbers from ${SHORTEST_PERIOD_DAYS} to ${LONGEST_PERIOD_DAYS}, ` +
-        'the first not above the last',
-    );
-  }
+  if (!areInRange || periods[0] > periods[1]) throw invalidPeriods();
   return { userId, country, version, minPeriod, maxPeriod, markupPercent: toStoredPercent(markupPercent) };
 }
+
+export const invalidPeriods = () =>
+  new InvalidPriceRule(
+    `The periods must be whole numbers from ${SHORTEST_PERIOD_DAYS} to ${LONGEST_PERIOD_DAYS}, ` +
+      'the first not above the last',
+  );
+
+export const noPriceChange = () => new InvalidPriceRule('Name a rule to add, one to end, or both');
 
 /** @throws InvalidPriceRule */
 export function assertSigned({ by, reason }: Signature): void {

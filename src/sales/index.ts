@@ -1,6 +1,7 @@
 export { SalesModule } from './sales.module';
 export { SalesJobsModule } from './sales-jobs.module';
 export { SalesRollupService } from './sales-rollup.service';
+export { InvalidSalesCursor, InvalidSalesPeriod } from './sales.errors';
 export { SalesFiguresOut, SalesRowOut } from './sales.dto';
 export {
   type Sales,

@@ -5,9 +5,9 @@ import {
   SetMetadata,
   UseInterceptors,
 } from '@nestjs/common';
-import { ApiOperation } from '@nestjs/swagger';
-import { Scopes, type StaffScope } from '../auth';
-import { ApiIdParam, RefuseStrayQuery } from '../http';
+import { Route, type RouteOptions, type StaffScope } from '../auth';
+import type { DomainError } from '../common';
+import { ApiIdParam, type ErrorsOfStatus, type InvalidRequest, RefuseStrayQuery } from '../http';
 import type { AuditContext } from './audit-log/audit-context';
 import {
   AUDITED_ROUTE,
@@ -16,18 +16,51 @@ import {
   AuditLogInterceptor,
   ID_PARAMETERS,
 } from './audit-log/audit-log.interceptor';
+import { OwnAccount } from './staff.errors';
 
-/** Marks a route of staff: the scope that it needs, and what the audit log says of it. */
-export const StaffRoute = ({ scope, ...route }: { readonly scope: StaffScope } & AuditedRoute) =>
+interface StaffRouteOptions extends RouteOptions, AuditedRoute {
+  readonly scope: StaffScope;
+  /** Begins with who uses the route, and for what. */
+  readonly description: string;
+  /** An example of what is refused with 422; left out: a query on a route that takes none. */
+  readonly invalid?: InvalidRequest;
+}
+
+/** A route of staff: a {@link Route}, and what the audit log says of it. */
+export const StaffRoute = ({ action, on, ...route }: StaffRouteOptions): MethodDecorator =>
   applyDecorators(
-    Scopes(scope),
-    SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, route),
+    Route({ invalid: UNKNOWN_PARAMETER, ...route, operationId: action }),
+    SetMetadata<string, AuditedRoute>(AUDITED_ROUTE, on ? { action, on } : { action }),
     RefuseStrayQuery(),
     UseInterceptors(AuditLogInterceptor),
-    ApiOperation({ operationId: route.action }),
     // Without an example, which Swagger UI would fill in: nobody is to block user 42 by accident.
-    ...(route.on ? [ApiIdParam(ID_PARAMETERS[route.on], `Id of the ${route.on.replace('-', ' ')}`)] : []),
+    ...(on ? [ApiIdParam(ID_PARAMETERS[on], `Id of the ${on.replace('-', ' ')}`)] : []),
   );
+
+const UNKNOWN_PARAMETER: InvalidRequest = {
+  type: 'extra_forbidden',
+  loc: ['query', 'page'],
+  msg: 'Extra inputs are not permitted',
+  input: '2',
+};
+
+/** The 403 errors of a route by which nobody serves themselves. */
+export const NOT_FOR_ONESELF: ErrorsOfStatus = ['it is your own account that would change', OwnAccount];
+
+/** The 404 errors of a route: `There is no such user`, `User not found`. */
+export function notFound(...errors: readonly (new () => DomainError)[]): ErrorsOfStatus {
+  const entities = errors.map((NotFound) => new NotFound().detail.toLowerCase().replace(' not found', ''));
+  return [`There is no such ${entities.join(', or no such ')}`, ...errors];
+}
+
+// Without an example: a second posting under a key that is filled in already would be taken for a repetition.
+export const POSTING_KEY = {
+  required: true,
+  description:
+    'Makes it safe to repeat the request. Keys are your own, and a new one for each posting: a request ' +
+    'with the same key is carried out once. Every repetition is answered with the same entry, ' +
+    '`"replayed": true` and `Idempotency-Replayed: true`. Repeat on 5xx and lost connections.',
+};
 
 /** The audit context of the request, for the service that carries out a change. */
 export const CurrentAudit = createParamDecorator((_: unknown, context: ExecutionContext): AuditContext => {

@@ -6,10 +6,17 @@ import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffRoute } from './staff-route';
 import { StaffRoutesCheck } from './staff-routes.check';
 
+const ROUTE = {
+  scope: 'staff:users',
+  summary: 'List things',
+  description: 'For nobody.',
+  response: { description: 'Nothing' },
+} as const;
+
 @Controller('staff/things')
 class StaffController {
   @Get()
-  @StaffRoute({ scope: 'staff:users', action: 'things.list' })
+  @StaffRoute({ ...ROUTE, action: 'things.list' })
   list(): void {}
 }
 
@@ -42,7 +49,7 @@ class UnauditedController {
 @Controller('elsewhere')
 class ElsewhereController {
   @Get()
-  @StaffRoute({ scope: 'staff:users', action: 'elsewhere' })
+  @StaffRoute({ ...ROUTE, action: 'elsewhere' })
   list(): void {}
 }
 

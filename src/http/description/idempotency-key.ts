@@ -7,7 +7,7 @@ import { readBefore } from '../validation/route-input';
 const NAME = 'Idempotency-Key';
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
-interface IdempotencyKeyOptions {
+export interface IdempotencyKeyOptions {
   readonly required: boolean;
   /** What a repetition does on this route, and after which answers to repeat. */
   readonly description: string;

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam } from '@nestjs/swagger';
-import { ApiErrorResponse, ApiValidationErrorResponse, INVALID_PERIOD, notOneOf, oneOf } from '../../http';
+import { ApiErrorResponse, ApiValidationErrorResponse, INVALID_PERIOD, notOneOf } from '../../http';
 import { ALL_TOLD_STATES } from '../order-states';
 import { OrderDetails, OrderSummaryPage } from './dto/order.dto';
 import { LONGEST_WAIT_SECONDS } from './dto/orders.query';
@@ -18,7 +18,7 @@ export const ListOrdersDocs = () =>
     }),
     ApiOkResponse({ description: 'A page of orders', type: OrderSummaryPage }),
     ApiErrorResponse(400, ...INVALID_PERIOD),
-    ApiValidationErrorResponse(notOneOf('state', oneOf(ALL_TOLD_STATES), 'lost')),
+    ApiValidationErrorResponse(notOneOf('state', ALL_TOLD_STATES, 'lost')),
   );
 
 export const ReadOrderDocs = () =>

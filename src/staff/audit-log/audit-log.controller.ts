@@ -1,8 +1,8 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { INVALID_PERIOD, LIMIT_TOO_LARGE } from '../../http';
 import { StaffRoute } from '../staff-route';
 import { parseTarget } from './audit-context';
-import { SearchAuditLogDocs } from './audit-log.docs';
 import { ActionsPage, ActionsQuery, ActionTarget, TokenIssuer } from './audit-log.dto';
 import { AuditLogService } from './audit-log.service';
 
@@ -13,8 +13,19 @@ export class AuditLogController {
   constructor(private readonly auditLog: AuditLogService) {}
 
   @Get()
-  @SearchAuditLogDocs()
-  @StaffRoute({ scope: 'staff:audit', action: 'actions.search' })
+  @StaffRoute({
+    scope: 'staff:audit',
+    action: 'actions.search',
+    summary: 'Search the audit log',
+    description:
+      'For supervisors and investigations: everything that staff changed or looked at, newest first, with ' +
+      'who did it, from which address, and for changes the state before and after. `target` is for ' +
+      'example `user:42`, `token:17` or `order:815`. `from` is included and `to` is not. What was ' +
+      'changed is kept for good; what was looked at may be removed after a year (AUDIT_LOG_READ_DAYS).',
+    response: { description: 'A page of records, newest first', type: ActionsPage },
+    errors: { 400: INVALID_PERIOD },
+    invalid: LIMIT_TOO_LARGE,
+  })
   search(@Query() query: ActionsQuery): Promise<ActionsPage> {
     const { user_id: userId, action, target, from, to } = query;
     return this.auditLog.search(

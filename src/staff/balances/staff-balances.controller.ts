@@ -1,30 +1,89 @@
-import {
-  Body,
-  Controller,
-  Get,
-  Headers,
-  HttpCode,
-  Logger,
-  Post,
-  Query,
-  Res,
-  StreamableFile,
-} from '@nestjs/common';
+import { Body, Controller, Get, Headers, Logger, Post, Query, Res, StreamableFile } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { IdParam, markReplay, PageQuery, toStream } from '../../http';
+import {
+  IdParam,
+  INVALID_PERIOD,
+  LIMIT_TOO_LARGE,
+  markReplay,
+  notPositive,
+  PageQuery,
+  toStream,
+} from '../../http';
+import { InsufficientBalance, InvalidAmount } from '../../ledger';
+import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CurrentAudit, StaffRoute } from '../staff-route';
-import { CreditDocs, DebitDocs, ReadLedgerDocs, ReadStatementDocs } from './staff-balances.docs';
+import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import {
   CausingAction,
   CausingOrder,
-  type LedgerPage,
-  type PostingOut,
+  type LedgerEntryOut,
+  LedgerPage,
+  PostingOut,
   PostingRequest,
   StatementQuery,
 } from './staff-balances.dto';
 import { StaffBalancesService } from './staff-balances.service';
+
+/** What a credit and a debit have in common. */
+const POSTING = {
+  idempotencyKey: POSTING_KEY,
+  response: { description: 'The ledger entry, with the balance after it', type: PostingOut },
+  errors: {
+    400: ['Nothing was changed', InsufficientBalance, InvalidAmount],
+    403: NOT_FOR_ONESELF,
+    404: notFound(UserNotFound),
+  },
+  invalid: notPositive('amount', '0'),
+} as const;
+
+const CAPTURED = {
+  id: 1236,
+  seq: 3,
+  kind: 'capture',
+  available_delta: '0.00',
+  held_delta: '-25.08',
+  available_after: '474.92',
+  held_after: '0.00',
+  order: { id: 815, kind: 'purchase', state: 'completed', link: '/staff/orders/815' },
+  action: null,
+  reason: null,
+  reference: null,
+  created_at: '2026-11-21T12:00:01.000Z',
+} satisfies Record<keyof LedgerEntryOut, unknown>;
+
+const CREDITED = {
+  id: 1234,
+  seq: 1,
+  kind: 'topup',
+  available_delta: '500.00',
+  held_delta: '0.00',
+  available_after: '500.00',
+  held_after: '0.00',
+  order: null,
+  action: { id: 1001, via: 'api', user_id: 7, username: 'olga' },
+  reason: 'Bank transfer',
+  reference: 'invoice 2026-1107',
+  created_at: '2026-11-21T11:00:00.000Z',
+} satisfies Record<keyof LedgerEntryOut, unknown>;
+
+const LEDGER = {
+  items: [
+    CAPTURED,
+    {
+      ...CAPTURED,
+      id: 1235,
+      seq: 2,
+      kind: 'hold',
+      available_delta: '-25.08',
+      held_delta: '25.08',
+      held_after: '25.08',
+      created_at: '2026-11-21T12:00:00.000Z',
+    },
+    CREDITED,
+  ],
+  next_cursor: null,
+} satisfies Record<keyof LedgerPage, unknown>;
 
 @ApiTags('Money')
 @ApiExtraModels(CausingAction, CausingOrder)
@@ -35,9 +94,16 @@ export class StaffBalancesController {
   constructor(private readonly balances: StaffBalancesService) {}
 
   @Post('credit')
-  @HttpCode(200)
-  @CreditDocs()
-  @StaffRoute({ scope: 'staff:balance', action: 'balance.credit', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'balance.credit',
+    on: 'user',
+    summary: 'Credit a balance',
+    description:
+      'For accounting, when a payment has come in or a customer is compensated. `reference` names the ' +
+      'document behind it: an invoice or a ticket.',
+    ...POSTING,
+  })
   async credit(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,
@@ -52,9 +118,16 @@ export class StaffBalancesController {
   }
 
   @Post('debit')
-  @HttpCode(200)
-  @DebitDocs()
-  @StaffRoute({ scope: 'staff:balance', action: 'balance.debit', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'balance.debit',
+    on: 'user',
+    summary: 'Debit a balance',
+    description:
+      'For accounting, when a credit was a mistake or money is paid out. Takes at most what can be spent: ' +
+      'money that is held for orders stays held.',
+    ...POSTING,
+  })
   async debit(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,
@@ -69,15 +142,52 @@ export class StaffBalancesController {
   }
 
   @Get('ledger')
-  @ReadLedgerDocs()
-  @StaffRoute({ scope: 'staff:balance', action: 'ledger.read', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'ledger.read',
+    on: 'user',
+    summary: 'Show the ledger of a user',
+    description:
+      'For support, to explain a balance: every change of it, newest first, with what caused it (an ' +
+      'order, or a member of staff) and the balance after it.',
+    response: { description: 'A page of entries, newest first', type: LedgerPage, example: LEDGER },
+    errors: { 404: notFound(UserNotFound) },
+    invalid: LIMIT_TOO_LARGE,
+  })
   ledger(@IdParam('user_id') userId: number, @Query() page: PageQuery): Promise<LedgerPage> {
     return this.balances.listEntries(userId, page);
   }
 
   @Get('statement')
-  @ReadStatementDocs()
-  @StaffRoute({ scope: 'staff:balance', action: 'ledger.statement', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'ledger.statement',
+    on: 'user',
+    summary: 'Download a statement as CSV',
+    description:
+      'For accounting, and for customers who ask: a file of every change of a balance in a period, in the ' +
+      'order of `seq`, so that each line follows from the one before. `from` is included and `to` is not.',
+    response: {
+      description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
+      content: {
+        'text/csv': {
+          schema: { type: 'string' },
+          example:
+            'seq,created_at,kind,available_delta,held_delta,available_after,held_after,order_id,reference,' +
+            'reason\r\n' +
+            '1,2026-11-21T12:00:00.000000Z,topup,500.00,0.00,500.00,0.00,,invoice 2026-1107,' +
+            'Bank transfer\r\n',
+        },
+      },
+    },
+    errors: { 400: INVALID_PERIOD, 404: notFound(UserNotFound) },
+    invalid: {
+      type: 'timezone_aware',
+      loc: ['query', 'from'],
+      msg: 'Input should have timezone info',
+      input: '2026-11-01T00:00:00',
+    },
+  })
   async statement(
     @IdParam('user_id') userId: number,
     @Query() { from, to }: StatementQuery,

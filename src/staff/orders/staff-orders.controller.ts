@@ -1,21 +1,43 @@
-import { Body, Controller, Get, Headers, HttpCode, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { IdParam, markReplay } from '../../http';
+import { ServiceUnavailable } from '../../catalog';
+import { Money } from '../../common';
+import { IdParam, INVALID_PERIOD, markReplay, missing, notAnInteger, notOneOf } from '../../http';
+import {
+  NothingToDeliver,
+  ORDER_KINDS,
+  OrderNotFound,
+  OrderNotInReview,
+  ProxyBelongsToAnother,
+  RefundTooLarge,
+} from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CausingAction, CausingOrder, type PostingOut } from '../balances/staff-balances.dto';
-import { CurrentAudit, StaffRoute } from '../staff-route';
-import { DecideOrderDocs, ReadOrderDocs, RefundOrderDocs, SearchOrdersDocs } from './staff-orders.docs';
+import { CausingAction, CausingOrder, PostingOut } from '../balances/staff-balances.dto';
+import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import {
   DecisionRequest,
-  type OrderDetail,
+  OrderDetail,
   OrderGroupOut,
-  type OrderOut,
-  type OrdersPage,
+  OrderOut,
+  OrdersPage,
   OrdersQuery,
   RefundRequest,
 } from './staff-orders.dto';
 import { StaffOrdersService } from './staff-orders.service';
+
+const REFUNDED = {
+  id: 1240,
+  user_id: 42,
+  kind: 'refund',
+  amount: '12.54',
+  reason: 'One of two did not work',
+  reference: 'ticket 823',
+  balance: '487.46',
+  held: '0.00',
+  created_at: '2026-11-21T14:00:00.000Z',
+  replayed: false,
+} satisfies Record<keyof PostingOut, unknown>;
 
 @ApiTags('Orders')
 @ApiExtraModels(CausingAction, CausingOrder, OrderGroupOut)
@@ -24,8 +46,23 @@ export class StaffOrdersController {
   constructor(private readonly orders: StaffOrdersService) {}
 
   @Get()
-  @SearchOrdersDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'orders.search' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'orders.search',
+    summary: 'Find orders',
+    description:
+      'For support and whoever decides orders in review: the orders that match all of the given ' +
+      'parameters, newest first. `from` is included and `to` is not. `tag` is the tag of an order, or the ' +
+      'one under which it went to the provider in a batch. `provider_proxy_id` and `host` are those of a ' +
+      'proxy that the order delivered or prolonged. `request_id` is the `X-Request-Id` of the answer that ' +
+      'the customer got. Of a host with more than 2,000 proxies, the orders are sorted by the delivery of ' +
+      'the proxy, newest first: the prolongations of what an order delivered, and then that order. A page ' +
+      'shows what matches among some 2,000 of its proxies, so it may be short, or empty, and still have a ' +
+      'next one.',
+    response: { description: 'A page of orders, newest first', type: OrdersPage },
+    errors: { 400: INVALID_PERIOD },
+    invalid: notOneOf('kind', ORDER_KINDS, 'refund'),
+  })
   search(@Query() query: OrdersQuery): Promise<OrdersPage> {
     const { user_id: userId, state, kind, from, to, tag, host, request_id: requestId } = query;
     const { provider_order_id: providerOrderId, provider_proxy_id: providerProxyId } = query;
@@ -34,16 +71,44 @@ export class StaffOrdersController {
   }
 
   @Get(':order_id')
-  @ReadOrderDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'orders.read', on: 'order' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'orders.read',
+    on: 'order',
+    summary: 'Show an order',
+    description:
+      'For support and whoever decides orders in review: everything that is known of an order. Its states ' +
+      'with the times at which it entered them, what it did to the balance, the calls to the provider ' +
+      'with their answers (the latest 200; very long answers without their list), its proxies (at most ' +
+      '1000, without logins and passwords), and what staff changed of it (the latest 50).',
+    response: { description: 'The order', type: OrderDetail },
+    errors: { 404: notFound(OrderNotFound) },
+    invalid: notAnInteger('order_id', 'last'),
+  })
   read(@IdParam('order_id') orderId: number): Promise<OrderDetail> {
     return this.orders.getDetail(orderId);
   }
 
   @Post(':order_id/decide')
-  @HttpCode(200)
-  @DecideOrderDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'orders.decide', on: 'order' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'orders.decide',
+    on: 'order',
+    summary: 'Decide an order in review',
+    description:
+      'For support, when the provider did not say what became of an order. `deliver` asks the provider ' +
+      'once more, hands over the proxies that it has for the order, charges for them, and returns the ' +
+      'rest of the money. `refund` returns all of the money; what the provider has nevertheless becomes ' +
+      'an orphan at the next sweep. The orders of a batch are decided one by one.',
+    response: { description: 'The order as it is now', type: OrderOut },
+    errors: {
+      403: NOT_FOR_ONESELF,
+      404: notFound(OrderNotFound),
+      409: ['Nothing was changed', OrderNotInReview, NothingToDeliver, ProxyBelongsToAnother],
+      503: ['The provider cannot be asked. Nothing was changed', ServiceUnavailable],
+    },
+    invalid: missing('body', 'reason'),
+  })
   decide(
     @CurrentAudit() audit: AuditContext,
     @IdParam('order_id') orderId: number,
@@ -53,9 +118,28 @@ export class StaffOrdersController {
   }
 
   @Post(':order_id/refund')
-  @HttpCode(200)
-  @RefundOrderDocs()
-  @StaffRoute({ scope: 'staff:balance', action: 'orders.refund', on: 'order' })
+  @StaffRoute({
+    scope: 'staff:balance',
+    action: 'orders.refund',
+    on: 'order',
+    summary: 'Refund an order',
+    description:
+      'For support, when a complaint is justified: returns a part of what was paid for an order, or ' +
+      'without `amount` all that is left of it. Several refunds together never exceed what was paid. The ' +
+      'proxies stay with the user.',
+    idempotencyKey: POSTING_KEY,
+    response: {
+      description: 'The ledger entry, with the balance after it',
+      type: PostingOut,
+      example: REFUNDED,
+    },
+    errors: {
+      403: NOT_FOR_ONESELF,
+      404: notFound(OrderNotFound),
+      409: ['Nothing was changed', new RefundTooLarge(Money.zero), new RefundTooLarge(Money.parse('12.54'))],
+    },
+    invalid: missing('header', 'Idempotency-Key'),
+  })
   async refund(
     @CurrentAudit() audit: AuditContext,
     @IdParam('order_id') orderId: number,

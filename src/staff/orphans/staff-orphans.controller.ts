@@ -1,15 +1,26 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
-import type { OrphanOut } from '../../inventory';
+import { IdParam, missing, notOneOf } from '../../http';
+import {
+  ORPHAN_STATES,
+  OrphanAssigned,
+  OrphanNotFound,
+  OrphanOut,
+  OrphansGoToPurchases,
+  OrphansIncomplete,
+  TaggedUserFirst,
+  TooFewOrphans,
+} from '../../inventory';
+import { InsufficientBalance } from '../../ledger';
+import { OrderNotFound, ProxyBelongsToAnother } from '../../orders';
+import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CurrentAudit, StaffRoute } from '../staff-route';
-import { AssignOrphanDocs, DeliverOrphanDocs, ListOrphansDocs, MarkOrphanDocs } from './staff-orphans.docs';
+import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
   AssignmentRequest,
   DeliveryRequest,
   MarkRequest,
-  type OrphansPage,
+  OrphansPage,
   OrphansQuery,
 } from './staff-orphans.dto';
 import { StaffOrphansService } from './staff-orphans.service';
@@ -20,16 +31,38 @@ export class StaffOrphansController {
   constructor(private readonly orphans: StaffOrphansService) {}
 
   @Get()
-  @ListOrphansDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'orphans.list' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'orphans.list',
+    summary: 'List orphans',
+    description:
+      'For support and accounting: proxies that the provider lists under our tags and that no order ' +
+      'accounts for, newest first. `state` is `open`, `assigned` or `written-off`; without it, orphans in ' +
+      'every state are listed.',
+    response: { description: 'A page of orphans, newest first', type: OrphansPage },
+    invalid: notOneOf('state', ORPHAN_STATES, 'lost'),
+  })
   list(@Query() query: OrphansQuery): Promise<OrphansPage> {
     return this.orphans.list(query, query);
   }
 
   @Post(':orphan_id/assign')
-  @HttpCode(200)
-  @AssignOrphanDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'orphans.assign', on: 'orphan' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'orphans.assign',
+    on: 'orphan',
+    summary: 'Assign an orphan',
+    description:
+      'For support, when it is clear whose proxy it is: the user of the named purchase gets it free of ' +
+      'charge. To charge for it, debit the balance as well. An assignment cannot be undone.',
+    response: { description: 'The orphan as it is now', type: OrphanOut },
+    errors: {
+      403: NOT_FOR_ONESELF,
+      404: notFound(OrphanNotFound, OrderNotFound),
+      409: ['Nothing was changed', OrphanAssigned, OrphansGoToPurchases, ProxyBelongsToAnother],
+    },
+    invalid: missing('body', 'reason'),
+  })
   assign(
     @CurrentAudit() audit: AuditContext,
     @IdParam('orphan_id') orphanId: number,
@@ -39,9 +72,33 @@ export class StaffOrphansController {
   }
 
   @Post(':orphan_id/deliver')
-  @HttpCode(200)
-  @DeliverOrphanDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'orphans.deliver', on: 'orphan' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'orphans.deliver',
+    on: 'orphan',
+    summary: 'Deliver orphans and charge for them',
+    description:
+      'For support, after the database was restored to an earlier moment: what was bought under a tag ' +
+      'since becomes a purchase of the user again, at `price` for each. When the order that the tag names ' +
+      'is forgotten, the purchase gets its number. The tag names the first order of a batch alone: what is ' +
+      'beyond that order belongs to others, who get theirs with `count`.',
+    response: { description: 'The orphan as it is now', type: OrphanOut },
+    errors: {
+      400: ['The user has less than that', InsufficientBalance],
+      403: NOT_FOR_ONESELF,
+      404: notFound(OrphanNotFound, UserNotFound),
+      409: [
+        'Nothing was changed',
+        OrphanAssigned,
+        TooFewOrphans,
+        TaggedUserFirst,
+        OrphansGoToPurchases,
+        OrphansIncomplete,
+        ProxyBelongsToAnother,
+      ],
+    },
+    invalid: missing('body', 'user_id'),
+  })
   deliver(
     @CurrentAudit() audit: AuditContext,
     @IdParam('orphan_id') orphanId: number,
@@ -51,9 +108,18 @@ export class StaffOrphansController {
   }
 
   @Post(':orphan_id/mark')
-  @HttpCode(200)
-  @MarkOrphanDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'orphans.mark', on: 'orphan' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'orphans.mark',
+    on: 'orphan',
+    summary: 'Mark an orphan',
+    description:
+      'For accounting: `written-off` when the orphan belongs to nobody and stays our cost, `open` when ' +
+      'somebody has to look into it again.',
+    response: { description: 'The orphan as it is now', type: OrphanOut },
+    errors: { 404: notFound(OrphanNotFound), 409: ['Nothing was changed', OrphanAssigned] },
+    invalid: missing('body', 'reason'),
+  })
   mark(
     @CurrentAudit() audit: AuditContext,
     @IdParam('orphan_id') orphanId: number,

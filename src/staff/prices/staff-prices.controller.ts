@@ -1,30 +1,49 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import type { PricePreviewOut } from '../../catalog';
-import { IdParam } from '../../http';
-import type { AuditContext } from '../audit-log/audit-context';
-import { CurrentAudit, StaffRoute } from '../staff-route';
+import { NothingToPreview, PricePreviewOut } from '../../catalog';
+import { IdParam, LIMIT_TOO_LARGE, missing, notAnInteger } from '../../http';
 import {
-  AddPriceRuleDocs,
-  EndPriceRuleDocs,
-  FindMarkupDocs,
-  ListPriceRulesDocs,
-  PreviewPricesDocs,
-  ReadPriceRuleDocs,
-} from './staff-prices.docs';
+  invalidPeriods,
+  invalidTimes,
+  noPriceChange,
+  PriceChangeTooLate,
+  PriceRuleEnded,
+  PriceRuleNotFound,
+  TooManyPriceRules,
+} from '../../pricing';
+import { UserNotFound } from '../../users';
+import type { AuditContext } from '../audit-log/audit-context';
+import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
 import {
   EndPriceRuleRequest,
-  type HeldMarkupOut,
+  HeldMarkupOut,
   NewPriceRuleRequest,
   PreviewRequest,
   PriceRuleFields,
-  type PriceRuleOut,
-  type PriceRulesPage,
+  PriceRuleOut,
+  PriceRulesPage,
   PriceRulesQuery,
   toNewPriceRule,
   WhichQuery,
 } from './staff-prices.dto';
 import { StaffPricesService } from './staff-prices.service';
+
+const PREVIEWED = {
+  at: '2026-11-21T12:00:02.000Z',
+  provider_prices_of: '2026-11-21T11:58:00.000Z',
+  changed: 1,
+  unchanged_because: null,
+  offers: [
+    {
+      user_id: 42,
+      version: '6',
+      period: 30,
+      country: null,
+      before: { markup_percent: '20.0000', by: 'default', unit_price: '8.36' },
+      after: { markup_percent: '12.5000', by: 'new', unit_price: '7.84' },
+    },
+  ],
+} satisfies Record<keyof PricePreviewOut, unknown>;
 
 @ApiTags('Prices')
 @ApiExtraModels(PriceRuleFields)
@@ -33,46 +52,128 @@ export class StaffPricesController {
   constructor(private readonly prices: StaffPricesService) {}
 
   @Get()
-  @ListPriceRulesDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'prices.list' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'prices.list',
+    summary: 'List price rules',
+    description:
+      'For whoever makes the prices: the price rules in force and those to come, of all users or of one, ' +
+      'newest first. With `history`, also those that have ended.',
+    response: { description: 'A page of rules, newest first', type: PriceRulesPage },
+    invalid: LIMIT_TOO_LARGE,
+  })
   list(@Query() query: PriceRulesQuery): Promise<PriceRulesPage> {
     return this.prices.list({ history: query.history, userId: query.user_id ?? undefined }, query);
   }
 
   @Get('which')
-  @FindMarkupDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'prices.which' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'prices.which',
+    summary: 'Show which markup applies',
+    description:
+      'For support, when a customer asks why a price is what it is: the markup of an offer, now or at ' +
+      'another time, and the rule that sets it. A quote names no country. For a time to come, the ' +
+      'answer is what the present rules say of it.',
+    response: { description: 'The markup', type: HeldMarkupOut },
+    errors: { 404: notFound(UserNotFound) },
+    invalid: missing('query', 'period'),
+  })
   which(@Query() { user_id: userId, country, version, period, at }: WhichQuery): Promise<HeldMarkupOut> {
     return this.prices.findMarkup({ userId, country, version, period }, at ?? undefined);
   }
 
   @Get(':rule_id')
-  @ReadPriceRuleDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'prices.read', on: 'price-rule' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'prices.read',
+    on: 'price-rule',
+    summary: 'Show a price rule',
+    description:
+      'For whoever follows up an order or a record of the audit log: a price rule, with who added and ' +
+      'ended it and why.',
+    response: { description: 'The rule', type: PriceRuleOut },
+    errors: { 404: notFound(PriceRuleNotFound) },
+    invalid: notAnInteger('rule_id', 'first'),
+  })
   read(@IdParam('rule_id') ruleId: number): Promise<PriceRuleOut> {
     return this.prices.get(ruleId);
   }
 
   @Post()
-  @AddPriceRuleDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'prices.add' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'prices.add',
+    summary: 'Add a price rule',
+    description:
+      'For whoever makes the prices; preview the change first. A field that is left out stands for all. ' +
+      'Of the rules that match an offer, the most specific one applies: by user, then by country, version ' +
+      'and the fewest periods, then the newest. Without `valid_from` the rule begins in one or two ' +
+      'seconds. It begins at the same moment on every replica, and the rule that it `replaces` ends then. ' +
+      'A rule for a country applies where it is cheaper than the quote.',
+    status: 201,
+    response: { description: 'The rule', type: PriceRuleOut },
+    errors: {
+      400: ['Nothing was changed', invalidTimes(), invalidPeriods()],
+      403: NOT_FOR_ONESELF,
+      404: notFound(PriceRuleNotFound, UserNotFound),
+      409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate, new TooManyPriceRules(10_000)],
+    },
+    invalid: missing('body', 'markup_percent'),
+  })
   add(@CurrentAudit() audit: AuditContext, @Body() body: NewPriceRuleRequest): Promise<PriceRuleOut> {
     const { reason, replaces } = body;
     return this.prices.add(audit, toNewPriceRule(body), { reason, replaces: replaces ?? undefined });
   }
 
   @Post('preview')
-  @HttpCode(200)
-  @PreviewPricesDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'prices.preview' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'prices.preview',
+    summary: 'Preview a change of the price rules',
+    description:
+      'For whoever makes the prices, before they change them: what one proxy would cost before and after, ' +
+      'for every version and period on sale that is affected by a rule to `add`, a rule to `end`, or ' +
+      'both. Changes nothing.',
+    body: {
+      type: PreviewRequest,
+      examples: {
+        add: { value: { add: { country: 'ru', markup_percent: '12.5' } } },
+        end: { value: { end: 5 } },
+        replacement: { value: { add: { user_id: 42, markup_percent: '10' }, end: 5 } },
+      },
+    },
+    response: { description: 'The prices before and after', type: PricePreviewOut, example: PREVIEWED },
+    errors: {
+      400: ['The change is not possible', invalidTimes(), invalidPeriods(), noPriceChange()],
+      404: notFound(PriceRuleNotFound, UserNotFound),
+      409: ['There is nothing to compare', PriceRuleEnded],
+      503: ['Not known yet', NothingToPreview],
+    },
+    invalid: missing('body', 'add', 'markup_percent'),
+  })
   preview(@Body() { add, end }: PreviewRequest): Promise<PricePreviewOut> {
     return this.prices.preview({ add: add ? toNewPriceRule(add) : undefined, end: end ?? undefined });
   }
 
   @Post(':rule_id/end')
-  @HttpCode(200)
-  @EndPriceRuleDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'prices.end', on: 'price-rule' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'prices.end',
+    on: 'price-rule',
+    summary: 'End a price rule',
+    description:
+      'For whoever makes the prices: ends a rule at the given time, or else in one or two seconds. A rule ' +
+      'that has not begun by then never applies. The end of a rule is set once.',
+    response: { description: 'The rule', type: PriceRuleOut },
+    errors: {
+      400: ['Nothing was changed', invalidTimes()],
+      403: NOT_FOR_ONESELF,
+      404: notFound(PriceRuleNotFound),
+      409: ['Nothing was changed', PriceRuleEnded, PriceChangeTooLate],
+    },
+    invalid: missing('body', 'reason'),
+  })
   end(
     @CurrentAudit() audit: AuditContext,
     @IdParam('rule_id') ruleId: number,

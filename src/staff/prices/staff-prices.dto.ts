@@ -110,7 +110,7 @@ export class WhichQuery {
   @ChoiceField(IP_VERSIONS, { default: '6' })
   version!: IpVersion;
 
-  @ApiProperty({ description: 'Days' })
+  @ApiProperty({ description: 'Days', example: 30 })
   @IntegerField({ greaterThan: 0, atMost: 3650 })
   period!: number;
 

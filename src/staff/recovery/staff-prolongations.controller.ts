@@ -1,20 +1,17 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
-import type { FoundProlongationOut } from '../../inventory';
+import { IdParam, missing, notOneOf } from '../../http';
+import {
+  FOUND_PROLONGATION_STATES,
+  FoundProlongationDecided,
+  FoundProlongationNotFound,
+  FoundProlongationOut,
+} from '../../inventory';
+import { InsufficientBalance } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
-import { CurrentAudit, StaffRoute } from '../staff-route';
-import {
-  ChargeProlongationDocs,
-  ListProlongationsDocs,
-  WriteOffProlongationDocs,
-} from './staff-prolongations.docs';
-import {
-  ChargeRequest,
-  type FoundProlongationsPage,
-  FoundProlongationsQuery,
-} from './staff-prolongations.dto';
+import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
+import { ChargeRequest, FoundProlongationsPage, FoundProlongationsQuery } from './staff-prolongations.dto';
 import { StaffProlongationsService } from './staff-prolongations.service';
 
 @ApiTags('Orders')
@@ -23,16 +20,37 @@ export class StaffProlongationsController {
   constructor(private readonly prolongations: StaffProlongationsService) {}
 
   @Get()
-  @ListProlongationsDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'found-prolongations.list' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'found-prolongations.list',
+    summary: 'List found prolongations',
+    description:
+      'For support and accounting, after the database was restored to an earlier moment: prolongations ' +
+      'that the provider shows and that no order accounts for, newest first. The proxies have their new ' +
+      'end already.',
+    response: { description: 'A page of found prolongations, newest first', type: FoundProlongationsPage },
+    invalid: notOneOf('state', FOUND_PROLONGATION_STATES, 'lost'),
+  })
   list(@Query() query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
     return this.prolongations.list(query.state, query);
   }
 
   @Post(':prolongation_id/charge')
-  @HttpCode(200)
-  @ChargeProlongationDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'found-prolongations.charge', on: 'found-prolongation' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'found-prolongations.charge',
+    on: 'found-prolongation',
+    summary: 'Charge a found prolongation',
+    description: 'For support: the prolongation becomes an order of the user again, at `price`.',
+    response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
+    errors: {
+      400: ['The user has less than that', InsufficientBalance],
+      403: NOT_FOR_ONESELF,
+      404: notFound(FoundProlongationNotFound),
+      409: ['Nothing was changed', FoundProlongationDecided],
+    },
+    invalid: missing('body', 'price'),
+  })
   charge(
     @CurrentAudit() audit: AuditContext,
     @IdParam('prolongation_id') id: number,
@@ -42,9 +60,20 @@ export class StaffProlongationsController {
   }
 
   @Post(':prolongation_id/write-off')
-  @HttpCode(200)
-  @WriteOffProlongationDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'found-prolongations.write-off', on: 'found-prolongation' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'found-prolongations.write-off',
+    on: 'found-prolongation',
+    summary: 'Write a found prolongation off',
+    description: 'For accounting: the user keeps the prolongation, and it stays our cost.',
+    response: { description: 'The found prolongation as it is now', type: FoundProlongationOut },
+    errors: {
+      403: NOT_FOR_ONESELF,
+      404: notFound(FoundProlongationNotFound),
+      409: ['Nothing was changed', FoundProlongationDecided],
+    },
+    invalid: missing('body', 'reason'),
+  })
   writeOff(
     @CurrentAudit() audit: AuditContext,
     @IdParam('prolongation_id') id: number,

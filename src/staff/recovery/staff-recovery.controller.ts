@@ -1,10 +1,10 @@
-import { Body, Controller, Get, HttpCode, Post } from '@nestjs/common';
+import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { RecoveryOut } from '../../inventory';
+import { missing } from '../../http';
+import { NoRecovery, RecoveryNotOver, RecoveryOut } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
 import { CurrentAudit, StaffRoute } from '../staff-route';
-import { EndRecoveryDocs, ReadRecoveryDocs } from './staff-recovery.docs';
 import { StaffRecoveryService } from './staff-recovery.service';
 
 @ApiTags('System')
@@ -13,16 +13,38 @@ export class StaffRecoveryController {
   constructor(private readonly recovery: StaffRecoveryService) {}
 
   @Get()
-  @ReadRecoveryDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'recovery.read' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'recovery.read',
+    summary: 'Show the recovery after a restore',
+    description:
+      'For whoever keeps the service running, after the database was restored to an earlier moment: ' +
+      'whether orders are shut, and what is left to be done until they can be opened. It is begun on the ' +
+      'command line.',
+    response: { description: 'The recovery, or that there is none', type: RecoveryOut },
+  })
   read(): Promise<RecoveryOut> {
     return this.recovery.show();
   }
 
   @Post('end')
-  @HttpCode(200)
-  @EndRecoveryDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'recovery.end' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'recovery.end',
+    summary: 'End the recovery and open orders',
+    description:
+      'For whoever keeps the service running, when everything that was sold after the restored moment has ' +
+      'been found and decided. It is refused before that.',
+    response: { description: 'Orders are open', type: RecoveryOut },
+    errors: {
+      409: [
+        'Nothing was changed',
+        NoRecovery,
+        new RecoveryNotOver(['no sweep has told everything yet', '2 orphans are undecided']),
+      ],
+    },
+    invalid: missing('body', 'reason'),
+  })
   end(@CurrentAudit() audit: AuditContext, @Body() { reason }: ReasonRequest): Promise<RecoveryOut> {
     return this.recovery.end(audit, reason);
   }

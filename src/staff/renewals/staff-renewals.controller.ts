@@ -1,19 +1,15 @@
 import { Body, Controller, Get, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
+import { IdParam, missing, notOneOf } from '../../http';
+import { RENEWAL_STATES } from '../../renewals';
+import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CurrentAudit, StaffRoute } from '../staff-route';
+import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
 import {
-  ListRenewalsDocs,
-  PauseAllRenewalsDocs,
-  PauseRenewalsDocs,
-  ReadRenewalsDocs,
-} from './staff-renewals.docs';
-import {
-  type AllRenewalsOut,
+  AllRenewalsOut,
   PauseRequest,
-  type RenewalsOfUserOut,
-  type RenewalsPage,
+  RenewalsOfUserOut,
+  RenewalsPage,
   RenewalsQuery,
 } from './staff-renewals.dto';
 import { StaffRenewalsService } from './staff-renewals.service';
@@ -24,16 +20,34 @@ export class StaffRenewalsController {
   constructor(private readonly renewals: StaffRenewalsService) {}
 
   @Get('renewals')
-  @ListRenewalsDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'renewals.list' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'renewals.list',
+    summary: 'List renewals',
+    description:
+      'For support and whoever keeps the service running: what was renewed, what was not and why, newest ' +
+      'first. `due=true` leaves only those whose time has come and that wait for the service or the ' +
+      'provider. A renewal that is `skipped` is tried again until an hour before the end of its proxy.',
+    response: { description: 'A page of renewals, newest first', type: RenewalsPage },
+    invalid: notOneOf('state', RENEWAL_STATES, 'late'),
+  })
   list(@Query() query: RenewalsQuery): Promise<RenewalsPage> {
     const { user_id: userId, state, reason, due } = query;
     return this.renewals.list({ userId, state, reason, due }, query);
   }
 
   @Put('renewals')
-  @PauseAllRenewalsDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'renewals.pause-all' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'renewals.pause-all',
+    summary: 'Pause all renewals, or let them go on',
+    description:
+      'For whoever keeps the service running, when renewals do harm: from now on no renewal is ordered. ' +
+      'What is due is skipped with the reason `paused`, which its customers see, and is renewed once ' +
+      'renewals go on, if its proxy has not ended by then. Orders that are placed already are carried out.',
+    response: { description: 'Whether they are paused', type: AllRenewalsOut },
+    invalid: missing('body', 'reason'),
+  })
   pauseAll(
     @CurrentAudit() audit: AuditContext,
     @Body() { paused, reason }: PauseRequest,
@@ -42,15 +56,35 @@ export class StaffRenewalsController {
   }
 
   @Get('users/:user_id/renewals')
-  @ReadRenewalsDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'renewals.read', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'renewals.read',
+    on: 'user',
+    summary: 'Show what a user has renewed',
+    description:
+      'For support: the rules that the user has switched on, the budget, what of it is used up this month ' +
+      '(UTC), and whether staff have paused the renewals of the user.',
+    response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
+    errors: { 404: notFound(UserNotFound) },
+  })
   read(@IdParam('user_id') userId: number): Promise<RenewalsOfUserOut> {
     return this.renewals.ofUser(userId);
   }
 
   @Put('users/:user_id/renewals')
-  @PauseRenewalsDocs()
-  @StaffRoute({ scope: 'staff:orders', action: 'renewals.pause', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:orders',
+    action: 'renewals.pause',
+    on: 'user',
+    summary: "Pause a user's renewals, or let them go on",
+    description:
+      'For support, when a customer is in doubt about what renews, or the money is in dispute. Rules stay ' +
+      'as they are. What is due is skipped with the reason `paused`, which the customer sees, and is ' +
+      'renewed once renewals go on, if the proxy has not ended by then.',
+    response: { description: 'The rules and the budget', type: RenewalsOfUserOut },
+    errors: { 404: notFound(UserNotFound) },
+    invalid: missing('body', 'reason'),
+  })
   pause(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,

@@ -1,11 +1,16 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
-import { toPage } from '../../http';
-import { SALES_DIMENSIONS, type SalesRowOut, SalesService } from '../../sales';
-import { ProviderBalanceOut, type StatusOut, StatusService } from '../../status';
+import { missing, toPage } from '../../http';
+import {
+  InvalidSalesCursor,
+  InvalidSalesPeriod,
+  SALES_DIMENSIONS,
+  type SalesRowOut,
+  SalesService,
+} from '../../sales';
+import { ProviderBalanceOut, StatusOut, StatusService } from '../../status';
 import { StaffRoute } from '../staff-route';
-import { ReadSalesDocs, ReadStatusDocs } from './staff-system.docs';
-import { type SalesPage, SalesQuery } from './staff-system.dto';
+import { SalesPage, SalesQuery } from './staff-system.dto';
 
 @ApiTags('System')
 @ApiExtraModels(ProviderBalanceOut)
@@ -17,15 +22,35 @@ export class StaffSystemController {
   ) {}
 
   @Get('status')
-  @ReadStatusDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'status.read' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'status.read',
+    summary: 'Show the state of the service',
+    description:
+      'For whoever keeps the service running: our balance at the provider and how long it lasts at the ' +
+      'present rate, the open orders and those for staff to decide, the age of the catalog, the last run ' +
+      'of each job, and the circuit breakers and queues of each replica.',
+    response: { description: 'The present state', type: StatusOut },
+  })
   readStatus(): Promise<StatusOut> {
     return this.status.read();
   }
 
   @Get('sales')
-  @ReadSalesDocs()
-  @StaffRoute({ scope: 'staff:system', action: 'sales.read' })
+  @StaffRoute({
+    scope: 'staff:system',
+    action: 'sales.read',
+    summary: 'Show sales, cost and margin',
+    description:
+      'For accounting and whoever makes the prices: what was sold and refunded, what it cost and what ' +
+      'remains, by any of day, country and version. An order counts on the day (UTC) on which it was ' +
+      'closed, a refund on the day on which it was made. `from` is included and `to` is not; a period ' +
+      'has at most 366 days. The latest day comes first, then countries and versions follow in order. ' +
+      'Days without sales and refunds are left out.',
+    response: { description: 'A page of sums, with the total of the whole period', type: SalesPage },
+    errors: { 400: ['The period or the cursor is not possible', InvalidSalesPeriod, InvalidSalesCursor] },
+    invalid: missing('query', 'from'),
+  })
   async readSales(@Query() { from, to, by, cursor, limit }: SalesQuery): Promise<SalesPage> {
     const dimensions = SALES_DIMENSIONS.filter((dimension) => by.split(',').includes(dimension));
     const page = { after: cursor?.split('/') ?? [], limit: limit + 1 };

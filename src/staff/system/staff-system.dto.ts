@@ -16,15 +16,15 @@ const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2
 
 @StrictRequest()
 export class SalesQuery implements PageRequest<string> {
-  @ApiProperty({ description: 'The first day (UTC), e.g. 2026-11-01' })
+  @ApiProperty({ description: 'The first day (UTC), e.g. 2026-11-01', example: '2026-11-01' })
   @DateField()
   from!: string;
 
-  @ApiProperty({ description: 'The day after the last, at most 366 days later' })
+  @ApiProperty({ description: 'The day after the last, at most 366 days later', example: '2026-12-01' })
   @DateField()
   to!: string;
 
-  /** Separated by commas. */
+  @ApiProperty({ description: 'Any of day, country and version, separated by commas', example: 'day' })
   @StringField({ pattern: '^(day|country|version)(,(day|country|version))*$', default: 'day' })
   by!: string;
 

@@ -1,8 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { ScopeCatalog, type ScopeOut } from '../../auth';
+import { ScopeCatalog, ScopeOut } from '../../auth';
 import { StaffRoute } from '../staff-route';
-import { ListScopesDocs } from './staff-tokens.docs';
 
 @ApiTags('Access and log')
 @Controller('staff/scopes')
@@ -10,8 +9,15 @@ export class StaffScopesController {
   constructor(private readonly scopes: ScopeCatalog) {}
 
   @Get()
-  @ListScopesDocs()
-  @StaffRoute({ scope: 'staff:tokens', action: 'scopes.list' })
+  @StaffRoute({
+    scope: 'staff:tokens',
+    action: 'scopes.list',
+    summary: 'List the scopes',
+    description:
+      'For whoever issues tokens: every scope with what it grants and the routes that require it, as the ' +
+      'running service has them.',
+    response: { description: 'All scopes', type: [ScopeOut] },
+  })
   list(): readonly ScopeOut[] {
     return this.scopes.list();
   }

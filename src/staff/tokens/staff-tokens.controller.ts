@@ -1,16 +1,11 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam, PageQuery } from '../../http';
+import { ScopeNotGrantable, StaffScopesForAnother, TokenNotFound, TokenWiderThanIssuer } from '../../auth';
+import { IdParam, LIMIT_TOO_LARGE, missing, notANetwork, PageQuery } from '../../http';
+import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CurrentAudit, StaffRoute } from '../staff-route';
-import { IssueTokenDocs, ListDescendantsDocs, ListTokensDocs, RevokeTokenDocs } from './staff-tokens.docs';
-import {
-  type IssuedToken,
-  NewTokenRequest,
-  type RevokedToken,
-  RevokeRequest,
-  type TokensPage,
-} from './staff-tokens.dto';
+import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
+import { IssuedToken, NewTokenRequest, RevokedToken, RevokeRequest, TokensPage } from './staff-tokens.dto';
 import { StaffTokensService } from './staff-tokens.service';
 
 @ApiTags('Tokens')
@@ -19,8 +14,31 @@ export class StaffTokensController {
   constructor(private readonly tokens: StaffTokensService) {}
 
   @Post('users/:user_id/tokens')
-  @IssueTokenDocs()
-  @StaffRoute({ scope: 'staff:tokens', action: 'tokens.create', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:tokens',
+    action: 'tokens.create',
+    on: 'user',
+    summary: 'Issue a token',
+    description:
+      'For support, when a customer or a colleague needs access. The token is shown once, in this answer. ' +
+      'It can be limited to networks, to an amount of roubles a day (UTC), and to a time. It is never ' +
+      'wider than your own token: it has none but your scopes, and what you leave out of `expires_at`, ' +
+      '`allowed_ips` and `daily_limit` is as yours. What it spends counts against your daily limit, too. ' +
+      'To issue tokens for customers, yours needs the scopes of customers; to give scopes of staff to ' +
+      'somebody else, it needs `staff:grant`.',
+    status: 201,
+    response: { description: 'The token, whose text is shown this once', type: IssuedToken },
+    errors: {
+      403: [
+        'the new token would be wider than it',
+        new ScopeNotGrantable(['proxies:write']),
+        new TokenWiderThanIssuer(['expires_at', 'allowed_ips', 'daily_limit']),
+        StaffScopesForAnother,
+      ],
+      404: notFound(UserNotFound),
+    },
+    invalid: notANetwork('allowed_ips'),
+  })
   issue(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,
@@ -32,23 +50,53 @@ export class StaffTokensController {
   }
 
   @Get('users/:user_id/tokens')
-  @ListTokensDocs()
-  @StaffRoute({ scope: 'staff:tokens', action: 'tokens.list', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:tokens',
+    action: 'tokens.list',
+    on: 'user',
+    summary: 'List the tokens of a user',
+    description:
+      'For support, to see which tokens a user has, what they may do and when they were last used. Oldest ' +
+      'first, and never with their text.',
+    response: { description: 'A page of tokens, oldest first', type: TokensPage },
+    errors: { 404: notFound(UserNotFound) },
+    invalid: LIMIT_TOO_LARGE,
+  })
   list(@IdParam('user_id') userId: number, @Query() page: PageQuery): Promise<TokensPage> {
     return this.tokens.list(userId, page);
   }
 
   @Get('tokens/:token_id/descendants')
-  @ListDescendantsDocs()
-  @StaffRoute({ scope: 'staff:tokens', action: 'tokens.descendants', on: 'token' })
+  @StaffRoute({
+    scope: 'staff:tokens',
+    action: 'tokens.descendants',
+    on: 'token',
+    summary: 'List the tokens that came from a token',
+    description:
+      'For investigations, before a token is revoked with its `descendants`: the tokens that it issued, ' +
+      'those that they issued, and so on, as far as they still work. Oldest first.',
+    response: { description: 'A page of tokens, oldest first', type: TokensPage },
+    errors: { 404: notFound(TokenNotFound) },
+    invalid: LIMIT_TOO_LARGE,
+  })
   descendants(@IdParam('token_id') tokenId: number, @Query() page: PageQuery): Promise<TokensPage> {
     return this.tokens.listDescendants(tokenId, page);
   }
 
   @Post('tokens/:token_id/revoke')
-  @HttpCode(200)
-  @RevokeTokenDocs()
-  @StaffRoute({ scope: 'staff:tokens', action: 'tokens.revoke', on: 'token' })
+  @StaffRoute({
+    scope: 'staff:tokens',
+    action: 'tokens.revoke',
+    on: 'token',
+    summary: 'Revoke a token',
+    description:
+      'For support, when a token was lost or is no longer needed. The next request with it is answered ' +
+      'with 401, on every replica. Revoking a revoked token keeps the first time. With `descendants`, all ' +
+      'tokens that came from it are revoked as well; list them first.',
+    response: { description: 'The token, and which others were revoked with it', type: RevokedToken },
+    errors: { 404: notFound(TokenNotFound) },
+    invalid: missing('body', 'reason'),
+  })
   revoke(
     @CurrentAudit() audit: AuditContext,
     @IdParam('token_id') tokenId: number,

@@ -1,23 +1,11 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
+import { IdParam, LIMIT_TOO_LARGE, missing, notAnInteger } from '../../http';
+import { UserExists, UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
-import { CurrentAudit, StaffRoute } from '../staff-route';
-import {
-  BlockUserDocs,
-  CreateUserDocs,
-  ReadUserDocs,
-  SearchUsersDocs,
-  UnblockUserDocs,
-} from './staff-users.docs';
-import {
-  NewUserRequest,
-  type UserOut,
-  type UserProfile,
-  type UsersPage,
-  UsersQuery,
-} from './staff-users.dto';
+import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
+import { NewUserRequest, UserOut, UserProfile, UsersPage, UsersQuery } from './staff-users.dto';
 import { StaffUsersService } from './staff-users.service';
 
 @ApiTags('Users')
@@ -26,31 +14,76 @@ export class StaffUsersController {
   constructor(private readonly users: StaffUsersService) {}
 
   @Post()
-  @CreateUserDocs()
-  @StaffRoute({ scope: 'staff:users', action: 'users.create' })
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'users.create',
+    summary: 'Create a user',
+    description:
+      'For support, when somebody becomes a customer. The new user has an empty account: credit it and ' +
+      'issue a token next.',
+    status: 201,
+    response: { description: 'The user', type: UserOut },
+    errors: {
+      409: [
+        'Another user has this tg_id or web_username',
+        new UserExists('tg_id'),
+        new UserExists('web_username'),
+      ],
+    },
+    invalid: missing('body', 'username'),
+  })
   create(@CurrentAudit() audit: AuditContext, @Body() body: NewUserRequest): Promise<UserOut> {
     const { username, tg_id: tgId, web_username: webUsername, has_app: hasApp } = body;
     return this.users.create(audit, { username, tgId, webUsername, hasApp });
   }
 
   @Get()
-  @SearchUsersDocs()
-  @StaffRoute({ scope: 'staff:users', action: 'users.search' })
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'users.search',
+    summary: 'Find users',
+    description:
+      'For support, to find the user who is asking. `query` is a whole id, or a part of the username, of ' +
+      'the telegram_username or the web_username (in any case) or of the tg_id. One or two characters ' +
+      'match at the beginning only. Without `query`, all users are listed. Newest first.',
+    response: { description: 'A page of users, newest first', type: UsersPage },
+    invalid: LIMIT_TOO_LARGE,
+  })
   search(@Query() query: UsersQuery): Promise<UsersPage> {
     return this.users.search(query.query, query);
   }
 
   @Get(':user_id')
-  @ReadUserDocs()
-  @StaffRoute({ scope: 'staff:users', action: 'users.read', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'users.read',
+    on: 'user',
+    summary: 'Show a user',
+    description:
+      'For support, to see a user at a glance: the balance, the held money, the spending, the open ' +
+      'orders, and whether the user is blocked.',
+    response: { description: 'The user with their money', type: UserProfile },
+    errors: { 404: notFound(UserNotFound) },
+    invalid: notAnInteger('user_id', 'boris'),
+  })
   read(@IdParam('user_id') userId: number): Promise<UserProfile> {
     return this.users.getProfile(userId);
   }
 
   @Post(':user_id/block')
-  @HttpCode(200)
-  @BlockUserDocs()
-  @StaffRoute({ scope: 'staff:users', action: 'users.block', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'users.block',
+    on: 'user',
+    summary: 'Block a user',
+    description:
+      'For support and investigations. From the next request on, all tokens of the user are answered with ' +
+      '403 `User is blocked`. Open orders are still completed or refunded. Blocking a blocked user keeps ' +
+      'the first time and replaces the reason.',
+    response: { description: 'The user', type: UserOut },
+    errors: { 404: notFound(UserNotFound) },
+    invalid: missing('body', 'reason'),
+  })
   block(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,
@@ -60,9 +93,18 @@ export class StaffUsersController {
   }
 
   @Post(':user_id/unblock')
-  @HttpCode(200)
-  @UnblockUserDocs()
-  @StaffRoute({ scope: 'staff:users', action: 'users.unblock', on: 'user' })
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'users.unblock',
+    on: 'user',
+    summary: 'Unblock a user',
+    description:
+      'For support, when the matter is settled. The tokens of the user work again at once, except those ' +
+      'that were revoked or have expired.',
+    response: { description: 'The user', type: UserOut },
+    errors: { 404: notFound(UserNotFound) },
+    invalid: missing('body', 'reason'),
+  })
   unblock(
     @CurrentAudit() audit: AuditContext,
     @IdParam('user_id') userId: number,

@@ -1,11 +1,11 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { IdParam } from '../../http';
+import { IdParam, LIMIT_TOO_LARGE, missing } from '../../http';
+import { WebhookNotFound } from '../../webhooks';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
-import { CurrentAudit, StaffRoute } from '../staff-route';
-import { DisableWebhookDocs, EnableWebhookDocs, ListWebhooksDocs } from './staff-webhooks.docs';
-import { type StaffWebhookOut, type StaffWebhooksPage, StaffWebhooksQuery } from './staff-webhooks.dto';
+import { CurrentAudit, notFound, StaffRoute } from '../staff-route';
+import { StaffWebhookOut, StaffWebhooksPage, StaffWebhooksQuery } from './staff-webhooks.dto';
 import { StaffWebhooksService } from './staff-webhooks.service';
 
 @ApiTags('Users')
@@ -14,17 +14,37 @@ export class StaffWebhooksController {
   constructor(private readonly webhooks: StaffWebhooksService) {}
 
   @Get()
-  @ListWebhooksDocs()
-  @StaffRoute({ scope: 'staff:users', action: 'webhooks.list' })
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'webhooks.list',
+    summary: 'List webhooks',
+    description:
+      'For support, when a customer gets no events: which webhooks are off, and which fail. Secrets and ' +
+      'whole URLs are never shown. Newest first.',
+    response: { description: 'A page of webhooks, newest first', type: StaffWebhooksPage },
+    invalid: LIMIT_TOO_LARGE,
+  })
   list(@Query() query: StaffWebhooksQuery): Promise<StaffWebhooksPage> {
     const { user_id: userId, disabled, failing } = query;
     return this.webhooks.list({ userId, disabled, failing }, query);
   }
 
   @Post(':webhook_id/disable')
-  @HttpCode(200)
-  @DisableWebhookDocs()
-  @StaffRoute({ scope: 'staff:users', action: 'webhooks.disable', on: 'webhook' })
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'webhooks.disable',
+    on: 'webhook',
+    summary: 'Switch a webhook off',
+    description:
+      'For operators, when an address must get nothing more. It holds for the receiver, which is the host ' +
+      'and port: other webhooks of its customer there are switched off with it, and what the customer ' +
+      'makes for it or moves to it is off, also when this webhook is deleted. The customer is told by an ' +
+      'event, and cannot switch them on again. What is still to be sent waits. A webhook that is off ' +
+      'already stays as it is, but for the reason: only staff can switch it on.',
+    response: { description: 'The webhook', type: StaffWebhookOut },
+    errors: { 404: notFound(WebhookNotFound) },
+    invalid: missing('body', 'reason'),
+  })
   disable(
     @CurrentAudit() audit: AuditContext,
     @IdParam('webhook_id') webhookId: number,
@@ -34,9 +54,18 @@ export class StaffWebhooksController {
   }
 
   @Post(':webhook_id/enable')
-  @HttpCode(200)
-  @EnableWebhookDocs()
-  @StaffRoute({ scope: 'staff:users', action: 'webhooks.enable', on: 'webhook' })
+  @StaffRoute({
+    scope: 'staff:users',
+    action: 'webhooks.enable',
+    on: 'webhook',
+    summary: 'Switch a webhook on',
+    description:
+      'For operators, when the matter is settled. Events from now on are sent to it, and what waited since ' +
+      'it was switched off. What else staff switched off at its receiver for this customer is on as well.',
+    response: { description: 'The webhook', type: StaffWebhookOut },
+    errors: { 404: notFound(WebhookNotFound) },
+    invalid: missing('body', 'reason'),
+  })
   enable(
     @CurrentAudit() audit: AuditContext,
     @IdParam('webhook_id') webhookId: number,

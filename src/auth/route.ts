@@ -1,0 +1,78 @@
+import { applyDecorators } from '@nestjs/common';
+import {
+  describeErrors,
+  describeRoute,
+  type ErrorsOfStatus,
+  rateLimitHeaders,
+  type RouteDescription,
+} from '../http';
+import { TooManyRequests } from '../limits';
+import { Scopes } from './access.decorators';
+import {
+  AddressNotAllowed,
+  InvalidToken,
+  NotAuthenticated,
+  NotEnoughPermissions,
+  UserBlocked,
+} from './auth.errors';
+import type { Scope } from './scopes';
+
+export interface RouteOptions extends RouteDescription {
+  /** Left out of a route that needs no token, which has `@Public()` beside this. */
+  readonly scope?: Scope;
+  /**
+   * Those that the use case can throw, by status. Those of the token (401, 403, 429) are added. A route names
+   * 403 or 429 when it has more; its text continues theirs: `The token lacks the scope, or …`.
+   */
+  readonly errors?: NonNullable<RouteDescription['errors']>;
+}
+
+/** Says of a route who may call it, and what its description says. It stands below `@Get()` and the like. */
+export function Route({ scope, ...route }: RouteOptions): MethodDecorator {
+  if (scope === undefined) return describeRoute(route);
+  const { errors = {}, errorHeaders } = route;
+  return applyDecorators(
+    Scopes(scope),
+    describeRoute({
+      ...route,
+      errors: { ...errors, ...errorsOfToken(scope, errors) },
+      errorHeaders: { 429: LIMITS_OF_TOKENS, ...errorHeaders },
+    }),
+  );
+}
+
+function errorsOfToken(scope: Scope, { 403: forbidden, 429: tooMany }: NonNullable<RouteOptions['errors']>) {
+  return {
+    401: ['No token, or one that is unknown, expired or revoked', NotAuthenticated, InvalidToken],
+    403: extend(
+      [`The token lacks \`${scope}\``, new NotEnoughPermissions(scope), AddressNotAllowed, UserBlocked],
+      forbidden,
+    ),
+    429: extend(
+      ['The token or the user has made too many requests in this minute', new TooManyRequests(17, {})],
+      tooMany,
+    ),
+  } satisfies RouteOptions['errors'];
+}
+
+const extend = ([when, ...errors]: ErrorsOfStatus, [or, ...more]: ErrorsOfStatus = ['']): ErrorsOfStatus => [
+  or === '' ? when : `${when}, or ${or}`,
+  ...errors,
+  ...more,
+];
+
+const LIMITS_OF_TOKENS = rateLimitHeaders(
+  '"token";q=120000;w=60, "user";q=240000;w=60',
+  '"token";r=0;t=17, "user";r=84000;t=17',
+);
+
+/** For routes that are described elsewhere, until none is. */
+const DescribedScopes = (scope: Scope) =>
+  applyDecorators(
+    Scopes(scope),
+    ...Object.entries(errorsOfToken(scope, {})).map(([status, errors]) =>
+      describeErrors(Number(status), errors, status === '429' ? LIMITS_OF_TOKENS : undefined),
+    ),
+  );
+
+export { DescribedScopes as Scopes };

@@ -1,0 +1,128 @@
+import { applyDecorators, HttpCode } from '@nestjs/common';
+import {
+  ApiBody,
+  type ApiBodyOptions,
+  ApiExtraModels,
+  ApiOperation,
+  ApiProperty,
+  ApiResponse,
+  type ApiResponseNoStatusOptions,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import { DomainError } from '../../common';
+import { statusOf } from '../errors/error.filter';
+import { HTTPValidationError } from './http-validation-error';
+import { ApiIdempotencyKey, type IdempotencyKeyOptions, REPLAYED_HEADER } from './idempotency-key';
+import type { InvalidRequest } from './invalid-request';
+
+/** The body of every error except 422. */
+export class ErrorResponse {
+  @ApiProperty({ type: 'string', title: 'Detail' })
+  detail!: string;
+}
+
+/**
+ * When an error is returned, and the errors themselves: the class of one whose text is always the same, or an
+ * example. Only what is no domain error is given as text.
+ */
+export type ErrorsOfStatus = readonly [
+  when: string,
+  ...errors: readonly (DomainError | (new () => DomainError) | string)[],
+];
+
+type Headers = NonNullable<ApiResponseNoStatusOptions['headers']>;
+
+/** What the OpenAPI description says of a route. */
+export interface RouteDescription {
+  /** The name of the operation in generated clients, which is that of the handler by default. */
+  readonly operationId?: string;
+  readonly summary: string;
+  readonly description: string;
+  /** 200 by default. */
+  readonly status?: 201 | 204;
+  readonly response: ApiResponseNoStatusOptions;
+  /** For a body with examples. Without them, the type of the parameter describes it. */
+  readonly body?: ApiBodyOptions;
+  readonly idempotencyKey?: IdempotencyKeyOptions;
+  /** The errors of the use case, by status. */
+  readonly errors?: Readonly<Record<number, ErrorsOfStatus>>;
+  /** The headers that errors may have, by status. */
+  readonly errorHeaders?: Readonly<Record<number, Headers>>;
+  /** An example of what is refused with 422. */
+  readonly invalid?: InvalidRequest;
+}
+
+/** Describes a route, and sets its status. */
+export function describeRoute(route: RouteDescription): MethodDecorator {
+  const { operationId, summary, description, status = 200, body, idempotencyKey, invalid } = route;
+  const { errors = {}, errorHeaders = {} } = route;
+  const headers = { ...route.response.headers, ...(idempotencyKey && REPLAYED_HEADER) };
+  return applyDecorators(
+    HttpCode(status),
+    ApiOperation({ summary, description, ...(operationId !== undefined && { operationId }) }),
+    ApiResponse({ ...route.response, status, ...(Object.keys(headers).length > 0 && { headers }) }),
+    ...Object.entries(errors).map(([code, texts]) =>
+      describeErrors(Number(code), texts, errorHeaders[Number(code)]),
+    ),
+    ...(body ? [ApiBody(body)] : []),
+    ...(idempotencyKey ? [ApiIdempotencyKey(idempotencyKey)] : []),
+    ...(invalid ? [describeInvalid(invalid)] : []),
+  );
+}
+
+export function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, headers?: Headers) {
+  const details = errors.map((error) => detailOf(error, status));
+  return applyDecorators(
+    ApiExtraModels(ErrorResponse),
+    ApiResponse({
+      status,
+      description: when,
+      ...(headers && { headers }),
+      content: {
+        'application/json': {
+          schema: { $ref: getSchemaPath(ErrorResponse) },
+          examples: Object.fromEntries(details.map((detail) => [detail, { value: { detail } }])),
+        },
+      },
+    }),
+  );
+}
+
+/** The text of an error, which the filter of errors returns with this status. */
+function detailOf(described: ErrorsOfStatus[number], status: number): string {
+  if (typeof described === 'string') return described;
+  const error = described instanceof DomainError ? described : new described();
+  if (statusOf(error) === status) return error.detail;
+  throw new Error(`${error.name} is described with ${status}, and returned with ${statusOf(error)}`);
+}
+
+export const describeInvalid = (example: InvalidRequest) =>
+  applyDecorators(
+    ApiExtraModels(HTTPValidationError),
+    ApiResponse({
+      status: 422,
+      description: 'Validation Error',
+      content: {
+        'application/json': {
+          schema: { $ref: getSchemaPath(HTTPValidationError) },
+          example: { detail: [example] },
+        },
+      },
+    }),
+  );
+
+/** The headers of a response to a request above a limit. */
+export const rateLimitHeaders = (policies: string, states: string) => ({
+  'Retry-After': {
+    description: 'Seconds until the next minute begins',
+    schema: { type: 'integer' as const, minimum: 1, example: 17 },
+  },
+  'RateLimit-Policy': {
+    description: 'The limits: `q` requests in `w` seconds',
+    schema: { type: 'string' as const, example: policies },
+  },
+  RateLimit: {
+    description: 'What is left of each: `r` requests in the next `t` seconds',
+    schema: { type: 'string' as const, example: states },
+  },
+});
