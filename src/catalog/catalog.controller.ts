@@ -1,14 +1,21 @@
 import { Controller, Get, Param, Query, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { CurrentUserId, Scopes } from '../auth';
-import { disconnection } from '../http';
-import { CountDocs, CountriesDocs, PriceDocs } from './catalog.docs';
+import { CurrentUserId, Route } from '../auth';
+import { IP_VERSION_PATTERN } from '../common';
+import { disconnection, type ErrorsOfStatus, notMatching, tooGreat } from '../http';
+import { PeriodTooShort, ServiceUnavailable, UnsupportedPeriod } from './catalog.errors';
 import { CatalogService } from './catalog.service';
 import { CountryStock } from './dto/country-stock.dto';
 import { PriceQuery } from './dto/price.query';
 import { QuoteResponse } from './dto/quote-response.dto';
 import { VersionQuery } from './dto/version.query';
+
+const NO_SUCH_VERSION = notMatching('query', 'version', IP_VERSION_PATTERN, '5');
+const UNAVAILABLE: ErrorsOfStatus = [
+  'The provider cannot be reached, and no copy of its last answer is stored',
+  ServiceUnavailable,
+];
 
 @ApiTags('Catalog')
 @Controller()
@@ -16,23 +23,67 @@ export class CatalogController {
   constructor(private readonly catalog: CatalogService) {}
 
   @Get('countries')
-  @Scopes('countries:read')
-  @CountriesDocs()
+  @Route({
+    scope: 'countries:read',
+    operationId: 'countries_countries_get',
+    summary: 'Countries',
+    description: 'The codes of the countries in which proxies of an IP version are on sale, sorted.',
+    response: {
+      description: 'Successful Response',
+      schema: {
+        type: 'array',
+        items: { type: 'string' },
+        title: 'Response Countries Countries Get',
+        example: ['de', 'nl', 'ru', 'us'],
+      },
+    },
+    errors: { 503: UNAVAILABLE },
+    invalid: NO_SUCH_VERSION,
+  })
   countries(@Query() { version }: VersionQuery): Promise<readonly string[]> {
     return this.catalog.countries(version);
   }
 
   @Get('countries/:country/count')
-  @Scopes('countries:read')
-  @CountDocs()
+  @Route({
+    scope: 'countries:read',
+    operationId: 'count_countries__country__count_get',
+    summary: 'Count',
+    description: 'The number of proxies in stock in a country; 0 for a country that is not on sale.',
+    response: CountryStock,
+    errors: { 503: UNAVAILABLE },
+    invalid: NO_SUCH_VERSION,
+  })
+  @ApiParam({
+    name: 'country',
+    description: 'The code of a country, in any case',
+    schema: { type: 'string', title: 'Country', example: 'ru' },
+  })
   async count(@Param('country') country: string, @Query() { version }: VersionQuery): Promise<CountryStock> {
     const code = country.toLowerCase();
     return { country: code, version, available: await this.catalog.stock(code, version) };
   }
 
   @Get('price')
-  @Scopes('price:read')
-  @PriceDocs()
+  @Route({
+    scope: 'price:read',
+    operationId: 'price_price_get',
+    summary: 'Price',
+    description:
+      'The price of an order at this moment, markup included. Every quote can be bought, and no order is ' +
+      'charged more than its quote. A quote is the same for all countries; an order in a cheaper country ' +
+      'is charged less.',
+    response: QuoteResponse,
+    errors: {
+      400: [
+        'The period is too short for the version, or is not sold',
+        new PeriodTooShort('rental', 'IPv6', 3),
+        UnsupportedPeriod,
+      ],
+      503: UNAVAILABLE,
+    },
+    invalid: tooGreat('count', 1000, '1001'),
+  })
   async price(
     @Query() offer: PriceQuery,
     @CurrentUserId() userId: number,

@@ -23,7 +23,6 @@ export {
   tooGreat,
 } from './description/invalid-request';
 export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './description/api-properties';
-export { ApiIdParam } from './description/id-param';
 export { configureHttp, type ConnectionLimits } from './configure-http';
 export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';
@@ -49,6 +48,7 @@ export {
   toPage,
 } from './paging';
 export { withoutDuration } from './request-metrics';
+export { BodyTooLarge } from './request-body';
 export { MaxBodyBytes, RequestInputGuard } from './request-input.guard';
 export { toStream } from './to-stream';
 export { disconnection, RequestsUnderWay, TooManyUnderWay } from './under-way';
@@ -65,7 +65,7 @@ export {
   StringListField,
 } from './validation/fields';
 export { HTTPValidationError, ValidationError } from './description/http-validation-error';
-export { IdParam, readId, TextHeader } from './validation/id-param';
+export { ApiIdParam, decorateRoute, IdParam, readId, TextHeader } from './validation/id-param';
 export { ChoiceField, IdField, oneOf, PRINTABLE, SearchField, TextField } from './validation/common-fields';
 export { Refusal } from './validation/refusal';
 export { RequestInvalid } from './validation/request-invalid';

@@ -1,12 +1,59 @@
 import { Controller, Get, Logger, Query, Req, Res, StreamableFile } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { CurrentUserId, Scopes } from '../auth';
-import { toStream } from '../http';
-import type { BalanceChangesPage } from './balance-change.dto';
+import { CurrentUserId, Route } from '../auth';
+import { INVALID_PERIOD, LIMIT_TOO_LARGE, notOneOf, toStream } from '../http';
+import { type BalanceChangeOut, BalanceChangesPage } from './balance-change.dto';
 import { BalanceHistoryService } from './balance-history.service';
-import { LedgerDocs, LedgerFileDocs } from './ledger.docs';
 import { LedgerFilterQuery, LedgerQuery } from './ledger.query';
+import { SHOWN_KINDS } from './shown-kind';
+
+const CAPTURED = {
+  seq: 3,
+  created_at: '2026-11-21T12:00:01.000Z',
+  kind: 'capture',
+  order_id: 815,
+  available_before: '974.92',
+  available_delta: '0.00',
+  available_after: '974.92',
+  held_before: '25.08',
+  held_delta: '-25.08',
+  held_after: '0.00',
+} satisfies Record<keyof BalanceChangeOut, unknown>;
+
+const HELD = {
+  ...CAPTURED,
+  seq: 2,
+  created_at: '2026-11-21T12:00:00.000Z',
+  kind: 'hold',
+  available_before: '1000.00',
+  available_delta: '-25.08',
+  held_before: '0.00',
+  held_delta: '25.08',
+  held_after: '25.08',
+};
+
+const CREDITED = {
+  ...HELD,
+  seq: 1,
+  created_at: '2026-11-21T11:00:00.000Z',
+  kind: 'credit',
+  order_id: null,
+  available_before: '0.00',
+  available_delta: '1000.00',
+  available_after: '1000.00',
+  held_delta: '0.00',
+  held_after: '0.00',
+};
+
+const PAGE = { items: [CAPTURED, HELD, CREDITED], next_cursor: null };
+
+const FILE = [
+  Object.keys(CAPTURED),
+  ...[CREDITED, HELD, CAPTURED].map((entry) => Object.values({ ...entry, order_id: entry.order_id ?? '' })),
+]
+  .map((cells) => `${cells.join(',')}\r\n`)
+  .join('');
 
 @ApiTags('Profile')
 @Controller()
@@ -16,8 +63,18 @@ export class LedgerController {
   constructor(private readonly history: BalanceHistoryService) {}
 
   @Get('ledger')
-  @Scopes('profile:read')
-  @LedgerDocs()
+  @Route({
+    scope: 'profile:read',
+    summary: 'Ledger',
+    description:
+      'Every change of the balance, newest first, a page at a time: send `next_cursor` as `cursor` ' +
+      'until it is null. Each change begins with the balance that the one before it left, so that the ' +
+      'pages add up to `GET /me`, also while orders are placed. With `Accept: text/csv` the response is ' +
+      'that of `GET /ledger/csv`.',
+    response: { description: 'A page of changes', type: BalanceChangesPage, example: PAGE },
+    errors: { 400: INVALID_PERIOD },
+    invalid: LIMIT_TOO_LARGE,
+  })
   async listLedger(
     @CurrentUserId() userId: number,
     @Query() query: LedgerQuery,
@@ -33,8 +90,17 @@ export class LedgerController {
   }
 
   @Get('ledger/csv')
-  @Scopes('profile:read')
-  @LedgerFileDocs()
+  @Route({
+    scope: 'profile:read',
+    summary: 'Ledger as CSV',
+    description: 'Every change of the balance until now as a file, oldest first.',
+    response: {
+      description: 'A CSV file (RFC 4180) whose first line has the names of the columns',
+      content: { 'text/csv': { schema: { type: 'string' }, example: FILE } },
+    },
+    errors: { 400: INVALID_PERIOD },
+    invalid: notOneOf('kind', SHOWN_KINDS, 'gift'),
+  })
   async exportLedger(
     @CurrentUserId() userId: number,
     @Query() { from, to, kind, order_id: orderId }: LedgerFilterQuery,

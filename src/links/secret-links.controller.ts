@@ -1,12 +1,12 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../auth';
+import { Public, Route } from '../auth';
 import { plainAddress, setRequestLink } from '../common';
+import { rateLimitHeaders } from '../http';
 import { RequestLimits } from '../limits';
-import { ListRevisionService, ProxyExportService, sendExport } from '../proxies';
+import { Conditional, fileResponse, ListRevisionService, ProxyExportService, sendExport } from '../proxies';
 import { LinkUses } from './link-uses.service';
-import { FetchLinkDocs } from './links.docs';
 import { NothingToFetch } from './links.errors';
 import { LinksService, type OpenLink } from './links.service';
 
@@ -24,7 +24,29 @@ export class SecretLinksController {
 
   @Get(':secret')
   @Public()
-  @FetchLinkDocs()
+  @Route({
+    summary: 'Fetch a secret link',
+    description:
+      'The export of a link, by its secret alone: a token is neither needed nor looked at, and a query ' +
+      'is ignored. A secret that opens nothing, whatever the reason, is answered 404. No log has it.',
+    // A format is not part of the address, so that the description cannot know the media type.
+    response: fileResponse({ '*/*': { schema: {} } }),
+    errors: {
+      404: ['There is no such link, it has ended, or it does not work from this address', NothingToFetch],
+      429: [
+        'The link was fetched too often in this minute, or the address asked for too many that are not there',
+        'Too many requests',
+      ],
+      503: ['The service cannot reach its database', 'Service temporarily unavailable'],
+    },
+    errorHeaders: { 429: rateLimitHeaders('"link";q=1200;w=60', '"link";r=0;t=17') },
+  })
+  @ApiParam({
+    name: 'secret',
+    description: 'As in the `url` of the new link',
+    schema: { type: 'string', example: 'prl_...' },
+  })
+  @Conditional()
   async fetchLink(
     @Param('secret') secret: string,
     @Req() request: Request,

@@ -3,6 +3,7 @@ export { ProxyChange } from './details/proxy-change.entity';
 export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 export { ExpiringService } from './expiring/expiring.service';
 export { sendConditionally, sendExport } from './export/conditional-answer';
+export { Conditional, fileResponse } from './export/file-response';
 export { FORMAT_NAMES, type FormatName } from './export/formats';
 export { ExportTemplateField } from './export/template-field';
 export { type ExportOptions, ProxyExportService } from './export/proxy-export.service';
@@ -10,10 +11,10 @@ export { ALL_PROXIES, isUnfiltered, type ProxyFilter, proxyFilterSql } from './f
 export { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, normalLabel, normalTag } from './filter/labels';
 export { ProxyFilterBody, ProxyFilterQuery, toProxyFilter } from './filter/proxy-filter.query';
 export { entityTag, type ListRevision, ListRevisionService } from './list-revision.service';
-export { ApiFileAnswer } from './proxies.docs';
 export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
 export { ProxyNotFound } from './proxies.errors';
+export { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
 export { Proxy } from './proxy.entity';
 export { ProxySelection } from './selection/proxy-selection.dto';
 export {

@@ -1,23 +1,27 @@
 import { createHash } from 'node:crypto';
-import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { type Caller, CurrentCaller, CurrentUserId, Scopes } from '../auth';
+import { type Caller, CurrentCaller, CurrentUserId, Route } from '../auth';
+import { notOneOf, tooGreat } from '../http';
 import { ListProxiesQuery } from './dto/list-proxies.query';
 import { PingResponse } from './dto/ping-response.dto';
+import { ProxyOut } from './dto/proxy-out.dto';
 import { sendConditionally, sendExport } from './export/conditional-answer';
 import { ExportProxiesQuery, toExportFilter } from './export/export-proxies.query';
+import { Conditional, ETAG_HEADER, fileResponse, LIST_SCHEMA, TXT_EXAMPLE } from './export/file-response';
 import { ProxyExportService } from './export/proxy-export.service';
 import { isUnfiltered, type ProxyFilter } from './filter/proxy-filter';
 import { toProxyFilter } from './filter/proxy-filter.query';
 import { entityTag, ListRevisionService } from './list-revision.service';
-import { ExportDocs, ListDocs, PingDocs } from './proxies.docs';
 import { ProxiesService } from './proxies.service';
-import { MAX_PAGE, type ProxyPageRequest, ProxyPagesService } from './proxy-pages.service';
+import { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
+import { LOOKED_AT, MAX_PAGE, type ProxyPageRequest, ProxyPagesService } from './proxy-pages.service';
 
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
 
 @ApiTags('Proxies')
+@ApiExtraModels(ProxyOut)
 @Controller('proxies')
 export class ProxiesController {
   constructor(
@@ -28,8 +32,30 @@ export class ProxiesController {
   ) {}
 
   @Get()
-  @Scopes('proxies:read')
-  @ListDocs()
+  @Route({
+    scope: 'proxies:read',
+    operationId: 'proxies_proxies_get',
+    summary: 'Proxies',
+    description: `All proxies of the user, ordered by id, or those that the parameters select.
+
+With \`limit\` or \`cursor\` the answer is a page, and its \`Link\` header has the address of the next
+one; the last page has none. In a list of more than ${LOOKED_AT} proxies a page with a filter can have less
+than \`limit\`, or none, and there is a next page all the same. A proxy that is delivered while the pages are
+read is in them or not.`,
+    response: {
+      description: 'Successful Response',
+      headers: {
+        ...ETAG_HEADER,
+        Link: {
+          description: 'Only on pages: the address of the next page (RFC 8288)',
+          schema: { type: 'string', example: '</proxies?country=ru&limit=100&cursor=117>; rel="next"' },
+        },
+      },
+      schema: { ...LIST_SCHEMA, title: 'Response Proxies Proxies Get' },
+    },
+    invalid: tooGreat('limit', MAX_PAGE, '5000'),
+  })
+  @Conditional()
   async list(
     @CurrentCaller() caller: Caller,
     @Query() query: ListProxiesQuery,
@@ -75,8 +101,21 @@ export class ProxiesController {
   }
 
   @Get('export')
-  @Scopes('proxies:export')
-  @ExportDocs()
+  @Route({
+    scope: 'proxies:export',
+    operationId: 'export_proxies_export_get',
+    summary: 'Export',
+    description:
+      "The user's proxies as a file: the same objects as `GET /proxies`, or a line " +
+      '`host:port:login:password` for each. `GET /proxies/lists/…` has other formats, each at a path of ' +
+      'its own.',
+    response: fileResponse({
+      'application/json': { schema: LIST_SCHEMA },
+      'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE },
+    }),
+    invalid: notOneOf('format', ['json', 'txt'], 'csv'),
+  })
+  @Conditional()
   async export(
     @CurrentCaller() caller: Caller,
     @Query() query: ExportProxiesQuery,
@@ -89,9 +128,21 @@ export class ProxiesController {
   }
 
   @Get(':proxy_id/ping')
-  @Scopes('proxies:read')
-  @PingDocs()
-  async ping(@CurrentUserId() userId: number, @Param('proxy_id') proxyId: string): Promise<PingResponse> {
+  @Route({
+    scope: 'proxies:read',
+    operationId: 'ping_proxies__proxy_id__ping_get',
+    summary: 'Ping',
+    description: 'Tests a TCP connection from the service to the host and port of the proxy.',
+    response: PingResponse,
+    errors: { 404: NO_SUCH_PROXY },
+    invalid: {
+      type: 'string_type',
+      loc: ['path', 'proxy_id'],
+      msg: 'Input should be a valid string',
+      input: null,
+    },
+  })
+  async ping(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<PingResponse> {
     return { latency_ms: await this.proxies.ping(userId, proxyId) };
   }
 }

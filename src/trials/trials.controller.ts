@@ -1,9 +1,10 @@
-import { Controller, Get, Header, Param, Query } from '@nestjs/common';
+import { Controller, Get, Header, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CurrentUserId, Scopes } from '../auth';
-import { type Page, PageQuery } from '../http';
-import type { TrialOut } from './dto/trial-out.dto';
-import { TrialDocs, TrialsDocs } from './trials.docs';
+import { CurrentUserId, Route } from '../auth';
+import { LIMIT_TOO_LARGE, type Page, PageQuery, TooManyUnderWay } from '../http';
+import { NO_SUCH_PROXY, ProxyIdParam, ProxyNotFound } from '../proxies';
+import { TrialOut, TrialsPage } from './dto/trial-out.dto';
+import { TrialsSwitchedOff } from './trials.errors';
 import { TrialsService } from './trials.service';
 
 @ApiTags('Proxies')
@@ -12,19 +13,40 @@ export class TrialsController {
   constructor(private readonly trials: TrialsService) {}
 
   @Get('check')
-  @Scopes('proxies:read')
   @Header('Cache-Control', 'no-store')
-  @TrialDocs()
-  checkProxy(@CurrentUserId() userId: number, @Param('proxy_id') proxyId: string): Promise<TrialOut> {
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Check',
+    description:
+      'Makes a request through the proxy to the judge, a route of this service, and tells whether it ' +
+      'came through, by which address, and how fast; at most 10 seconds later. ' +
+      '`GET /proxies/{proxy_id}/ping` tells only whether the port of the proxy can be reached.',
+    response: { description: 'What the check showed', type: TrialOut },
+    errors: {
+      404: [
+        'No proxy of the user has this id, or the operator has switched checks off',
+        ProxyNotFound,
+        TrialsSwitchedOff,
+      ],
+      429: ['more than 10 checks are under way', TooManyUnderWay],
+    },
+  })
+  checkProxy(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<TrialOut> {
     return this.trials.run(userId, proxyId);
   }
 
   @Get('checks')
-  @Scopes('proxies:read')
-  @TrialsDocs()
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Checks of a proxy',
+    description: 'What the checks of a proxy showed, the latest first, as long as they are kept.',
+    response: { description: 'A page of checks', type: TrialsPage },
+    errors: { 404: NO_SUCH_PROXY },
+    invalid: LIMIT_TOO_LARGE,
+  })
   listProxyChecks(
     @CurrentUserId() userId: number,
-    @Param('proxy_id') proxyId: string,
+    @ProxyIdParam() proxyId: string,
     @Query() page: PageQuery,
   ): Promise<Page<TrialOut>> {
     return this.trials.list(userId, proxyId, page);

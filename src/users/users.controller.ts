@@ -1,8 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CurrentUserId, Scopes } from '../auth';
-import type { UserInfo } from './dto/user-info.dto';
-import { MeDocs } from './users.docs';
+import { CurrentUserId, Route } from '../auth';
+import { UserInfo } from './dto/user-info.dto';
 import { UsersService } from './users.service';
 
 @ApiTags('Profile')
@@ -11,8 +10,13 @@ export class UsersController {
   constructor(private readonly users: UsersService) {}
 
   @Get('me')
-  @Scopes('profile:read')
-  @MeDocs()
+  @Route({
+    scope: 'profile:read',
+    operationId: 'me_me_get',
+    summary: 'Me',
+    description: "The user's profile and balance.",
+    response: UserInfo,
+  })
   async me(@CurrentUserId() userId: number): Promise<UserInfo> {
     const profile = await this.users.getProfile(userId);
     return {

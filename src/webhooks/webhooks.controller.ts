@@ -1,8 +1,15 @@
-import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Patch, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CurrentUserId, Scopes } from '../auth';
-import { IdParam, PageQuery } from '../http';
-import type {
+import { CurrentUserId, Route } from '../auth';
+import {
+  type ErrorsOfStatus,
+  IdParam,
+  LIMIT_TOO_LARGE,
+  notAnInteger,
+  PageQuery,
+  TooManyUnderWay,
+} from '../http';
+import {
   AttemptsPage,
   CreatedWebhook,
   NewSecret,
@@ -18,19 +25,30 @@ import {
 } from './dto/webhook.request';
 import { ReplaysService } from './replays.service';
 import {
-  ChangeWebhookDocs,
-  CreateWebhookDocs,
-  DeleteWebhookDocs,
-  GetWebhookDocs,
-  ListAttemptsDocs,
-  ListWebhooksDocs,
-  NewSecretDocs,
-  ReplayDocs,
-  TestWebhookDocs,
-} from './webhooks.docs';
+  EventNotFound,
+  ReplayedEventsGone,
+  ReplayOfWhat,
+  TooManyWebhooks,
+  WebhookIsOff,
+  WebhookNeedsHttps,
+  WebhookNotFound,
+  WebhookOffByOperator,
+  WebhooksSwitchedOff,
+  WebhookUrlRefused,
+} from './webhooks.errors';
 import { WebhooksService } from './webhooks.service';
 
-const WebhookId = () => IdParam('webhook_id');
+const WebhookId = () => IdParam('webhook_id', 'The `id` of a webhook of the user', 1);
+
+const NO_SUCH_WEBHOOK: ErrorsOfStatus = ['The user has no such webhook', WebhookNotFound];
+const NO_SUCH_ID = notAnInteger('webhook_id', 'three');
+const IS_OFF: ErrorsOfStatus = ['Nothing is sent to it while it is off', WebhookIsOff];
+const URL_REFUSED: ErrorsOfStatus = [
+  'The URL is plain HTTP, or leads to an address or port that nothing is sent to',
+  WebhookNeedsHttps,
+  new WebhookUrlRefused('the address is not public'),
+  new WebhookUrlRefused('the port must be 80, 443, or 1024 and above'),
+];
 
 @ApiTags('Webhooks')
 @Controller('webhooks')
@@ -41,29 +59,98 @@ export class WebhooksController {
   ) {}
 
   @Post()
-  @CreateWebhookDocs()
-  @Scopes('events:write')
+  @Route({
+    scope: 'events:write',
+    summary: 'Make a webhook',
+    description:
+      'From now on, events are sent to the URL soon after they happen, as POST requests in the form of ' +
+      'Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, which you verify ' +
+      'with the secret. It is shown this once: whoever has lost it has a new one made. A repeated ' +
+      'request makes another webhook. Where the operator switched off the receiver of the URL, which is ' +
+      'its host and port, the webhook is made and is off.',
+    status: 201,
+    response: { description: 'The webhook, with its secret', type: CreatedWebhook },
+    body: {
+      type: NewWebhookRequest,
+      examples: {
+        'Some types of events': {
+          value: {
+            url: 'https://example.com/hooks/proxies',
+            types: ['order.completed', 'proxy.expiring'],
+            description: 'The billing script',
+          },
+        },
+        'All events': { value: { url: 'https://example.com/hooks/proxies' } },
+      },
+    },
+    errors: {
+      400: URL_REFUSED,
+      403: ['webhooks are switched off', WebhooksSwitchedOff],
+      409: ['The user has too many', new TooManyWebhooks(10)],
+    },
+    invalid: {
+      type: 'url_parsing',
+      loc: ['body', 'url'],
+      msg: 'Input should be an absolute URL that begins with https://',
+      input: 'example.com/hooks',
+    },
+  })
   createWebhook(@CurrentUserId() userId: number, @Body() body: NewWebhookRequest): Promise<CreatedWebhook> {
     return this.webhooks.create(userId, body);
   }
 
   @Get()
-  @ListWebhooksDocs()
-  @Scopes('events:read')
+  @Route({
+    scope: 'events:read',
+    summary: 'List the webhooks',
+    description: 'The webhooks of the user, oldest first, never with their secrets.',
+    response: { description: 'A page of webhooks, oldest first', type: WebhooksPage },
+    invalid: LIMIT_TOO_LARGE,
+  })
   listWebhooks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<WebhooksPage> {
     return this.webhooks.list(userId, page);
   }
 
   @Get(':webhook_id')
-  @GetWebhookDocs()
-  @Scopes('events:read')
+  @Route({
+    scope: 'events:read',
+    summary: 'Show a webhook',
+    description: 'One webhook, without its secret.',
+    response: { description: 'The webhook', type: WebhookOut },
+    errors: { 404: NO_SUCH_WEBHOOK },
+    invalid: NO_SUCH_ID,
+  })
   getWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<WebhookOut> {
     return this.webhooks.get(userId, webhookId);
   }
 
   @Patch(':webhook_id')
-  @ChangeWebhookDocs()
-  @Scopes('events:write')
+  @Route({
+    scope: 'events:write',
+    summary: 'Change a webhook',
+    description:
+      'Sets another URL, other types or another description, or switches the webhook off or on. What is ' +
+      'left out stays as it is. What was still to be sent when it was switched off is sent when it is on ' +
+      'again; what failed or happened meanwhile can be replayed. A URL whose receiver the operator ' +
+      'switched off switches the webhook off.',
+    response: { description: 'The webhook', type: WebhookOut },
+    body: {
+      type: ChangedWebhookRequest,
+      examples: {
+        'Switch it on again': { value: { enabled: true } },
+        'Another address': { value: { url: 'https://example.com/hooks/v2' } },
+      },
+    },
+    errors: {
+      400: URL_REFUSED,
+      404: NO_SUCH_WEBHOOK,
+      409: [
+        'The operator switched it or its receiver off, and only the operator switches it on',
+        WebhookOffByOperator,
+      ],
+    },
+    invalid: NO_SUCH_ID,
+  })
   updateWebhook(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
@@ -73,17 +160,38 @@ export class WebhooksController {
   }
 
   @Delete(':webhook_id')
-  @HttpCode(204)
-  @DeleteWebhookDocs()
-  @Scopes('events:write')
+  @Route({
+    scope: 'events:write',
+    summary: 'Delete a webhook',
+    description: 'Nothing is sent to it from now on, and its attempts are shown no longer.',
+    status: 204,
+    response: { description: 'The webhook was deleted' },
+    errors: { 404: NO_SUCH_WEBHOOK },
+    invalid: NO_SUCH_ID,
+  })
   async deleteWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {
     await this.webhooks.delete(userId, webhookId);
   }
 
   @Post(':webhook_id/secret')
-  @HttpCode(200)
-  @NewSecretDocs()
-  @Scopes('events:write')
+  @Route({
+    scope: 'events:write',
+    summary: 'Give a webhook a new secret',
+    description:
+      'The secret before stays valid for `overlap_hours`: until then events are signed with both, so ' +
+      'that your receiver may have either. At most two are valid: one that was valid beside it ends at ' +
+      'once.',
+    response: { description: 'The new secret', type: NewSecret },
+    body: {
+      type: NewSecretRequest,
+      examples: {
+        'Both are valid for a day': { value: {} },
+        'The secret was stolen': { value: { overlap_hours: 0 } },
+      },
+    },
+    errors: { 404: NO_SUCH_WEBHOOK },
+    invalid: NO_SUCH_ID,
+  })
   rotateWebhookSecret(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
@@ -93,8 +201,16 @@ export class WebhooksController {
   }
 
   @Get(':webhook_id/attempts')
-  @ListAttemptsDocs()
-  @Scopes('events:read')
+  @Route({
+    scope: 'events:read',
+    summary: 'List what was sent',
+    description:
+      'Each attempt to send an event to the webhook, newest first: what was answered, how long it took, ' +
+      'and why it failed. They are kept as long as the event.',
+    response: { description: 'A page of attempts, newest first', type: AttemptsPage },
+    errors: { 404: NO_SUCH_WEBHOOK },
+    invalid: NO_SUCH_ID,
+  })
   listWebhookAttempts(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
@@ -104,9 +220,37 @@ export class WebhooksController {
   }
 
   @Post(':webhook_id/replay')
-  @HttpCode(200)
-  @ReplayDocs()
-  @Scopes('events:write')
+  @Route({
+    scope: 'events:write',
+    summary: 'Send events again',
+    description:
+      'Sends one event, or those since a moment: by default what failed or was never sent, because the ' +
+      'webhook was off, was not there yet or had other types. Each keeps its `webhook-id`. One request ' +
+      'replays 10,000 events at most, in the order of `GET /events`.',
+    response: { description: 'How many events are sent', type: ReplayedOut },
+    body: {
+      type: ReplayRequest,
+      examples: {
+        'What failed since a moment': { value: { since: '2026-11-21T12:00:00Z' } },
+        'One event': { value: { event_id: 'evt_4711' } },
+      },
+    },
+    errors: {
+      400: ['Both are given, or neither, or `after` without `since`', ReplayOfWhat],
+      404: [
+        'The user has no such webhook, or no such event that is still kept',
+        WebhookNotFound,
+        EventNotFound,
+      ],
+      409: IS_OFF,
+      410: [
+        'Some of the events were removed in that moment, because they are older than is kept',
+        ReplayedEventsGone,
+      ],
+      429: ['more than two replays are under way', TooManyUnderWay],
+    },
+    invalid: NO_SUCH_ID,
+  })
   replayEvents(
     @CurrentUserId() userId: number,
     @WebhookId() webhookId: number,
@@ -116,9 +260,21 @@ export class WebhooksController {
   }
 
   @Post(':webhook_id/test')
-  @HttpCode(204)
-  @TestWebhookDocs()
-  @Scopes('events:write')
+  @Route({
+    scope: 'events:write',
+    summary: 'Send a test event',
+    description:
+      'Sends an event of type `test` to this webhook alone, whatever its types are, and in the same way ' +
+      'as any other. What came of it stands in the attempts. A user may have ten sent in a minute.',
+    status: 204,
+    response: { description: 'It is on its way' },
+    errors: {
+      404: NO_SUCH_WEBHOOK,
+      409: IS_OFF,
+      429: ['the user has had ten test events sent in it'],
+    },
+    invalid: NO_SUCH_ID,
+  })
   async testWebhook(@CurrentUserId() userId: number, @WebhookId() webhookId: number): Promise<void> {
     await this.replays.test(userId, webhookId);
   }

@@ -1,16 +1,35 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiHeader, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { CurrentUserId, Scopes } from '../../auth';
-import { disconnection, TextHeader, withoutDuration } from '../../http';
+import { CurrentUserId, Route } from '../../auth';
+import { disconnection, notMatching, TextHeader, withoutDuration } from '../../http';
+import { EVENT_TYPES } from '../event-types';
 import { CURSOR_PATTERN, eventId, readCursor } from './cursor';
 import type { EventRequest } from './event-pages';
 import { EventReadingService } from './event-reading.service';
-import { ReadEventsDocs } from './events.docs';
-import type { EventsPage } from './events.dto';
-import { EventsQuery, readTypes } from './events.query';
+import { type EventDto, EventsPage } from './events.dto';
+import { EventsQuery, LONGEST_WAIT_SECONDS, readTypes } from './events.query';
+import { EventsGone } from './reading.errors';
 
 const STREAM_TYPE = 'text/event-stream';
+
+const COMPLETED = {
+  id: 'evt_1742',
+  type: 'order.completed',
+  at: '2026-11-22T12:00:01.042Z',
+  data: EVENT_TYPES['order.completed'].example,
+} satisfies Record<keyof EventDto, unknown>;
+
+const STREAM = `retry: 2000
+
+id: ${COMPLETED.id}
+event: ${COMPLETED.type}
+data: ${JSON.stringify(COMPLETED)}
+
+: still here
+id: evt_1750
+
+`;
 
 @ApiTags('Events')
 @Controller('events')
@@ -18,8 +37,31 @@ export class EventsController {
   constructor(private readonly events: EventReadingService) {}
 
   @Get()
-  @Scopes('events:read')
-  @ReadEventsDocs()
+  @Route({
+    scope: 'events:read',
+    summary: 'Events',
+    description:
+      'What happened to the orders, proxies, balance and tokens of the user, oldest first. Send ' +
+      '`next_cursor` as `after` each time: nothing is skipped, and events come in their order. ' +
+      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the answer waits for the first event. With ` +
+      '`Accept: text/event-stream` it is a stream (Server-Sent Events) until either side ends it; ' +
+      'connect again with the last `id` as `Last-Event-ID`. An event may come more than once: know it ' +
+      `by its \`id\`. A stream begins like this:\n\n\`\`\`\n${STREAM}\`\`\``,
+    // The stream has no place beside it: generated clients would read one as the other.
+    response: {
+      description: 'The next events',
+      type: EventsPage,
+      example: { items: [COMPLETED], next_cursor: COMPLETED.id },
+    },
+    errors: { 410: ['Events after the cursor are no longer kept', EventsGone] },
+    invalid: notMatching('query', 'after', CURSOR_PATTERN, 'yesterday'),
+  })
+  @ApiHeader({
+    name: 'Last-Event-ID',
+    required: false,
+    description: 'What clients of streams send when they connect again. Goes before `after`',
+    schema: { type: 'string', pattern: CURSOR_PATTERN },
+  })
   async listEvents(
     @CurrentUserId() userId: number,
     @Query() { after, wait, limit, type }: EventsQuery,

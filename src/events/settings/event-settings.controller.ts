@@ -1,8 +1,7 @@
 import { Body, Controller, Get, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CurrentUserId, Scopes } from '../../auth';
-import { ReadEventSettingsDocs, WriteEventSettingsDocs } from './event-settings.docs';
-import { type EventSettingsOut, EventSettingsRequest } from './event-settings.dto';
+import { CurrentUserId, Route } from '../../auth';
+import { EventSettingsOut, EventSettingsRequest } from './event-settings.dto';
 import { EventSettingsService } from './event-settings.service';
 
 @ApiTags('Events')
@@ -11,15 +10,38 @@ export class EventSettingsController {
   constructor(private readonly settings: EventSettingsService) {}
 
   @Get()
-  @Scopes('events:read')
-  @ReadEventSettingsDocs()
+  @Route({
+    scope: 'events:read',
+    summary: 'Settings of events',
+    description: 'What the user wants to be told of: the threshold of a low balance.',
+    response: { description: 'The settings', type: EventSettingsOut },
+  })
   getEventSettings(@CurrentUserId() userId: number): Promise<EventSettingsOut> {
     return this.settings.read(userId);
   }
 
   @Put()
-  @Scopes('events:write')
-  @WriteEventSettingsDocs()
+  @Route({
+    scope: 'events:write',
+    summary: 'Set the settings of events',
+    description:
+      'Replaces all of them. `balance.low` tells when what can be spent falls below the threshold. When ' +
+      'it is lower already, nothing is told until it was credited and falls again.',
+    response: { description: 'The settings as they are now', type: EventSettingsOut },
+    body: {
+      type: EventSettingsRequest,
+      examples: {
+        'A threshold': { value: { balance_low: '500.00' } },
+        'No threshold': { value: { balance_low: null } },
+      },
+    },
+    invalid: {
+      type: 'decimal_parsing',
+      loc: ['body', 'balance_low'],
+      msg: 'Input should be a valid decimal',
+      input: 'plenty',
+    },
+  })
   setEventSettings(
     @CurrentUserId() userId: number,
     @Body() body: EventSettingsRequest,

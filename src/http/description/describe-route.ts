@@ -1,4 +1,4 @@
-import { applyDecorators, HttpCode } from '@nestjs/common';
+import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
 import {
   ApiBody,
   type ApiBodyOptions,
@@ -40,7 +40,8 @@ export interface RouteDescription {
   readonly description: string;
   /** 200 by default. */
   readonly status?: 201 | 204;
-  readonly response: ApiResponseNoStatusOptions;
+  /** A DTO alone is described as the specification describes all of its responses. */
+  readonly response: ApiResponseNoStatusOptions | Type<object>;
   /** For a body with examples. Without them, the type of the parameter describes it. */
   readonly body?: ApiBodyOptions;
   readonly idempotencyKey?: IdempotencyKeyOptions;
@@ -56,11 +57,15 @@ export interface RouteDescription {
 export function describeRoute(route: RouteDescription): MethodDecorator {
   const { operationId, summary, description, status = 200, body, idempotencyKey, invalid } = route;
   const { errors = {}, errorHeaders = {} } = route;
-  const headers = { ...route.response.headers, ...(idempotencyKey && REPLAYED_HEADER) };
+  const response =
+    typeof route.response === 'function'
+      ? { description: 'Successful Response', type: route.response }
+      : route.response;
+  const headers = { ...response.headers, ...(idempotencyKey && REPLAYED_HEADER) };
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ summary, description, ...(operationId !== undefined && { operationId }) }),
-    ApiResponse({ ...route.response, status, ...(Object.keys(headers).length > 0 && { headers }) }),
+    ApiResponse({ ...response, status, ...(Object.keys(headers).length > 0 && { headers }) }),
     ...Object.entries(errors).map(([code, texts]) =>
       describeErrors(Number(code), texts, errorHeaders[Number(code)]),
     ),

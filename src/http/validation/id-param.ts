@@ -1,4 +1,5 @@
 import { Headers, Param, type PipeTransform } from '@nestjs/common';
+import { ApiParam } from '@nestjs/swagger';
 import { readInteger } from './readers/read-integer';
 import { readString, type StringBounds } from './readers/read-string';
 import { Refusal } from './refusal';
@@ -14,12 +15,35 @@ export function readId(text: string): number | null {
 
 const toId: PipeTransform<string, number | null> = { transform: readId };
 
-/** An id in the path. Anything but a positive integer gets 422 before the handler is called. */
+/** Has the decorator of a parameter describe the route as well. */
+export function decorateRoute(decorator: MethodDecorator, route: object, handler?: string | symbol): void {
+  const descriptor = handler === undefined ? undefined : Object.getOwnPropertyDescriptor(route, handler);
+  if (handler !== undefined && descriptor) decorator(route, handler, descriptor);
+}
+
+/** Describes an id in the path. Swagger UI fills in its example, and nothing without one. */
+export const ApiIdParam = (name: string, description: string, example?: number): MethodDecorator =>
+  ApiParam({
+    name,
+    description,
+    schema: {
+      type: 'integer',
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      ...(example !== undefined && { example }),
+    },
+  });
+
+/**
+ * An id in the path. Anything but a positive integer gets 422 before the handler is called. Routes of staff
+ * describe it by what they act on.
+ */
 export const IdParam =
-  (name: string): ParameterDecorator =>
+  (name: string, description?: string, example?: number): ParameterDecorator =>
   (route, handler, index) => {
     Param(name, toId)(route, handler, index);
     readBefore(route, handler, { place: 'path', name, read: (text = '') => read(text) });
+    if (description !== undefined) decorateRoute(ApiIdParam(name, description, example), route, handler);
   };
 
 /** A header that may be omitted or empty. What exceeds the bounds gets 422 before the handler is called. */

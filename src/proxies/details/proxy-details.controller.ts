@@ -1,15 +1,32 @@
-import { Body, Controller, Get, Param, Patch, Query } from '@nestjs/common';
+import { Body, Controller, Get, Patch, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { type Caller, CurrentCaller, CurrentUserId, Scopes } from '../../auth';
+import { type Caller, CurrentCaller, CurrentUserId, Route } from '../../auth';
 import { Clock } from '../../common';
-import { LabelProxiesRequest, type LabelProxiesResponse, LabelProxyRequest } from '../labels/labels.dto';
+import { type ErrorsOfStatus, LIMIT_TOO_LARGE } from '../../http';
+import { MAX_LABEL_LENGTH } from '../filter/labels';
+import { LabelProxiesRequest, LabelProxiesResponse, LabelProxyRequest } from '../labels/labels.dto';
+import { LimitedTokenCannotMoveRules, TooManyTags } from '../labels/labels.errors';
 import { LabelsService } from '../labels/labels.service';
 import { ProxiesService } from '../proxies.service';
+import { NO_SUCH_PROXY, ProxyIdParam } from '../proxy-id';
+import { TooManySelected } from '../selection/selection.errors';
 import { readSelection } from '../selection/selections.service';
-import { DetailsDocs, HistoryDocs, LabelDocs, LabelManyDocs } from './proxy-details.docs';
-import { type ProxyDetails, toProxyDetails } from './proxy-details.dto';
-import { HistoryQuery, type ProxyHistoryPage } from './proxy-history.dto';
+import { ProxyDetails, toProxyDetails } from './proxy-details.dto';
+import { HistoryQuery, ProxyHistoryPage } from './proxy-history.dto';
 import { ProxyHistoryService } from './proxy-history.service';
+
+const LABEL_TOO_LONG = {
+  type: 'string_too_long',
+  loc: ['body', 'descr'],
+  msg: `String should have at most ${MAX_LABEL_LENGTH} characters`,
+  input: 'a very long label …',
+  ctx: { max_length: MAX_LABEL_LENGTH },
+};
+
+const MOVES_RULES: ErrorsOfStatus = [
+  'it has a daily limit, and the label or the tags decide by which rule a proxy is renewed',
+  LimitedTokenCannotMoveRules,
+];
 
 @ApiTags('Proxies')
 @Controller('proxies')
@@ -22,8 +39,30 @@ export class ProxyDetailsController {
   ) {}
 
   @Patch()
-  @Scopes('proxies:write')
-  @LabelManyDocs()
+  @Route({
+    scope: 'proxies:write',
+    summary: 'Label many proxies',
+    description:
+      'Sets the label or the tags of up to 1,000 proxies, named by their ids or by a filter: all of ' +
+      'them, or, after an error, none. Repeating the request changes nothing more.',
+    response: { type: LabelProxiesResponse },
+    body: {
+      type: LabelProxiesRequest,
+      examples: {
+        'Some proxies': { value: { proxy_ids: ['1'], add_tags: ['team-a'] } },
+        'All of an order': { value: { filter: { order_id: 42 }, descr: 'scrapers' } },
+      },
+    },
+    errors: {
+      400: [
+        'Too many proxies match, or a proxy would have too many tags',
+        new TooManySelected(1200),
+        TooManyTags,
+      ],
+      403: MOVES_RULES,
+    },
+    invalid: LABEL_TOO_LONG,
+  })
   labelProxies(
     @CurrentCaller() caller: Caller,
     @Body() request: LabelProxiesRequest,
@@ -32,18 +71,39 @@ export class ProxyDetailsController {
   }
 
   @Get(':proxy_id')
-  @Scopes('proxies:read')
-  @DetailsDocs()
-  async getProxy(@CurrentUserId() userId: number, @Param('proxy_id') proxyId: string): Promise<ProxyDetails> {
+  @Route({
+    scope: 'proxies:read',
+    summary: 'One proxy',
+    description: 'A proxy of the user, with its tags and its order.',
+    response: { type: ProxyDetails },
+    errors: { 404: NO_SUCH_PROXY },
+  })
+  async getProxy(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<ProxyDetails> {
     return toProxyDetails(await this.proxies.get(userId, proxyId), this.clock.now());
   }
 
   @Patch(':proxy_id')
-  @Scopes('proxies:write')
-  @LabelDocs()
+  @Route({
+    scope: 'proxies:write',
+    summary: 'Label a proxy',
+    description:
+      'Sets your own label, `descr`, and your own tags. They are for you alone: the provider is never ' +
+      'told of them. What is left out stays as it is. Lists and exports show `descr`, and can be ' +
+      'filtered by both, and rules of renewals go by them.',
+    response: { type: ProxyDetails },
+    body: {
+      type: LabelProxyRequest,
+      examples: {
+        'A label and tags': { value: { descr: 'scraper 1', tags: ['team-a'] } },
+        'No label': { value: { descr: null } },
+      },
+    },
+    errors: { 403: MOVES_RULES, 404: NO_SUCH_PROXY },
+    invalid: LABEL_TOO_LONG,
+  })
   async labelProxy(
     @CurrentCaller() caller: Caller,
-    @Param('proxy_id') proxyId: string,
+    @ProxyIdParam() proxyId: string,
     @Body() request: LabelProxyRequest,
   ): Promise<ProxyDetails> {
     const { id } = await this.proxies.get(caller.userId, proxyId);
@@ -52,11 +112,20 @@ export class ProxyDetailsController {
   }
 
   @Get(':proxy_id/history')
-  @Scopes('proxies:read')
-  @HistoryDocs()
+  @Route({
+    scope: 'proxies:read',
+    summary: 'History of a proxy',
+    description:
+      'What happened to a proxy, newest first: when it was bought and prolonged, by which orders\n' +
+      'and at what price, and what the provider changed. What happened before the service kept notes is ' +
+      'told as far\nas the orders tell it.',
+    response: { type: ProxyHistoryPage },
+    errors: { 404: NO_SUCH_PROXY },
+    invalid: LIMIT_TOO_LARGE,
+  })
   async getProxyHistory(
     @CurrentUserId() userId: number,
-    @Param('proxy_id') proxyId: string,
+    @ProxyIdParam() proxyId: string,
     @Query() query: HistoryQuery,
   ): Promise<ProxyHistoryPage> {
     const { id } = await this.proxies.get(userId, proxyId);

@@ -1,13 +1,16 @@
 import { Controller, Get, Query, Req, Res, type Type } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { type Caller, CurrentCaller, Scopes } from '../../auth';
+import { type Caller, CurrentCaller, Route } from '../../auth';
+import { PROXY_TYPES } from '../../common';
+import { notOneOf } from '../../http';
 import { ListRevisionService } from '../list-revision.service';
 import { sendExport } from './conditional-answer';
 import { ProxyFileQuery, TemplateFileQuery, toExportFilter } from './export-proxies.query';
-import { FORMAT_NAMES, type FormatName } from './formats';
+import { Conditional, fileResponse, TXT_EXAMPLE } from './file-response';
+import { FORMAT_TEXTS } from './format-texts';
+import { FORMAT_NAMES, type FormatName, formatOf } from './formats';
 import { ProxyExportService } from './proxy-export.service';
-import { ProxyFileDocs, TemplateFileDocs } from './proxy-files.docs';
 
 @ApiTags('Proxies')
 @Controller('proxies/lists')
@@ -18,8 +21,21 @@ class TemplateFileController {
   ) {}
 
   @Get('template')
-  @Scopes('proxies:export')
-  @TemplateFileDocs()
+  @Route({
+    scope: 'proxies:export',
+    operationId: 'listByTemplate',
+    summary: 'By a template',
+    description: 'A line for each proxy, written as `template` says.',
+    response: fileResponse({ 'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE } }),
+    invalid: {
+      type: 'value_error',
+      loc: ['query', 'template'],
+      msg: 'Value error, unbalanced brace; a brace that is no placeholder is doubled',
+      input: '{host:{port}',
+      ctx: { error: 'unbalanced brace; a brace that is no placeholder is doubled' },
+    },
+  })
+  @Conditional()
   async get(
     @CurrentCaller() caller: Caller,
     @Query() query: TemplateFileQuery,
@@ -32,7 +48,13 @@ class TemplateFileController {
   }
 }
 
+const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
 function fileController(format: FormatName): Type {
+  const { description, schema = { type: 'string' }, example } = FORMAT_TEXTS[format];
+  const { contentType } = formatOf({ format, template: null });
+  const [mediaType = contentType] = contentType.split(';');
+
   @ApiTags('Proxies')
   @Controller('proxies/lists')
   class ProxyFileController {
@@ -42,8 +64,15 @@ function fileController(format: FormatName): Type {
     ) {}
 
     @Get(format)
-    @Scopes('proxies:export')
-    @ProxyFileDocs(format)
+    @Route({
+      scope: 'proxies:export',
+      operationId: `listAs${format.split('-').map(capitalized).join('')}`,
+      summary: `As ${format}`,
+      description,
+      response: fileResponse({ [mediaType]: { schema, ...(example !== undefined && { example }) } }),
+      invalid: notOneOf('proxy_type', [...PROXY_TYPES, 'all'], 'https'),
+    })
+    @Conditional()
     async get(
       @CurrentCaller() caller: Caller,
       @Query() query: ProxyFileQuery,

@@ -1,11 +1,12 @@
-import { Body, Controller, HttpCode, Post, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Post, Res } from '@nestjs/common';
+import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { CurrentUserId, Scopes } from '../../auth';
-import { disconnection } from '../../http';
+import { CurrentUserId, Route } from '../../auth';
+import { disconnection, missing } from '../../http';
+import { ProxyFilterBody } from '../filter/proxy-filter.query';
+import { TooManySelected } from '../selection/selection.errors';
 import { readSelection } from '../selection/selections.service';
 import { PingProxiesRequest, PingProxiesResponse } from './ping-proxies.dto';
-import { PingManyDocs } from './proxy-pings.docs';
 import { ProxyPings } from './proxy-pings.service';
 
 @ApiTags('Proxies')
@@ -14,9 +15,25 @@ export class ProxyPingsController {
   constructor(private readonly pings: ProxyPings) {}
 
   @Post('ping')
-  @HttpCode(200)
-  @Scopes('proxies:read')
-  @PingManyDocs()
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Ping many',
+    description:
+      'Does for up to 1000 proxies what `GET /proxies/{proxy_id}/ping` does for one. It answers within ' +
+      '10 seconds, whatever has been reached by then, and stops when the caller disconnects. It counts ' +
+      'as one request.',
+    response: PingProxiesResponse,
+    body: {
+      type: PingProxiesRequest,
+      examples: {
+        filter: { summary: 'All that work now', value: { filter: { active: true } } },
+        ids: { summary: 'Two proxies', value: { proxy_ids: ['1', '2'] } },
+      },
+    },
+    errors: { 400: ['The filter matches too many', new TooManySelected(1234)] },
+    invalid: missing('body', 'proxy_ids'),
+  })
+  @ApiExtraModels(ProxyFilterBody)
   async pingProxies(
     @CurrentUserId() userId: number,
     @Body() request: PingProxiesRequest,

@@ -1,8 +1,5 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiOperation } from '@nestjs/swagger';
-import { ApiValidationErrorResponse } from '../../http';
-import { ApiFileAnswer, LIST_SCHEMA, TXT_EXAMPLE } from '../proxies.docs';
-import { type FormatName, formatOf } from './formats';
+import { LIST_SCHEMA, TXT_EXAMPLE } from './file-response';
+import type { FormatName } from './formats';
 import { PROXYCHAINS_START } from './proxychains';
 
 interface FormatText {
@@ -12,7 +9,8 @@ interface FormatText {
   readonly example?: unknown;
 }
 
-const FORMATS: Readonly<Record<FormatName, FormatText>> = {
+/** What the description says of each format. */
+export const FORMAT_TEXTS: Readonly<Record<FormatName, FormatText>> = {
   json: { description: 'The same objects as `GET /proxies`.', schema: LIST_SCHEMA },
   txt: { description: 'A line `host:port:login:password` for each proxy.', example: TXT_EXAMPLE },
   url: {
@@ -95,44 +93,3 @@ const FORMATS: Readonly<Record<FormatName, FormatText>> = {
     },
   },
 };
-
-const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
-
-/** Describes a path of one format: generated clients read a response by the one media type of its path. */
-export function ProxyFileDocs(format: FormatName) {
-  const { description, schema = { type: 'string' }, example } = FORMATS[format];
-  const { contentType } = formatOf({ format, template: null });
-  const [mediaType = contentType] = contentType.split(';');
-  return applyDecorators(
-    ApiOperation({
-      operationId: `listAs${format.split('-').map(capitalized).join('')}`,
-      summary: `As ${format}`,
-      description,
-    }),
-    ApiFileAnswer({ [mediaType]: { schema, ...(example !== undefined && { example }) } }),
-    ApiValidationErrorResponse({
-      type: 'string_pattern_mismatch',
-      loc: ['query', 'proxy_type'],
-      msg: "String should match pattern '^(http|socks|all)$'",
-      input: 'https',
-      ctx: { pattern: '^(http|socks|all)$' },
-    }),
-  );
-}
-
-export const TemplateFileDocs = () =>
-  applyDecorators(
-    ApiOperation({
-      operationId: 'listByTemplate',
-      summary: 'By a template',
-      description: 'A line for each proxy, written as `template` says.',
-    }),
-    ApiFileAnswer({ 'text/plain': { schema: { type: 'string' }, example: TXT_EXAMPLE } }),
-    ApiValidationErrorResponse({
-      type: 'value_error',
-      loc: ['query', 'template'],
-      msg: 'Value error, unbalanced brace; a brace that is no placeholder is doubled',
-      input: '{host:{port}',
-      ctx: { error: 'unbalanced brace; a brace that is no placeholder is doubled' },
-    }),
-  );

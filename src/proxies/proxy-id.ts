@@ -1,0 +1,18 @@
+import { Param } from '@nestjs/common';
+import { ApiParam } from '@nestjs/swagger';
+import { decorateRoute, type ErrorsOfStatus } from '../http';
+import { ProxyNotFound } from './proxies.errors';
+
+const DESCRIPTION = ApiParam({
+  name: 'proxy_id',
+  description: 'The `id` of a proxy of the user; any other text is answered with 404',
+  schema: { type: 'string', title: 'Proxy Id', example: '1' },
+});
+
+/** The id of a proxy in the path, as text: what is no id is the id of no proxy. */
+export const ProxyIdParam = (): ParameterDecorator => (route, handler, index) => {
+  Param('proxy_id')(route, handler, index);
+  decorateRoute(DESCRIPTION, route, handler);
+};
+
+export const NO_SUCH_PROXY: ErrorsOfStatus = ['No proxy of the user has this id', ProxyNotFound];
