@@ -7,6 +7,7 @@ export {
   CUSTOMERS_SCHEME,
   Public,
   ReplaysOverLimit,
+  Scopes,
   STAFF_SCHEME,
 } from './access.decorators';
 export { ApiToken, type TokenOrigin } from './api-token.entity';
@@ -22,7 +23,7 @@ export { AccessRecheck } from './access-recheck';
 export { AuthModule } from './auth.module';
 export { isNetwork, isWithin, liesWithin } from './network';
 export { NetworksField } from './networks-field';
-export { Route, type RouteOptions, Scopes } from './route';
+export { Route, type RouteOptions } from './route';
 export { findRoutes } from './routes';
 export { ScopeCatalog } from './scope-catalog';
 export { ScopeOut } from './scope.dto';

@@ -1,11 +1,5 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  describeErrors,
-  describeRoute,
-  type ErrorsOfStatus,
-  rateLimitHeaders,
-  type RouteDescription,
-} from '../http';
+import { describeRoute, type ErrorsOfStatus, rateLimitHeaders, type RouteDescription } from '../http';
 import { TooManyRequests } from '../limits';
 import { Scopes } from './access.decorators';
 import {
@@ -18,7 +12,7 @@ import {
 import type { Scope } from './scopes';
 
 export interface RouteOptions extends RouteDescription {
-  /** Left out of a route that needs no token, which has `@Public()` beside this. */
+  /** Omitted for a route that needs no token, which has `@Public()` beside this. */
   readonly scope?: Scope;
   /**
    * Those that the use case can throw, by status. Those of the token (401, 403, 429) are added. A route names
@@ -55,24 +49,14 @@ function errorsOfToken(scope: Scope, { 403: forbidden, 429: tooMany }: NonNullab
   } satisfies RouteOptions['errors'];
 }
 
-const extend = ([when, ...errors]: ErrorsOfStatus, [or, ...more]: ErrorsOfStatus = ['']): ErrorsOfStatus => [
-  or === '' ? when : `${when}, or ${or}`,
-  ...errors,
-  ...more,
-];
+function extend(always: ErrorsOfStatus, more: ErrorsOfStatus | undefined): ErrorsOfStatus {
+  if (!more) return always;
+  const [when, ...errors] = always;
+  const [or, ...others] = more;
+  return [`${when}, or ${or}`, ...errors, ...others];
+}
 
 const LIMITS_OF_TOKENS = rateLimitHeaders(
   '"token";q=120000;w=60, "user";q=240000;w=60',
   '"token";r=0;t=17, "user";r=84000;t=17',
 );
-
-/** For routes that are described elsewhere, until none is. */
-const DescribedScopes = (scope: Scope) =>
-  applyDecorators(
-    Scopes(scope),
-    ...Object.entries(errorsOfToken(scope, {})).map(([status, errors]) =>
-      describeErrors(Number(status), errors, status === '429' ? LIMITS_OF_TOKENS : undefined),
-    ),
-  );
-
-export { DescribedScopes as Scopes };

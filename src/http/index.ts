@@ -1,12 +1,5 @@
 export {
-  ApiErrorResponse,
-  ApiErrorWithHeaders,
-  ApiTooManyRequests,
-  ApiValidationErrorResponse,
-} from './description/api-error-response';
-export {
   type ErrorsOfStatus,
-  describeErrors,
   describeRoute,
   ErrorResponse,
   rateLimitHeaders,

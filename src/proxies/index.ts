@@ -16,6 +16,7 @@ export { ProxiesService } from './proxies.service';
 export { ProxyNotFound } from './proxies.errors';
 export { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
 export { Proxy } from './proxy.entity';
+export { TooManySelected } from './selection/selection.errors';
 export { ProxySelection } from './selection/proxy-selection.dto';
 export {
   readSelection,

@@ -1,30 +1,29 @@
-import { Body, Controller, Delete, Get, HttpCode, Post, Put, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { type Caller, CurrentCaller, CurrentUserId, Scopes } from '../auth';
-import { IdParam, PageQuery } from '../http';
-import { type ForecastOut, ForecastQuery } from './forecast.dto';
+import { type Caller, CurrentCaller, CurrentUserId, Route } from '../auth';
+import { PeriodTooShort } from '../catalog';
+import { IdParam, LIMIT_TOO_LARGE, missing, notAnInteger, notPositive, PageQuery } from '../http';
+import { ProxyNotFound } from '../proxies';
+import { ForecastOut, ForecastQuery } from './forecast.dto';
 import { ForecastService } from './forecast.service';
 import { RenewalLists } from './renewal-lists.service';
-import type { RenewalsPage } from './renewal.dto';
+import { RenewalsPage } from './renewal.dto';
 import {
-  CreateRuleDocs,
-  DeleteRuleDocs,
-  DeleteRulesDocs,
-  ExcludeDocs,
-  ForecastDocs,
-  GetBudgetDocs,
-  ListRenewalsDocs,
-  ListRulesDocs,
-  PutBudgetDocs,
-} from './renewals.docs';
+  BudgetNotRaisable,
+  LimitedTokenCannotRenew,
+  RenewalRuleNotFound,
+  TargetMismatch,
+  TooManyRenewalRules,
+  WiderRuleWouldHold,
+} from './renewals.errors';
 import {
-  type BudgetOut,
+  BudgetOut,
   BudgetRequest,
   ExclusionRequest,
   NewRenewalRuleRequest,
-  type RenewalRuleOut,
-  type RenewalRulesPage,
-  type SwitchedOffOut,
+  RenewalRuleOut,
+  RenewalRulesPage,
+  SwitchedOffOut,
 } from './rules.dto';
 import { RulesService } from './rules.service';
 
@@ -39,22 +38,74 @@ export class RenewalsController {
   ) {}
 
   @Get()
-  @ListRenewalsDocs()
-  @Scopes('proxies:read')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'List renewals',
+    description:
+      'What is planned, done, skipped and failed, newest first: one for each rental that a rule holds ' +
+      'for, from a week before its end. What comes later is told by the forecast.',
+    response: { description: 'A page of renewals, newest first', type: RenewalsPage },
+    invalid: LIMIT_TOO_LARGE,
+  })
   listRenewals(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalsPage> {
     return this.renewals.list(userId, page);
   }
 
   @Get('forecast')
-  @ForecastDocs()
-  @Scopes('profile:read')
+  @Route({
+    scope: 'profile:read',
+    summary: 'Forecast of renewals',
+    description:
+      'What will be renewed when and at what price, what will not and why, and how long the balance ' +
+      'lasts. It lives through the days to come with the very code that decides, at the prices of ' +
+      'today, with the rules, labels and tags of today, and as if nothing were bought or credited ' +
+      'meanwhile. `items` has every decision, paged and in the order of time; all the rest is about the ' +
+      'whole time, on each page. Each page is a forecast of its own moment.',
+    response: { description: 'The forecast', type: ForecastOut },
+    invalid: LIMIT_TOO_LARGE,
+  })
   forecastRenewals(@CurrentUserId() userId: number, @Query() query: ForecastQuery): Promise<ForecastOut> {
     return this.forecasts.read(userId, query);
   }
 
   @Post('rules')
-  @CreateRuleDocs()
-  @Scopes('proxies:write')
+  @Route({
+    scope: 'proxies:write',
+    summary: 'Switch renewals on',
+    description:
+      'From now on, rentals that the rule holds for are renewed before they end, from the balance. Of ' +
+      'several rules the narrowest holds: that of a proxy, then the newest filter, then the one for all. ' +
+      'A rule replaces the one with the same target, so a repeated request changes nothing.',
+    status: 201,
+    response: { description: 'The rule, which is on', type: RenewalRuleOut },
+    body: {
+      type: NewRenewalRuleRequest,
+      examples: {
+        'All that has a tag': {
+          value: {
+            target: 'filter',
+            filter: { tag: 'team-a' },
+            period: 30,
+            max_price: '30.00',
+            hours_before: 24,
+          },
+        },
+        'One proxy': { value: { target: 'proxy', proxy_id: '1', period: 30 } },
+        'All proxies': { value: { target: 'all', period: 30, max_price: '30.00' } },
+      },
+    },
+    errors: {
+      400: [
+        'The target is not what the other fields say, or the period is not sold for the proxy',
+        TargetMismatch,
+        new PeriodTooShort('renewal', 'IPv6', 3),
+      ],
+      403: ['it has a daily limit', LimitedTokenCannotRenew],
+      404: ['The user has no such proxy', ProxyNotFound],
+      409: ['The user has too many rules with a filter', new TooManyRenewalRules(100)],
+    },
+    invalid: missing('body', 'period'),
+  })
   createRenewalRule(
     @CurrentCaller() caller: Caller,
     @Body() body: NewRenewalRuleRequest,
@@ -63,33 +114,84 @@ export class RenewalsController {
   }
 
   @Get('rules')
-  @ListRulesDocs()
-  @Scopes('proxies:read')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'List renewal rules',
+    description: 'The rules that are on, exclusions included.',
+    response: { description: 'A page of rules, oldest first', type: RenewalRulesPage },
+    invalid: LIMIT_TOO_LARGE,
+  })
   listRenewalRules(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<RenewalRulesPage> {
     return this.rules.list(userId, page);
   }
 
   @Delete('rules')
-  @DeleteRulesDocs()
-  @Scopes('proxies:read')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Switch all renewals off',
+    description:
+      'Switches every rule off at once, except for exclusions. An order that was placed already is ' +
+      'carried out.',
+    response: { description: 'How many rules were on', type: SwitchedOffOut },
+  })
   async deleteRenewalRules(@CurrentUserId() userId: number): Promise<SwitchedOffOut> {
     return { switched_off: await this.rules.switchAllOff(userId) };
   }
 
   @Delete('rules/:rule_id')
-  @HttpCode(204)
-  @DeleteRuleDocs()
-  @Scopes('proxies:read')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Switch a rule off',
+    description:
+      'From now on the rule holds for nothing. What it held for is renewed by the next wider rule, if ' +
+      'there is one; because that can cost more, the token then needs `proxies:write`. An order that was ' +
+      'placed already is carried out.',
+    status: 204,
+    response: { description: 'The rule is off' },
+    errors: {
+      403: [
+        'a wider rule would hold, which it may not switch on',
+        WiderRuleWouldHold,
+        LimitedTokenCannotRenew,
+      ],
+      404: ['The user has no such rule that is on', RenewalRuleNotFound],
+    },
+    invalid: notAnInteger('rule_id', 'three'),
+  })
   async deleteRenewalRule(
     @CurrentCaller() caller: Caller,
-    @IdParam('rule_id') ruleId: number,
+    @IdParam('rule_id', 'The `id` of a rule that is on', 1) ruleId: number,
   ): Promise<void> {
     await this.rules.switchOff(caller, ruleId);
   }
 
   @Post('exclusions')
-  @ExcludeDocs()
-  @Scopes('proxies:read')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Exclude a proxy from renewals',
+    description:
+      'The proxy is not renewed whatever wider rules there are, and its own rule is off. A new rule for ' +
+      'the proxy replaces the exclusion; switching the exclusion off lets wider rules hold again.',
+    status: 201,
+    response: {
+      description: 'The exclusion, which is a rule that does not renew',
+      type: RenewalRuleOut,
+      example: {
+        id: 4,
+        target: 'proxy',
+        proxy_id: '17',
+        filter: null,
+        renews: false,
+        period: null,
+        max_price: null,
+        hours_before: 24,
+        created_at: '2026-11-21T12:00:00.000Z',
+      },
+    },
+    body: { type: ExclusionRequest, examples: { 'One proxy': { value: { proxy_id: '1' } } } },
+    errors: { 404: ['The user has no such proxy', ProxyNotFound] },
+    invalid: missing('body', 'proxy_id'),
+  })
   excludeFromRenewals(
     @CurrentCaller() caller: Caller,
     @Body() body: ExclusionRequest,
@@ -98,15 +200,33 @@ export class RenewalsController {
   }
 
   @Get('budget')
-  @GetBudgetDocs()
-  @Scopes('proxies:read')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Budget of renewals',
+    description:
+      'What the renewals of this month (UTC) may cost together, and what is used of it. A renewal ' +
+      'counts in the month in which it is charged.',
+    response: { description: 'The budget', type: BudgetOut },
+  })
   getRenewalBudget(@CurrentUserId() userId: number): Promise<BudgetOut> {
     return this.rules.budget(userId);
   }
 
   @Put('budget')
-  @PutBudgetDocs()
-  @Scopes('proxies:read')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Set the budget of renewals',
+    description:
+      'Holds from now on, for this month as well. Setting one where there was none, and lowering it, ' +
+      'requires `proxies:read` alone; raising or removing it also requires `proxies:write`.',
+    response: { description: 'The budget', type: BudgetOut },
+    body: {
+      type: BudgetRequest,
+      examples: { 'A budget': { value: { monthly: '5000.00' } }, 'No budget': { value: { monthly: null } } },
+    },
+    errors: { 403: ['it may not raise or remove the budget', BudgetNotRaisable, LimitedTokenCannotRenew] },
+    invalid: notPositive('monthly', '-1'),
+  })
   setRenewalBudget(@CurrentCaller() caller: Caller, @Body() body: BudgetRequest): Promise<BudgetOut> {
     return this.rules.setBudget(caller, body.monthly);
   }

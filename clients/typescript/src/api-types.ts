@@ -4574,11 +4574,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The token has a daily limit, and the label or the tags decide by which rule a proxy is renewed
-       *
-       *     The token lacks `proxies:write`
-       */
+      /** @description The token lacks `proxies:write`, or it has a daily limit, and the label or the tags decide by which rule a proxy is renewed */
       403: {
         headers: {
           [name: string]: unknown;
@@ -5062,11 +5058,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The token has a daily limit, and the label or the tags decide by which rule a proxy is renewed
-       *
-       *     The token lacks `proxies:write`
-       */
+      /** @description The token lacks `proxies:write`, or it has a daily limit, and the label or the tags decide by which rule a proxy is renewed */
       403: {
         headers: {
           [name: string]: unknown;
@@ -7410,11 +7402,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The token lacks `proxies:export`
-       *
-       *     The link would be wider than the token, or links are switched off
-       */
+      /** @description The token lacks `proxies:export`, or the link would be wider than the token, or links are switched off */
       403: {
         headers: {
           [name: string]: unknown;
@@ -7878,11 +7866,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The token lacks `events:write`
-       *
-       *     The token lacks the scope, or webhooks are switched off
-       */
+      /** @description The token lacks `events:write`, or webhooks are switched off */
       403: {
         headers: {
           [name: string]: unknown;
@@ -8516,11 +8500,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The user has no such webhook
-       *
-       *     The user has no such webhook, or no such event that is still kept
-       */
+      /** @description The user has no such webhook, or no such event that is still kept */
       404: {
         headers: {
           [name: string]: unknown;
@@ -8574,11 +8554,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /**
-       * @description The token or the user has made too many requests in this minute
-       *
-       *     More requests than the token or the user may make in a minute, or more than two replays at once
-       */
+      /** @description The token or the user has made too many requests in this minute, or more than two replays are under way */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -8682,11 +8658,7 @@ export interface operations {
           'application/json': components['schemas']['HTTPValidationError'];
         };
       };
-      /**
-       * @description The token or the user has made too many requests in this minute
-       *
-       *     More requests than the token or the user may make in a minute, or more than ten test events
-       */
+      /** @description The token or the user has made too many requests in this minute, or the user has had ten test events sent in it */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */
@@ -9017,11 +8989,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The token lacks `proxies:write`
-       *
-       *     The token may not switch renewals on
-       */
+      /** @description The token lacks `proxies:write`, or it has a daily limit */
       403: {
         headers: {
           [name: string]: unknown;
@@ -9184,11 +9152,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The token lacks `proxies:read`
-       *
-       *     The token may not do this
-       */
+      /** @description The token lacks `proxies:read`, or a wider rule would hold, which it may not switch on */
       403: {
         headers: {
           [name: string]: unknown;
@@ -9450,11 +9414,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The token lacks `proxies:read`
-       *
-       *     The token may not do this
-       */
+      /** @description The token lacks `proxies:read`, or it may not raise or remove the budget */
       403: {
         headers: {
           [name: string]: unknown;
@@ -9914,11 +9874,7 @@ export interface operations {
           'application/json': components['schemas']['ErrorResponse'];
         };
       };
-      /**
-       * @description The token lacks `tokens:write`
-       *
-       *     The new token would be wider than that of the request, or that lacks `tokens:write`
-       */
+      /** @description The token lacks `tokens:write`, or the new token would be wider than it */
       403: {
         headers: {
           [name: string]: unknown;
@@ -10247,11 +10203,7 @@ export interface operations {
       };
       405: components['responses']['MethodNotAllowed'];
       408: components['responses']['RequestTimeout'];
-      /**
-       * @description More requests than the token or the user may make in a minute, or more than 10 checks at once
-       *
-       *     The token or the user has made too many requests in this minute
-       */
+      /** @description The token or the user has made too many requests in this minute, or more than 10 checks are under way */
       429: {
         headers: {
           /** @description Seconds until the next minute begins */

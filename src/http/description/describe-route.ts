@@ -75,7 +75,7 @@ export function describeRoute(route: RouteDescription): MethodDecorator {
   );
 }
 
-export function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, headers?: Headers) {
+function describeErrors(status: number, [when, ...errors]: ErrorsOfStatus, headers?: Headers) {
   const details = errors.map((error) => detailOf(error, status));
   return applyDecorators(
     ApiExtraModels(ErrorResponse),
@@ -101,7 +101,7 @@ function detailOf(described: ErrorsOfStatus[number], status: number): string {
   throw new Error(`${error.name} is described with ${status}, and returned with ${statusOf(error)}`);
 }
 
-export const describeInvalid = (example: InvalidRequest) =>
+const describeInvalid = (example: InvalidRequest) =>
   applyDecorators(
     ApiExtraModels(HTTPValidationError),
     ApiResponse({

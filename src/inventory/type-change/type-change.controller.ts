@@ -1,8 +1,19 @@
-import { Body, Controller, Param, Put } from '@nestjs/common';
+import { Body, Controller, Put } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { CurrentUserId, Scopes } from '../../auth';
-import { ProxyOut } from '../../proxies';
-import { TypeChangeDocs } from './type-change.docs';
+import { CurrentUserId, Route } from '../../auth';
+import { ServiceUnavailable } from '../../catalog';
+import { PROXY_TYPES } from '../../common';
+import { notMatching, oneOf } from '../../http';
+import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
+import {
+  ProxyEnded,
+  ProxyGone,
+  ProxyWithdrawn,
+  TypeCannotBeChanged,
+  TypeChangeInProgress,
+  TypeChangeUncertain,
+  TypesCannotBeChanged,
+} from '../inventory.errors';
 import { TypeChangeRequest } from './type-change.request';
 import { TypeChangeService } from './type-change.service';
 
@@ -12,11 +23,40 @@ export class TypeChangeController {
   constructor(private readonly changes: TypeChangeService) {}
 
   @Put(':proxy_id/type')
-  @Scopes('proxies:write')
-  @TypeChangeDocs()
+  @Route({
+    scope: 'proxies:write',
+    summary: 'Change the type',
+    description:
+      'Changes a running proxy between HTTP and SOCKS5, free of charge. The answer is the proxy as it is ' +
+      'then: its port, and even its host, may be others. Repeating the request is safe; after 409 with ' +
+      '`Retry-After`, 503 and lost connections, repeat it until the answer is 200 or another 4xx.',
+    response: { description: 'The proxy has this type', type: ProxyOut },
+    body: {
+      type: TypeChangeRequest,
+      examples: { socks: { summary: 'SOCKS5', value: { proxy_type: 'socks' } } },
+    },
+    errors: {
+      404: NO_SUCH_PROXY,
+      409: [
+        'The type cannot be changed, or, with `Retry-After`, another change of it is under way',
+        TypeChangeInProgress,
+        ProxyEnded,
+        ProxyWithdrawn,
+        ProxyGone,
+        TypeCannotBeChanged,
+      ],
+      503: [
+        'The provider cannot be asked and nothing was changed, or the outcome is not known yet',
+        ServiceUnavailable,
+        TypeChangeUncertain,
+        TypesCannotBeChanged,
+      ],
+    },
+    invalid: notMatching('body', 'proxy_type', oneOf(PROXY_TYPES), 'ftp'),
+  })
   changeProxyType(
     @CurrentUserId() userId: number,
-    @Param('proxy_id') proxyId: string,
+    @ProxyIdParam() proxyId: string,
     @Body() { proxy_type: proxyType }: TypeChangeRequest,
   ): Promise<ProxyOut> {
     return this.changes.change(userId, proxyId, proxyType);

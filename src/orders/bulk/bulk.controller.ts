@@ -1,10 +1,13 @@
-import { Body, Controller, Headers, HttpCode, Post, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Headers, Post, Res } from '@nestjs/common';
+import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { type Caller, CurrentCaller, ReplaysOverLimit, Scopes } from '../../auth';
-import { markReplay } from '../../http';
+import { type Caller, CurrentCaller, ReplaysOverLimit, Route } from '../../auth';
+import { ServiceUnavailable } from '../../catalog';
+import { Money } from '../../common';
+import { markReplay, missing } from '../../http';
+import { ProxyFilterBody, TooManySelected } from '../../proxies';
+import { KeyInProgress, PriceAboveMax } from '../orders.errors';
 import { BulkProlongations } from './bulk-prolongations.service';
-import { BulkProlongDocs } from './bulk.docs';
 import { BulkProlongRequest, BulkProlongResponse } from './bulk.dto';
 
 @ApiTags('Orders')
@@ -13,10 +16,52 @@ export class BulkController {
   constructor(private readonly bulks: BulkProlongations) {}
 
   @Post('prolong')
-  @HttpCode(200)
-  @Scopes('proxies:write')
   @ReplaysOverLimit()
-  @BulkProlongDocs()
+  @Route({
+    scope: 'proxies:write',
+    summary: 'Prolong many',
+    description:
+      'Prolongs up to 1000 proxies, each by an order of its own, and tells for each what came of it. If ' +
+      'the balance is not enough for all, the first ones get it. Repeat it until nothing is ' +
+      '`being_confirmed` or `unavailable`: what was prolonged is told again and never charged twice, and ' +
+      'the rest is tried anew. It counts as one request.',
+    response: BulkProlongResponse,
+    body: {
+      type: BulkProlongRequest,
+      examples: {
+        ids: { summary: 'One proxy', value: { proxy_ids: ['1'], period: 30, max_price: '60.00' } },
+        filter: {
+          summary: 'All that end before a moment',
+          value: {
+            filter: { ends_before: '2026-12-01T00:00:00Z', active: true },
+            period: 30,
+            max_price: '2500.00',
+          },
+        },
+      },
+    },
+    idempotencyKey: {
+      required: true,
+      description:
+        'Makes it safe to repeat the request. The first request with a key fixes which proxies a filter ' +
+        'means and what each may cost; each proxy is charged once at most under the key. A key of a ' +
+        'purchase or of a single prolongation is refused, and so is the key of a bulk for those. ' +
+        '`Idempotency-Replayed: true` says that nothing was left to try.',
+      example: 'renew-2026-12',
+    },
+    errors: {
+      400: ['The filter matches too many; nothing was charged', new TooManySelected(1234)],
+      409: [
+        'All together would cost more than `max_price`, and nothing was charged; or an earlier request ' +
+          'with this key is still in progress',
+        new PriceAboveMax(Money.parse('2508.00'), Money.parse('2500.00')),
+        KeyInProgress,
+      ],
+      503: ['Nothing was charged', ServiceUnavailable],
+    },
+    invalid: missing('header', 'Idempotency-Key'),
+  })
+  @ApiExtraModels(ProxyFilterBody)
   async prolongProxies(
     @CurrentCaller() caller: Caller,
     @Body() request: BulkProlongRequest,

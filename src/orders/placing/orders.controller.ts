@@ -1,15 +1,65 @@
-import { Body, Controller, Headers, HttpCode, Param, Post, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Headers, Post, Res } from '@nestjs/common';
+import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { type Caller, CurrentCaller, ReplaysOverLimit, Scopes } from '../../auth';
-import { markReplay, statusOf } from '../../http';
-import type { DryRunResponse } from './dto/dry-run-response.dto';
+import { type Caller, CurrentCaller, ReplaysOverLimit, Route } from '../../auth';
+import {
+  CountryNotAvailable,
+  NotEnoughProxies,
+  PeriodTooShort,
+  ServiceUnavailable,
+  UnsupportedPeriod,
+} from '../../catalog';
+import { Money } from '../../common';
+import { type ErrorsOfStatus, markReplay, missing, notPositive, statusOf } from '../../http';
+import { InsufficientBalance } from '../../ledger';
+import { NO_SUCH_PROXY, ProxyIdParam, ProxyOut } from '../../proxies';
+import {
+  CannotBeProlonged,
+  DailyLimitExceeded,
+  KeyInProgress,
+  OrderBeingConfirmed,
+  PriceAboveMax,
+  ProlongationInProgress,
+  UnsupportedProxyType,
+} from '../orders.errors';
+import { DryRunResponse } from './dto/dry-run-response.dto';
 import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
 import { PurchaseRequest } from './dto/purchase-request.dto';
 import { PurchaseResponse } from './dto/purchase-response.dto';
-import { BuyDocs, ProlongDocs } from './orders.docs';
+import { orderResponse, PROXY, RECEIPT } from './order-response';
 import { type Delivery, type DryRun, OrdersService } from './orders.service';
+
+const ORDER_KEY = {
+  required: false,
+  description:
+    'Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets ' +
+    'the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and ' +
+    'passwords in it are empty, and `descr` says so. Retry after 429, 5xx, lost connections, and 409 with ' +
+    '`Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final.',
+  example: 'order-2026-12-1',
+};
+
+const UNFINISHED = {
+  'Retry-After': {
+    description: 'Seconds after which to repeat the request. Without it, a 409 does not end by itself',
+    schema: { type: 'integer' as const, example: 5 },
+  },
+  Location: {
+    description:
+      'The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, ' +
+      'an order that was placed is found by its key: `GET /orders?key=…`',
+    schema: { type: 'string' as const, example: '/orders/42' },
+  },
+};
+
+const UNAVAILABLE: ErrorsOfStatus = [
+  'The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the ' +
+    'named order, or the order of the named request if it was placed, is settled in the background',
+  ServiceUnavailable,
+  new OrderBeingConfirmed({ orderId: 42 }),
+  new OrderBeingConfirmed({ requestId: '5f0c1b7e' }),
+];
 
 @ApiTags('Orders')
 @Controller('proxies')
@@ -17,10 +67,57 @@ export class OrdersController {
   constructor(private readonly orders: OrdersService) {}
 
   @Post('buy')
-  @HttpCode(200)
-  @Scopes('proxies:write')
   @ReplaysOverLimit()
-  @BuyDocs()
+  @ApiExtraModels(ProxyOut, PurchaseResponse, DryRunResponse)
+  @Route({
+    scope: 'proxies:write',
+    operationId: 'buy_proxies_buy_post',
+    summary: 'Buy',
+    description:
+      'Rents proxies and charges the balance with what `GET /price` quotes at that moment, or less in a ' +
+      'cheaper country.',
+    response: orderResponse(PurchaseResponse, { ...RECEIPT, proxies: [PROXY] }),
+    idempotencyKey: ORDER_KEY,
+    body: {
+      type: PurchaseRequest,
+      examples: {
+        one: { summary: 'One proxy', value: { country: 'ru', period: 30, version: '6' } },
+        guarded: {
+          summary: 'Ten proxies for at most 250.80 roubles together',
+          value: { country: 'ru', period: 30, count: 10, version: '6', max_price: '250.80' },
+        },
+        whole: {
+          summary: 'Ten proxies, or none if they are not in stock',
+          value: { country: 'ru', period: 30, count: 10, version: '6', allow_partial: false },
+        },
+        dry_run: {
+          summary: 'What it would cost, and whether it would be carried out',
+          value: { country: 'ru', period: 30, version: '6', dry_run: true },
+        },
+      },
+    },
+    errors: {
+      400: [
+        'The order cannot be carried out; nothing was charged',
+        InsufficientBalance,
+        new PeriodTooShort('rental', 'IPv6', 3),
+        UnsupportedProxyType,
+        UnsupportedPeriod,
+        CountryNotAvailable,
+        NotEnoughProxies,
+        DailyLimitExceeded,
+      ],
+      409: [
+        'The order costs more than `max_price`, and nothing was charged; or the first request with this ' +
+          'key is still in progress',
+        KeyInProgress,
+        new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
+      ],
+      503: UNAVAILABLE,
+    },
+    errorHeaders: { 409: UNFINISHED, 503: UNFINISHED },
+    invalid: { ...missing('body', 'period'), input: { country: 'ru' } },
+  })
   async buy(
     @CurrentCaller() caller: Caller,
     @Body() request: PurchaseRequest,
@@ -36,13 +133,50 @@ export class OrdersController {
   }
 
   @Post(':proxy_id/prolong')
-  @HttpCode(200)
-  @Scopes('proxies:write')
   @ReplaysOverLimit()
-  @ProlongDocs()
+  @ApiExtraModels(ProlongResponse, DryRunResponse)
+  @Route({
+    scope: 'proxies:write',
+    operationId: 'prolong_proxies__proxy_id__prolong_post',
+    summary: 'Prolong',
+    description:
+      'Prolongs a proxy and charges the balance with the price of one proxy of its version and the ' +
+      'period: what `GET /price` quotes at that moment, or less in a cheaper country.',
+    response: orderResponse(ProlongResponse, { ...RECEIPT, order_id: 43, proxy: PROXY }),
+    idempotencyKey: ORDER_KEY,
+    body: {
+      type: ProlongRequest,
+      examples: {
+        month: { summary: 'A month', value: { period: 30 } },
+        guarded: { summary: 'For at most 25.08 roubles', value: { period: 30, max_price: '25.08' } },
+        dry_run: { summary: 'What it would cost', value: { period: 30, dry_run: true } },
+      },
+    },
+    errors: {
+      400: [
+        'The order cannot be carried out; nothing was charged',
+        InsufficientBalance,
+        new PeriodTooShort('renewal', 'IPv4', 7),
+        UnsupportedPeriod,
+        CannotBeProlonged,
+        DailyLimitExceeded,
+      ],
+      404: NO_SUCH_PROXY,
+      409: [
+        'The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of ' +
+          'the proxy, or the first request with this key, is still in progress',
+        ProlongationInProgress,
+        KeyInProgress,
+        new PriceAboveMax(Money.parse('27.50'), Money.parse('25.08')),
+      ],
+      503: UNAVAILABLE,
+    },
+    errorHeaders: { 409: UNFINISHED, 503: UNFINISHED },
+    invalid: notPositive('period', 0),
+  })
   async prolong(
     @CurrentCaller() caller: Caller,
-    @Param('proxy_id') proxyId: string,
+    @ProxyIdParam() proxyId: string,
     @Body() request: ProlongRequest,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Res({ passthrough: true }) response: Response,

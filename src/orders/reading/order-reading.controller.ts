@@ -1,11 +1,12 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { CurrentUserId, Scopes } from '../../auth';
-import { disconnection } from '../../http';
-import type { OrderDetails, OrderSummaryPage } from './dto/order.dto';
-import { OrderQuery, OrdersQuery } from './dto/orders.query';
-import { ListOrdersDocs, ReadOrderDocs } from './order-reading.docs';
+import { CurrentUserId, Route } from '../../auth';
+import { disconnection, INVALID_PERIOD, notOneOf, tooGreat } from '../../http';
+import { ALL_TOLD_STATES } from '../order-states';
+import { OrderNotFound } from '../orders.errors';
+import { OrderDetails, OrderSummaryPage } from './dto/order.dto';
+import { LONGEST_WAIT_SECONDS, OrderQuery, OrdersQuery } from './dto/orders.query';
 import { OrderReadingService } from './order-reading.service';
 
 @ApiTags('Orders')
@@ -14,15 +15,42 @@ export class OrderReadingController {
   constructor(private readonly orders: OrderReadingService) {}
 
   @Get()
-  @Scopes('proxies:read')
-  @ListOrdersDocs()
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Orders',
+    description:
+      'The orders of the user that match all of the given parameters, newest first, a page at a time: ' +
+      'send `next_cursor` as `cursor` until it is null. However many orders are placed meanwhile, pages ' +
+      'skip none and repeat none. `from` is included and `to` is not. The order of a request whose ' +
+      'answer was lost, or was `the order of request … is being confirmed`, is found by its `key`, if ' +
+      'it was placed at all.',
+    response: { description: 'A page of orders', type: OrderSummaryPage },
+    errors: { 400: INVALID_PERIOD },
+    invalid: notOneOf('state', ALL_TOLD_STATES, 'lost'),
+  })
   listOrders(@CurrentUserId() userId: number, @Query() query: OrdersQuery): Promise<OrderSummaryPage> {
     return this.orders.list(userId, query, query, query.sort);
   }
 
   @Get(':order_id')
-  @Scopes('proxies:read')
-  @ReadOrderDocs()
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Order',
+    description:
+      'An order of the user. This is where `Location` of an answer `order 42 is being confirmed` leads. ' +
+      `With \`wait\` of up to ${LONGEST_WAIT_SECONDS} seconds the answer waits for the end of the order; ` +
+      'ask again while it is still `open` or `being_confirmed`. The proxies themselves are in ' +
+      '`GET /proxies`.',
+    response: { description: 'The order', type: OrderDetails },
+    errors: { 404: ['No order of the user has this id', OrderNotFound] },
+    invalid: tooGreat('wait', LONGEST_WAIT_SECONDS, '600'),
+  })
+  @ApiParam({
+    name: 'order_id',
+    description: 'The `id` of an order of the user; any other text is answered with 404',
+    // Responses have it as an integer, and clients wrote it into the path as text.
+    schema: { anyOf: [{ type: 'integer' }, { type: 'string' }], title: 'Order Id', example: 1 },
+  })
   getOrder(
     @CurrentUserId() userId: number,
     @Param('order_id') orderId: string,
