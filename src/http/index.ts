@@ -1,7 +1,6 @@
 export {
   type ErrorsOfStatus,
   describeRoute,
-  ErrorResponse,
   rateLimitHeaders,
   type RouteDescription,
 } from './description/describe-route';
@@ -19,13 +18,7 @@ export { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles } from './descrip
 export { configureHttp, type ConnectionLimits } from './configure-http';
 export { statusOf } from './errors/error.filter';
 export { HttpAdapter } from './http-adapter';
-export {
-  ApiIdempotencyKey,
-  isReplay,
-  markReplay,
-  readIdempotencyKey,
-  REPLAYED_HEADER,
-} from './description/idempotency-key';
+export { isReplay, markReplay, readIdempotencyKey } from './description/idempotency-key';
 export {
   assertPeriod,
   CURSOR,
@@ -57,7 +50,6 @@ export {
   StringField,
   StringListField,
 } from './validation/fields';
-export { HTTPValidationError, ValidationError } from './description/http-validation-error';
 export { ApiIdParam, decorateRoute, IdParam, readId, TextHeader } from './validation/id-param';
 export { ChoiceField, IdField, oneOf, PRINTABLE, SearchField, TextField } from './validation/common-fields';
 export { Refusal } from './validation/refusal';
