@@ -105,6 +105,7 @@ const functions = {
   place_orders: 'orders',
   place_renewals: 'renewals',
   publish_events: 'events',
+  refusal_reason: 'orders',
   refuse_change: 'database',
   requests_of_key: 'orders',
   renewal_refusals: 'renewals',
@@ -113,6 +114,7 @@ const functions = {
   rule_of_proxy: 'renewals',
   skip_ids: 'inventory',
   take_call_slot: 'provider',
+  told_state: 'orders',
 };
 
 module.exports = { tables, functions };

@@ -3,7 +3,7 @@ import { TokensService } from '../src/auth';
 import { EVENT_TYPES, type EventType, PublishedEvents } from '../src/events';
 import { SweepService } from '../src/inventory';
 import { HoldReleases, OutcomeChecks } from '../src/orders';
-import { refusalOf } from '../src/orders/refusals';
+import { FAILURE_REASONS, refusalOf } from '../src/orders/refusals';
 import { ActiveFlagsService } from '../src/proxies';
 import { eventually } from './support/built-service';
 import { leaveOrderOpen } from './support/open-order';
@@ -114,19 +114,17 @@ describe('An event is written', () => {
   });
 
   it('with a reason as fine as what the request of the order was told', async () => {
-    const failures =
-      'count period country out-of-stock not-found out-of-funds misconfigured request unavailable busy ' +
-      'not-sent nothing-found staff';
+    const failures = [...FAILURE_REASONS, 'a reason of a newer version', null];
     const runner = service.owner.createQueryRunner();
     await runner.startTransaction();
-    await runner.query(PUT_IN, [user.id, failures.split(' '), 1_000_000_000]);
+    await runner.query(PUT_IN, [user.id, failures, 1_000_000_000]);
     const rows = (await runner.query(
       `SELECT kind, failure, data->>'reason' AS reason FROM events
          JOIN orders ON orders.id = (data->>'order_id')::bigint WHERE orders.id > 1000000000`,
-    )) as { kind: 'purchase' | 'prolongation'; failure: string; reason: string }[];
+    )) as { kind: 'purchase' | 'prolongation'; failure: string | null; reason: string }[];
     await runner.rollbackTransaction();
     await runner.release();
-    expect(rows).toHaveLength(2 * failures.split(' ').length);
+    expect(rows).toHaveLength(2 * failures.length);
     const texts = new Map<string, string>();
     for (const { kind, failure, reason } of rows) {
       const text = refusalOf(kind, failure).message;

@@ -1,3 +1,4 @@
+import { ORDER_STATES, type OrderState, toldState } from '../src/orders/order-states';
 import { type ProxyFields, toProxyOut } from '../src/proxies/dto/proxy-out.dto';
 import { SeededRandom } from './support/seeded-random';
 import { sharedTestService, type TestService } from './support/test-service';
@@ -35,6 +36,14 @@ describe('The database and the code agree on', () => {
 
   const query = <Row>(text: string, parameters: unknown[] = []): Promise<Row[]> =>
     service.dataSource.query<Row[]>(text, parameters);
+
+  it('how customers are told where an order stands', async () => {
+    const told = await query<{ state: OrderState; told: string }>(
+      'SELECT state, told_state(state) AS told FROM unnest($1::text[]) AS state',
+      [ORDER_STATES],
+    );
+    expect(told).toEqual(ORDER_STATES.map((state) => ({ state, told: toldState(state) })));
+  });
 
   it('the text of a moment', async () => {
     const moments = Array.from({ length: 200 }, () => new Date(random.integer(0, 4_102_444_800_000)));

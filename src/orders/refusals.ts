@@ -10,7 +10,7 @@ const unavailable = (): DomainError => new ServiceUnavailable();
 
 /**
  * What a caller is told for each reason for which an order was refunded. Nothing was bought, and nothing is
- * charged.
+ * charged. The database function `refusal_reason` tells the same apart, for events and renewals.
  */
 const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>> = {
   count: () => new NotEnoughProxies(),
@@ -27,6 +27,8 @@ const REFUSALS: Readonly<Record<FailureReason, (kind: OrderKind) => DomainError>
   'nothing-found': unavailable,
   staff: unavailable,
 };
+
+export const FAILURE_REASONS = Object.keys(REFUSALS) as readonly FailureReason[];
 
 const isFailureReason = (text: string | null): text is FailureReason =>
   text !== null && Object.hasOwn(REFUSALS, text);

@@ -29,6 +29,8 @@ export class Baseline1767000000000 implements InstallsFunctions {
     'order_refusals',
     'place_orders',
     'note_order_state',
+    'told_state',
+    'refusal_reason',
     'log_order_event',
     'claim_bulk_key',
     'skip_ids',

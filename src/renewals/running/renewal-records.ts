@@ -291,9 +291,10 @@ export class RenewalRecords {
       `WITH closed AS MATERIALIZED (
          SELECT renewal.id, reason AS reason_before, tries AS tries_before, orders.state AS outcome,
                 captured, orders.created_at AS ordered_at,
-                CASE failure WHEN 'period' THEN 'period-not-sold'
-                             WHEN 'not-found' THEN 'proxy-withdrawn'
-                             ELSE 'provider-unavailable' END AS obstacle
+                CASE refusal_reason(orders.kind, failure)
+                  WHEN 'period-not-sold' THEN 'period-not-sold'
+                  WHEN 'cannot-be-prolonged' THEN 'proxy-withdrawn'
+                  ELSE 'provider-unavailable' END AS obstacle
            FROM renewals renewal JOIN orders ON orders.id = renewal.order_id
           WHERE renewal.state = 'placed' AND orders.closed_at IS NOT NULL
           ORDER BY renewal.id LIMIT ${CHANGED_AT_ONCE} FOR UPDATE OF renewal
