@@ -97,6 +97,7 @@ const functions = {
   log_low_balance: 'events',
   log_order_event: 'events',
   log_token_event: 'events',
+  log_webhook_event: 'events',
   note_order_state: 'orders',
   note_proxy_changes: 'proxies',
   number_ledger_entry: 'ledger',

@@ -4,8 +4,9 @@ import type { DisabledReason } from './webhook.entity';
 const PUBLISHED_AT_ONCE = 500;
 
 /**
- * Switches a webhook off and tells its user by an event. What is still to be sent waits until it is switched
- * on again. One that is off already stays so, and is the operator's from now on if the operator did it.
+ * Switches a webhook off, of which a trigger tells its user by an event. What is still to be sent waits
+ * until it is switched on again. One that is off already stays so, and is the operator's from now on if the
+ * operator did it.
  */
 export async function switchOff(
   queryable: Queryable,
@@ -14,17 +15,8 @@ export async function switchOff(
 ): Promise<void> {
   await queryRows(
     queryable,
-    `WITH was AS (
-       SELECT id, disabled_at FROM webhooks
-        WHERE id = $1 AND deleted_at IS NULL AND (disabled_at IS NULL OR $2 = 'operator')
-          FOR NO KEY UPDATE
-     ), switched AS (
-       UPDATE webhooks webhook SET disabled_at = coalesce(webhook.disabled_at, now()), disabled_reason = $2
-         FROM was WHERE webhook.id = was.id
-       RETURNING webhook.id, webhook.user_id, was.disabled_at AS disabled_before
-     )
-     SELECT log_event(user_id, 'webhook.disabled', jsonb_build_object('webhook_id', id, 'reason', $2::text))
-       FROM switched WHERE disabled_before IS NULL`,
+    `UPDATE webhooks SET disabled_at = coalesce(disabled_at, now()), disabled_reason = $2
+      WHERE id = $1 AND deleted_at IS NULL AND (disabled_at IS NULL OR $2 = 'operator')`,
     [webhookId, reason],
   );
 }

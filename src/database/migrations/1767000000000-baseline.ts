@@ -48,6 +48,7 @@ export class Baseline1767000000000 implements InstallsFunctions {
     'place_renewals',
     // What replicas share.
     'publish_events',
+    'log_webhook_event',
     'take_call_slot',
   ];
 

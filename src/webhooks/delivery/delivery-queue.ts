@@ -158,17 +158,10 @@ const SETTLE = `
                                   WHEN failing_since <= now() - make_interval(secs => $13) THEN 'failing' END
       FROM mine
      WHERE webhook.id = mine.webhook_id AND $9 = 'failed'
-    RETURNING webhook.id, webhook.user_id, webhook.disabled_at, webhook.disabled_reason
-  ), switched_off AS (
-    SELECT failed.id, failed.user_id, failed.disabled_reason
-      FROM failed JOIN webhooks before ON before.id = failed.id
-     WHERE failed.disabled_at = now() AND before.disabled_at IS NULL
-  ), logged AS (
-    SELECT disabled_reason, log_event(
-             user_id, 'webhook.disabled', jsonb_build_object('webhook_id', id, 'reason', disabled_reason))
-      FROM switched_off
+    RETURNING webhook.disabled_at, webhook.disabled_reason
   )
-  SELECT (SELECT disabled_reason FROM logged) AS "disabledReason" FROM mine`;
+  SELECT failed.disabled_reason AS "disabledReason"
+    FROM mine LEFT JOIN failed ON failed.disabled_at = now()`;
 
 /**
  * What is to be sent to webhooks, for all replicas. Times are the database's. The statements are planned each
