@@ -106,6 +106,7 @@ const functions = {
   place_orders: 'orders',
   place_renewals: 'renewals',
   publish_events: 'events',
+  publishing_lock: 'events',
   refusal_reason: 'orders',
   refuse_change: 'database',
   requests_of_key: 'orders',

@@ -1,5 +1,6 @@
 import { OrderClaims } from '../src/orders';
 import { RatePermits } from '../src/provider/rate-permits';
+import { CLAIM_LOCK } from '../src/orders/transitions/order-claims';
 import { eventually } from './support/built-service';
 import { holdPermits } from './support/hold-permits';
 import { passQuietTime } from './support/quiet-time';
@@ -149,7 +150,7 @@ describe('Orders that are in the queue at the same moment', () => {
     await knowCatalog();
     const claims = jest.spyOn(service.app.get(OrderClaims), 'claimNextBatch');
     const bought = await service.owner.transaction(async (manager) => {
-      await manager.query('SELECT pg_advisory_xact_lock(7283002)');
+      await manager.query(`SELECT pg_advisory_xact_lock(${CLAIM_LOCK})`);
       const answer = buy(user);
       await eventually(() => claims.mock.calls.length > 2);
       expect(await service.dataSource.query('SELECT state FROM orders ORDER BY id DESC LIMIT 1')).toEqual([

@@ -117,7 +117,7 @@ describe('A webhook', () => {
 
   it('lets events be published whose publishing it keeps others from', async () => {
     const runner = service.dataSource.createQueryRunner();
-    await runner.query('SELECT pg_advisory_lock(7283003)');
+    await runner.query('SELECT pg_advisory_lock(publishing_lock())');
     await service.dataSource.query(`INSERT INTO events (user_id, type, data) VALUES ($1, 'test', '{}')`, [
       user.id,
     ]);
@@ -128,7 +128,7 @@ describe('A webhook', () => {
     await holdPublishing(runner.manager);
     await runner.commitTransaction();
     expect(await unpublished()).toEqual([]);
-    await runner.query('SELECT pg_advisory_unlock(7283003)');
+    await runner.query('SELECT pg_advisory_unlock(publishing_lock())');
     await runner.release();
   });
 

@@ -45,7 +45,6 @@ export const LAST_POSITION =
  * do not wait for the lock, and would never find it free while webhooks are changed all the time.
  */
 export async function holdPublishing(manager: Queryable): Promise<void> {
-  // The lock of the database function publish_events.
-  await queryRows(manager, 'SELECT pg_advisory_xact_lock(7283003)');
+  await queryRows(manager, 'SELECT pg_advisory_xact_lock(publishing_lock())');
   await queryRows(manager, 'SELECT publish_events($1)', [PUBLISHED_AT_ONCE]);
 }

@@ -235,13 +235,13 @@ if (missing.length > 0) {
         });
         await auditBrokenBooks();
         await age(`UPDATE audit_runs SET finished_at = finished_at - interval '31 hours'`);
-        await owner.query('SELECT pg_advisory_lock(7283003)');
+        await owner.query('SELECT pg_advisory_lock(publishing_lock())');
         await age(
           `INSERT INTO events (user_id, type, data, at)
            VALUES (1, 'token.created', '{}', now() - interval '2 minutes')`,
         );
         await fires('AuditFails', 'AuditLate', 'QueueTooLong', 'EventsUnpublished');
-        await owner.query('SELECT pg_advisory_unlock(7283003)');
+        await owner.query('SELECT pg_advisory_unlock(publishing_lock())');
       });
       await waiting;
 

@@ -13,7 +13,7 @@ DECLARE
   unpublished bigint;
   event events;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(7283003) THEN
+  IF NOT pg_try_advisory_xact_lock(publishing_lock()) THEN
     RETURN;
   END IF;
   FOR unpublished IN SELECT id FROM events WHERE position IS NULL ORDER BY id LIMIT how_many LOOP

@@ -47,6 +47,7 @@ export class Baseline1767000000000 implements InstallsFunctions {
     'end_confirmed_at',
     'place_renewals',
     // What replicas share.
+    'publishing_lock',
     'publish_events',
     'log_webhook_event',
     'take_call_slot',

@@ -9,7 +9,7 @@ import { statesBefore } from '../order-states';
 import { HoldReleases } from './hold-releases';
 
 /** The key of the advisory lock of a claim. Any constant does. */
-const CLAIM_LOCK = 7_283_002;
+export const CLAIM_LOCK = 7_283_002;
 
 /** One page of a listing confirms a purchase, and every server reads a URL that names so many proxies. */
 const PROXIES_PER_PURCHASE = 1000;
