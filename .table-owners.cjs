@@ -90,6 +90,7 @@ const functions = {
   count_proxies_change: 'proxies',
   end_confirmed_at: 'renewals',
   forget_staff_reads: 'staff',
+  is_prolonged: 'proxies',
   iso_text: 'database',
   lock_accounts: 'ledger',
   log_balance_event: 'events',

@@ -1,4 +1,6 @@
 import { ORDER_STATES, type OrderState, toldState } from '../src/orders/order-states';
+import { prolongationEvidence } from '../src/orders/reconciliation/evidence';
+import type { ListedProxy } from '../src/provider';
 import { type ProxyFields, toProxyOut } from '../src/proxies/dto/proxy-out.dto';
 import { SeededRandom } from './support/seeded-random';
 import { sharedTestService, type TestService } from './support/test-service';
@@ -43,6 +45,36 @@ describe('The database and the code agree on', () => {
       [ORDER_STATES],
     );
     expect(told).toEqual(ORDER_STATES.map((state) => ({ state, told: toldState(state) })));
+  });
+
+  it('how far an end of a rental may be from the expected one without being moved', async () => {
+    const HOUR_MS = 3_600_000;
+    const before = new Date('2026-12-01T12:00:00Z');
+    const cases = Array.from({ length: 500 }, (_, n) => {
+      const period = random.integer(3, 365);
+      const expected = new Date(before.getTime() + period * 24 * HOUR_MS);
+      // The bounds themselves, a second around them, and anything within half a day.
+      const offMs = random.pick([1, -1]) * 6 * HOUR_MS + random.integer(-1, 1) * 1000;
+      const end = new Date(expected.getTime() + (n % 2 ? offMs : random.integer(-12, 12) * HOUR_MS));
+      return { period, expected, end };
+    });
+    const moved = await query<{ moved: boolean }>(
+      `SELECT is_prolonged(expected, ending) OR is_prolonged(ending, expected) AS moved
+         FROM unnest($1::timestamptz[], $2::timestamptz[]) WITH ORDINALITY AS given (expected, ending, place)
+        ORDER BY place`,
+      [cases.map(({ expected }) => expected), cases.map(({ end }) => end)],
+    );
+    const judged = cases.map(({ period, end }) => {
+      const listed = { dateEnd: end } as ListedProxy;
+      const evidence = prolongationEvidence(
+        { period, submittedAt: before },
+        { dateEndBefore: before },
+        listed,
+      );
+      return { moved: evidence.kind !== 'prolonged' };
+    });
+    expect(moved).toEqual(judged);
+    expect(new Set(judged.map((one) => one.moved)).size).toBe(2);
   });
 
   it('the text of a moment', async () => {

@@ -369,7 +369,7 @@ export const INVARIANTS: readonly Invariant[] = [
                     WHERE at >= since - interval '1 hour'
                       AND (kind IN ('moved', 'withdrawn')
                            OR kind = 'end_changed'
-                              AND after::timestamptz > before::timestamptz + interval '6 hours')
+                              AND is_prolonged(before::timestamptz, after::timestamptz))
                     GROUP BY 1, 2, 3) AS changed
           ON (changed.proxy_id, changed.user_id, changed.type) = (told.proxy_id, told.user_id, told.type)
        WHERE coalesce(told.events, 0) < coalesce(changed.changes, 0)

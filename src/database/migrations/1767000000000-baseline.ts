@@ -35,6 +35,7 @@ export class Baseline1767000000000 implements InstallsFunctions {
     'claim_bulk_key',
     'skip_ids',
     // Proxies.
+    'is_prolonged',
     'check_proxy_references',
     'count_proxies_change',
     'note_proxy_changes',

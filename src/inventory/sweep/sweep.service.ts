@@ -187,7 +187,7 @@ export class SweepService {
       this.dataSource,
       `WITH changing AS MATERIALIZED (
          SELECT proxies.id AS proxy_id, proxies.date_end AS date_end_before,
-                listed.date_end > proxies.date_end + interval '6 hours' AS is_extended, listed.*
+                is_prolonged(proxies.date_end, listed.date_end) AS is_extended, listed.*
            FROM proxies, ${PAGE}
           WHERE proxies.provider = $1 AND proxies.provider_proxy_id = listed.id
             AND (absences > 0

@@ -3,7 +3,10 @@ import { type BatchMember, type OrderBatch, sizeOf } from '../order-batch';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** An end within this of the expected one counts as moved by the period: providers count days, not hours. */
+/**
+ * An end within this of the expected one counts as moved by the period: providers count days, not hours. The
+ * database has the same hours in `is_prolonged()`.
+ */
 const DATE_TOLERANCE_MS = 6 * 3_600_000;
 
 /** What one complete listing of the provider says about purchases whose outcome is unknown. */
