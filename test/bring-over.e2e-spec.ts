@@ -72,9 +72,18 @@ describe('A database of the last version before the baseline', () => {
       [CHANGED],
     );
     const readAll = () => Promise.all(tables.map(({ name }) => readRows(name)));
+    const paused = { paused_at: new Date('2026-11-01T00:00:00Z'), paused_reason: 'test' };
+    await owner.query(
+      `UPDATE installation
+          SET renewals_paused_at = $1, renewals_paused_reason = $2, price_rules_version = 7`,
+      Object.values(paused),
+    );
     const before = await readAll();
     expect(await bringOver()).toEqual([]);
     expect(await readSchema(owner)).toEqual(await schemaOfBaseline());
+    expect(await owner.query('SELECT paused_at, paused_reason FROM renewals_pause')).toEqual([paused]);
+    const [rules] = await owner.query('SELECT revision::integer FROM price_rules_revision');
+    expect(rules).toEqual({ revision: 7 });
     const now = await readAll();
     for (const [n, rows] of before.entries()) {
       expect(onlyColumnsOf(now[n] ?? [], rows)).toEqual(onlyColumnsOf(rows, now[n] ?? []));

@@ -135,7 +135,7 @@ describe('GET /metrics', () => {
     expect(value('renewals{state="failed",reason="no-price"}')).toBe(1);
     expect(value('renewals{state="done",reason=""}')).toBe(0);
     expect(value('renewals_paused{of="all"}')).toBe(0);
-    await service.dataSource.query('UPDATE installation SET renewals_paused_at = now()');
+    await service.dataSource.query('UPDATE renewals_pause SET paused_at = now()');
     expect((await scrape()).value('renewals_paused{of="all"}')).toBe(1);
   });
 

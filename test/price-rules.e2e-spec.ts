@@ -402,7 +402,7 @@ describe('Two replicas', () => {
     const before: string[] = [];
     await eventually(async () => {
       const { prices } = await seen();
-      const isBefore = (await rules.readVersion()).now < validFrom;
+      const isBefore = (await rules.readRevision()).now < validFrom;
       if (isBefore) before.push(...prices);
       return !isBefore;
     });

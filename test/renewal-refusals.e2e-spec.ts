@@ -22,7 +22,7 @@ const BALANCE = '12.00';
 const FORBIDDING = {
   paused: `UPDATE renewal_settings SET paused_at = now(), paused_reason = 'test'
             WHERE user_id = (SELECT user_id FROM proxies WHERE id = $1)`,
-  allPaused: `UPDATE installation SET renewals_paused_at = now(), renewals_paused_reason = 'test'
+  allPaused: `UPDATE renewals_pause SET paused_at = now(), paused_reason = 'test'
                WHERE EXISTS (SELECT FROM proxies WHERE id = $1)`,
   blocked: `UPDATE users SET blocked_at = now(), blocked_reason = 'test'
              WHERE id = (SELECT user_id FROM proxies WHERE id = $1)`,

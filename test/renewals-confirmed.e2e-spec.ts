@@ -140,9 +140,7 @@ describe.each<{
 ])('After $name is confirmed, no renewal is charged', ({ change, table }) => {
   afterEach(async () => {
     await service.untilSettled();
-    await service.owner.query(
-      'UPDATE installation SET renewals_paused_at = NULL, renewals_paused_reason = NULL',
-    );
+    await service.owner.query('UPDATE renewals_pause SET paused_at = NULL, paused_reason = NULL');
   });
 
   it('that was being placed', async () => {

@@ -229,7 +229,10 @@ describe('A change that has to wait', () => {
   }
 
   it('for another change begins a second after it could be made', async () => {
-    const { status, body, unlockedAt } = await changeAgainst('SELECT FROM installation FOR UPDATE', 1500);
+    const { status, body, unlockedAt } = await changeAgainst(
+      'SELECT FROM price_rules_revision FOR UPDATE',
+      1500,
+    );
     expect(status).toBe(201);
     expect(new Date(body.valid_from).getTime() - unlockedAt.getTime()).toBeGreaterThanOrEqual(1000);
   });

@@ -58,9 +58,8 @@ export class JobLease {
   }: JobTimes): Promise<string | null> {
     const [taken] = await queryRows<{ id: string }>(
       this.dataSource,
-      `INSERT INTO job_runs AS run
-              (name, run_id, holder, started_at, lease_seconds, leased_until, interval_seconds)
-       VALUES ($1, gen_random_uuid(), $2, now(), $4, now() + make_interval(secs => $4), $5)
+      `INSERT INTO job_runs AS run (name, holder, started_at, lease_seconds, leased_until, interval_seconds)
+       VALUES ($1, $2, now(), $4, now() + make_interval(secs => $4), $5)
        ON CONFLICT (name) DO UPDATE
           SET run_id = excluded.run_id, holder = excluded.holder, started_at = now(), finished_at = NULL,
               report = NULL, lease_seconds = excluded.lease_seconds, leased_until = excluded.leased_until,

@@ -12,7 +12,7 @@ import { type Markup, type PricedOffer, RuleBook } from './rule-book';
 @Injectable()
 export class CurrentMarkups {
   private book: RuleBook;
-  private version = -1;
+  private revision = -1;
   /** The database's time when the rules were last read, and since when it passes here. */
   private databaseTimeMs = 0;
   private readAt: Moment;
@@ -28,12 +28,12 @@ export class CurrentMarkups {
 
   /** Reads the rules if they have changed. Must be called before the first price. */
   async follow(): Promise<void> {
-    const { version, now } = await this.rules.readVersion();
+    const { revision, now } = await this.rules.readRevision();
     this.databaseTimeMs = now.getTime();
     this.readAt = this.clock.moment();
-    if (version === this.version) return;
+    if (revision === this.revision) return;
     this.book = new RuleBook(await this.rules.listOpen(), this.config.pricing.markupPercent);
-    this.version = version;
+    this.revision = revision;
   }
 
   /** The markup that holds now. */

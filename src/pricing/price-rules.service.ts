@@ -47,7 +47,7 @@ const OPEN = openAt('clock_timestamp()');
  * JavaScript reads. No row, when `$1` is too soon. The lock makes changes follow each other, and the time is
  * read after it was waited for.
  */
-const EFFECT = `locked AS MATERIALIZED (SELECT FROM installation FOR UPDATE),
+const EFFECT = `locked AS MATERIALIZED (SELECT FROM price_rules_revision FOR UPDATE),
   soonest AS MATERIALIZED (
     SELECT date_trunc('milliseconds', clock_timestamp()) + make_interval(secs => ${LEAD_SECONDS}) AS soonest
       FROM locked),
@@ -183,13 +183,13 @@ export class PriceRulesService {
     return rule;
   }
 
-  /** The version of the set of rules, which changes with every change of a rule, and the database's time. */
-  async readVersion(): Promise<{ version: number; now: Date }> {
-    const [row] = await queryRows<{ version: number; now: Date }>(
+  /** The revision of the set of rules, which changes with every change of a rule, and the database's time. */
+  async readRevision(): Promise<{ revision: number; now: Date }> {
+    const [row] = await queryRows<{ revision: number; now: Date }>(
       this.rules.manager,
-      'SELECT price_rules_version AS version, clock_timestamp() AS now FROM installation',
+      'SELECT revision, clock_timestamp() AS now FROM price_rules_revision',
     );
-    if (!row) throw new Error('the database has no installation');
+    if (!row) throw new Error('the database has no revision of the price rules');
     return row;
   }
 

@@ -36,17 +36,16 @@ export async function pauseAllRenewals(
 ): Promise<{ readonly before: PauseOfAll; readonly after: PauseOfAll }> {
   const [before] = await queryRows<PauseOfAll>(
     manager,
-    `SELECT renewals_paused_at AS paused_at, renewals_paused_reason AS paused_reason
-       FROM installation FOR UPDATE`,
+    'SELECT paused_at, paused_reason FROM renewals_pause FOR UPDATE',
   );
   const [after] = await queryRows<PauseOfAll>(
     manager,
-    `UPDATE installation
-        SET renewals_paused_at = CASE WHEN $1 THEN coalesce(renewals_paused_at, now()) END,
-            renewals_paused_reason = CASE WHEN $1 THEN $2 END
-     RETURNING renewals_paused_at AS paused_at, renewals_paused_reason AS paused_reason`,
+    `UPDATE renewals_pause
+        SET paused_at = CASE WHEN $1 THEN coalesce(paused_at, now()) END,
+            paused_reason = CASE WHEN $1 THEN $2 END
+     RETURNING paused_at, paused_reason`,
     [isPaused, reason],
   );
-  if (!before || !after) throw new Error('the database has no row for the installation');
+  if (!before || !after) throw new Error('the database has no row for the pause of all renewals');
   return { before, after };
 }

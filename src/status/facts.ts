@@ -100,9 +100,9 @@ export class Facts {
   /** Since when all renewals are paused, and of how many users staff have paused them. */
   pausedRenewals(): Promise<{ all: Date | null; users: number }> {
     return this.row(
-      `SELECT renewals_paused_at AS all,
+      `SELECT paused_at AS all,
               (SELECT count(*)::integer FROM renewal_settings WHERE paused_at IS NOT NULL) AS users
-         FROM installation`,
+         FROM renewals_pause`,
     );
   }
 

@@ -10,14 +10,14 @@ const LEAD_MS = 1600;
  */
 export class PriceLead {
   private readonly rules: PriceRulesService;
-  private readonly spy: jest.SpiedFunction<PriceRulesService['readVersion']>;
+  private readonly spy: jest.SpiedFunction<PriceRulesService['readRevision']>;
 
   constructor(private readonly service: TestService) {
     this.rules = service.app.get(PriceRulesService);
-    const readVersion = this.rules.readVersion.bind(this.rules);
-    this.spy = jest.spyOn(this.rules, 'readVersion').mockImplementation(async () => {
-      const { version, now } = await readVersion();
-      return { version, now: new Date(now.getTime() + LEAD_MS) };
+    const readRevision = this.rules.readRevision.bind(this.rules);
+    this.spy = jest.spyOn(this.rules, 'readRevision').mockImplementation(async () => {
+      const { revision, now } = await readRevision();
+      return { revision, now: new Date(now.getTime() + LEAD_MS) };
     });
   }
 

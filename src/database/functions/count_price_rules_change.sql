@@ -3,7 +3,7 @@
 -- replica that has read a number has read every change before it.
 CREATE OR REPLACE FUNCTION count_price_rules_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE installation SET price_rules_version = price_rules_version + 1;
+  UPDATE price_rules_revision SET revision = revision + 1;
   RETURN NULL;
 END $$;
 

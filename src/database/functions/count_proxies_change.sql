@@ -2,12 +2,10 @@
 -- the same, lists made earlier and their entity tags stay valid. It also stands in for the foreign key to
 -- `users`, which would be checked once per row instead of once per statement.
 --
--- Columns that the user does not see, such as the `active` flag for staff, do not count. The rows of users
--- are locked in the order of their ids, so that two statements never deadlock.
+-- Columns that the user does not see, such as the `active` flag for staff, do not count.
 CREATE OR REPLACE FUNCTION count_proxies_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   concerned bigint[];
-  changed bigint;
 BEGIN
   IF TG_OP = 'UPDATE' THEN
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM (
@@ -26,10 +24,7 @@ BEGIN
   ELSE
     SELECT array_agg(DISTINCT user_id) INTO concerned FROM is_now;
   END IF;
-  UPDATE users SET proxies_revision = proxies_revision + 1
-   WHERE id IN (SELECT id FROM users WHERE id = ANY (concerned) ORDER BY id FOR NO KEY UPDATE);
-  GET DIAGNOSTICS changed = ROW_COUNT;
-  IF changed <> coalesce(cardinality(concerned), 0) THEN
+  IF count_list_changes(concerned) <> coalesce(cardinality(concerned), 0) THEN
     RAISE foreign_key_violation
       USING MESSAGE = 'a proxy of a user who does not exist', CONSTRAINT = 'proxies_user_id_fkey';
   END IF;

@@ -3,8 +3,8 @@
 --
 -- What a renewal was decided by may have changed since: the end of the rental has moved, the rule was switched
 -- off or another one holds for the proxy, renewals were paused, the budget was used up. `renewal_refusals` tells,
--- under the locks of the accounts, the users, the installation and the renewals. Nobody prolongs a proxy of these
--- users meanwhile. Whatever forbids a renewal locks its user or the installation before it is confirmed: rules,
+-- under the locks of the accounts, the users, the pause of all and the renewals. Nobody prolongs a proxy of these
+-- users meanwhile. Whatever forbids a renewal locks its user or the pause of all before it is confirmed: rules,
 -- budgets, pauses, blocks, and, by the trigger that counts changes of proxies, labels and ends. So whoever was told
 -- that one is forbidden finds its last order placed, and none after that.
 --
@@ -30,7 +30,7 @@ DECLARE
 BEGIN
   PERFORM lock_accounts(of_users);
   PERFORM FROM users WHERE users.id = ANY (of_users) ORDER BY users.id FOR SHARE;
-  PERFORM FROM installation FOR SHARE;
+  PERFORM FROM renewals_pause FOR SHARE;
   PERFORM FROM renewals renewal
     WHERE renewal.id IN (SELECT (one ->> 'renewal_id')::bigint FROM jsonb_array_elements(asked) AS one)
     ORDER BY renewal.id FOR UPDATE;

@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION renewals_held_up(of_user bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN array_remove(ARRAY[
-    CASE WHEN EXISTS (SELECT FROM installation WHERE renewals_paused_at IS NOT NULL)
+    CASE WHEN EXISTS (SELECT FROM renewals_pause WHERE paused_at IS NOT NULL)
            OR EXISTS (SELECT FROM renewal_settings WHERE user_id = of_user AND paused_at IS NOT NULL)
          THEN 'paused' END,
     CASE WHEN EXISTS (SELECT FROM users WHERE id = of_user AND blocked_at IS NOT NULL) THEN 'user-blocked' END

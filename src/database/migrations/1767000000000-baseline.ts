@@ -37,6 +37,7 @@ export class Baseline1767000000000 implements InstallsFunctions {
     // Proxies.
     'is_prolonged',
     'check_proxy_references',
+    'count_list_changes',
     'count_proxies_change',
     'note_proxy_changes',
     'begin_stages',

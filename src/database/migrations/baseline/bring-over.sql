@@ -11,7 +11,24 @@ CREATE TABLE completed_sweeps (
   completed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   listed integer NOT NULL
 );
-ALTER TABLE job_runs ADD COLUMN run_id uuid;
+ALTER TABLE job_runs ADD COLUMN run_id uuid NOT NULL DEFAULT gen_random_uuid();
+ALTER TABLE recoveries DROP COLUMN first_swept_at, DROP COLUMN swept_at;
+
+-- What pricing and renewals write stands in tables of theirs.
+CREATE TABLE price_rules_revision (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  revision bigint NOT NULL DEFAULT 0
+);
+INSERT INTO price_rules_revision (revision) SELECT price_rules_version FROM installation;
+CREATE TABLE renewals_pause (
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  paused_at timestamptz,
+  paused_reason text
+);
+INSERT INTO renewals_pause (paused_at, paused_reason)
+  SELECT renewals_paused_at, renewals_paused_reason FROM installation;
+ALTER TABLE installation
+  DROP COLUMN price_rules_version, DROP COLUMN renewals_paused_at, DROP COLUMN renewals_paused_reason;
 
 -- Nothing uses these any more.
 ALTER TABLE job_runs DROP COLUMN succeeded_from;

@@ -4,13 +4,8 @@
 CREATE TABLE installation (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   environment text NOT NULL,
-  -- Grows with every change of a price rule, see count_price_rules_change().
-  price_rules_version bigint NOT NULL DEFAULT 0,
   -- Orders closed before this moment may have no event.
-  events_began_at timestamptz,
-  -- Staff have paused the renewals of everybody.
-  renewals_paused_at timestamptz,
-  renewals_paused_reason text
+  events_began_at timestamptz
 );
 INSERT INTO installation (environment, events_began_at)
   VALUES (substr(md5(gen_random_uuid()::text), 1, 8), clock_timestamp());
@@ -19,7 +14,7 @@ INSERT INTO installation (environment, events_began_at)
 CREATE TABLE job_runs (
   name text PRIMARY KEY,
   -- Fences the lease: a run that has lost it writes nothing here.
-  run_id uuid,
+  run_id uuid NOT NULL DEFAULT gen_random_uuid(),
   holder uuid NOT NULL,
   lease_seconds double precision NOT NULL,
   leased_until timestamptz NOT NULL,
