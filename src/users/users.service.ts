@@ -65,7 +65,7 @@ export class UsersService {
     reason: string | null,
     manager: EntityManager,
   ): Promise<{ before: User; after: User }> {
-    const before = await manager.findOne(User, { where: { id }, lock: { mode: 'pessimistic_write' } });
+    const before = await manager.findOne(User, { where: { id }, lock: { mode: 'for_no_key_update' } });
     if (!before) throw new UserNotFound();
     const blockedAt = reason === null ? null : (before.blockedAt ?? this.clock.now());
     const after = manager.create(User, before);

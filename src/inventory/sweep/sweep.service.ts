@@ -205,7 +205,7 @@ export class SweepService {
             AND NOT EXISTS (SELECT FROM proxy_type_changes change
                              WHERE change.proxy_id = proxies.id
                                AND (settled_at >= $3 OR (settled_at IS NULL AND attempt_until >= $3)))
-            FOR NO KEY UPDATE OF proxies
+          ORDER BY proxies.id FOR NO KEY UPDATE OF proxies
        ),
        found AS (
          INSERT INTO found_prolongations (proxy_id, date_end_before, date_end)
