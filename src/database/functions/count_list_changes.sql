@@ -5,8 +5,10 @@ CREATE OR REPLACE FUNCTION count_list_changes(of_users bigint[]) RETURNS bigint 
 DECLARE
   counted bigint;
 BEGIN
-  UPDATE users SET proxies_revision = proxies_revision + 1
-   WHERE id IN (SELECT id FROM users WHERE id = ANY (of_users) ORDER BY id FOR NO KEY UPDATE);
+  -- Apart from the update: after a wait it would find the rows as they were before, and lock them once more,
+  -- behind whoever waits for this transaction by then.
+  PERFORM FROM users WHERE id = ANY (of_users) ORDER BY id FOR NO KEY UPDATE;
+  UPDATE users SET proxies_revision = proxies_revision + 1 WHERE id = ANY (of_users);
   GET DIAGNOSTICS counted = ROW_COUNT;
   RETURN counted;
 END $$;

@@ -66,11 +66,15 @@ export class ProlongationSettlement {
           WHERE orders.id = member.id
          RETURNING orders.*, member.date_end
        ),
+       -- Changes of labels and the sweep lock proxies in this order, too.
+       locked AS MATERIALIZED (
+         SELECT id FROM proxies WHERE id IN (SELECT proxy_id FROM closed) ORDER BY id FOR NO KEY UPDATE
+       ),
        prolonged AS (
          UPDATE proxies
             SET date_end = closed.date_end, period = closed.period, active = closed.date_end > now(),
                 absences = 0, withdrawn_at = NULL
-           FROM closed WHERE proxies.id = closed.proxy_id
+           FROM closed WHERE proxies.id = closed.proxy_id AND proxies.id = ANY (ARRAY(SELECT id FROM locked))
          RETURNING proxies.id, host, port, login, password, date_start, proxies.date_end, descr
        ),
        entries AS (
