@@ -114,6 +114,7 @@ const functions = {
   skip_ids: 'inventory',
   take_call_slot: 'provider',
   told_state: 'orders',
+  webhook_takes: 'webhooks',
 };
 
 module.exports = { tables, functions };

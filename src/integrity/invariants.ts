@@ -414,8 +414,7 @@ export const INVARIANTS: readonly Invariant[] = [
         JOIN webhooks webhook
           ON webhook.user_id = event.user_id AND webhook.disabled_at IS NULL
              AND event.position > webhook.since_position
-             AND CASE event.type WHEN 'test' THEN webhook.id = (event.data ->> 'webhook_id')::bigint
-                                 ELSE webhook.types IS NULL OR event.type = ANY (webhook.types) END
+             AND webhook_takes(webhook.id, webhook.types, event.type, event.data)
         LEFT JOIN webhook_deliveries delivery
           ON delivery.event_id = event.id AND delivery.webhook_id = webhook.id
        WHERE delivery.id IS NULL
@@ -425,7 +424,7 @@ export const INVARIANTS: readonly Invariant[] = [
         JOIN webhook_deliveries delivery ON delivery.event_id = event.id
         JOIN webhooks webhook ON webhook.id = delivery.webhook_id
        WHERE webhook.user_id <> event.user_id
-          OR (event.type = 'test' AND webhook.id <> (event.data ->> 'webhook_id')::bigint)`,
+          OR NOT webhook_takes(webhook.id, NULL, event.type, event.data)`,
   },
 ];
 

@@ -107,7 +107,7 @@ export class ReplaysService {
       `WITH chosen AS MATERIALIZED (
          SELECT id, position FROM events
           WHERE user_id = $2 AND position = $3
-            AND (type <> 'test' OR (data ->> 'webhook_id')::bigint = $1)
+            AND webhook_takes($1, NULL, type, data)
        ), ${REPLAY}`,
       [webhookId, userId, position],
     );
@@ -120,7 +120,7 @@ export class ReplaysService {
          SELECT event.id, event.position
            FROM events event JOIN webhooks webhook ON webhook.id = $1 AND webhook.user_id = event.user_id
           WHERE event.user_id = $2 AND event.position > $5 AND event.at >= $3 AND event.type <> 'test'
-            AND (webhook.types IS NULL OR event.type = ANY (webhook.types))
+            AND webhook_takes(webhook.id, webhook.types, event.type, event.data)
             AND NOT EXISTS (SELECT FROM webhook_deliveries delivery
                              WHERE delivery.event_id = event.id AND delivery.webhook_id = $1
                                AND (delivery.state = 'pending' OR (delivery.state = 'delivered' AND NOT $4)))

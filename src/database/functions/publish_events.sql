@@ -22,8 +22,7 @@ BEGIN
     INSERT INTO webhook_deliveries (webhook_id, event_id)
     SELECT id, event.id FROM webhooks
      WHERE user_id = event.user_id AND disabled_at IS NULL
-       AND CASE event.type WHEN 'test' THEN id = (event.data ->> 'webhook_id')::bigint
-                           ELSE types IS NULL OR event.type = ANY (types) END;
+       AND webhook_takes(id, types, event.type, event.data);
     RETURN NEXT event.user_id;
   END LOOP;
 END $$;

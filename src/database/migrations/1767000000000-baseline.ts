@@ -50,6 +50,7 @@ export class Baseline1767000000000 implements InstallsFunctions {
     'place_renewals',
     // What replicas share.
     'publishing_lock',
+    'webhook_takes',
     'publish_events',
     'log_webhook_event',
     'take_call_slot',
