@@ -1,8 +1,5 @@
-/**
- * What every tag of an installation begins with. The environment is drawn when the database is made, so that
- * two installations under one provider key can tell their proxies apart.
- */
-export const TAG_PREFIX_SQL = `(SELECT format('prs.%s.', environment) FROM installation)`;
+/** What every tag of an installation begins with, read once for a statement. */
+export const TAG_PREFIX_SQL = '(SELECT tag_prefix())';
 
 /**
  * The tag under which the provider lists a row of `proxies`: that of the leader of the batch it was bought

@@ -10,10 +10,6 @@
 -- names: a caller sets no others, and what is not named begins with the default of the table.
 -- `of_users` and `limited`: the users and the tokens that are named there.
 -- `patience_ms`: how long the statement waits for each lock; null: as long as the session does.
--- The tag of an order is at most 50 characters of [A-Za-z0-9._:-], and enough to rebuild a lost row. The letter
--- at its end keeps it from being a part of another tag, so that a filter by prefix or substring finds this
--- order alone. Older tags end with the number of the order.
---
 -- A key that nobody knows is in use by an order whose own key was forgotten, if it asks for the same. The key of
 -- a renewal says which end it moves, so it is never that of an order that has moved another one.
 --
@@ -24,7 +20,7 @@ CREATE OR REPLACE FUNCTION place_orders(
 RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
 DECLARE
   today CONSTANT date := (now() AT TIME ZONE 'UTC')::date;
-  tag_prefix CONSTANT text := (SELECT format('prs.%s.', environment) FROM installation);
+  prefix CONSTANT text := tag_prefix();
   wanted record;
   -- The last entry of the user's account, and then the holds that follow it.
   entry ledger_entries;
@@ -94,7 +90,7 @@ BEGIN
                       user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
                       request_hash, request_id, token_id, attempt)
-  SELECT ids[ordinality], format('%su%s.o%sx', tag_prefix, user_id, ids[ordinality]), given_up, given_up,
+  SELECT ids[ordinality], order_tag(prefix, user_id, ids[ordinality]), given_up, given_up,
          user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
          max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
          request_hash, request_id, token_id, attempt

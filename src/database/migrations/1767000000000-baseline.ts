@@ -27,6 +27,9 @@ export class Baseline1767000000000 implements InstallsFunctions {
     // Orders.
     'requests_of_key',
     'order_refusals',
+    'tag_prefix',
+    'order_tag',
+    'named_by_tag',
     'place_orders',
     'note_order_state',
     'told_state',

@@ -272,15 +272,16 @@ export class ForgottenOrdersService {
     userId: number,
     manager: EntityManager,
   ): Promise<Pick<ForgottenOrder, 'id' | 'batchId' | 'tag'>> {
-    const [, taggedUser, taggedOrder] = /\.u(\d{1,15})\.o(\d{1,15})/.exec(tag) ?? [];
-    const [known] = await queryRows<{ hasUser: boolean; hasOrder: boolean }>(
+    const [tagged] = await queryRows<{ knownUserId: number | null; freeOrderId: number | null }>(
       manager,
-      `SELECT EXISTS (SELECT FROM users WHERE id = $1) AS "hasUser",
-              EXISTS (SELECT FROM orders WHERE id = $2) AS "hasOrder"`,
-      [taggedUser ?? 0, taggedOrder ?? 0],
+      `SELECT (SELECT id FROM users WHERE id = tagged.user_id) AS "knownUserId",
+              CASE WHEN NOT EXISTS (SELECT FROM orders WHERE id = tagged.order_id)
+                   THEN tagged.order_id END AS "freeOrderId"
+         FROM named_by_tag($1) AS tagged`,
+      [tag],
     );
-    if (known?.hasUser && Number(taggedUser) !== userId) throw new TaggedUserFirst();
-    const isFree = taggedOrder !== undefined && known?.hasOrder === false;
-    return { id: isFree ? Number(taggedOrder) : null, batchId: null, tag };
+    const { knownUserId = null, freeOrderId = null } = tagged ?? {};
+    if (knownUserId !== null && knownUserId !== userId) throw new TaggedUserFirst();
+    return { id: freeOrderId, batchId: null, tag };
   }
 }

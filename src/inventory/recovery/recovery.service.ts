@@ -65,8 +65,8 @@ export class RecoveryService {
     await queryRows(
       manager,
       `SELECT skip_ids(listed.id - last_value + 1000)
-         FROM (SELECT max(substring(tag FROM '\\.u\\d+\\.o(\\d{1,15})')::bigint) AS id
-                 FROM orphans) AS listed, pg_sequences
+         FROM (SELECT max(order_id) AS id
+                 FROM orphans, named_by_tag(tag)) AS listed, pg_sequences
         WHERE schemaname = 'public'
           AND sequencename = 'orders_id_seq' AND listed.id >= last_value`,
     );

@@ -5,19 +5,16 @@ import { OrderNotFound, ProxyBelongsToAnother } from '../../orders';
 import { OrphanAssigned, OrphanNotFound, OrphansGoToPurchases } from '../inventory.errors';
 import type { OrphanOut, OrphanState } from './orphan.dto';
 
-/** What the tag of a row `orphan` names. */
-const TAGGED_USER_SQL = `substring(orphan.tag FROM '\\.u(\\d{1,15})\\.o\\d')::bigint`;
-const TAGGED_ORDER_SQL = `substring(orphan.tag FROM '\\.u\\d+\\.o(\\d{1,15})')::bigint`;
-
 const ORPHAN = `
   SELECT orphan.id, coalesce(resolution, 'open') AS state, orphan.provider, orphan.provider_proxy_id,
          orphan.tag,
-         coalesce(named.id, ${TAGGED_ORDER_SQL}) AS tag_order_id,
-         coalesce(named.user_id, ${TAGGED_USER_SQL}) AS tag_user_id, named.id IS NULL AS is_order_forgotten,
-         orphan.host, orphan.port,
-         orphan.proxy_type, orphan.country, orphan.version, orphan.date_start, orphan.date_end, found_at,
+         coalesce(named.id, tagged.order_id) AS tag_order_id,
+         coalesce(named.user_id, tagged.user_id) AS tag_user_id, named.id IS NULL AS is_order_forgotten,
+         orphan.host, orphan.port, orphan.proxy_type, orphan.country, orphan.version, orphan.date_start,
+         orphan.date_end, found_at,
          resolved_at, assigned.order_id
     FROM orphans orphan
+    CROSS JOIN named_by_tag(orphan.tag) AS tagged
     LEFT JOIN orders named ON named.tag = orphan.tag
     LEFT JOIN proxies assigned ON resolution = 'assigned' AND assigned.provider = orphan.provider
                               AND assigned.provider_proxy_id = orphan.provider_proxy_id`;

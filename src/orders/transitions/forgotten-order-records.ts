@@ -5,7 +5,6 @@ import { queryRows } from '../../database';
 import { postEntriesSql } from '../../ledger';
 import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
-import { TAG_PREFIX_SQL } from '../order-tag';
 import type { Order } from '../order.entity';
 
 /** An order that a restore of the database has forgotten, as far as the provider and staff tell. */
@@ -57,7 +56,7 @@ export class ForgottenOrderRecords {
                              proxy_type, proxy_id, unit_price, held, provider, provider_price, deadline,
                              next_look_at, submitted_at, date_end_before, key_forgotten)
          SELECT named.id, coalesce($2, named.id), $3, $4, 'submitting',
-                coalesce($5, format('%su%s.o%sx', ${TAG_PREFIX_SQL}, $3::bigint, named.id)), $6, $7,
+                coalesce($5, order_tag(tag_prefix(), $3::bigint, named.id)), $6, $7,
                 $8::integer, $9::integer, $10, $11::bigint, $12::numeric, $12::numeric * $9::integer, $13,
                 $14::numeric * $9::integer, now(), now(), now(), $15::timestamptz, true
            FROM (SELECT coalesce($1, nextval(pg_get_serial_sequence('orders', 'id'))) AS id) AS named
