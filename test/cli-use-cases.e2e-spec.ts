@@ -19,7 +19,7 @@ const BY = '--by anna --reason test';
 /** Actions without a command: on the command line nobody needs a list of scopes. */
 const OVER_HTTP_ALONE = ['scopes.list'];
 /** Commands for operators, which show and change nothing of a customer. */
-const ON_THE_COMMAND_LINE_ALONE = ['audit', 'backup', 'migrate', 'recovery begin', 'restore'];
+const ON_THE_COMMAND_LINE_ALONE = ['audit', 'migrate', 'recovery begin'];
 
 let service: TestService;
 let customer: TestUser;

@@ -33,7 +33,7 @@ import {
   target,
   withDefault,
 } from './command-spec';
-import { addAudit, addBackup, addMigrate, addRestore } from './maintenance';
+import { addAudit, addMigrate } from './maintenance';
 import {
   parseAmount,
   parseAmountAboveZero,
@@ -520,6 +520,4 @@ export const COMMANDS: readonly AddCommand[] = [
   }),
   addAudit,
   addMigrate,
-  addBackup,
-  addRestore,
 ];

@@ -42,21 +42,13 @@ export const withServices = (
 ): Promise<void> =>
   withResources(async (config) => {
     if (config.database.migrateOnStart) await migrate(config.database);
-    await withServicesOf(config, useCase);
+    const app = await NestFactory.createApplicationContext(AdministrationModule.with(config), {
+      logger: false,
+      abortOnError: false,
+    });
+    try {
+      await useCase(app);
+    } finally {
+      await app.close();
+    }
   }, needs);
-
-/** Runs a use case with that configuration. */
-export async function withServicesOf(
-  config: AppConfig,
-  useCase: (app: INestApplicationContext) => Promise<void>,
-): Promise<void> {
-  const app = await NestFactory.createApplicationContext(AdministrationModule.with(config), {
-    logger: false,
-    abortOnError: false,
-  });
-  try {
-    await useCase(app);
-  } finally {
-    await app.close();
-  }
-}

@@ -1,4 +1,3 @@
-export { backUpEmbedded, restoreEmbedded } from './backup/embedded-backup';
 export { provideDemo, tour } from './demo-user';
 export { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 export { acquireResources } from './resources';
