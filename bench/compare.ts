@@ -1,213 +1,93 @@
 import 'reflect-metadata';
-import { comparePlot } from './reports/compare-plot';
-import { compareMarkdown } from './reports/compare-report';
-import { reachedText, type SingleMetrics, verdicts } from './reports/targets';
-import {
-  parseOptions,
-  progress,
-  readNames,
-  readPositive,
-  reportProblems,
-  RESULTS,
-  run,
-  writeResult,
-} from './support/command';
-import { assertEquivalentResponses } from './workloads/equivalence';
-import { measureInRounds, type WorkloadResult } from './workloads/rounds';
-import { ComparisonSetup } from './workloads/setup';
-import { measureExportGrowth, measureMemory, measureStart, measureStoring } from './workloads/single-metrics';
-import { httpSubject, SERVICE } from './workloads/subjects';
-import {
-  dailyMixRequests,
-  isWorkloadName,
-  LARGEST_EXPORT,
-  WORKLOAD_NAMES,
-  type WorkloadContext,
-  type WorkloadName,
-  WORKLOADS,
-} from './workloads/workloads';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startServer } from '../drills/support/service';
+import { addToOrdinaryShop, createOrdinaryShop } from './ordinary-shop';
+import { print, progress, readCount, readNames, run } from './support/command';
+import { type BenchRequest, measureInRounds, medianOf, ratio, type Sample } from './support/load';
+import { createCustomers, Place } from './support/place';
+import { WORKLOAD_NAMES, WORKLOADS } from './support/workloads';
 
 /**
- * `npm run bench`: measures the service and its baselines side by side in one run. Takes 45 minutes;
- * `-- --seconds 1.5 --rounds 3 --minutes 0.5` takes some minutes, and `--only me,proxies-100` restricts it to
- * those. A missed goal is reported; only wrong responses and broken books fail the run.
+ * `npm run bench`: measures the service beside bare node (`bare-node.ts`) in turns, and prints a table. Takes
+ * about seven minutes; `-- --seconds 1 --rounds 3 --only me,buy-1` takes less. A wrong response or broken
+ * books fail the run.
  */
 
-/** Metrics that are not throughput or latency of a workload. */
-const SINGLE_METRICS = ['start', 'storing', 'export-memory', 'memory'] as const;
-type SingleMetricName = (typeof SINGLE_METRICS)[number];
-
-const STORED_PURCHASES = 20;
-const SETTLE_TIMEOUT_MS = 10_000;
-const READS_WHILE_STORING = 8;
-
-interface Options {
-  readonly seconds: number;
-  readonly rounds: number;
-  /** Duration of the memory measurement. */
-  readonly minutes: number;
-  readonly workloads: readonly WorkloadName[];
-  readonly singleMetrics: ReadonlySet<SingleMetricName>;
-  readonly results: string;
-}
-
-const isSingleMetricName = (name: string): name is SingleMetricName =>
-  SINGLE_METRICS.some((one) => one === name);
-
-function readOptions(): Options {
-  const values = parseOptions({
-    seconds: { type: 'string', default: '5' },
-    rounds: { type: 'string', default: '5' },
-    minutes: { type: 'string', default: '10' },
-    only: { type: 'string' },
-    results: { type: 'string', default: RESULTS },
-  });
-  const names = readNames(values.only, [...WORKLOAD_NAMES, ...SINGLE_METRICS]);
-  return {
-    seconds: readPositive('seconds', values.seconds),
-    rounds: readPositive('rounds', values.rounds, { whole: true }),
-    minutes: readPositive('minutes', values.minutes),
-    workloads: names.filter(isWorkloadName),
-    singleMetrics: new Set(names.filter(isSingleMetricName)),
-    results: values.results,
-  };
-}
-
-async function measureWorkloads(context: WorkloadContext, options: Options): Promise<WorkloadResult[]> {
-  const results: WorkloadResult[] = [];
-  for (const [at, name] of options.workloads.entries()) {
-    progress(`${name} (${at + 1} of ${options.workloads.length})`);
-    const { title, subjects, equivalentRequests } = await WORKLOADS[name](context);
-    if (context.bare) await assertEquivalentResponses(context.service, context.bare, equivalentRequests);
-    const result = await measureInRounds({ name, title }, subjects, options);
-    for (const note of result.notes) progress(`  ${note}`);
-    results.push(result);
-  }
-  return results;
-}
-
-async function measureSingleMetrics(
-  setup: ComparisonSetup,
-  context: WorkloadContext,
-  { singleMetrics, rounds, minutes }: Options,
-): Promise<SingleMetrics> {
-  const { fixture, instruments, customerPool } = context;
-  const measureIfChosen = async <Result>(
-    name: SingleMetricName,
-    work: () => Promise<Result>,
-  ): Promise<Result | null> => {
-    if (!singleMetrics.has(name)) return null;
-    progress(name);
-    return work();
-  };
-  /** Runs the work against a freshly started service. */
-  const withService = async <Result>(work: (fresh: WorkloadContext) => Promise<Result>): Promise<Result> => {
-    const service = await setup.startService();
-    try {
-      return await work({ ...context, service });
-    } finally {
-      await service.stop();
-    }
-  };
-  return {
-    startMs: await measureIfChosen('start', () =>
-      measureStart(setup.nodeOptions, { ...fixture.environment, MIGRATE_ON_START: 'true' }, rounds),
-    ),
-    storing: await measureIfChosen('storing', async () => {
-      const buyer = await customerPool.busyBuyer();
-      const store = (): Promise<number[]> =>
-        measureStoring(fixture, context.service, buyer, STORED_PURCHASES);
-      const idle = await store();
-      const reads = (await dailyMixRequests(context)).filter(({ body }) => body === undefined);
-      const load = httpSubject(SERVICE, context.service, reads, instruments, {
-        connections: READS_WHILE_STORING,
-      });
-      const storing = new AbortController();
-      const loading = (async () => {
-        while (!storing.signal.aborted) await load.measure(1);
-      })();
-      const loaded = await store().finally(() => storing.abort());
-      await loading;
-      return { idle, loaded };
-    }),
-    exportGrowthMb: await measureIfChosen('export-memory', async () => {
-      const [reader] = await customerPool.readersWith(LARGEST_EXPORT);
-      return withService(({ service }) =>
-        measureExportGrowth(
-          service,
-          ['json', 'txt'].map((format) =>
-            httpSubject(
-              SERVICE,
-              service,
-              [{ path: `/proxies/export?format=${format}`, token: reader?.token ?? '' }],
-              instruments,
-              { connections: 1 },
-            ),
-          ),
-        ),
-      );
-    }),
-    memory: await measureIfChosen('memory', () =>
-      withService(async (fresh) => {
-        const day = httpSubject(SERVICE, fresh.service, await dailyMixRequests(fresh), instruments);
-        return measureMemory(fresh.service, day, minutes);
-      }),
-    ),
-  };
-}
+const CONNECTIONS = 32;
+const BARE_NODE = join(__dirname, 'bare-node.js');
 
 async function main(): Promise<void> {
-  const options = readOptions();
-  const setup = await ComparisonSetup.open();
+  const { values } = parseArgs({
+    options: {
+      seconds: { type: 'string', default: '3' },
+      rounds: { type: 'string', default: '5' },
+      only: { type: 'string' },
+    },
+  });
+  const [seconds, rounds] = [readCount('seconds', values.seconds), readCount('rounds', values.rounds)];
+  const names = readNames(values.only, WORKLOAD_NAMES);
+  const place = await Place.open();
   try {
-    const context = await setup.createContext({ withBaselines: true });
-    const workloads = await measureWorkloads(context, options);
-    const singleMetrics = await measureSingleMetrics(setup, context, options);
-    const open = await setup.fixture.untilSettled(SETTLE_TIMEOUT_MS);
-    const problems = await setup.fixture.audit({ withProvider: false });
-    // An aborted pgbench leaves open orders that no dispatcher handles.
-    if (open > 0 && workloads.every(({ notes }) => notes.length === 0)) {
-      problems.push(`${open} orders were still open at the end`);
+    const database = await place.openDatabase('bench_service');
+    await createOrdinaryShop(database.ownerUrl);
+    const service = await place.startService(database);
+    const bare = await startServer(BARE_NODE, place.environmentOf(database));
+    const { postmasterPid } = place;
+    const rows: string[][] = [];
+    try {
+      for (const name of names) {
+        const { title, customers, proxies, request } = WORKLOADS[name];
+        progress(title);
+        const callers = await createCustomers(database, customers, proxies);
+        await addToOrdinaryShop(database.ownerUrl, callers);
+        const requests = callers.map(({ token }) => request(token));
+        if (!name.startsWith('buy')) await assertSameResponse(service.baseUrl, bare.baseUrl, requests[0]);
+        const subjects = [
+          { ...service, name: 'the service', requests },
+          { ...bare, name: 'bare node', requests },
+        ];
+        const options = { connections: CONNECTIONS, rounds, seconds, postmasterPid };
+        const [ours = [], theirs = []] = await measureInRounds(subjects, options);
+        rows.push([title, 'service', ratio(ours, theirs), ...cells(ours)]);
+        rows.push(['', 'bare node', '', ...cells(theirs)]);
+      }
+    } finally {
+      await bare.stop();
     }
-
-    const reached = verdicts(workloads, singleMetrics);
-    const report = compareMarkdown({
-      circumstances: await setup.describe(),
-      method: describeMethod(options),
-      verdicts: reached,
-      workloads,
-      singleMetrics,
-      notes: [
-        ...(context.pgbench === null ? ['the database baselines: this machine has no pgbench'] : []),
-        ...(context.psql === null ? ['the COPY baseline: this machine has no psql'] : []),
-      ],
+    await place.audit(database);
+    await print({
+      method: `${rounds} rounds of ${seconds} s, ${CONNECTIONS} connections. CPU is that of one request.`,
+      head: ['', '', 'service ÷ bare node', 'a second', 'median', 'p99', 'CPU', 'CPU of PostgreSQL'],
+      rows,
     });
-    await writeResult(options.results, 'compare.md', report);
-    await writeResult(options.results, 'compare.svg', comparePlot(workloads));
-    process.stdout.write(`${report}\n`);
-    for (const verdict of reached.filter(({ isReached }) => isReached === false)) {
-      progress(`${reachedText(verdict)}: ${verdict.what}: ${verdict.measured}; the goal is ${verdict.goal}`);
-    }
-    reportProblems(problems);
   } finally {
-    await setup.close();
+    await place.close();
   }
 }
 
-function describeMethod({ seconds, rounds }: Options): string {
-  return [
-    `${rounds} rounds of ${seconds} s for each subject, in alternating order; medians, with the minimum`,
-    'and maximum of the rounds. A ratio is the median of the ratios within each round. Reads and orders',
-    'use 32 connections, each of which sends one request after the other; an export uses one. Load',
-    'generator, servers, database and sandbox are separate processes. The service runs as `npm run',
-    'start:prod` with one replica, LOG_LEVEL=error and no limit on the rate of provider calls; the',
-    'sandbox responds at once. Bare node is `node:http` and `pg` with the same queries, including a',
-    'token look-up for each request; its responses were compared with the service’s byte by byte.',
-    '`pgbench -M prepared -c 32 -j 2` runs the statements that the service sends for one order,',
-    'recorded and each committed by itself; and what one would write instead, on plain tables in a',
-    'database of their own. Its first three seconds do not count. Purchases and prolongations of the',
-    'service are whole requests, including the call to the sandbox, without Idempotency-Key.',
-  ].join('\n');
+const cells = (samples: readonly Sample[]): string[] => [
+  medianOf(samples, 'perSecond').toFixed(0),
+  `${medianOf(samples, 'p50Ms').toFixed(0)} ms`,
+  `${medianOf(samples, 'p99Ms').toFixed(0)} ms`,
+  `${medianOf(samples, 'cpuMs').toFixed(3)} ms`,
+  `${medianOf(samples, 'databaseCpuMs').toFixed(3)} ms`,
+];
+
+/** @throws Error when the two do not do the same work */
+async function assertSameResponse(
+  service: string,
+  bare: string,
+  { path = '', headers = {} }: BenchRequest = {},
+): Promise<void> {
+  const read = async (baseUrl: string): Promise<string> => {
+    const response = await fetch(baseUrl + path, { headers: headers as Record<string, string> });
+    return `${response.status} ${await response.text()}`;
+  };
+  const [one, other] = [await read(service), await read(bare)];
+  if (one !== other) {
+    throw new Error(`${path}: the service responds ${one.slice(0, 200)}, bare node ${other.slice(0, 200)}`);
+  }
 }
 
 void run(main);

@@ -1,9 +1,9 @@
-import { recordStatements } from '../bench/support/statement-plans';
 import { ActiveFlagsService } from '../src/proxies';
 import { createApiClient } from './support/api-client';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
+import { recordStatements } from './support/statement-plans';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const PATHS = [

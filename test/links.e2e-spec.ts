@@ -1,4 +1,3 @@
-import { recordStatements } from '../bench/support/statement-plans';
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { generateSecret } from '../src/auth/token-text';
 import { FORMAT_NAMES } from '../src/proxies';
@@ -7,6 +6,7 @@ import { eventually } from './support/built-service';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';
 import { type Replica, startReplica } from './support/replica';
+import { recordStatements } from './support/statement-plans';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 jest.setTimeout(60_000);

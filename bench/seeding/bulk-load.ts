@@ -1,5 +1,4 @@
 import type { Client } from 'pg';
-import type { Progress } from './progress';
 
 /**
  * Drops the indexes and unique constraints of the tables for the duration of the work and recreates them:
@@ -9,7 +8,6 @@ import type { Progress } from './progress';
 export async function withoutIndexes(
   client: Client,
   tables: readonly string[],
-  onProgress: Progress,
   work: () => Promise<void>,
 ): Promise<void> {
   const { rows } = await client.query<{ remove: string; restore: string }>(
@@ -27,9 +25,5 @@ export async function withoutIndexes(
   );
   for (const { remove } of rows) await client.query(remove);
   await work();
-  for (const [done, { restore }] of rows.entries()) {
-    onProgress('indexes', done, rows.length);
-    await client.query(restore);
-  }
-  onProgress('indexes', rows.length, rows.length);
+  for (const { restore } of rows) await client.query(restore);
 }

@@ -3,7 +3,6 @@ import { Client } from 'pg';
 import { ALL_SCOPES } from '../../src/auth';
 import { generateToken, hashToken } from '../../src/auth/token-text';
 import { withoutIndexes } from './bulk-load';
-import type { Progress } from './progress';
 import {
   ENTRIES_PER_ORDER,
   findSampleUser,
@@ -25,9 +24,8 @@ export interface SeedOptions {
   readonly proxiesPerUser: number;
   /** The same seed gives the same data, except for times, tags and the sample user's token. */
   readonly seed: number;
-  /** Add to existing users. Writes of a running service wait meanwhile. */
-  readonly append?: boolean;
-  readonly onProgress?: Progress;
+  /** Receives a line for each phase. */
+  readonly onProgress?: (line: string) => void;
 }
 
 export interface Seeded {
@@ -68,26 +66,23 @@ const SESSION = `
   SET session_replication_role = replica`;
 
 /**
- * Fills a database with users and their histories in one transaction: an aborted run leaves nothing.
+ * Fills an empty database with users and their histories in one transaction: an aborted run leaves nothing.
  *
- * @throws Error when there are users already and `append` is not set
+ * @throws Error when there are users already
  */
 export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
   const client = new Client({ connectionString: options.databaseUrl, application_name: 'proxy-rental seed' });
   await client.connect();
   try {
     await client.query(SESSION);
-    const isEmpty = await beginAlone(client, options.append ?? false);
-    const plan = await fill(client, options, isEmpty);
+    await beginAlone(client);
+    const plan = await fill(client, options);
     // What is seeded happened before there was a log of events.
     await client.query('UPDATE installation SET events_began_at = clock_timestamp()');
     await client.query('COMMIT');
     await client.query('RESET session_replication_role');
-    for (const [done, table] of TABLES.entries()) {
-      options.onProgress?.('vacuum', done, TABLES.length);
-      await client.query(`VACUUM (ANALYZE) ${table}`);
-    }
-    options.onProgress?.('vacuum', TABLES.length, TABLES.length);
+    options.onProgress?.('vacuum');
+    await client.query(`VACUUM (ANALYZE) ${TABLES.join(', ')}`);
     return await createSampleUser(client, plan);
   } finally {
     await client.end();
@@ -96,18 +91,17 @@ export async function seedDatabase(options: SeedOptions): Promise<Seeded> {
 
 /**
  * Begins a transaction that locks the tables. It never waits for one lock while it holds others: a running
- * service could deadlock with it. Gives whether the database has no users yet.
+ * service could deadlock with it.
  */
-async function beginAlone(client: Client, append: boolean): Promise<boolean> {
+async function beginAlone(client: Client): Promise<void> {
   const { rowCount } = await client.query('SELECT FROM users LIMIT 1');
-  if (rowCount && !append) throw new Error('The database has users already: add to them with --append');
-  const mode = rowCount ? 'SHARE ROW EXCLUSIVE' : 'ACCESS EXCLUSIVE';
+  if (rowCount) throw new Error('The database has users already');
   const deadlineMs = performance.now() + LOCK_TIMEOUT_MS;
   for (;;) {
     await client.query('BEGIN');
     try {
-      await client.query(`LOCK TABLE ${TABLES.join(', ')} IN ${mode} MODE NOWAIT`);
-      return !rowCount;
+      await client.query(`LOCK TABLE ${TABLES.join(', ')} IN ACCESS EXCLUSIVE MODE NOWAIT`);
+      return;
     } catch (error) {
       await client.query('ROLLBACK');
       if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || performance.now() > deadlineMs) {
@@ -118,7 +112,7 @@ async function beginAlone(client: Client, append: boolean): Promise<boolean> {
   }
 }
 
-async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Promise<SeedPlan> {
+async function fill(client: Client, options: SeedOptions): Promise<SeedPlan> {
   const { users, entriesPerUser, proxiesPerUser, seed, onProgress = () => undefined } = options;
   const plan: SeedPlan = {
     users,
@@ -130,16 +124,16 @@ async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Pro
       Math.ceil((users * Math.max(entriesPerUser, proxiesPerUser)) / ROWS_PER_SLICE),
     ),
     until: await nowSeconds(client),
-    lastUserId: await lastId(client, 'users'),
+    lastUserId: 0,
   };
   await client.query(functions(seed));
   await client.query(planTables(plan));
-  const load = async (): Promise<void> => {
-    await planAll(client, plan, onProgress);
+  await withoutIndexes(client, TABLES, async () => {
+    onProgress('users');
+    await planAll(client, plan);
     await writeAll(client, plan, onProgress);
-  };
-  if (isEmpty) await withoutIndexes(client, TABLES, onProgress, load);
-  else await load();
+    onProgress('indexes');
+  });
   await client.query(writeOrphans, [ORPHANS]);
   // The job sums up all days again, because seeded sales fall on days that were already summed up.
   await client.query('DELETE FROM sales_days; DELETE FROM sales_rollup');
@@ -149,22 +143,20 @@ async function fill(client: Client, options: SeedOptions, isEmpty: boolean): Pro
   return plan;
 }
 
-async function planAll(client: Client, plan: SeedPlan, onProgress: Progress): Promise<void> {
+async function planAll(client: Client, plan: SeedPlan): Promise<void> {
   for (let done = 0; done < plan.users;) {
-    onProgress('users', done, plan.users);
     const to = Math.min(done + USERS_AT_ONCE, plan.users);
     const statements = planBatch(plan, { from: done + 1, to, scopes: ALL_SCOPES });
     for (const [statement, parameters] of statements) await client.query(statement, parameters);
     done = to;
   }
   await client.query(writeAccounts(plan));
-  onProgress('users', plan.users, plan.users);
 }
 
-async function writeAll(client: Client, plan: SeedPlan, onProgress: Progress): Promise<void> {
-  let last = { lastOrderId: await lastId(client, 'orders'), lastProxyId: await lastId(client, 'proxies') };
+async function writeAll(client: Client, plan: SeedPlan, onProgress: (line: string) => void): Promise<void> {
+  let last = { lastOrderId: 0, lastProxyId: 0 };
   for (let slice = 0; slice < plan.slices; slice += 1) {
-    onProgress('history', slice, plan.slices);
+    onProgress(`history, ${slice} of ${plan.slices}`);
     for (const [statement, parameters] of writeSlice(slice, last)) await client.query(statement, parameters);
     const { rows } = await client.query<Record<keyof typeof last, string>>(lastNumbers, [
       last.lastOrderId,
@@ -172,7 +164,6 @@ async function writeAll(client: Client, plan: SeedPlan, onProgress: Progress): P
     ]);
     last = { lastOrderId: Number(rows[0]?.lastOrderId), lastProxyId: Number(rows[0]?.lastProxyId) };
   }
-  onProgress('history', plan.slices, plan.slices);
 }
 
 /** Gives the sample user a token, and a top-up through the ledger's trigger. */
@@ -204,11 +195,6 @@ async function createSampleUser(client: Client, plan: SeedPlan): Promise<Seeded>
     databaseBytes: Number(rows[0]?.bytes),
     sample,
   };
-}
-
-async function lastId(client: Client, table: 'users' | 'orders' | 'proxies'): Promise<number> {
-  const { rows } = await client.query<{ id: string }>(`SELECT coalesce(max(id), 0) AS id FROM ${table}`);
-  return Number(rows[0]?.id);
 }
 
 async function nowSeconds(client: Client): Promise<number> {

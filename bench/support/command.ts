@@ -1,68 +1,53 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { PROJECT } from './processes';
+import { execFile } from 'node:child_process';
+import { cpus } from 'node:os';
+import { promisify } from 'node:util';
+import { PROJECT } from '../../drills/support/project';
 
-/** What the entries of the bench share: options, progress, results and exit codes. */
+export { progress, run } from '../../drills/support/command';
 
-export const RESULTS = join(PROJECT, 'bench', 'results');
-
-/** Progress goes to standard error, results to standard output. */
-export const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-
-/** The values of the command line's options. With `--help` the options are shown, and the program ends. */
-export function parseOptions<const Options extends NonNullable<ParseArgsConfig['options']>>(
-  options: Options,
-): ReturnType<typeof parseArgs<{ options: Options }>>['values'] {
-  if (process.argv.includes('--help')) {
-    for (const [name, { type, default: usual }] of Object.entries(options)) {
-      process.stdout.write(`--${name}${type === 'boolean' ? '' : ` ${String(usual ?? '…')}`}\n`);
-    }
-    process.stdout.write('bench/README.md and the head of each entry in bench describe them.\n');
-    process.exit(0);
-  }
-  return parseArgs({ options }).values;
-}
-
-/** @throws Error that names the option when it is not a number above 0 */
-export function readPositive(option: string, text: string, { whole = false } = {}): number {
+/** @throws Error that names the option when it is not a whole number above 0 */
+export function readCount(option: string, text: string): number {
   const value = Number(text);
-  if (!(value > 0) || (whole && !Number.isInteger(value))) {
-    throw new Error(`--${option} must be a ${whole ? 'whole ' : ''}number above 0`);
-  }
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${option} must be a whole number above 0`);
   return value;
 }
 
 /** @throws Error that names the names that do not exist, and those that do */
-export function readNames<Name extends string>(
-  text: string | undefined,
-  known: readonly Name[],
-  defaults: readonly Name[] = known,
-): Name[] {
-  if (text === undefined) return [...defaults];
+export function readNames<Name extends string>(text: string | undefined, known: readonly Name[]): Name[] {
+  if (text === undefined) return [...known];
   const names = text.split(',');
-  const isKnown = (name: string): name is Name => known.some((one) => one === name);
-  const unknown = names.filter((name) => !isKnown(name));
+  const unknown = names.filter((name) => !known.some((one) => one === name));
   if (unknown.length > 0) {
     throw new Error(`--only has no ${unknown.join(', ')}; there are ${known.join(', ')}`);
   }
-  return names.filter(isKnown);
+  return known.filter((name) => names.includes(name));
 }
 
-export async function writeResult(directory: string, name: string, text: string): Promise<void> {
-  await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, name), text);
+export interface Report {
+  /** How it was measured, in one sentence. */
+  readonly method: string;
+  /** The columns; all but the first two hold numbers. */
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
 }
 
-/** Broken invariants fail the run; missed goals do not. */
-export function reportProblems(problems: readonly string[]): void {
-  for (const problem of problems) progress(`BROKEN: ${problem}`);
-  if (problems.length > 0) process.exitCode = 1;
+/** Prints a report as Markdown. */
+export async function print({ method, head, rows }: Report): Promise<void> {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const rule = head.map((_, at) => (at < 2 ? '---' : '---:'));
+  const lines = [`${await describeRun()}. ${method}`, '', ...[head, rule, ...rows].map(line), ''];
+  process.stdout.write(lines.join('\n'));
 }
 
-export function run(main: () => Promise<void>): Promise<void> {
-  return main().catch((error: unknown) => {
-    progress(error instanceof Error ? (error.stack ?? error.message) : String(error));
-    process.exitCode = 1;
-  });
+/** What a report is of: the day, the commit, the version of Node.js and the machine, in one line. */
+async function describeRun(): Promise<string> {
+  const git = async (...parameters: string[]): Promise<string> =>
+    (await promisify(execFile)('git', parameters, { cwd: PROJECT })).stdout.trim();
+  const [model] = cpus();
+  return [
+    new Date().toISOString().slice(0, 10),
+    `commit ${await git('describe', '--always', '--dirty', '--exclude=*')}`,
+    `Node.js ${process.versions.node}`,
+    `${cpus().length} cores (${model?.model.trim() ?? 'unknown'}) for load, service, database and sandbox`,
+  ].join(', ');
 }

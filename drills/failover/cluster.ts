@@ -14,6 +14,7 @@ import { LedgerService } from '../../src/ledger';
 import { SandboxControl } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
 import { createDrillDirectory, databaseAccount, type DrillDirectory } from '../support/accounts';
+import type { Customer } from '../support/clients';
 import { type Daemon } from '../support/daemon';
 import { freePorts, LOOPBACK } from '../support/ports';
 import { PROJECT } from '../support/project';
@@ -41,11 +42,6 @@ const QUICK = {
 
 const OPEN_ORDERS = `SELECT FROM orders WHERE state IN ('reserved', 'submitting', 'confirming') LIMIT 1`;
 const SWEPT_SINCE = 'SELECT FROM completed_sweeps WHERE began_at >= $1';
-
-export interface Customer {
-  readonly id: number;
-  readonly token: string;
-}
 
 /** One replica of the service, on a port of its own, which may be killed and started again. */
 export class ServiceReplica {

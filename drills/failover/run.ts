@@ -1,7 +1,7 @@
 import { compareAnswers, compareProxies, compareWithBook } from '../support/books';
+import { Clients } from '../support/clients';
 import { until } from '../support/until';
 import type { Cluster } from './cluster';
-import { Clients } from './customers';
 import { type FaultName, FAULTS } from './faults';
 
 const CUSTOMERS = 6;
@@ -53,30 +53,32 @@ export async function runFailover(
     buy: { minMs: 200, maxMs: 800 },
     prolong: { minMs: 200, maxMs: 800 },
   });
-  const clients = new Clients(cluster, customers, pauseMs);
+  const clients = new Clients(customers, [cluster.serviceUrl], {
+    pauseMs,
+    scriptsEach: 2,
+    prolongAgain: true,
+  });
   clients.start();
   const untilServed = (): Promise<unknown> => {
-    const fromMs = performance.now();
-    return until(
-      'orders that are acknowledged again',
-      () => clients.log.countAcknowledged(fromMs) >= ORDERS_BETWEEN,
-      { timeoutMs: BACK_TIMEOUT_MS },
-    );
+    const from = new Date();
+    return until('orders that are acknowledged again', () => clients.countAnswered(from) >= ORDERS_BETWEEN, {
+      timeoutMs: BACK_TIMEOUT_MS,
+    });
   };
   await untilServed();
 
   const rounds: Round[] = [];
   for (const fault of faults) {
-    const beganAtMs = performance.now();
+    const beganAtMs = Date.now();
     const setRight = await FAULTS[fault].cause(cluster);
     await untilServed();
     await setRight();
     await cluster.untilWhole();
     await untilServed();
-    const endedAtMs = performance.now();
+    const endedAtMs = Date.now();
     const round = {
       fault,
-      secondsWithoutWrites: clients.log.longestGapMs(beganAtMs, endedAtMs) / 1000,
+      secondsWithoutWrites: clients.longestGapMs(beganAtMs, endedAtMs) / 1000,
       seconds: (endedAtMs - beganAtMs) / 1000,
     };
     rounds.push(round);
@@ -88,9 +90,7 @@ export async function runFailover(
   await clients.stop();
   await cluster.untilSettled();
 
-  const { acknowledged, counts, longestAnswerMs } = clients.log;
-  const answered = acknowledged.map(({ order, ...answer }) => ({ order, answer }));
-  const answers = Object.fromEntries(counts);
+  const answered = clients.answered.map(({ intent, answer }) => ({ order: intent, answer }));
   const book = await cluster.control.getState();
   const [{ orphans } = { orphans: -1 }] = await cluster.query<{ orphans: number }>(
     'SELECT count(*)::int AS orphans FROM orphans',
@@ -98,14 +98,14 @@ export async function runFailover(
   return {
     rounds,
     seconds: (performance.now() - startedAtMs) / 1000,
-    orders: acknowledged.length,
-    answers,
-    longestAnswerSeconds: longestAnswerMs.value / 1000,
+    orders: answered.length,
+    answers: clients.counts,
+    longestAnswerSeconds: clients.longestResponseMs / 1000,
     timelines: Math.max(...(await cluster.readMembers()).map(({ timeline }) => timeline ?? 0)),
     sales: book.sales.length,
     orphans,
     violations: [
-      ...Object.entries(answers)
+      ...Object.entries(clients.counts)
         .filter(([answer]) => !ALLOWED.test(answer))
         .map(([answer, times]) => `${times} times a client was answered: ${answer}`),
       ...(await cluster.findViolations()),

@@ -1,24 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StateView } from '../../src/sandbox';
 import { createDrillDirectory } from '../support/accounts';
+import { type Answered, Clients, type Customer } from '../support/clients';
 import { startSandboxProcess } from '../support/service';
 import { until } from '../support/until';
 import { ArchivedPostgres, type MadeBackup } from './archived-postgres';
-import { type Answer, Clients, type Customer, type Intent } from './clients';
 import { Shop } from './shop';
 import { decide, type Decided } from './staff';
 
 const REASON = 'drill: the disk is lost';
 
 /** What a client may be answered. Of a proxy that the database has forgotten it hears 404. */
-const ALLOWED: ReadonlySet<string> = new Set([
-  '200',
-  '200, replayed',
-  '404',
-  '503',
-  '409',
-  'connection lost',
-]);
+const ALLOWED = /^(200|200, replayed|404|connection lost|(503|409) with Retry-After: .*)$/;
 
 export interface RestoreOptions {
   readonly customers: number;
@@ -81,7 +74,7 @@ async function carryOut(
 ): Promise<RestoreReport> {
   const customers = await shop.createCustomers(options.customers);
   await shop.start();
-  const clients = new Clients(customers, shop.baseUrls, options.pauseMs);
+  const clients = new Clients(customers, shop.baseUrls, options);
   try {
     return await sellAndRestore(shop, postgres, clients, customers, options);
   } finally {
@@ -177,20 +170,17 @@ async function sellAndRestore(
       ...(await shop.findViolations()),
       ...findDoubles(clients, repeated, book),
       ...Object.entries(clients.counts)
-        .filter(([answer]) => !ALLOWED.has(answer))
+        .filter(([answer]) => !ALLOWED.test(answer))
         .map(([answer, times]) => `${times} times a client was answered ${answer}`),
     ],
   };
 }
 
 /** Each customer repeats one key after the other. */
-async function repeatAll(
-  clients: Clients,
-  orders: readonly { readonly intent: Intent }[],
-): Promise<{ intent: Intent; answer: Answer }[]> {
+async function repeatAll(clients: Clients, orders: readonly Answered[]): Promise<Answered[]> {
   const customers = new Set(orders.map(({ intent }) => intent.customer));
   const answered = [...customers].map(async (customer) => {
-    const own: { intent: Intent; answer: Answer }[] = [];
+    const own: Answered[] = [];
     for (const { intent } of orders) {
       if (intent.customer === customer) own.push({ intent, answer: await clients.repeat(intent) });
     }
@@ -223,11 +213,7 @@ async function findOpenings(shop: Shop, clients: Clients, customers: readonly Cu
  * Counts at the provider what clients wanted once, however often they asked and whoever forgot it. No id
  * names things of two customers.
  */
-function findDoubles(
-  clients: Clients,
-  repeated: readonly { intent: Intent; answer: Answer }[],
-  book: StateView,
-): string[] {
+function findDoubles(clients: Clients, repeated: readonly Answered[], book: StateView): string[] {
   const wanted = { proxies: 0, prolongations: 0 };
   // Prolongations of proxies that were forgotten with their ids: they may have been carried out before.
   let unknown = 0;

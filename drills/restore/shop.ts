@@ -8,13 +8,13 @@ import { migrate } from '../../src/database';
 import { LedgerService } from '../../src/ledger';
 import { SandboxControl } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
+import type { Customer } from '../support/clients';
 import { runProgram } from '../support/daemon';
 import { freePorts, LOOPBACK } from '../support/ports';
 import { BUILT_CLI } from '../support/project';
 import { type BuiltReplica, type SandboxAddress, startReplica } from '../support/service';
 import { until } from '../support/until';
 import type { ArchivedPostgres } from './archived-postgres';
-import type { Customer } from './clients';
 
 const DATABASE = 'proxy_rental';
 const SERVICE_ROLE = 'proxy_rental_service';

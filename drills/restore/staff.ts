@@ -1,11 +1,5 @@
-import type { Answer, Intent } from './clients';
+import type { Answered } from '../support/clients';
 import type { Orphan, Shop } from './shop';
-
-/** An order that a client was told of and that the restored database has forgotten. */
-export interface ForgottenOrder {
-  readonly intent: Intent;
-  readonly answer: Answer;
-}
 
 export interface Decided {
   readonly orphans: number;
@@ -19,7 +13,7 @@ export interface Decided {
  */
 export async function decide(
   shop: Shop,
-  forgotten: readonly ForgottenOrder[],
+  forgotten: readonly Answered[],
   unitPrice: string,
   reason: string,
 ): Promise<Decided> {
@@ -43,7 +37,7 @@ export async function decide(
     };
     const leader = left[0] as Orphan;
     // The orders of a batch were placed in the same moment.
-    const distance = ({ answer }: ForgottenOrder): number =>
+    const distance = ({ answer }: Answered): number =>
       Math.abs(Number(answer.body['order_id']) - leader.tag_order_id);
     members.sort((one, other) => distance(one) - distance(other));
     const own = forgotten.find(({ answer }) => answer.body['order_id'] === leader.tag_order_id);

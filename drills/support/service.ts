@@ -4,27 +4,42 @@ import { type Daemon, type DaemonOptions, startDaemon } from './daemon';
 import { LOOPBACK } from './ports';
 import { BUILT_SANDBOX, BUILT_SERVICE } from './project';
 
-/** One replica of the built service. */
+/** One replica of the built service, or another server. */
 export interface BuiltReplica extends Daemon {
   readonly baseUrl: string;
 }
 
+type ServerOptions = Pick<DaemonOptions, 'name' | 'timeoutMs'>;
+
+/** The options of Node.js in `npm run start:prod`. */
+const PRODUCTION = ['--max-old-space-size=192', '--max-semi-space-size=8'];
 const LISTENING = /^Listening on\s+(http:\S+)$/m;
 
 /**
  * Starts the built service, as `npm run start:prod` does. Returns when it has printed its address.
  *
  * @param environment with `PORT`, or it takes a free one
+ * @param options.nodeOptions further options of Node.js itself
  */
-export async function startReplica(
+export function startReplica(
   environment: Readonly<Record<string, string>>,
-  options: Pick<DaemonOptions, 'name' | 'timeoutMs'> = {},
+  { nodeOptions = [], ...options }: ServerOptions & { nodeOptions?: readonly string[] } = {},
+): Promise<BuiltReplica> {
+  const name = 'the service';
+  return startServer(BUILT_SERVICE, environment, { name, ...options }, [...PRODUCTION, ...nodeOptions]);
+}
+
+/** Starts a program for Node.js that prints `Listening on http://…`. */
+export async function startServer(
+  program: string,
+  environment: Readonly<Record<string, string>>,
+  options: ServerOptions = {},
+  nodeOptions: readonly string[] = [],
 ): Promise<BuiltReplica> {
   let baseUrl = '';
   const daemon = await startDaemon({
-    name: 'the service',
     program: process.execPath,
-    parameters: ['--max-old-space-size=192', '--max-semi-space-size=8', BUILT_SERVICE],
+    parameters: [...nodeOptions, program],
     environment: { PORT: '0', HOST: LOOPBACK, ...environment },
     isReady: (output) => {
       baseUrl = LISTENING.exec(output)?.[1] ?? '';

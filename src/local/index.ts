@@ -1,3 +1,3 @@
 export { provideDemo, tour } from './demo-user';
-export { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
+export { acquireEmbeddedPostgres, type EmbeddedPostgres } from './postgres/embedded-postgres';
 export { acquireResources } from './resources';

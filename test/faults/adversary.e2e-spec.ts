@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { quantile } from 'simple-statistics';
 import { DataSource } from 'typeorm';
-import { percentile } from '../../bench/support/statistics';
 import type { Target } from '../../drills/adversary/attack';
 import {
   BUILD_TIMEOUT_MS,
@@ -90,7 +90,7 @@ describe('An adversary with a token of their own', () => {
     await Promise.all([...customers.map(buyer), prober(0), prober(1)]);
     // Beside other tests, one of a hundred may wait for longer than PURCHASE_WAIT_MS.
     expect(refused.slice(Math.floor(times.purchases.length / 50) + 1)).toEqual([]);
-    return { purchases: percentile(times.purchases, 99), health: percentile(times.health, 99) };
+    return { purchases: quantile(times.purchases, 0.99), health: quantile(times.health, 0.99) };
   }
 
   /** `name: count` of each invariant. The adversary's proxies, which were inserted, break some. */

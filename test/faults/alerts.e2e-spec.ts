@@ -8,16 +8,11 @@ import { createDrillDirectory, type DrillDirectory } from '../../drills/support/
 import type { Daemon } from '../../drills/support/daemon';
 import { missingPackages } from '../../drills/support/debian';
 import { freePorts, LOOPBACK } from '../../drills/support/ports';
-import {
-  type Labels,
-  type Prometheus,
-  startNodeExporter,
-  startPrometheus,
-} from '../../drills/support/prometheus';
 import { until } from '../../drills/support/until';
 import { WireClient } from '../../src/sandbox';
 import { BUILD_TIMEOUT_MS, type BuiltService, ensureBuild, killLeftovers } from '../support/built-service';
 import { OPERATIONS, readAlertRules } from '../support/operations';
+import { type Labels, type Prometheus, startNodeExporter, startPrometheus } from '../support/prometheus';
 import { type Customer, purchase, Replicas, send } from '../support/replicas';
 import { createTestDatabase, type TestDatabase } from '../support/test-database';
 

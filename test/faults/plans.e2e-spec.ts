@@ -1,6 +1,5 @@
 import { DataSource } from 'typeorm';
 import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
-import { findWholeReads, recordStatements, type SentStatement } from '../../bench/support/statement-plans';
 import { dataSourceOptions } from '../../src/database';
 import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
@@ -15,6 +14,7 @@ import { createApiClient } from '../support/api-client';
 import { eventually } from '../support/built-service';
 import { seedEvents } from '../support/seeded-events';
 import { createStaff } from '../support/staff';
+import { findWholeReads, recordStatements, type SentStatement } from '../support/statement-plans';
 import { connectAsOwner } from '../support/test-database';
 import { startTestService, type TestService, type TestUser } from '../support/test-service';
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { percentile } from '../../bench/support/statistics';
+import { quantile } from 'simple-statistics';
 import { BUILD_TIMEOUT_MS, type BuiltService, eventually, killLeftovers } from '../support/built-service';
 import { inLongForm } from '../support/long-form';
 import { Replicas } from '../support/replicas';
@@ -129,8 +129,8 @@ describe('Webhooks of several replicas', () => {
       );
       await eventually(() => receiver.of(hanging.path).length >= PER_WEBHOOK);
       const beside = await measure(others, 'beside');
-      const [p99Alone, p99] = [percentile(alone, 99), percentile(beside, 99)];
-      const [p50Alone, p50] = [percentile(alone, 50), percentile(beside, 50)];
+      const [p99Alone, p99] = [quantile(alone, 0.99), quantile(beside, 0.99)];
+      const [p50Alone, p50] = [quantile(alone, 0.5), quantile(beside, 0.5)];
       const atOnce = receiver.mostAtOnce(hanging.path);
       report.push(
         `${PENDING} events pending at an endpoint that hangs, at most ${atOnce} attempts at once: ` +

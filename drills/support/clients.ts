@@ -3,14 +3,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const COUNTRIES = ['ru', 'us', 'de', 'nl'] as const;
 const PROLONGED_SHARE = 0.35;
-const REQUEST_TIMEOUT_MS = 60_000;
+/** Longer than any response may take. */
+const REQUEST_TIMEOUT_MS = 160_000;
+/** A client that is told to wait longer comes back sooner in a drill. */
+const MAX_PAUSE_MS = 2000;
 
 export interface Customer {
   readonly id: number;
   readonly token: string;
 }
 
-/** What a client wants once, under a key of its own, however often it has to ask. */
+/** What a client wants once, under a key of its own, however often it has to send it. */
 export interface Intent {
   readonly customer: Customer;
   readonly key: string;
@@ -25,28 +28,49 @@ export interface Answer {
   readonly atMs: number;
 }
 
+/** An order with its final answer. */
+export interface Answered {
+  readonly intent: Intent;
+  readonly answer: Answer;
+}
+
+export interface ClientsOptions {
+  /** Each client waits so long between two orders, about. */
+  readonly pauseMs: number;
+  /** How many scripts a customer runs at the same time. */
+  readonly scriptsEach?: number;
+  /** Whether a proxy that has been prolonged may be prolonged again. */
+  readonly prolongAgain?: boolean;
+}
+
 /**
  * Scripts that buy and prolong, one order after the other, and repeat each until its answer is final, as the
  * documentation tells them to.
  */
 export class Clients {
-  /** Orders with their final answers, in the order of the answers. */
-  readonly answered: { readonly intent: Intent; readonly answer: Answer }[] = [];
-  /** How often clients were answered what. */
+  /** In the order of the answers. */
+  readonly answered: Answered[] = [];
+  /** How often clients got which response: its status and, where they are to repeat, what it says. */
   readonly counts: Record<string, number> = {};
+  longestResponseMs = 0;
   private readonly ended = new AbortController();
   private isAbandoned = false;
   private running: Promise<unknown> = Promise.resolve();
-  private readonly proxyIds = new Map<Customer, string[]>();
 
   constructor(
     private readonly customers: readonly Customer[],
     private readonly baseUrls: readonly string[],
-    private readonly pauseMs: number,
+    private readonly options: ClientsOptions,
   ) {}
 
   start(): void {
-    this.running = Promise.all(this.customers.map((customer) => this.runScript(customer)));
+    const { scriptsEach = 1 } = this.options;
+    this.running = Promise.all(
+      this.customers.flatMap((customer) => {
+        const proxyIds: string[] = [];
+        return Array.from({ length: scriptsEach }, () => this.runScript(customer, proxyIds));
+      }),
+    );
     // Reported by stop().
     this.running.catch(() => undefined);
   }
@@ -61,7 +85,16 @@ export class Clients {
     return this.answered.filter(({ answer }) => answer.atMs > since.getTime()).length;
   }
 
-  /** Ends everything: what is asked for is asked no more. */
+  /** The longest time without a final answer between the two moments. */
+  longestGapMs(fromMs: number, toMs: number): number {
+    const moments = this.answered
+      .map(({ answer: { atMs } }) => atMs)
+      .filter((atMs) => atMs > fromMs && atMs < toMs);
+    const borders = [fromMs, ...moments, toMs];
+    return Math.max(...borders.slice(1).map((moment, at) => moment - (borders[at] ?? moment)));
+  }
+
+  /** Ends everything: no order is sent any more. */
   abandon(): void {
     this.ended.abort();
     this.isAbandoned = true;
@@ -73,13 +106,14 @@ export class Clients {
       const { answer, retryAfterMs } = await this.send(intent);
       if (answer) return answer;
       if (this.isAbandoned) throw new Error('the drill has ended before its orders were answered');
-      await pause(Math.min(retryAfterMs, 2000) * (0.8 + 0.4 * Math.random()));
+      await pause(Math.min(retryAfterMs, MAX_PAUSE_MS) * (0.8 + 0.4 * Math.random()));
     }
   }
 
   /** Sends an order once. An answer that is not final is counted only. */
   async send({ customer, key, path, body }: Intent): Promise<{ answer?: Answer; retryAfterMs: number }> {
     const baseUrl = this.baseUrls[Math.floor(Math.random() * this.baseUrls.length)] ?? '';
+    const sentAtMs = performance.now();
     try {
       const response = await fetch(baseUrl + path, {
         method: 'POST',
@@ -94,16 +128,20 @@ export class Clients {
       const { status } = response;
       const answer = { status, body: (await response.json()) as Record<string, unknown>, atMs: Date.now() };
       const retryAfter = response.headers.get('Retry-After');
-      const isFinal = status < 500 && status !== 429 && !(status === 409 && retryAfter !== null);
-      this.count(
-        response.headers.get('Idempotency-Replayed') === 'true'
-          ? `${status}, replayed`
-          : `${status}${status >= 500 && retryAfter === null ? ' without Retry-After' : ''}`,
-      );
-      return isFinal ? { answer, retryAfterMs: 0 } : { retryAfterMs: 1000 * Number(retryAfter ?? 1) };
+      if (status >= 500 || status === 429 || status === 409) {
+        const how = retryAfter === null ? 'without Retry-After' : 'with Retry-After';
+        const detail = String(answer.body['detail']).replaceAll(/[0-9a-f-]{8,}|\d+/g, 'N');
+        this.count(`${status} ${how}: ${detail}`);
+        return { retryAfterMs: 1000 * Number(retryAfter ?? 1) };
+      }
+      const isReplay = response.headers.get('Idempotency-Replayed') === 'true';
+      this.count(isReplay ? `${status}, replayed` : String(status));
+      return { answer, retryAfterMs: 0 };
     } catch {
       this.count('connection lost');
       return { retryAfterMs: 500 };
+    } finally {
+      this.longestResponseMs = Math.max(this.longestResponseMs, performance.now() - sentAtMs);
     }
   }
 
@@ -111,11 +149,9 @@ export class Clients {
     this.counts[what] = (this.counts[what] ?? 0) + 1;
   }
 
-  private async runScript(customer: Customer): Promise<void> {
-    const proxyIds = this.proxyIds.get(customer) ?? [];
-    this.proxyIds.set(customer, proxyIds);
+  private async runScript(customer: Customer, proxyIds: string[]): Promise<void> {
+    const { pauseMs, prolongAgain = false } = this.options;
     while (!this.ended.signal.aborted) {
-      // Each proxy is prolonged once: two prolongations that were forgotten are found as one of their length.
       const proxyId = Math.random() < PROLONGED_SHARE ? proxyIds.shift() : undefined;
       const country = COUNTRIES[Math.floor(Math.random() * COUNTRIES.length)] ?? 'ru';
       const intent = {
@@ -128,7 +164,8 @@ export class Clients {
       const answer = await this.repeat(intent);
       this.answered.push({ intent, answer });
       for (const { id } of (answer.body['proxies'] ?? []) as { id: string }[]) proxyIds.push(id);
-      await pause(this.pauseMs * (0.5 + Math.random()));
+      if (prolongAgain && proxyId !== undefined) proxyIds.push(proxyId);
+      await pause(pauseMs * (0.5 + Math.random()));
     }
   }
 }

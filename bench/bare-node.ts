@@ -1,23 +1,22 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { json } from 'node:stream/consumers';
 import { Pool } from 'pg';
-import { multiplyDecimal, unitPriceWithMarkup } from '../../src/common/money';
-import { readEnvironment } from '../../src/config/environment';
+import { multiplyDecimal, unitPriceWithMarkup } from '../src/common/money';
+import { readEnvironment } from '../src/config/environment';
+import { ORDER_DELIVERED, ORDER_PAID, ordinaryUrl } from './ordinary-shop';
 
 /**
- * The baseline "bare node": the service's reads on plain `node:http` and `pg`, with the same responses. It
- * looks the token up for each request, reads rows, maps them and writes JSON; an export in pieces. It
- * validates, logs and limits nothing.
+ * The baseline "bare node": what one would write on plain `node:http` and `pg`. Reads have the same responses
+ * as the service's and come from the same rows; it looks the token up for each request, reads rows, maps them
+ * and writes JSON. A purchase takes the money in one transaction, calls the provider, and stores what it
+ * brought in another, on ordinary tables. It validates, logs, limits, queues and recovers nothing.
  */
 
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const LAST_USED_STEP_MS = 60_000;
 const CATALOG_AGE_MS = 60_000;
-/** Proxies in a piece of an export. */
-const PIECE_SIZE = 1000;
 
 const FIND_CALLER = `
   SELECT token.id AS "tokenId", user_id AS "userId", scopes, allowed_ips AS "allowedIps",
@@ -35,7 +34,7 @@ const READ_PROFILE = `
 const LIST_PROXIES = `
   SELECT id, host, port, login, password, proxy_type, country, version, date_start, date_end, withdrawn_at,
          descr
-    FROM proxies WHERE user_id = $1 AND id > $2 ORDER BY id`;
+    FROM proxies WHERE user_id = $1 ORDER BY id`;
 
 interface Caller {
   readonly tokenId: string;
@@ -68,17 +67,15 @@ interface ProxyRow {
   readonly descr: string | null;
 }
 
-type Handler = (url: URL, caller: Caller) => Promise<unknown>;
+type Handler = (url: URL, caller: Caller, request: IncomingMessage) => Promise<unknown>;
 
-const environment = readEnvironment(undefined, { provider: false });
-const pool = new Pool({
-  connectionString: environment.database.url,
-  max: environment.database.poolSize,
-  application_name: 'proxy-rental bare bench',
-});
+const environment = readEnvironment();
+const { ownerUrl = '', poolSize: max } = environment.database;
+const pool = new Pool({ connectionString: environment.database.url, max });
+const shop = new Pool({ connectionString: ordinaryUrl(ownerUrl), max });
 
-async function query<Row>(name: string, text: string, values: unknown[]): Promise<Row[]> {
-  const { rows } = await pool.query({ name, text, values });
+async function query<Row>(name: string, text: string, values: unknown[], from = pool): Promise<Row[]> {
+  const { rows } = await from.query({ name, text, values });
   return rows as Row[];
 }
 
@@ -113,29 +110,60 @@ function toProxyOut(row: ProxyRow, now: Date): object {
   };
 }
 
-async function listProxies({ userId }: Caller): Promise<object[]> {
-  const rows = await query<ProxyRow>('proxies', LIST_PROXIES, [userId, 0]);
+const readProxies = ({ userId }: Caller): Promise<ProxyRow[]> => query('proxies', LIST_PROXIES, [userId]);
+
+async function listProxies(caller: Caller): Promise<object[]> {
   const now = new Date();
-  return rows.map((row) => toProxyOut(row, now));
+  return (await readProxies(caller)).map((row) => toProxyOut(row, now));
 }
 
-/** Reads the next piece while the one before is sent. */
-async function* exportProxies({ userId }: Caller, format: string | null): AsyncGenerator<string> {
-  const read = (after: string): Promise<ProxyRow[]> =>
-    query('piece', `${LIST_PROXIES} LIMIT ${PIECE_SIZE}`, [userId, after]);
-  const now = new Date();
-  let separator = '[';
-  for (let next: Promise<ProxyRow[]> | undefined = read('0'); next;) {
-    const rows: ProxyRow[] = await next;
-    next = rows.length === PIECE_SIZE ? read(rows.at(-1)?.id ?? '') : undefined;
-    if (format === 'txt') {
-      yield rows.map(({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`).join('');
-    } else if (rows.length > 0) {
-      yield separator + rows.map((row) => JSON.stringify(toProxyOut(row, now))).join(',');
-      separator = ',';
-    }
-  }
-  if (format !== 'txt') yield separator === '[' ? '[]' : ']';
+async function exportProxies(caller: Caller): Promise<string> {
+  const rows = await readProxies(caller);
+  return rows.map(({ host, port, login, password }) => `${host}:${port}:${login}:${password}\n`).join('');
+}
+
+/** What is read of the provider's answer to a purchase. */
+interface Bought {
+  readonly order_id: string | number;
+  readonly list: Readonly<Record<string, Readonly<Record<string, string | number>>>>;
+}
+
+async function buy({ userId }: Caller, request: IncomingMessage): Promise<object> {
+  const { country, period, count } = (await json(request)) as {
+    country: string;
+    period: number;
+    count: number;
+  };
+  const prices = (await readCatalog('prices')) as Record<string, Record<string, string>>;
+  const total = multiplyDecimal(prices['6']?.[period] ?? '0', count);
+  const price = unitPriceWithMarkup(total, count, environment.pricing.markupPercent).times(count).toString();
+  const tag = randomUUID();
+  const [order] = await query<{ id: string }>('paid', ORDER_PAID, [userId, price, tag], shop);
+  if (!order) throw new Error('The balance does not suffice');
+  const { baseUrl, apiKey } = environment.provider;
+  const wanted = new URLSearchParams({
+    count: String(count),
+    period: String(period),
+    country,
+    version: '6',
+    descr: tag,
+  });
+  const sold = await fetch(`${baseUrl}/api/${apiKey}/buy/?${wanted.toString()}`);
+  const bought = (await sold.json()) as Bought;
+  const proxies = Object.values(bought.list);
+  const column = (name: string): unknown[] => proxies.map((proxy) => proxy[name]);
+  const delivered = await query(
+    'delivered',
+    ORDER_DELIVERED,
+    [
+      order.id,
+      bought.order_id,
+      ...['id', 'host', 'port', 'user', 'pass', 'unixtime', 'unixtime_end'].map(column),
+      country,
+    ],
+    shop,
+  );
+  return { order_id: Number(order.id), price_charged: price, currency: 'RUB', proxies: delivered };
 }
 
 /** The service's stored catalog, cached in memory for as long as the service does. */
@@ -192,10 +220,8 @@ const HANDLERS: Readonly<Record<string, readonly [scope: string, handler: Handle
   ],
   '/price': ['price:read', quote],
   '/proxies': ['proxies:read', (_, caller) => listProxies(caller)],
-  '/proxies/export': [
-    'proxies:export',
-    async ({ searchParams }, caller) => Readable.from(exportProxies(caller, searchParams.get('format'))),
-  ],
+  '/proxies/export': ['proxies:export', (_, caller) => exportProxies(caller)],
+  '/proxies/buy': ['proxies:write', (_, caller, request) => buy(caller, request)],
 };
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -214,16 +240,15 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     send(response, 401, { detail: 'Invalid token' });
     return;
   }
-  const body = await handler(url, caller);
-  if (body instanceof Readable) await pipeline(body, response);
-  else send(response, 200, body);
+  send(response, 200, await handler(url, caller, request));
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {
-  const bytes = Buffer.from(JSON.stringify(body));
+  const isText = typeof body === 'string';
+  const bytes = Buffer.from(isText ? body : JSON.stringify(body));
   response
     .writeHead(status, {
-      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Type': isText ? 'text/plain; charset=utf-8' : 'application/json; charset=utf-8',
       'Content-Length': bytes.length,
     })
     .end(bytes);
@@ -240,5 +265,5 @@ server.listen(environment.server.port, environment.server.host, () => {
 process.once('SIGTERM', () => {
   server.close();
   server.closeAllConnections();
-  void pool.end();
+  void Promise.all([pool.end(), shop.end()]);
 });

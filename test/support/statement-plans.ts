@@ -43,27 +43,6 @@ const allNodes = (node: PlanNode): PlanNode[] => [
   ...(node.Plans ?? []).filter((inner) => !isBounded(node, inner)).flatMap(allNodes),
 ];
 
-/**
- * Executes a statement; gives its execution time, the indexes that it used and the tables that it scanned.
- */
-export async function explain(
-  dataSource: DataSource,
-  { text, parameters }: SentStatement,
-): Promise<{ executionMs: number; reads: string[] }> {
-  const [row] = await queryRows<{ 'QUERY PLAN': [{ Plan: PlanNode; 'Execution Time': number }] }>(
-    dataSource,
-    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
-    parameters,
-  );
-  const [{ Plan: plan, 'Execution Time': executionMs }] = (row as NonNullable<typeof row>)['QUERY PLAN'];
-  const everything = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(everything)];
-  const reads = everything(plan).flatMap((node) => {
-    if (node['Node Type'] === 'Seq Scan') return [`all of ${node['Relation Name']}`];
-    return node['Index Name'] ?? [];
-  });
-  return { executionMs, reads };
-}
-
 const PLANNED = /^\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b/i;
 
 /**

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Daemon, startDaemon } from './daemon';
-import { DEBIAN } from './debian';
-import { freePort, LOOPBACK } from './ports';
+import { type Daemon, startDaemon } from '../../drills/support/daemon';
+import { DEBIAN } from '../../drills/support/debian';
+import { freePort, LOOPBACK } from '../../drills/support/ports';
 
 export interface PrometheusOptions {
   /** Its configuration and data go there. */

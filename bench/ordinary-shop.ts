@@ -1,0 +1,93 @@
+import { type Customer, inDatabase, withClient } from './support/place';
+
+/**
+ * The tables that one would write for purchases instead of the service's: keys, foreign keys and the indexes
+ * that lists need; no triggers, queue or history. Balances have a table of their own: each foreign key to a
+ * user locks the user's row, which many orders of one user would wait for.
+ */
+const SCHEMA = `
+  CREATE TABLE users (id bigint PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now());
+  CREATE TABLE accounts (
+    user_id bigint PRIMARY KEY REFERENCES users,
+    balance numeric(14,2) NOT NULL CHECK (balance >= 0)
+  );
+  CREATE TABLE orders (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id bigint NOT NULL REFERENCES users,
+    status text NOT NULL,
+    amount numeric(14,2) NOT NULL,
+    tag uuid NOT NULL,
+    provider_order_id text,
+    created_at timestamptz NOT NULL DEFAULT now()
+  );
+  CREATE INDEX ON orders (user_id, id);
+  CREATE TABLE ledger (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id bigint NOT NULL REFERENCES users,
+    order_id bigint REFERENCES orders,
+    amount numeric(14,2) NOT NULL,
+    balance_after numeric(14,2) NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+  );
+  CREATE INDEX ON ledger (user_id, id);
+  CREATE TABLE proxies (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id bigint NOT NULL REFERENCES users,
+    order_id bigint NOT NULL REFERENCES orders,
+    provider_id text NOT NULL UNIQUE,
+    host text NOT NULL,
+    port text NOT NULL,
+    login text NOT NULL,
+    password text NOT NULL,
+    country text NOT NULL,
+    date_start timestamptz NOT NULL,
+    date_end timestamptz NOT NULL
+  );
+  CREATE INDEX ON proxies (user_id, id);`;
+
+/** Takes the money and places the order: user $1, price $2, tag $3. No row: the balance does not suffice. */
+export const ORDER_PAID = `
+  WITH paid AS (
+    UPDATE accounts SET balance = balance - $2::numeric WHERE user_id = $1 AND balance >= $2::numeric
+    RETURNING user_id, balance
+  ), placed AS (
+    INSERT INTO orders (user_id, status, amount, tag) SELECT user_id, 'pending', $2::numeric, $3 FROM paid
+    RETURNING id, user_id
+  ), entered AS (
+    INSERT INTO ledger (user_id, order_id, amount, balance_after)
+    SELECT placed.user_id, placed.id, -$2::numeric, paid.balance FROM placed, paid
+  )
+  SELECT id FROM placed`;
+
+/** Stores what the provider sold: order $1, its number there $2, arrays of columns, the country $10. */
+export const ORDER_DELIVERED = `
+  WITH completed AS (
+    UPDATE orders SET status = 'completed', provider_order_id = $2 WHERE id = $1 RETURNING id, user_id
+  )
+  INSERT INTO proxies (user_id, order_id, provider_id, host, port, login, password, country, date_start,
+                       date_end)
+  SELECT user_id, completed.id, sold.id, host, port, login, password, $10, to_timestamp(starts),
+         to_timestamp(ends)
+    FROM completed,
+         unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::float8[], $9::float8[])
+           AS sold (id, host, port, login, password, starts, ends)
+  RETURNING *`;
+
+export const ordinaryUrl = (serverUrl: string): string => inDatabase(serverUrl, 'bench_ordinary');
+
+/** Creates the database beside those of the benchmark. */
+export async function createOrdinaryShop(serverUrl: string): Promise<void> {
+  await withClient(serverUrl, (client) => client.query('CREATE DATABASE bench_ordinary'));
+  await withClient(ordinaryUrl(serverUrl), (client) => client.query(SCHEMA));
+}
+
+/** Gives customers of the service an account there, too. */
+export function addToOrdinaryShop(serverUrl: string, customers: readonly Customer[]): Promise<unknown> {
+  return withClient(ordinaryUrl(serverUrl), (client) =>
+    client.query(
+      `WITH added AS (INSERT INTO users (id) SELECT unnest($1::bigint[]) RETURNING id)
+       INSERT INTO accounts (user_id, balance) SELECT id, 99999999999 FROM added`,
+      [customers.map(({ id }) => id)],
+    ),
+  );
+}

@@ -1,0 +1,198 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { createDrillDirectory } from '../../drills/support/accounts';
+import { runProgram } from '../../drills/support/daemon';
+import { BUILT_CLI } from '../../drills/support/project';
+import {
+  type BuiltReplica,
+  type SandboxAddress,
+  startReplica,
+  startSandboxProcess,
+} from '../../drills/support/service';
+import { ALL_SCOPES } from '../../src/auth';
+import { generateToken, hashToken } from '../../src/auth/token-text';
+import { type DatabaseAddress, migrate } from '../../src/database';
+import { acquireEmbeddedPostgres, type EmbeddedPostgres } from '../../src/local';
+import { SandboxControl } from '../../src/sandbox';
+
+export interface OwnedDatabase extends DatabaseAddress {
+  readonly ownerUrl: string;
+}
+
+export interface Customer {
+  readonly id: number;
+  readonly token: string;
+}
+
+const BALANCE = '99999999999.00';
+const AMPLE_STOCK = 1_000_000_000;
+/** The sandbox does not know the proxies that are inserted: a sweep would mark them as withdrawn. */
+const NEVER_SECONDS = '86400';
+/** A customer of a benchmark sends more requests than any person. */
+const NO_LIMIT = '1000000000';
+
+/** What a benchmark runs on: PostgreSQL and the sandbox, for services that it starts. */
+export class Place {
+  private constructor(
+    private readonly postgres: EmbeddedPostgres,
+    private readonly sandbox: SandboxAddress,
+    /** PostgreSQL's main process. */
+    readonly postmasterPid: number,
+    private readonly closers: (() => Promise<unknown>)[],
+  ) {}
+
+  /** @param dataDir where databases are kept; left out: a temporary directory */
+  static async open(dataDir?: string): Promise<Place> {
+    // Closed in reverse order.
+    const closers: (() => Promise<unknown>)[] = [];
+    try {
+      const directory = await createDrillDirectory('bench');
+      closers.push(() => directory.remove());
+      const place = dataDir ?? directory.path;
+      const postgres = await acquireEmbeddedPostgres({ dataDir: place, onNote: () => undefined });
+      closers.push(() => postgres.release());
+      const pidFile = await readFile(join(place, 'postgres', 'data', 'postmaster.pid'), 'utf8');
+      const sandbox = await startSandboxProcess(await directory.create('sandbox'));
+      closers.push(() => sandbox.stop());
+      const control = new SandboxControl(sandbox.address);
+      await control.setBalance('1000000000.00');
+      await control.setStock('6', 'ru', AMPLE_STOCK);
+      return new Place(postgres, sandbox.address, Number.parseInt(pidFile, 10), closers);
+    } catch (error) {
+      await closeAll(closers);
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return closeAll(this.closers);
+  }
+
+  /** Opens a database of that name, migrated; creates it when there is none. */
+  async openDatabase(name: string): Promise<OwnedDatabase> {
+    const { url, ownerUrl } = this.postgres;
+    await withClient(ownerUrl, async (client) => {
+      const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
+      if (!rowCount) await client.query(`CREATE DATABASE ${name}`);
+    });
+    const database = { url: inDatabase(url, name), ownerUrl: inDatabase(ownerUrl, name) };
+    await migrate(database);
+    return database;
+  }
+
+  /** The environment of a service on that database. */
+  environmentOf({ url, ownerUrl }: OwnedDatabase): Record<string, string> {
+    return {
+      DATABASE_URL: url,
+      DATABASE_OWNER_URL: ownerUrl,
+      PX6_BASE_URL: this.sandbox.baseUrl,
+      PX6_API_KEY: this.sandbox.apiKey,
+      PROVIDER_RATE_PER_SECOND: '0',
+      SWEEP_INTERVAL_SECONDS: NEVER_SECONDS,
+      TOKEN_REQUESTS_PER_MINUTE: NO_LIMIT,
+      USER_REQUESTS_PER_MINUTE: NO_LIMIT,
+      LOG_LEVEL: 'error',
+      MIGRATE_ON_START: 'false',
+      AUDIT_TIME: 'off',
+    };
+  }
+
+  /** Starts one replica of the built service. It is stopped with the place, if not before. */
+  async startService(database: OwnedDatabase, nodeOptions: readonly string[] = []): Promise<BuiltReplica> {
+    const service = await startReplica(this.environmentOf(database), { nodeOptions });
+    this.closers.push(() => service.stop());
+    return service;
+  }
+
+  /** @throws Error when the books of the database do not hold */
+  async audit(database: OwnedDatabase): Promise<void> {
+    const environment = this.environmentOf(database);
+    await runProgram({ program: process.execPath, parameters: [BUILT_CLI, 'audit'], environment });
+  }
+}
+
+/** The address of another database on the same server. */
+export const inDatabase = (url: string, name: string): string =>
+  Object.assign(new URL(url), { pathname: `/${name}` }).href;
+
+export async function withClient<Result>(
+  url: string,
+  work: (client: Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Sells each customer in $1 an order of $2 proxies; one in ten has ended. */
+const SELL_PROXIES = `
+  WITH placed AS (
+    INSERT INTO orders (id, group_id, user_id, kind, state, tag, country, version, period, count, proxy_type,
+                        unit_price, held, captured, provider, provider_price, provider_charge,
+                        provider_order_id, deadline, next_look_at, submitted_at, closed_at)
+    SELECT id, id, owner, 'purchase', 'completed', 'bench.' || owner, 'ru', '6', 30, size, 'http', 25.08,
+           25.08 * size, 25.08 * size, 'px6', 20.90 * size, 20.90 * size, 'bench' || owner, now(), now(),
+           now(), now()
+      FROM (SELECT nextval(pg_get_serial_sequence('orders', 'id')) AS id, owner, $2::integer AS size
+              FROM unnest($1::bigint[]) AS owner) AS sale
+    RETURNING *
+  ), entries AS (
+    INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta)
+    SELECT user_id, kind, id, available_delta, held_delta
+      FROM (SELECT user_id, 1 AS step, 'hold' AS kind, id, -held AS available_delta, held AS held_delta
+              FROM placed
+             UNION ALL
+            SELECT user_id, 2, 'capture', id, 0, -held FROM placed) AS entry
+     ORDER BY user_id, step
+  )
+  INSERT INTO proxies (user_id, order_id, provider, provider_proxy_id, host, port, login, password,
+                       proxy_type, country, version, period, date_start, date_end, active)
+  SELECT user_id, id, provider, 'bench' || id || '.' || n, format('45.90.%s.%s', n / 250 % 250, 1 + n % 250),
+         (1024 + n % 60000)::text, substr(md5(format('%s %s', id, n)), 1, 6),
+         substr(md5(format('%s %s', id, n)), 7, 8), proxy_type, country, version, period, moment,
+         CASE WHEN n % 10 = 9 THEN moment ELSE moment + interval '30 days' END, n % 10 <> 9
+    FROM placed, generate_series(1, count) AS n, date_trunc('second', now()) AS moment
+   ORDER BY user_id, n`;
+
+/**
+ * Creates customers whose balance lasts for minutes of purchases.
+ *
+ * @param proxies how many each has, from one order: 1,000 at most
+ */
+export function createCustomers(
+  { ownerUrl }: OwnedDatabase,
+  count: number,
+  proxies = 0,
+): Promise<readonly Customer[]> {
+  return withClient(ownerUrl, async (client) => {
+    const { rows } = await client.query<{ id: string }>(
+      `INSERT INTO users (username) SELECT 'bench' FROM generate_series(1, $1) RETURNING id`,
+      [count],
+    );
+    const customers = rows.map(({ id }) => ({ id: Number(id), token: generateToken() }));
+    const ids = customers.map(({ id }) => id);
+    await client.query(
+      `INSERT INTO api_tokens (user_id, token_hash, name, scopes)
+       SELECT user_id, token_hash, 'bench', $3
+         FROM unnest($1::bigint[], $2::bytea[]) AS token (user_id, token_hash)`,
+      [ids, customers.map(({ token }) => hashToken(token)), ALL_SCOPES],
+    );
+    await client.query(
+      `INSERT INTO ledger_entries (user_id, kind, available_delta, held_delta, reason)
+       SELECT id, 'topup', ${BALANCE}, 0, 'bench' FROM unnest($1::bigint[]) AS id`,
+      [ids],
+    );
+    if (proxies > 0) await client.query(SELL_PROXIES, [ids, proxies]);
+    await client.query('VACUUM (ANALYZE) users, api_tokens, orders, ledger_entries, proxies');
+    return customers;
+  });
+}
+
+async function closeAll(closers: (() => Promise<unknown>)[]): Promise<void> {
+  for (const close of closers.splice(0).toReversed()) await close();
+}
