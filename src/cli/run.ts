@@ -27,7 +27,8 @@ export async function withResources(
   work: (config: AppConfig) => Promise<void>,
   needs = NO_PROVIDER,
 ): Promise<void> {
-  const resources = await acquireResources(readEnvironment(undefined, needs), needs, ignoreNotes);
+  const environment = readEnvironment(undefined, needs);
+  const resources = await acquireResources(environment, { ...needs, sharesSandbox: true }, ignoreNotes);
   try {
     await work(resources.config);
   } finally {

@@ -602,7 +602,7 @@ export const SETTINGS = {
     sandboxProfile: {
       variable: 'SANDBOX_PROFILE',
       rule: oneOf('quick', 'realistic'),
-      defaultText: '`quick`, or what a running sandbox has',
+      defaultText: '`quick`',
       description: 'How the sandbox behaves. `realistic`: purchases take 5 to 7 s, 1 % of all calls fail.',
     },
   },

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { type AppConfig, type Environment, type ProviderAddress, resolveConfig } from '../config';
 import type { DatabaseAddress } from '../database';
-import { acquireLocalSandbox } from './local-sandbox';
+import { findLocalSandbox, startLocalSandbox } from './local-sandbox';
 import { acquireEmbeddedPostgres } from './postgres/embedded-postgres';
 
 export interface Resources {
   readonly config: AppConfig;
-  /** Stops what was started for this process, unless another process uses it. */
+  /** Stops what was started for this process, unless another process uses the database. */
   release(): Promise<void>;
 }
 
@@ -19,6 +19,12 @@ const LISTENS_ON_LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhos
 
 const nothingToRelease = async (): Promise<void> => undefined;
 
+export interface Needs {
+  readonly provider: boolean;
+  /** Whether the sandbox of a service that runs will do: for a command, which is over before it. */
+  readonly sharesSandbox?: boolean;
+}
+
 /**
  * Finds or starts the database and, when it is needed, the provider that the environment names.
  *
@@ -26,13 +32,13 @@ const nothingToRelease = async (): Promise<void> => undefined;
  */
 export async function acquireResources(
   environment: Environment,
-  needs: { provider: boolean },
+  needs: Needs,
   onNote: (line: string) => void,
 ): Promise<Resources> {
   const database = await acquireDatabase(environment, onNote);
   try {
     const provider = needs.provider
-      ? await acquireProvider(environment, onNote)
+      ? await acquireProvider(environment, needs, onNote)
       : { value: { baseUrl: '', apiKey: '' }, release: nothingToRelease };
     return {
       config: resolveConfig(
@@ -76,13 +82,13 @@ async function acquireDatabase(
 
 async function acquireProvider(
   { provider: { baseUrl, apiKey }, local }: Environment,
+  { sharesSandbox = false }: Needs,
   onNote: (line: string) => void,
 ): Promise<Acquired<ProviderAddress>> {
   if (apiKey !== undefined) return { value: { baseUrl, apiKey }, release: nothingToRelease };
-  const sandbox = await acquireLocalSandbox({
-    directory: join(local.dataDir, 'sandbox'),
-    profile: local.sandboxProfile,
-    onNote,
-  });
+  const directory = join(local.dataDir, 'sandbox');
+  const running = sharesSandbox ? await findLocalSandbox(directory) : null;
+  if (running !== null) return { value: running, release: nothingToRelease };
+  const sandbox = await startLocalSandbox({ directory, profile: local.sandboxProfile, onNote });
   return { value: sandbox, release: () => sandbox.release() };
 }

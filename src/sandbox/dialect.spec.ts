@@ -73,9 +73,9 @@ test('rows that move make a page another one each time', async () => {
 });
 
 test.each<[values: Record<string, unknown>, message: string]>([
-  [{ descrFilter: 'fuzzy' }, 'descrFilter must be one of exact, prefix, substring, ignored'],
-  [{ pageLimit: 0 }, 'pageLimit must be an integer from 1 to 1000'],
-  [{ colour: 'red' }, 'Unknown setting colour; known: descrFilter, pageLimit'],
+  [{ descrFilter: 'fuzzy' }, 'descrFilter'],
+  [{ pageLimit: 0 }, 'pageLimit'],
+  [{ colour: 'red' }, 'colour'],
 ])('%j is refused with a message that names it', async (values, message) => {
   await expect(control.setDialect(values)).rejects.toThrow(message);
 });

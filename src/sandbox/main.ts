@@ -1,12 +1,13 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Dialect, DialectError, readDialect } from './dialect';
+import { z } from 'zod';
+import { type Dialect, readDialect } from './dialect';
 import { DirectoryInUseError } from './directory-lock';
 import { writePrivateFile } from './private-file';
 import { isProfileName, PROFILE_NAMES, type ProfileName } from './profiles';
 import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbox';
-import { watchEventLoop } from './watchdog';
 
 const DEFAULT_DIRECTORY = '.data/sandbox';
 const DEFAULT_PORT = 3999;
@@ -21,7 +22,7 @@ class UsageError extends Error {}
 
 interface Command extends SandboxOptions {
   directory: string;
-  untilUnused: boolean;
+  untilInputEnds: boolean;
 }
 
 function readCommand(): Command {
@@ -34,7 +35,7 @@ function readCommand(): Command {
     ...(values.profile !== undefined && { profile: readProfile(values.profile) }),
     ...(values.dialect !== undefined && { dialect: readDialectTexts(values.dialect) }),
     ...(values['no-rate-limit'] && { rateLimitPerSecond: null }),
-    untilUnused: values['until-unused'] ?? false,
+    untilInputEnds: values['until-input-ends'] ?? false,
   };
 }
 
@@ -49,7 +50,7 @@ function parseArguments() {
         profile: { type: 'string' },
         dialect: { type: 'string', multiple: true },
         'no-rate-limit': { type: 'boolean' },
-        'until-unused': { type: 'boolean' },
+        'until-input-ends': { type: 'boolean' },
       },
     });
   } catch (error) {
@@ -77,7 +78,7 @@ function readDialectTexts(pairs: readonly string[]): Partial<Dialect> {
   try {
     return readDialect(Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s))));
   } catch (error) {
-    throw error instanceof DialectError ? new UsageError(`--dialect: ${error.message}`) : error;
+    throw error instanceof z.ZodError ? new UsageError(`--dialect: ${z.prettifyError(error)}`) : error;
   }
 }
 
@@ -87,13 +88,13 @@ function readApiKey(text: string): string {
   return text;
 }
 
-async function run({ untilUnused, ...options }: Command): Promise<void> {
-  let end: (() => void) | undefined;
-  const ended = new Promise<void>((resolve) => {
-    end = resolve;
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve());
-  });
-  const sandbox = await startSandbox({ ...options, ...(untilUnused && end && { onUnused: end }) });
+async function run({ untilInputEnds, ...options }: Command): Promise<void> {
+  const end = new AbortController();
+  const ended = once(end.signal, 'abort');
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => end.abort());
+  const sandbox = await startSandbox(options);
+  // The system closes the input when the process that started this one is killed.
+  if (untilInputEnds) process.stdin.once('close', () => end.abort()).resume();
   const addressFile = join(options.directory, ADDRESS_FILE);
   const { baseUrl, controlUrl, controlSecret, apiKey } = sandbox;
   await writePrivateFile(
@@ -101,8 +102,9 @@ async function run({ untilUnused, ...options }: Command): Promise<void> {
     `${JSON.stringify({ pid: process.pid, baseUrl, controlUrl, controlSecret, apiKey })}\n`,
   );
   announce(sandbox, options.directory, addressFile);
-  watchEventLoop();
   await ended;
+  // An input that is still open would keep this process.
+  process.stdin.destroy();
   await rm(addressFile, { force: true });
   await sandbox.close();
 }

@@ -88,6 +88,6 @@ describe('over HTTP', () => {
     });
 
     expect(answer.status).toBe(400);
-    await expect(answer.text()).resolves.toContain('quick, realistic');
+    expect(await answer.json()).toEqual({ error: expect.stringContaining('"quick"|"realistic"') });
   });
 });

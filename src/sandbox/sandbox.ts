@@ -3,7 +3,6 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { controlRoutes } from './control/control-routes';
 import { ControlServer } from './control/control-server';
-import { Leases } from './control/leases';
 import { DEFAULT_DIALECT, type Dialect } from './dialect';
 import { DirectoryLock } from './directory-lock';
 import { Credentials } from './exits/credentials';
@@ -21,7 +20,6 @@ import { SlidingRateLimit } from './wire/rate-limit';
 import { WireServer } from './wire/wire-server';
 
 const LOOPBACK = '127.0.0.1';
-const FIRST_LEASE_WITHIN_MS = 15_000;
 
 export interface SandboxOptions {
   /** Directory of the state. Default: in memory only. */
@@ -41,9 +39,6 @@ export interface SandboxOptions {
   latencyMs?: Latencies;
   /** What differs from the published interface. */
   dialect?: Partial<Dialect>;
-  /** Called when the last lease has ended, or none was taken in time. */
-  onUnused?: () => void;
-  firstLeaseWithinMs?: number;
 }
 
 export interface RunningSandbox {
@@ -86,9 +81,8 @@ async function start(
 ): Promise<Omit<RunningSandbox, 'close'>> {
   const lock = directory === undefined ? null : await openLock(directory);
   const instance = randomBytes(16).toString('hex');
-  const leases = new Leases(options.onUnused, options.firstLeaseWithinMs ?? FIRST_LEASE_WITHIN_MS);
   const controlSecret = randomBytes(32).toString('hex');
-  const control = new ControlServer(instance, controlSecret, leases);
+  const control = new ControlServer(instance, controlSecret);
   closers.unshift(() => control.close());
   const controlUrl = `http://${LOOPBACK}:${await listenOnFirstFree(control.server, LOOPBACK, [controlPort])}`;
   if (lock) {

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { transformFile } from '@swc/core';
-import { acquireLocalSandbox, type LocalSandbox } from '../../src/local/local-sandbox';
+import { findLocalSandbox, type LocalSandbox, startLocalSandbox } from '../../src/local/local-sandbox';
 import { SandboxControl } from '../../src/sandbox';
 import { eventually, isRunning } from '../support/built-service';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
@@ -31,16 +31,16 @@ describe('the sandbox of a directory', () => {
   let directory: string;
   let program: string;
   let notes: string[];
-  let users: LocalSandbox[];
-  const acquire = async (profile?: 'quick' | 'realistic'): Promise<LocalSandbox> => {
-    const user = await acquireLocalSandbox({
+  let started: LocalSandbox[];
+  const start = async (profile?: 'quick' | 'realistic'): Promise<LocalSandbox> => {
+    const sandbox = await startLocalSandbox({
       directory,
       program,
       profile,
       onNote: (line) => notes.push(line),
     });
-    users.push(user);
-    return user;
+    started.push(sandbox);
+    return sandbox;
   };
   const hasFaults = async (): Promise<boolean> => {
     const address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
@@ -59,11 +59,11 @@ describe('the sandbox of a directory', () => {
   beforeEach(async () => {
     directory = join(await createTestDirectory(), 'data', 'sandbox');
     notes = [];
-    users = [];
+    started = [];
   });
 
   afterEach(async () => {
-    await Promise.all(users.map((user) => user.release()));
+    await Promise.all(started.map((sandbox) => sandbox.release()));
     await removeTestDirectory(join(directory, '..', '..'));
   });
 
@@ -71,70 +71,55 @@ describe('the sandbox of a directory', () => {
     await removeTestDirectory(root);
   });
 
-  it('answers with the key it gave, and ends with its only user', async () => {
-    const sandbox = await acquire();
+  it('answers with the key it gave, and ends when it is released', async () => {
+    const sandbox = await start();
     const pid = await readPid();
     expect(await ask(sandbox)).toMatchObject({ status: 'yes' });
+    expect(await findLocalSandbox(directory)).toMatchObject({ pid, baseUrl: sandbox.baseUrl });
 
     await sandbox.release();
     expect(isRunning(pid)).toBe(false);
+    expect(notes).toEqual([]);
+    expect(await findLocalSandbox(directory)).toBeNull();
   });
 
-  it('is shared, and stays until the last user has left', async () => {
-    const [first, second] = await Promise.all([acquire(), acquire()]);
-    const pid = await readPid();
-    expect(second.baseUrl).toBe(first.baseUrl);
-
-    await first.release();
-    expect(await ask(second)).toMatchObject({ status: 'yes' });
-    await second.release();
-    expect(isRunning(pid)).toBe(false);
+  it('is refused to a second process, with what that can do instead', async () => {
+    await start();
+    await expect(start()).rejects.toThrow(/^Another process uses the sandbox in .*PX6_BASE_URL.*DATA_DIR/);
   });
 
-  it('serves, with the same key, one who comes while the last is leaving', async () => {
-    const leaving = await acquire();
-    const [, coming] = await Promise.all([leaving.release(), acquire()]);
+  it('is started again, with the same key, for one who comes while the last is leaving', async () => {
+    const leaving = await start();
+    const [, coming] = await Promise.all([leaving.release(), start()]);
 
     expect(coming.apiKey).toBe(leaving.apiKey);
-    await eventually(() => ask(coming).catch(() => null));
     expect(await ask(coming)).toMatchObject({ status: 'yes' });
-    await coming.release();
   });
 
-  it('comes back at the same address when it is killed while in use', async () => {
-    const sandbox = await acquire();
-    const killed = await readPid();
-    process.kill(killed, 'SIGKILL');
-    await eventually(async () => (await readPid().catch(() => killed)) !== killed);
+  it('is told of when it is killed while in use', async () => {
+    await start();
+    process.kill(await readPid(), 'SIGKILL');
 
-    expect(await ask(sandbox)).toMatchObject({ status: 'yes' });
+    await eventually(() => notes.length > 0);
+    expect(notes).toEqual([expect.stringMatching(/^The sandbox provider has ended\. See .*sandbox\.log$/)]);
+  });
+
+  it('is killed when it hangs', async () => {
+    const sandbox = await start();
     const pid = await readPid();
+    process.kill(pid, 'SIGSTOP');
+
     await sandbox.release();
-    expect(notes).toEqual(['The sandbox provider has ended unexpectedly; starting it again.']);
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('takes the profile that a user names, running or not, and otherwise keeps it', async () => {
-    await acquire('realistic');
+  it('takes the profile of its start', async () => {
+    await start('realistic');
     expect(await hasFaults()).toBe(true);
-    await acquire();
-    expect(await hasFaults()).toBe(true);
-
-    await acquire('quick');
-    expect(await hasFaults()).toBe(false);
-  });
-
-  it('has its profile again when it is killed while in use', async () => {
-    await acquire('realistic');
-    const killed = await readPid();
-    process.kill(killed, 'SIGKILL');
-    await eventually(async () => (await readPid().catch(() => killed)) !== killed);
-
-    await eventually(() => hasFaults().catch(() => false));
   });
 
   it('keeps its directory to its owner, and leaves the one above as it would be', async () => {
-    const sandbox = await acquire();
+    const sandbox = await start();
     await sandbox.release();
     const modes = await Promise.all(
       [directory, join(directory, '..')].map(async (path) => (await stat(path)).mode),
@@ -145,9 +130,7 @@ describe('the sandbox of a directory', () => {
 
   it('says in one line that it cannot start', async () => {
     program = join(root, 'nothing.js');
-    await expect(acquire()).rejects.toThrow(
-      /^The sandbox provider did not start \(1\)\. See .*sandbox\.log$/,
-    );
+    await expect(start()).rejects.toThrow(/^The sandbox provider did not start \(1\)\. See .*sandbox\.log$/);
   });
 });
 

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SandboxControl, startSandbox, WireClient } from '../../src/sandbox';
+import { eventually, isRunning } from '../support/built-service';
 
 interface Address {
   pid: number;
@@ -42,15 +42,13 @@ afterEach(async () => {
   await rm(parent, { recursive: true });
 });
 
-function spawnSandbox(...args: string[]): { child: ChildProcess; output: () => string } {
+function programOf(...args: string[]): string[] {
   const main = join(__dirname, '..', '..', 'src', 'sandbox', 'main.ts');
-  const child = spawn(
-    process.execPath,
-    ['-r', join(parent, 'hook.cjs'), main, '--directory', directory, ...args],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  return ['-r', join(parent, 'hook.cjs'), main, '--directory', directory, ...args];
+}
+
+function spawnSandbox(...args: string[]): { child: ChildProcess; output: () => string } {
+  const child = spawn(process.execPath, programOf(...args), { stdio: ['ignore', 'pipe', 'pipe'] });
   started.push(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -197,7 +195,7 @@ test('settings of the dialect can be chosen at the start', async () => {
 });
 
 test.each([
-  [['--dialect', 'descrFilter=fuzzy'], '--dialect: descrFilter must be one of exact'],
+  [['--dialect', 'descrFilter=fuzzy'], '--dialect: '],
   [['--port', '70000'], '--port'],
   [['--profile', 'slow'], '--profile must be one of quick, realistic'],
   [['--api-key', 'a/b'], '--api-key'],
@@ -209,30 +207,32 @@ test.each([
   expect(output()).toContain(word);
 });
 
-test('with --until-unused it exits when the last holder of a lease is gone, even by kill -9', async () => {
-  const { child, address } = await startedSandbox('--until-unused');
-  const headers = { authorization: `Bearer ${address.controlSecret}` };
-  const holder = spawn(process.execPath, [
+test('with --until-input-ends it ends with who started it, even by kill -9', async () => {
+  const args = programOf('--port', '0', '--until-input-ends');
+  const starter = spawn(process.execPath, [
     '-e',
-    `require('node:http').get(process.argv[1], { headers: JSON.parse(process.argv[2]) }, (response) =>
-      response.pipe(process.stdout))`,
-    `${address.controlUrl}/lease`,
-    JSON.stringify(headers),
+    `const child = require('node:child_process').spawn(process.execPath, JSON.parse(process.argv[1]),
+       { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+     child.stdout.pipe(process.stdout);`,
+    JSON.stringify(args),
   ]);
-  started.push(holder);
-  const [line]: Buffer[] = await once(holder.stdout, 'data');
-  expect(line?.toString()).toBe('{"leased":true}\n');
-  const own = get(`${address.controlUrl}/lease`, { agent: false, headers });
-  own.on('error', () => undefined);
-  await once(own, 'response');
-
-  own.destroy();
-  // One lease is still held, so the sandbox still responds.
+  started.push(starter);
+  await once(starter.stdout, 'data');
+  const address: Address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
   await new SandboxControl(address).getState();
-  holder.kill('SIGKILL');
+  starter.kill('SIGKILL');
 
-  await expect(exitOf(child)).resolves.toBe(0);
-  await expect(hasAddress()).resolves.toBe(false);
+  await eventually(async () => !(await hasAddress()) && !isRunning(address.pid));
+});
+
+test('an owner that is suspended keeps the directory, and is named', async () => {
+  const { child } = await startedSandbox();
+  child.kill('SIGSTOP');
+
+  const second = spawnSandbox('--port', '0');
+
+  await expect(exitOf(second.child)).resolves.toBe(3);
+  expect(second.output()).toBe(`A sandbox already runs in ${directory} (process ${child.pid})\n`);
 });
 
 test('realistic: purchases are slow, other calls quick, and a fourth call is refused', async () => {

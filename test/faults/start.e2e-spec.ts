@@ -4,7 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { SandboxControl } from '../../src/sandbox';
+import { SandboxControl, startSandbox } from '../../src/sandbox';
 import { createApiClient } from '../support/api-client';
 import {
   BUILD_TIMEOUT_MS,
@@ -100,6 +100,12 @@ const isReachable = (service: BuiltService): Promise<boolean> =>
     () => false,
   );
 
+/** The settings that name a sandbox which runs already. */
+async function readProvider(dataDir: string): Promise<{ PX6_BASE_URL: string; PX6_API_KEY: string }> {
+  const { baseUrl, apiKey } = await readSandboxAddress(dataDir);
+  return { PX6_BASE_URL: baseUrl, PX6_API_KEY: apiKey };
+}
+
 beforeAll(ensureBuild, BUILD_TIMEOUT_MS);
 
 describe('a start without configuration', () => {
@@ -112,6 +118,10 @@ describe('a start without configuration', () => {
     started.push(one);
     return one;
   };
+
+  /** Another one on the same data: it is given the address of the sandbox that the first has started. */
+  const startBeside = async (environment: Record<string, string> = {}): Promise<BuiltService> =>
+    start({ ...(await readProvider(dataDir)), ...environment });
 
   beforeAll(async () => {
     dataDir = await createTestDirectory();
@@ -232,9 +242,9 @@ describe('a start without configuration', () => {
     await buy(service);
   });
 
-  it('serves beside another one on the same data, and goes on when that one ends', async () => {
+  it('serves beside another one that is given its sandbox, and leaves the database to it', async () => {
     await liftRateLimit();
-    const other = await start();
+    const other = await startBeside();
     const companions = await readCompanionPids(dataDir);
     expect(other.baseUrl).not.toBe(service.baseUrl);
     expect(readTour(other).token).toBe(readTour(service).token);
@@ -243,13 +253,20 @@ describe('a start without configuration', () => {
 
     service.pressCtrlC();
     expect(await service.ended()).toMatchObject({ code: 0 });
-    await buy(other);
-    expect(await ping(other, proxy.id)).toEqual({ latency_ms: expect.any(Number) });
-    expect(await readCompanionPids(dataDir)).toEqual(companions);
+    await eventually(() => !isRunning(companions.sandbox));
+    expect((await readPossessions(other)).proxies).toContainEqual(proxy);
+    expect(isRunning(companions.postgres)).toBe(true);
 
     other.pressCtrlC();
     expect(await other.ended()).toMatchObject({ code: 0, stderr: '' });
     await untilNothingRuns(companions);
+  });
+
+  it('is refused beside another one whose sandbox it is not given, without harm to that', async () => {
+    const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: '0' });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Another process uses the sandbox in .*PX6_BASE_URL and PX6_API_KEY.*\n$/);
+    await buy(service);
   });
 
   it('loads packages that few need only once they are needed', async () => {
@@ -259,7 +276,7 @@ describe('a start without configuration', () => {
     const tell = `require('fs').writeFileSync(${JSON.stringify(loaded)}, ${files})`;
     await writeFile(program, `process.on('exit', () => ${tell});`);
     await liftRateLimit();
-    const other = await start({ NODE_OPTIONS: `--require ${program}` });
+    const other = await startBeside({ NODE_OPTIONS: `--require ${program}` });
     await buy(other);
     await other.stop();
 
@@ -271,22 +288,25 @@ describe('a start without configuration', () => {
   it('refuses a port that is taken, without harm to the one that has it', async () => {
     await liftRateLimit();
     const { port } = new URL(service.baseUrl);
-    const { code, stderr } = await runService({ DATA_DIR: dataDir, PORT: port });
+    const provider = await readProvider(dataDir);
+    const { code, stderr } = await runService({ ...provider, DATA_DIR: dataDir, PORT: port });
     expect(code).toBe(1);
     const other = Number(port) + 1;
     expect(stderr).toBe(`Port ${port} on 127.0.0.1 is taken: choose another with PORT=${other}.\n`);
     await buy(service);
   });
 
-  it('can be administered while it runs, and when it does not', async () => {
+  it('can be administered while it runs, with its sandbox, and when it does not', async () => {
     const users = await runCli(['users', 'list'], { DATA_DIR: dataDir });
     expect(users).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(users.stdout)).toEqual([expect.objectContaining({ username: 'demo' })]);
+    const beside = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
+    expect(beside).toMatchObject({ code: 0, stderr: '' });
     await buy(service);
     const companions = await readCompanionPids(dataDir);
 
     await service.stop();
-    const audit = await runCli(['audit'], { DATA_DIR: dataDir });
+    const audit = await runCli(['audit', '--provider'], { DATA_DIR: dataDir });
     expect(audit).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(audit.stdout)).toMatchObject({ ok: true });
     await untilNothingRuns(companions);
@@ -296,7 +316,7 @@ describe('a start without configuration', () => {
 
   it('logs no secret, at the most talkative level and when the provider fails', async () => {
     await liftRateLimit();
-    const talkative = await start({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' });
+    const talkative = await startBeside({ LOG_LEVEL: 'debug', LOG_FORMAT: 'json' });
     const { token } = readTour(talkative);
     const address = await readSandboxAddress(dataDir);
     const { baseUrl, controlSecret, apiKey } = address;
@@ -351,15 +371,15 @@ describe('a start without configuration', () => {
 describe('a start on a database of its own', () => {
   it('brings it up to date once, however many start at the same moment, and adds nothing', async () => {
     const [database, dataDir] = [await createTestDatabase({ migrated: false }), await createTestDirectory()];
+    const sandbox = await startSandbox();
     const client = new Client({ connectionString: database.url });
     await client.connect();
     try {
       const { url, ownerUrl } = database;
       const roles = { DATABASE_URL: url, DATABASE_OWNER_URL: ownerUrl };
-      const environment = { ...roles, PROVIDER: 'sandbox', DATA_DIR: dataDir };
+      const provider = { PX6_BASE_URL: sandbox.baseUrl, PX6_API_KEY: sandbox.apiKey };
+      const environment = { ...roles, ...provider, DATA_DIR: dataDir };
       const replicas = await Promise.all([1, 2, 3].map(() => startBuiltService(environment)));
-      const { pid } = await readSandboxAddress(dataDir);
-
       for (const replica of replicas) {
         expect((await fetch(`${replica.baseUrl}/health`)).status).toBe(200);
         expect(replica.stdout()).not.toMatch(/token|curl|may do more than it needs/);
@@ -370,14 +390,14 @@ describe('a start on a database of its own', () => {
       );
       expect(rows).toEqual([{ runs: rows[0]?.migrations, migrations: expect.any(Number) }]);
       expect((await client.query('SELECT FROM users')).rowCount).toBe(0);
-      expect(await readdir(dataDir)).toEqual(['sandbox']);
+      expect(await readdir(dataDir)).toEqual([]);
 
       for (const replica of replicas) replica.kill('SIGTERM');
       const outcomes = await Promise.all(replicas.map((replica) => replica.ended()));
       expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0]);
-      await eventually(() => !isRunning(pid));
     } finally {
       await killLeftovers();
+      await sandbox.close();
       await client.end();
       await database.drop();
       await removeTestDirectory(dataDir);
@@ -407,7 +427,7 @@ describe('a start on a database of its own', () => {
       DATA_DIR: dataDir,
     });
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'The database cannot be reached\n' });
-    // The sandbox, which was there already, is asked to end.
+    // The sandbox, which was started before, has ended.
     expect(existsSync(join(dataDir, 'sandbox', 'address.json'))).toBe(false);
     await removeTestDirectory(dataDir);
   });

@@ -7,7 +7,7 @@ import {
   servicePassword,
   SUPERUSER,
 } from '../../src/local/postgres/embedded-cluster';
-import { findServer, LOOPBACK, startServer } from '../../src/local/postgres/embedded-server';
+import { findServer, LOOPBACK, startServer } from '../../src/local/postgres/embedded-postgres';
 import { eventually } from './built-service';
 import type { DatabaseUrls } from './test-database';
 import { createTestDirectory, removeTestDirectory } from './test-directory';

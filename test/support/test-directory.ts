@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCluster, removeCluster } from '../../src/local/postgres/embedded-cluster';
-import { findServer, stopServer } from '../../src/local/postgres/embedded-server';
+import { findServer, stopServer } from '../../src/local/postgres/embedded-postgres';
 import { isAlive } from '../../src/local/system';
 
 const PREFIX = 'proxy-rental-tests-';

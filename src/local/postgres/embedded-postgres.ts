@@ -1,34 +1,82 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { constants } from 'node:fs';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join as joinPath } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { messageOf } from '../../common';
 import { createRoleStatement, type DatabaseAddress } from '../../database';
 import { isErrorWithCode } from '../system';
-import { type Cluster, getCluster, SERVICE_ROLE, servicePassword, SUPERUSER } from './embedded-cluster';
-import { findServer, LOOPBACK, startServer, stopServer } from './embedded-server';
+import { runAs } from './embedded-account';
+import {
+  CHILD_ENVIRONMENT,
+  type Cluster,
+  getCluster,
+  SERVICE_ROLE,
+  servicePassword,
+  SUPERUSER,
+} from './embedded-cluster';
 
-const DATABASE = 'proxy_rental';
-/** Of a restore: the database that is going to replace the service's, and the one that it has replaced. */
-const REPLACEMENT = `${DATABASE}_replacement`;
-const REPLACED = `${DATABASE}_replaced`;
-/** The users of a server hold their lock in this database, because advisory locks are per database. */
-const MAINTENANCE_DATABASE = 'postgres';
+const run = promisify(execFile);
+
 /**
- * Advisory lock: shared by every process that uses the server, exclusive for the one that stops it.
- * PostgreSQL releases it with the connection, so that no killed process keeps it; a lock file could not do
- * that.
+ * The life of the embedded server. A service and commands of the command line use one server, in whichever
+ * order they come and go: the first starts it, the last stops it.
+ *
+ * | state    | how it is told                            | who joins              | who leaves       |
+ * | -------- | ----------------------------------------- | ---------------------- | ---------------- |
+ * | absent   | no `postgres` in the data directory       | creates it: stopped    |                  |
+ * | stopped  | no server has the id in postmaster.pid    | starts it: starting    | has nothing to do |
+ * | starting | it runs, and refuses connections          | tries again            |                  |
+ * | unused   | nobody has the lock: its user was killed  | shares the lock: used  |                  |
+ * | used     | its users share the lock                  | shares the lock        | gives up its share |
+ * | stopping | its last user has the lock alone          | waits for it: stopped  | stops it         |
+ *
+ * The lock is PostgreSQL's own, which releases it with the connection, so that no killed process keeps it; a
+ * lock file could not do that. Of two who start the server at once, PostgreSQL lets one live; both join it.
  */
 const USE_LOCK = 20_631_004;
 
+const DATABASE = 'proxy_rental';
+/** The users have their lock in this database, because advisory locks are per database. */
+const MAINTENANCE_DATABASE = 'postgres';
+
 const JOIN_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
+const STOP_TIMEOUT_MS = 60_000;
 const RETRY_MS = 50;
-const REJOIN_RETRY_MS = 1000;
+const POLL_MS = 20;
+const LOG_LINES_IN_ERROR = 5;
+
+export const LOOPBACK = '127.0.0.1';
 
 const INVALID_PASSWORD = '28P01';
 const DUPLICATE_DATABASE = '42P04';
 const UNIQUE_VIOLATION = '23505';
 
-export interface EmbeddedPostgres {
+/** Names and values as in postgresql.conf. */
+export type ServerSettings = Readonly<Record<string, string>>;
+
+const SETTINGS: ServerSettings = {
+  listen_addresses: LOOPBACK,
+  unix_socket_directories: '',
+  max_connections: '200',
+  log_checkpoints: 'off',
+  // Details and statements can contain rows, and rows contain the customers' passwords.
+  log_error_verbosity: 'terse',
+  log_min_error_statement: 'panic',
+};
+
+/** A start that fails with these is repeated: another was faster, or the last server is still ending. */
+const TRANSIENT = [
+  'lock file "postmaster.pid" already exists',
+  'pre-existing shared memory block',
+  'Address already in use',
+];
+
+export interface EmbeddedPostgres extends DatabaseAddress {
   /** The URL of the service's database, for the service's role, with its password. */
   readonly url: string;
   /** The same for the superuser, who owns the tables. */
@@ -37,197 +85,49 @@ export interface EmbeddedPostgres {
   release(): Promise<void>;
 }
 
-/** A connection that holds the lock: nobody stops the server while it is open. */
-interface Joined {
-  readonly lock: Client;
+/** A server process, which may still be starting or already be stopping. */
+export interface ServerProcess {
+  readonly pid: number;
   readonly port: number;
 }
 
 /**
- * The PostgreSQL of a data directory, for as long as it is used. All processes that use a directory share one
- * server: the first starts it, the last stops it, and a server that a killed process left running is taken
- * over. A server that dies in use is started again on its port.
+ * The PostgreSQL of a data directory, for as long as it is used.
  *
  * @param options.onNote receives single lines for the user: trouble, and where data outside `dataDir` is
  * @throws Error with one line for the user, without secrets
  */
-export async function acquireEmbeddedPostgres(options: {
-  dataDir: string;
-  onNote: (line: string) => void;
-}): Promise<EmbeddedPostgres> {
-  const cluster = await getCluster(options.dataDir, options.onNote);
-  const use = new ServerUse(cluster, await join(cluster), options.onNote);
-  return {
-    url: serviceUrl(cluster, use.port),
-    ownerUrl: ownerUrl(cluster, use.port),
-    release: () => use.release(),
-  };
-}
-
-const serviceUrl = (cluster: Cluster, port: number, database = DATABASE): string =>
-  `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${LOOPBACK}:${port}/${database}`;
-
-const ownerUrl = (cluster: Cluster, port: number, database = DATABASE): string =>
-  `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}/${database}`;
-
-/** The server of a data directory, while nobody else uses it. */
-export interface ExclusivePostgres {
-  /** The addresses of the service's database. */
-  readonly address: OwnedDatabase;
-  /** Creates a database beside that of the service. One that was never put in place is dropped. */
-  createReplacement(): Promise<OwnedDatabase>;
-  /** Puts the replacement in the place of the service's database, which is dropped. */
-  putInPlace(): Promise<void>;
-  /** Removes the replacement if there still is one, and stops the server. */
-  release(): Promise<void>;
-}
-
-/** A database, for the service's role and for its owner. */
-export interface OwnedDatabase extends DatabaseAddress {
-  readonly ownerUrl: string;
-}
-
-/**
- * Takes the server of a data directory for this process alone. Others that start meanwhile wait until it is
- * released.
- *
- * @throws Error when another process uses it
- */
-export async function acquireEmbeddedPostgresAlone({
+export async function acquireEmbeddedPostgres({
   dataDir,
   onNote,
 }: {
   dataDir: string;
   onNote: (line: string) => void;
-}): Promise<ExclusivePostgres> {
+}): Promise<EmbeddedPostgres> {
   const cluster = await getCluster(dataDir, onNote);
-  const { lock: session, port } = await join(cluster);
-  const addressOf = (database: string): OwnedDatabase => ({
-    url: serviceUrl(cluster, port, database),
-    ownerUrl: ownerUrl(cluster, port, database),
+  const { lock, port } = await join(cluster);
+  let released: Promise<void> | null = null;
+  lock.once('end', () => {
+    if (released === null) onNote(`The embedded PostgreSQL has ended. See ${cluster.logFile}`);
   });
-  const dropOthers = async (): Promise<void> => {
-    for (const name of [REPLACEMENT, REPLACED]) await session.query(`DROP DATABASE IF EXISTS ${name}`);
-  };
-  try {
-    if (!(await takeAlone(session))) {
-      throw new Error('The database is in use: stop the service and all commands, and try again.');
-    }
-  } catch (error) {
-    await leave(cluster, session);
-    throw error;
-  }
   return {
-    address: addressOf(DATABASE),
-    async createReplacement() {
-      await dropOthers();
-      await session.query(`CREATE DATABASE ${REPLACEMENT}`);
-      return addressOf(REPLACEMENT);
-    },
-    async putInPlace() {
-      // One commit: a crash leaves the old database in place or the new one.
-      await session.query(
-        `BEGIN;
-         ALTER DATABASE ${DATABASE} RENAME TO ${REPLACED};
-         ALTER DATABASE ${REPLACEMENT} RENAME TO ${DATABASE};
-         COMMIT`,
-      );
-    },
-    async release() {
-      try {
-        await dropOthers();
-      } finally {
-        await leave(cluster, session);
-      }
-    },
+    url: serviceUrl(cluster, port),
+    ownerUrl: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}/${DATABASE}`,
+    release: () => (released ??= release(cluster, lock)),
   };
 }
 
-/** Whether nobody else holds the lock, or is connected to the database without it. */
-async function takeAlone(session: Client): Promise<boolean> {
-  await session.query('SELECT pg_advisory_unlock_shared($1)', [USE_LOCK]);
-  const { rows } = await session.query<{ isAlone: boolean }>(
-    `SELECT pg_try_advisory_lock($1)
-        AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $2 AND backend_type = 'client backend')
-         AS "isAlone"`,
-    [USE_LOCK, DATABASE],
-  );
-  return rows[0]?.isAlone === true;
-}
+const serviceUrl = (cluster: Cluster, port: number): string =>
+  `postgres://${SERVICE_ROLE}:${servicePassword(cluster)}@${LOOPBACK}:${port}/${DATABASE}`;
 
-/** Holds the lock and takes it again whenever its connection is lost. */
-class ServerUse {
-  readonly port: number;
-  private lock: Client | null = null;
-  private released: Promise<void> | null = null;
-  private rejoining = Promise.resolve();
-
-  constructor(
-    private readonly cluster: Cluster,
-    joined: Joined,
-    private readonly onNote: (line: string) => void,
-  ) {
-    this.port = joined.port;
-    this.hold(joined.lock);
-  }
-
-  release(): Promise<void> {
-    this.released ??= this.leave();
-    return this.released;
-  }
-
-  private async leave(): Promise<void> {
-    await this.rejoining;
-    if (this.lock === null) return;
-    try {
-      await leave(this.cluster, this.lock);
-    } catch (error) {
-      // The connection was lost just now. A server that still runs must be stopped.
-      if ((await findServer(this.cluster)) !== null) {
-        this.onNote(messageOf(error));
-        await leave(this.cluster, (await join(this.cluster)).lock);
-      }
-    }
-  }
-
-  private hold(lock: Client): void {
-    this.lock = lock;
-    lock.once('end', () => {
-      this.lock = null;
-      if (this.released === null) this.rejoining = this.rejoin();
-    });
-  }
-
-  private async rejoin(): Promise<void> {
-    this.onNote('The connection to the embedded PostgreSQL was lost; connecting again.');
-    let trouble = '';
-    while (this.released === null) {
-      try {
-        const { lock, port } = await join(this.cluster, this.port);
-        this.hold(lock);
-        if (port !== this.port) {
-          this.onNote('The embedded PostgreSQL could not get its port back: start this process again.');
-        }
-        return;
-      } catch (error) {
-        if (trouble !== messageOf(error)) {
-          trouble = messageOf(error);
-          this.onNote(trouble);
-        }
-        await pause(REJOIN_RETRY_MS);
-      }
-    }
-  }
-}
-
-/** Finds or starts the server, takes the lock, and creates the database and the service's role if need be. */
-async function join(cluster: Cluster, preferredPort?: number): Promise<Joined> {
+/** Finds or starts the server, shares the lock, and creates the database and the service's role. */
+async function join(cluster: Cluster): Promise<{ lock: Client; port: number }> {
   const deadline = Date.now() + JOIN_TIMEOUT_MS;
   let lastError = '';
   while (Date.now() < deadline) {
     const server = await findServer(cluster);
     if (server === null) {
-      await startServer(cluster, { preferredPort });
+      await startServer(cluster);
       continue;
     }
     try {
@@ -281,6 +181,17 @@ async function ensureDatabase(client: Client): Promise<void> {
   }
 }
 
+async function release(cluster: Cluster, lock: Client): Promise<void> {
+  try {
+    await leave(cluster, lock);
+  } catch {
+    // The connection was lost. A server that still runs must be stopped if nobody else uses it.
+    if ((await findServer(cluster)) === null) return;
+    const { lock: anew } = await join(cluster);
+    await leave(cluster, anew);
+  }
+}
+
 /**
  * Releases the shared lock first: two processes that leave at once would otherwise keep each other from being
  * the last. A process that arrives while the exclusive lock is held waits for it, loses the connection when
@@ -297,4 +208,167 @@ async function leave(cluster: Cluster, lock: Client): Promise<void> {
   } finally {
     await lock.end().catch(() => undefined);
   }
+}
+
+/** The server in postmaster.pid, provided that it really runs. */
+export async function findServer(cluster: Cluster): Promise<ServerProcess | null> {
+  const recorded = await readPidFile(cluster);
+  return recorded !== null && (await isServer(cluster, recorded.pid)) ? recorded : null;
+}
+
+/**
+ * Starts a server. Returns when it accepts connections or when another attempt may succeed: find the server
+ * then, and start again when there is none.
+ */
+export async function startServer(
+  cluster: Cluster,
+  options: {
+    preferredPort?: number | undefined;
+    settings?: ServerSettings;
+    /** What the environment of its processes has besides. */
+    environment?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<void> {
+  const settings = {
+    ...SETTINGS,
+    ...options.settings,
+    port: String(await choosePort(options.preferredPort)),
+  };
+  const log = await openLog(cluster);
+  try {
+    const { size: logStart } = await log.stat();
+    const server = spawn(
+      joinPath(cluster.binaries, 'bin', 'postgres'),
+      [
+        '-D',
+        cluster.dataDirectory,
+        ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
+      {
+        ...runAs(cluster.account),
+        cwd: '/',
+        env: { ...CHILD_ENVIRONMENT, ...options.environment, ...(await disownRecordedPid(cluster)) },
+        detached: true,
+        stdio: ['ignore', log.fd, log.fd],
+      },
+    );
+    server.unref();
+    const failure = await settle(server, cluster);
+    if (failure === null) return;
+    const said = (await readFile(cluster.logFile)).subarray(logStart).toString();
+    if (!TRANSIENT.some((message) => said.includes(message))) {
+      throw new Error(
+        `The embedded PostgreSQL did not start (${failure}). ${lastLines(said)} See ${cluster.logFile}`,
+      );
+    }
+    await pause(RETRY_MS);
+  } finally {
+    await log.close();
+  }
+}
+
+/** Stops the server like `pg_ctl stop -m fast`: rolls open transactions back, writes the data and ends. */
+export async function stopServer(cluster: Cluster, server: ServerProcess): Promise<void> {
+  signal(server, 'SIGINT');
+  const deadline = Date.now() + STOP_TIMEOUT_MS;
+  while (await isServer(cluster, server.pid)) {
+    if (Date.now() > deadline) {
+      throw new Error(
+        `The embedded PostgreSQL (process ${server.pid}) does not stop. See ${cluster.logFile}`,
+      );
+    }
+    await pause(POLL_MS);
+  }
+}
+
+function signal(server: ServerProcess, name: NodeJS.Signals): void {
+  try {
+    process.kill(server.pid, name);
+  } catch (error) {
+    if (!isErrorWithCode(error, 'ESRCH')) throw error;
+  }
+}
+
+/** Waits until the server is ready (null) or has ended (how it ended). */
+async function settle(server: ChildProcess, cluster: Cluster): Promise<string | null> {
+  const end = new AbortController();
+  server.once('error', (error) => end.abort(error.message));
+  server.once('exit', (code, name) => end.abort(name ?? `exit code ${code}`));
+  while (!end.signal.aborted) {
+    const recorded = await readPidFile(cluster);
+    if (recorded?.isReady === true && recorded.pid === server.pid) return null;
+    await pause(POLL_MS);
+  }
+  return String(end.signal.reason);
+}
+
+async function readPidFile(cluster: Cluster): Promise<(ServerProcess & { isReady: boolean }) | null> {
+  let text: string;
+  try {
+    text = await readFile(joinPath(cluster.dataDirectory, 'postmaster.pid'), 'utf8');
+  } catch (error) {
+    if (isErrorWithCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+  const lines = text.split('\n');
+  const [pid, port] = [Number(lines[0]), Number(lines[3])];
+  return pid > 0 && port > 0 ? { pid, port, isReady: lines[7]?.trim() === 'ready' } : null;
+}
+
+/** After a crash, the process id in postmaster.pid may belong to another program. */
+async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
+  return (await findCommand(pid))?.includes(`/bin/postgres -D ${cluster.dataDirectory} -c `) ?? false;
+}
+
+/**
+ * PostgreSQL does not start while the process in postmaster.pid lives, whatever program it is, unless this
+ * variable names it (pg_ctl uses it for the same purpose). PostgreSQL takes the file over by itself, so that
+ * only one of two starts succeeds.
+ */
+async function disownRecordedPid(cluster: Cluster): Promise<Record<string, string>> {
+  const recorded = await readPidFile(cluster);
+  const command = recorded === null ? null : await findCommand(recorded.pid);
+  const isOther = command !== null && command !== '' && !command.includes('postgres');
+  return recorded !== null && isOther ? { PG_GRANDPARENT_PID: String(recorded.pid) } : {};
+}
+
+/** The program and its arguments, separated by spaces. */
+async function findCommand(pid: number): Promise<string | null> {
+  try {
+    return process.platform === 'linux'
+      ? (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ')
+      : (await run('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout;
+  } catch {
+    return null;
+  }
+}
+
+async function choosePort(preferred = 0): Promise<number> {
+  const listener = createServer();
+  try {
+    return await new Promise((resolve, reject) => {
+      listener.once('error', reject);
+      listener.listen(preferred, LOOPBACK, () => {
+        const address = listener.address();
+        resolve(typeof address === 'object' && address !== null ? address.port : preferred);
+      });
+    });
+  } catch (error) {
+    if (preferred === 0) throw error;
+    return await choosePort();
+  } finally {
+    listener.close();
+  }
+}
+
+/** Opens the log without following links, because the server's user owns the directory. */
+async function openLog(cluster: Cluster): Promise<FileHandle> {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  const log = await open(cluster.logFile, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
+  if (!cluster.account.isSelf) await log.chown(cluster.account.uid, cluster.account.gid);
+  return log;
+}
+
+function lastLines(text: string): string {
+  return text.trim().split('\n').slice(-LOG_LINES_IN_ERROR).join(' | ');
 }

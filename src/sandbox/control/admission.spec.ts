@@ -27,7 +27,6 @@ const port = () => new URL(sandbox.controlUrl).port;
 const ROUTES = [
   ['GET', '/state'],
   ['GET', '/calls'],
-  ['GET', '/lease'],
   ['GET', '/nothing'],
   ['POST', '/balance'],
   ['DELETE', '/gates'],

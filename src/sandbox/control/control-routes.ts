@@ -1,14 +1,47 @@
+import { z } from 'zod';
 import { CATALOG, VERSIONS } from '../catalog/catalog';
-import { type Dialect, DialectError, readDialect } from '../dialect';
+import { readDialect } from '../dialect';
 import { EXIT_FAULTS } from '../exits/endpoint';
 import { PROFILE_NAMES, PROFILES } from '../profiles';
+import { faultSchema } from '../wire/faults/fault';
+import { gateSchema } from '../wire/faults/gates';
+import { latenciesSchema } from '../wire/latency';
 import type { WireServerParts } from '../wire/wire-server';
-import { BadRequestError, Fields } from './fields';
-import { readFaultSpec, readGateSpec, readLatencies } from './request-bodies';
 import { stateJson } from './views';
 
 const MAX_WAIT_MS = 60_000;
 const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
+
+/** Roubles as a decimal string; gives kopecks. */
+const kopecks = z
+  .string()
+  .regex(/^\d{1,12}(\.\d{1,2})?$/, 'must be roubles, such as "1234.50"')
+  .transform((text) => Math.round(Number(text) * 100));
+const version = z.enum(VERSIONS);
+
+const BODIES = {
+  balance: z.strictObject({ balance: kopecks }),
+  keys: z.strictObject({ keys: z.record(z.string(), z.string()) }),
+  stock: z
+    .strictObject({ version, country: z.string(), available: z.int().min(0) })
+    .refine((stock) => CATALOG.sells(stock.version, stock.country), {
+      path: ['country'],
+      error: 'is not sold in this version',
+    }),
+  price: z.strictObject({ version, periodDays: z.int().min(1), price: kopecks.nullable() }),
+  clock: z.strictObject({ offsetMs: z.int().min(-MAX_OFFSET_MS).max(MAX_OFFSET_MS) }),
+  profile: z.strictObject({ name: z.enum(PROFILE_NAMES) }),
+  rateLimit: z.strictObject({ perSecond: z.int().min(1).nullable() }),
+  proxy: z.strictObject({
+    host: z.string().min(1).optional(),
+    port: z.int().min(1).max(65_535).optional(),
+    unixtimeEnd: z.int().min(0).optional(),
+  }),
+  exit: z.strictObject({ fault: z.enum(EXIT_FAULTS).nullable() }),
+  open: z.strictObject({ drop: z.boolean().default(false) }).prefault({}),
+};
+
+const waitSchema = z.coerce.number().pipe(z.int().min(0).max(MAX_WAIT_MS));
 
 /** A request as a route receives it; `body` is undefined without a body. */
 export interface ControlRequest {
@@ -55,7 +88,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       return done();
     },
 
-    'POST /faults': ({ body }) => created(faults.add(readFaultSpec(body)).id),
+    'POST /faults': ({ body }) => created(faults.add(faultSchema.parse(body)).id),
     'GET /faults': () => ok(faults.list()),
     'DELETE /faults': () => {
       faults.clear();
@@ -66,15 +99,14 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       return done();
     },
 
-    'POST /gates': ({ body }) => created(gates.add(readGateSpec(body))),
+    'POST /gates': ({ body }) => created(gates.add(gateSchema.parse(body))),
     'GET /gates/:id/reached': async ({ id, query }) => {
       const reached = gates.findReached(id);
       if (!reached) throw new NotFoundError(`No gate ${id}`);
-      return firstOf(reached, readWaitMs(query));
+      return firstOf(reached, waitSchema.parse(query.get('timeoutMs') ?? 10_000));
     },
     'POST /gates/:id/open': ({ id, body }) => {
-      const fields = new Fields(body ?? {}, ['drop']);
-      const drop = fields.has('drop') && fields.getBoolean('drop');
+      const { drop } = BODIES.open.parse(body);
       if (!gates.open(id, drop ? 'drop' : 'pass')) throw new NotFoundError(`No gate ${id}`);
       return done();
     },
@@ -84,42 +116,30 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     },
 
     'POST /balance': ({ body }) => {
-      store.record({ kind: 'balance', kopecks: new Fields(body, ['balance']).getKopecks('balance') });
+      store.record({ kind: 'balance', kopecks: BODIES.balance.parse(body).balance });
       return doneDurably();
     },
     'POST /keys': ({ body }) => {
-      const keys = Object.entries(new Fields(body, ['keys']).getStrings('keys'));
+      const keys = Object.entries(BODIES.keys.parse(body).keys);
       parts.keys.clear();
       for (const [key, userId] of keys) parts.keys.set(key, userId);
       return done();
     },
     'POST /stock': ({ body }) => {
-      const fields = new Fields(body, ['version', 'country', 'available']);
-      const version = fields.getOneOf('version', VERSIONS);
-      const country = fields.getOneOf('country', CATALOG.countriesOf(version));
-      store.record({ kind: 'stock', version, country, available: fields.getInteger('available') });
+      store.record({ kind: 'stock', ...BODIES.stock.parse(body) });
       return doneDurably();
     },
     'POST /prices': ({ body }) => {
-      const fields = new Fields(body, ['version', 'periodDays', 'price']);
-      store.record({
-        kind: 'price',
-        version: fields.getOneOf('version', VERSIONS),
-        periodDays: fields.getInteger('periodDays', 1),
-        kopecks: fields.isNull('price') ? null : fields.getKopecks('price'),
-      });
+      const { price, ...ofPrice } = BODIES.price.parse(body);
+      store.record({ kind: 'price', ...ofPrice, kopecks: price });
       return doneDurably();
     },
     'POST /clock': ({ body }) => {
-      const fields = new Fields(body, ['offsetMs']);
-      store.record({
-        kind: 'clock',
-        offsetMs: fields.getInteger('offsetMs', -MAX_OFFSET_MS, MAX_OFFSET_MS),
-      });
+      store.record({ kind: 'clock', ...BODIES.clock.parse(body) });
       return doneDurably();
     },
     'POST /profile': ({ body }) => {
-      const profile = PROFILES[new Fields(body, ['name']).getOneOf('name', PROFILE_NAMES)];
+      const profile = PROFILES[BODIES.profile.parse(body).name];
       parts.latencies.current = profile.latencies;
       parts.rateLimit.perSecond = profile.ratePerSecond;
       faults.replaceProfileFaults(profile.faults);
@@ -127,34 +147,30 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
     },
     'GET /dialect': () => ok(dialect.current),
     'POST /dialect': ({ body }) => {
-      dialect.current = { ...dialect.current, ...readDialectBody(body) };
+      dialect.current = { ...dialect.current, ...readDialect(body) };
       return ok(dialect.current);
     },
     'POST /rate-limit': ({ body }) => {
-      const fields = new Fields(body, ['perSecond']);
-      parts.rateLimit.perSecond = fields.isNull('perSecond') ? null : fields.getInteger('perSecond', 1);
+      parts.rateLimit.perSecond = BODIES.rateLimit.parse(body).perSecond;
       return done();
     },
     'POST /latency': ({ body }) => {
-      parts.latencies.current = readLatencies(body);
+      parts.latencies.current = latenciesSchema.parse(body);
       return done();
     },
 
     'POST /proxies/:id': ({ id, body }) => {
       const proxy = getKnownProxy(id);
-      const fields = new Fields(body, ['host', 'port', 'unixtimeEnd']);
-      const host = fields.has('host') ? fields.getString('host') : proxy.host;
-      const port = fields.has('port') ? fields.getInteger('port', 1, 65_535) : proxy.port;
-      const endsAtS = fields.has('unixtimeEnd') ? fields.getInteger('unixtimeEnd') : null;
+      const { host = proxy.host, port = proxy.port, unixtimeEnd } = BODIES.proxy.parse(body);
       if (host !== proxy.host || port !== proxy.port) store.record({ kind: 'moved', id, host, port });
-      if (endsAtS !== null) store.record({ kind: 'dated', id, endsAtS });
+      if (unixtimeEnd !== undefined) store.record({ kind: 'dated', id, endsAtS: unixtimeEnd });
       return doneDurably();
     },
     'POST /exits/:id': ({ id, body }) => {
       getKnownProxy(id);
-      const fields = new Fields(body, ['fault']);
-      if (fields.isNull('fault')) provider.exits.faults.delete(id);
-      else provider.exits.faults.set(id, fields.getOneOf('fault', EXIT_FAULTS));
+      const { fault } = BODIES.exit.parse(body);
+      if (fault === null) provider.exits.faults.delete(id);
+      else provider.exits.faults.set(id, fault);
       return done();
     },
     'DELETE /proxies/:id': ({ id }) => {
@@ -177,23 +193,6 @@ function done(): ControlAnswer {
 
 function created(id: number): ControlAnswer {
   return { status: 201, json: { id } };
-}
-
-function readDialectBody(body: unknown): Partial<Dialect> {
-  if (typeof body !== 'object' || body === null) throw new BadRequestError('The body must be a JSON object');
-  try {
-    return readDialect({ ...body });
-  } catch (error) {
-    throw error instanceof DialectError ? new BadRequestError(error.message) : error;
-  }
-}
-
-function readWaitMs(query: URLSearchParams): number {
-  const waitMs = Number(query.get('timeoutMs') ?? 10_000);
-  if (!Number.isInteger(waitMs) || waitMs < 0 || waitMs > MAX_WAIT_MS) {
-    throw new BadRequestError(`timeoutMs must be an integer from 0 to ${MAX_WAIT_MS}`);
-  }
-  return waitMs;
 }
 
 async function firstOf(reached: Promise<Record<string, string>>, waitMs: number): Promise<ControlAnswer> {

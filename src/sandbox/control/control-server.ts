@@ -1,17 +1,19 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
 import { stopListening } from '../listen';
 import { findForeign, findStranger } from './admission';
 import { type ControlAnswer, type controlRoutes, NotFoundError } from './control-routes';
-import { BadRequestError } from './fields';
-import type { Leases } from './leases';
 
 const MAX_BODY_BYTES = 1_000_000;
 
+/** A body that is too long, or no JSON: HTTP 400. */
+class BadRequestError extends Error {}
+
 /**
- * The control interface: JSON over HTTP, for tests and for the processes that use the sandbox. It listens
- * first, because it proves that the owner of the directory's lock is alive.
+ * The control interface: JSON over HTTP, for tests. It listens first, because it proves that the owner of the
+ * directory's lock is alive.
  */
 export class ControlServer {
   readonly server: Server;
@@ -20,7 +22,6 @@ export class ControlServer {
   constructor(
     private readonly instance: string,
     private readonly secret: string,
-    private readonly leases: Leases,
   ) {
     this.server = createServer((request, response) => {
       this.serve(request, response).catch(() => response.destroy());
@@ -32,7 +33,6 @@ export class ControlServer {
   }
 
   async close(): Promise<void> {
-    this.leases.close();
     const stopped = stopListening(this.server);
     this.server.closeAllConnections();
     await stopped;
@@ -47,7 +47,6 @@ export class ControlServer {
     if (endpoint === 'GET /') return send(response, { status: 200, json: { instance: this.instance } });
     const stranger = findStranger(request, this.secret);
     if (stranger) return send(response, stranger);
-    if (endpoint === 'GET /lease') return this.leases.grant(response);
     await send(response, await this.answer(endpoint, url.searchParams, request));
   }
 
@@ -63,6 +62,7 @@ export class ControlServer {
       if (!route) throw new NotFoundError(`${endpoint} does not exist`);
       return await route({ id: Number(id), query, body: await readJson(request) });
     } catch (error) {
+      if (error instanceof z.ZodError) return { status: 400, json: { error: z.prettifyError(error) } };
       if (error instanceof BadRequestError) return { status: 400, json: { error: error.message } };
       if (error instanceof NotFoundError) return { status: 404, json: { error: error.message } };
       return { status: 500, json: { error: 'Internal Server Error' } };

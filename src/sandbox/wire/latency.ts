@@ -1,10 +1,20 @@
+import { z } from 'zod';
+import { delaySchema, methodSchema } from './faults/fault';
 import type { WireMethodName } from './methods/wire-methods';
 
 /** Delay of a call before its effect, in milliseconds: fixed, or random within a range. */
-export type Latency = number | { minMs: number; maxMs: number };
+const latencySchema = z.union([
+  delaySchema,
+  z
+    .strictObject({ minMs: delaySchema, maxMs: delaySchema })
+    .refine(({ minMs, maxMs }) => minMs <= maxMs, 'minMs must not be above maxMs'),
+]);
 
 /** By method; `any` applies to all others. */
-export type Latencies = Partial<Record<WireMethodName | 'any', Latency>>;
+export const latenciesSchema = z.partialRecord(methodSchema, latencySchema);
+
+export type Latency = z.output<typeof latencySchema>;
+export type Latencies = z.output<typeof latenciesSchema>;
 
 export function pickLatencyMs(latencies: Latencies, method: WireMethodName): number {
   const latency = latencies[method] ?? latencies.any ?? 0;

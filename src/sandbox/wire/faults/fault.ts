@@ -1,5 +1,6 @@
-import type { WireMethodName } from '../methods/wire-methods';
-import type { WireErrorId } from '../wire-error';
+import { z } from 'zod';
+import { WIRE_METHOD_NAMES } from '../methods/wire-methods';
+import { WIRE_ERRORS, type WireErrorId } from '../wire-error';
 
 /** The kinds of faults; true: the call takes effect unless the fault's `effect` is false. */
 export const FAULT_KINDS = {
@@ -31,12 +32,10 @@ export const FAULT_KINDS = {
 
 export type FaultKind = keyof typeof FAULT_KINDS;
 
-export function isFaultKind(kind: string): kind is FaultKind {
-  return Object.hasOwn(FAULT_KINDS, kind);
-}
+const KINDS = Object.keys(FAULT_KINDS) as FaultKind[];
 
 /** Kinds that send the call's own response, which does not exist without the effect. */
-export const ALWAYS_WITH_EFFECT: readonly FaultKind[] = [
+const ALWAYS_WITH_EFFECT: readonly FaultKind[] = [
   'late',
   'truncated-json',
   'drip',
@@ -45,63 +44,70 @@ export const ALWAYS_WITH_EFFECT: readonly FaultKind[] = [
   'wrong-currency',
 ];
 
-/** Selects requests. A value that ends in `*` matches every parameter with that prefix. */
-export interface RequestFilter {
-  method: WireMethodName | 'any';
-  match?: Record<string, string>;
-}
+const ERROR_IDS = Object.keys(WIRE_ERRORS).map(Number) as WireErrorId[];
+const ONE_DAY_MS = 86_400_000;
 
-/** A fault as a client defines it. Delays, `shortBy` and `hiddenForMs` combine with every kind. */
-export interface FaultSpec extends RequestFilter {
-  kind: FaultKind;
-  /** Maximum number of hits; null: unlimited. Default 1. */
-  times?: number | null;
-  /** Probability of hitting a matching request. Default 1. */
-  probability?: number;
-  /** Seed of the random draws, so that a run can be repeated. Default: the fault's id. */
-  seed?: number;
-  effect?: boolean;
-  beforeMs?: number;
-  afterMs?: number;
-  shortBy?: number;
-  hiddenForMs?: number;
-  /** Default 502. */
-  status?: number;
-  /** Default 30. */
-  errorId?: WireErrorId;
-  disconnect?: boolean;
-  /** Default 16. */
-  bytes?: number;
-  /** Default 100. */
-  intervalMs?: number;
-  /** Default USD. */
-  currency?: string;
-}
+export const delaySchema = z.int().min(0).max(ONE_DAY_MS);
+export const methodSchema = z.enum([...WIRE_METHOD_NAMES, 'any']);
+
+/** Selects requests. A value that ends in `*` matches every parameter with that prefix. */
+export const filterSchema = z.strictObject({
+  method: methodSchema,
+  match: z.record(z.string(), z.string()).default({}),
+});
+
+/** Delays, `shortBy` and `hiddenForMs` combine with every kind. */
+export const faultSchema = filterSchema
+  .extend({
+    kind: z.enum(KINDS),
+    /** Maximum number of hits; null: unlimited. */
+    times: z.int().min(1).nullable().default(1),
+    /** Probability of hitting a matching request. */
+    probability: z.number().min(0).max(1).default(1),
+    /** Seed of the random draws, so that a run can be repeated. Default: the fault's id. */
+    seed: z.int().min(0).optional(),
+    /** Default: that of the kind. */
+    effect: z.boolean().optional(),
+    beforeMs: delaySchema.default(0),
+    afterMs: delaySchema.default(0),
+    shortBy: z.int().min(1).optional(),
+    hiddenForMs: z.int().min(1).optional(),
+    status: z.int().min(400).max(599).default(502),
+    errorId: z.literal(ERROR_IDS).default(30),
+    disconnect: z.boolean().default(false),
+    bytes: z.int().min(1).default(16),
+    intervalMs: delaySchema.default(100),
+    currency: z.string().min(1).default('USD'),
+  })
+  .refine(({ kind, effect }) => effect !== false || !ALWAYS_WITH_EFFECT.includes(kind), {
+    path: ['effect'],
+    error: 'this kind always has its effect',
+  });
+
+export type RequestFilter = z.input<typeof filterSchema>;
+
+/** A fault as a client defines it. */
+export type FaultSpec = z.input<typeof faultSchema>;
 
 /** A fault with all defaults. */
-export interface Fault extends Required<Omit<FaultSpec, 'match'>> {
+export type Fault = Readonly<z.output<typeof faultSchema>> & {
   readonly id: number;
-  match: Record<string, string>;
-}
+  readonly seed: number;
+  readonly effect: boolean;
+  readonly shortBy: number;
+  readonly hiddenForMs: number;
+};
 
+/** @throws ZodError */
 export function completeFault(id: number, spec: FaultSpec): Fault {
+  const { kind, seed, effect, shortBy, hiddenForMs, ...fault } = faultSchema.parse(spec);
   return {
-    match: {},
-    times: 1,
-    probability: 1,
-    seed: id,
-    beforeMs: 0,
-    afterMs: 0,
-    status: 502,
-    errorId: 30,
-    disconnect: false,
-    bytes: 16,
-    intervalMs: 100,
-    currency: 'USD',
-    shortBy: spec.kind === 'short-list' ? 1 : 0,
-    hiddenForMs: spec.kind === 'late-listing' ? 5000 : 0,
-    effect: FAULT_KINDS[spec.kind],
-    ...spec,
+    ...fault,
     id,
+    kind,
+    seed: seed ?? id,
+    effect: effect ?? FAULT_KINDS[kind],
+    shortBy: shortBy ?? (kind === 'short-list' ? 1 : 0),
+    hiddenForMs: hiddenForMs ?? (kind === 'late-listing' ? 5000 : 0),
   };
 }

@@ -199,7 +199,7 @@ describe('adding a fault', () => {
   test.each([
     ['kind', { method: 'buy', kind: 'flood' }],
     ['method', { method: 'sell', kind: 'hang' }],
-    ['Unknown field', { method: 'buy', kind: 'hang', tmes: 3 }],
+    ['tmes', { method: 'buy', kind: 'hang', tmes: 3 }],
     ['always has its effect', { method: 'buy', kind: 'drip', effect: false }],
     ['errorId', { method: 'buy', kind: 'error', errorId: 31 }],
   ])('is refused with an error that names the %s', async (words, order) => {

@@ -1,14 +1,14 @@
+import { z } from 'zod';
 import type { WireMethodName } from '../methods/wire-methods';
-import type { RequestFilter } from './fault';
+import { filterSchema } from './fault';
 import { appliesTo } from './request-filter';
 
 /** Before the effect; after the effect and before the response; after half of the response's body. */
 export const GATE_STAGES = ['received', 'executed', 'half-answered'] as const;
 export type GateStage = (typeof GATE_STAGES)[number];
 
-export interface GateSpec extends RequestFilter {
-  stage: GateStage;
-}
+export const gateSchema = filterSchema.extend({ stage: z.enum(GATE_STAGES) });
+export type GateSpec = z.input<typeof gateSchema>;
 
 /** `drop` closes the connection without completing the request. */
 export type GateVerdict = 'pass' | 'drop';
