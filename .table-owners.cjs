@@ -63,7 +63,7 @@ const tables = {
   upstream_calls: { owner: 'orders', readers: ['staff'] },
   users: {
     owner: 'users',
-    readers: ['auth', 'database', 'inventory', 'links', 'local', 'renewals', 'staff'],
+    readers: ['auth', 'database', 'inventory', 'links', 'renewals', 'staff'],
   },
   webhook_attempts: { owner: 'webhooks' },
   webhook_deliveries: {

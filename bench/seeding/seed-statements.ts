@@ -389,15 +389,16 @@ const writeOrdersAndProxies = `
 
 /** Provider calls of 30 % of the orders, and of all in review. */
 const writeCalls = `
-  INSERT INTO upstream_calls (order_id, method, request, outcome, http_status, answer, duration_ms,
+  INSERT INTO upstream_calls (order_id, method, request, outcome, http_status, answer_json, duration_ms,
                               created_at)
   SELECT id, CASE kind WHEN 'purchase' THEN 'buy' ELSE 'prolong' END,
          jsonb_build_object('count', count::text, 'period', period::text, 'country', country, 'version',
                             version),
          CASE state WHEN 'review' THEN 'unknown' WHEN 'refunded' THEN 'refused' ELSE 'done' END,
          CASE WHEN state <> 'review' THEN 200 END,
-         CASE state WHEN 'review' THEN NULL WHEN 'refunded' THEN '{"status": "no", "error_id": 300}'::jsonb
-                    ELSE jsonb_build_object('status', 'yes', 'order_id', 1000000 + id, 'count', count) END,
+         CASE state WHEN 'review' THEN NULL WHEN 'refunded' THEN '{"status": "no", "error_id": 300}'
+                    ELSE jsonb_build_object('status', 'yes', 'order_id', 1000000 + id, 'count', count)::text
+                    END,
          CASE state WHEN 'review' THEN 20000 ELSE extract(milliseconds FROM closed_at - at)::integer END,
          coalesce(closed_at, at)
     FROM slice_orders
