@@ -187,8 +187,8 @@ describe('with many users, orders and proxies', () => {
       .read({ from: '2026-01-01', to: '2026-02-01', by: ['day', 'country', 'version'] });
     await new StatusService(
       service.dataSource,
-      service.app.get(ProxyProvider),
       service.app.get(RecoveryService),
+      service.app.get(ProxyProvider),
     ).read();
     await useStaffRoutes();
   }
