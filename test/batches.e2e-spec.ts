@@ -1,6 +1,6 @@
 import { OrderClaims } from '../src/orders';
-import { RatePermits } from '../src/provider/rate-permits';
 import { CLAIM_LOCK } from '../src/orders/transitions/order-claims';
+import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
 import { holdPermits } from './support/hold-permits';
 import { passQuietTime } from './support/quiet-time';
