@@ -1,48 +1,18 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { ApiToken, TokenSpending } from './auth';
+import { ApiToken } from './auth';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
 import { DatabaseModule } from './database';
-import { LoggedEvent } from './events';
 import { RequestsUnderWay } from './http';
-import { Orphan } from './inventory';
-import { Account, LedgerEntry } from './ledger';
-import { ExportLink } from './links';
 import { Metrics } from './metrics';
-import { BulkProlongation, Order, ProviderCall } from './orders';
-import { DefaultMarkup, PriceRule } from './pricing';
-import { Proxy, ProxyChange } from './proxies';
-import { Renewal, RenewalRule, RenewalSettings } from './renewals';
+import { Order } from './orders';
+import { PriceRule } from './pricing';
+import { Proxy } from './proxies';
 import { RetentionModule } from './retention';
-import { AuditLogEntry } from './staff';
 import { User } from './users';
-import { Webhook, WebhookAttempt, WebhookDelivery } from './webhooks';
 
-/** Every entity: for the application, the TypeORM command line and the test that compares the schema. */
-export const entities = [
-  Account,
-  ApiToken,
-  AuditLogEntry,
-  BulkProlongation,
-  DefaultMarkup,
-  ExportLink,
-  LedgerEntry,
-  LoggedEvent,
-  Order,
-  Orphan,
-  PriceRule,
-  Proxy,
-  ProxyChange,
-  Renewal,
-  RenewalRule,
-  RenewalSettings,
-  TokenSpending,
-  ProviderCall,
-  User,
-  Webhook,
-  WebhookAttempt,
-  WebhookDelivery,
-];
+/** What repositories read: for the application, and for the test that compares it with the schema. */
+export const entities = [ApiToken, Order, PriceRule, Proxy, User];
 
 /** What every module may inject. */
 @Module({})

@@ -1,29 +1,14 @@
-import {
-  Check,
-  Column,
-  CreateDateColumn,
-  Entity,
-  ForeignKey,
-  Index,
-  PrimaryGeneratedColumn,
-  Unique,
-} from 'typeorm';
+import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
 /** How a token came about: staff (or the command line) issued it, the customer did, or a sign-in. */
 export type TokenOrigin = 'staff' | 'customer' | 'sign-in';
 
 @Entity('api_tokens')
-@Unique(['tokenHash'])
-@Index('api_tokens_user_id_idx', ['userId'])
-@Index('api_tokens_issued_by_idx', ['issuedBy'], { where: 'issued_by IS NOT NULL' })
-@Check('api_tokens_daily_limit_check', 'daily_limit > 0')
-@Check('api_tokens_origin_check', `origin IN ('staff', 'customer', 'sign-in')`)
 export class ApiToken {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
 
   @Column({ type: 'bigint' })
-  @ForeignKey('User')
   userId!: number;
 
   /** SHA-256 of the whole token. The token itself is shown once and not stored. */
@@ -62,7 +47,6 @@ export class ApiToken {
 
   /** The token by which it was issued; null: it was issued on the command line, or by a sign-in. */
   @Column({ type: 'bigint', nullable: true })
-  @ForeignKey('ApiToken')
   issuedBy!: number | null;
 
   /**

@@ -39,5 +39,4 @@ export {
   USUAL_SCOPES,
 } from './scopes';
 export { generateSecret, hexHashOf, isWellFormedSecret } from './token-text';
-export { TokenSpending } from './token-spending.entity';
 export { type Caller, type NewToken, TOKEN_REFERENCES, TokensService } from './tokens.service';

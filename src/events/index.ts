@@ -9,7 +9,6 @@ export {
   toEventOut,
 } from './event-types';
 export { EventReadingModule } from './event-reading.module';
-export { LoggedEvent } from './event.entity';
 export { EventsJobsModule } from './events-jobs.module';
 export { EventsModule } from './events.module';
 export { PublishedEvents, type PublishedListener } from './published-events';

@@ -21,7 +21,6 @@ export {
 } from './recovery/found-prolongation.dto';
 export { RecoveryOut } from './recovery/recovery.dto';
 export { DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
-export { Orphan } from './sweep/orphan.entity';
 export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';
 export { OrphansService } from './sweep/orphans.service';
 export { SweepService } from './sweep/sweep.service';

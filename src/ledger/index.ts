@@ -1,6 +1,5 @@
-export { Account } from './account.entity';
 export { selectEntries } from './balance-history.service';
-export { LedgerEntry, type LedgerEntryKind } from './ledger-entry.entity';
+export { type LedgerEntryKind } from './entry-kinds';
 export { InsufficientBalance, InvalidAmount } from './ledger.errors';
 export { LedgerModule } from './ledger.module';
 export { LedgerService, POSTED_ENTRY } from './ledger.service';

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, ApiRoubles } from '../http';
-import type { LedgerEntryKind } from './ledger-entry.entity';
+import type { LedgerEntryKind } from './entry-kinds';
 
 /** A ledger entry that staff made. */
 export class PostedEntryOut {

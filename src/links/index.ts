@@ -1,2 +1,1 @@
-export { ExportLink } from './export-link.entity';
 export { LinksModule } from './links.module';

@@ -1,5 +1,4 @@
 export { spacingOfEmptyChecksSeconds } from './check-schedule';
-export { BulkProlongation } from './bulk/bulk-prolongation.entity';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { longestOrderMs } from './longest-order';
 export { OrderRecordsModule } from './order-records.module';
@@ -28,7 +27,6 @@ export {
 } from './orders.errors';
 export { OrdersModule } from './orders.module';
 export { OrdersService } from './placing/orders.service';
-export { ProviderCall } from './provider-call.entity';
 export { OrderWaits } from './order-waits';
 export { RECOVERING_SQL, RecoveryState } from './recovery-state';
 export {

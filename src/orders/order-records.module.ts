@@ -4,7 +4,6 @@ import { ProviderModule } from '../provider';
 import { OrderQueries } from './order-queries';
 import { Order } from './order.entity';
 import { ProviderCallLog } from './provider-call-log';
-import { ProviderCall } from './provider-call.entity';
 import { ReviewService } from './reconciliation/review.service';
 import { RecoveryState } from './recovery-state';
 import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
@@ -32,7 +31,7 @@ const SERVICES = [
  * command line.
  */
 @Module({
-  imports: [TypeOrmModule.forFeature([Order, ProviderCall]), ProviderModule],
+  imports: [TypeOrmModule.forFeature([Order]), ProviderModule],
   providers: SERVICES,
   exports: SERVICES,
 })

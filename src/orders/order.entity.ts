@@ -1,23 +1,6 @@
-import {
-  Check,
-  Column,
-  CreateDateColumn,
-  Entity,
-  ForeignKey,
-  Index,
-  PrimaryGeneratedColumn,
-  Unique,
-} from 'typeorm';
+import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn } from 'typeorm';
 import type { IpVersion, ProxyType } from '../common';
-import { sqlList } from '../database';
-import {
-  OPEN_STATES,
-  ORDER_KINDS,
-  ORDER_STATES,
-  type OrderKind,
-  type OrderState,
-  UNATTENDED_STATES,
-} from './order-states';
+import type { OrderKind, OrderState } from './order-states';
 
 /** When an order came into a state: ISO 8601; null for orders from before the history was kept. */
 export interface StateChange {
@@ -45,61 +28,11 @@ export interface DeliveredProxy {
  * A purchase or a prolongation. Amounts are roubles.
  */
 @Entity('orders')
-@Unique(['tag'])
-@Index('orders_proxy_id_idx', ['proxyId'], { where: 'proxy_id IS NOT NULL' })
-@Index('orders_group_id_idx', ['batchId'])
-@Index('orders_user_id_idx', ['userId', 'createdAt', 'id'])
-@Index('orders_prolongations_idx', ['userId', 'createdAt', 'id'], { where: 'proxy_id IS NOT NULL' })
-@Index('orders_created_at_idx', ['createdAt', 'id'])
-@Index('orders_state_idx', ['state', 'createdAt', 'id'], { where: `state <> 'completed'` })
-@Index('orders_user_state_idx', ['userId', 'state', 'createdAt', 'id'], { where: `state <> 'completed'` })
-// With columns beside its key, which decorators cannot say.
-@Index('orders_told_idx', { synchronize: false })
-@Index('orders_refunded_keys_idx', ['userId', 'idempotencyKey', 'id'], {
-  where: `idempotency_key IS NOT NULL AND state = 'refunded'`,
-})
-@Index('orders_provider_order_id_idx', ['providerOrderId'], { where: 'provider_order_id IS NOT NULL' })
-@Index('orders_token_id_idx', ['tokenId'], { where: 'token_id IS NOT NULL' })
-@Index('orders_request_id_idx', ['requestId'], { where: 'request_id IS NOT NULL' })
-@Index('orders_closed_at_idx', ['closedAt'], { where: 'captured > 0' })
-// With columns beside its key, which decorators cannot say.
-@Index('orders_spent_idx', { synchronize: false })
-@Index('orders_idempotency_key', ['userId', 'idempotencyKey'], {
-  unique: true,
-  where: `idempotency_key IS NOT NULL AND state <> 'refunded'`,
-})
-@Index('orders_open_prolongation_key', ['proxyId'], {
-  unique: true,
-  where: `proxy_id IS NOT NULL AND state IN ${sqlList(OPEN_STATES)}`,
-})
-// By an expression, which decorators cannot say.
-@Index('orders_answered_credentials_idx', { synchronize: false })
-@Index('orders_kept_answers_idx', { synchronize: false })
-@Index('orders_key_forgotten_idx', ['userId', 'id'], { where: 'key_forgotten' })
-@Index('orders_due_idx', ['nextCheckAt'], { where: `state IN ${sqlList(UNATTENDED_STATES)}` })
-@Check('orders_kind_check', `kind IN ${sqlList(ORDER_KINDS)}`)
-@Check('orders_state_check', `state IN ${sqlList(ORDER_STATES)}`)
-@Check('orders_prolongation_check', `(kind = 'prolongation') = (proxy_id IS NOT NULL)`)
-@Check('orders_price_check', 'unit_price > 0 AND count > 0 AND held = unit_price * count')
-@Check('orders_max_price_check', 'held <= max_price')
-@Check(
-  'orders_closed_check',
-  `CASE state
-    WHEN 'completed' THEN captured = held AND released = 0 AND closed_at IS NOT NULL
-    WHEN 'partial' THEN captured > 0 AND released > 0 AND captured + released = held AND closed_at IS NOT NULL
-    WHEN 'refunded' THEN captured = 0 AND released = held AND closed_at IS NOT NULL
-    ELSE captured = 0 AND released = 0 AND closed_at IS NULL
-  END`,
-)
-@Check('orders_refunded_check', 'refunded >= 0 AND refunded <= captured')
-@Check('orders_price_rule_check', 'price_rule_id IS NULL OR markup_percent IS NOT NULL')
-@Check('orders_idempotency_check', '(idempotency_key IS NULL) = (request_hash IS NULL)')
 export class Order {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;
 
   @Column({ type: 'bigint' })
-  @ForeignKey('User')
   userId!: number;
 
   @Column({ type: 'text' })
@@ -119,7 +52,6 @@ export class Order {
    * until then. The provider lists a purchase under the tag of the leader.
    */
   @Column({ name: 'group_id', type: 'bigint', nullable: true })
-  @ForeignKey('Order')
   batchId!: number | null;
 
   /** Set when the batch that the order was in was refused as a whole, and the order is sent once more. */
@@ -144,7 +76,6 @@ export class Order {
 
   /** Of a prolongation. */
   @Column({ type: 'bigint', nullable: true })
-  @ForeignKey('Proxy')
   proxyId!: number | null;
 
   @Column({ type: 'numeric', precision: 14, scale: 2 })
@@ -218,7 +149,6 @@ export class Order {
 
   /** The API token that placed the order. */
   @Column({ type: 'bigint', nullable: true })
-  @ForeignKey('ApiToken')
   tokenId!: number | null;
 
   /** Client-generated id: finds the order when the reply to its INSERT was lost. */

@@ -1,20 +1,15 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { DataSource, Repository } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { messageOf } from '../common';
 import { lookUpLost, mayHaveCommitted, queryRows } from '../database';
 import type { ProviderCallRecord } from '../provider';
-import { ProviderCall } from './provider-call.entity';
 
 /** Stores the calls to the provider that were made for an order, so that staff can see what happened. */
 @Injectable()
 export class ProviderCallLog {
   private readonly logger = new Logger(ProviderCallLog.name);
 
-  constructor(
-    private readonly dataSource: DataSource,
-    @InjectRepository(ProviderCall) private readonly calls: Repository<ProviderCall>,
-  ) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /**
    * Makes calls and stores their records under an order, except those that a statement of the work has
@@ -37,13 +32,9 @@ export class ProviderCallLog {
     try {
       if (unstored.lost) await this.forgetIfStored(unstored, unstored.lost);
       if (unstored.records.length === 0) return;
-      await this.calls.insert(
-        unstored.records.map(({ answer, ...record }) => ({
-          orderId,
-          ...record,
-          answerJson: JSON.stringify(answer),
-        })),
-      );
+      for (const record of unstored.records) {
+        await queryRows(this.dataSource, `WITH ${recordCall(1)} SELECT`, callParameters({ orderId, record }));
+      }
     } catch (error) {
       this.logger.error(`order ${orderId}: a record of a provider call was not kept: ${messageOf(error)}`);
     }

@@ -1,7 +1,7 @@
 export { CurrentMarkups } from './current-markups';
 export { MarkupHistoryService, NEW_RULE_ID } from './markup-history.service';
 export { invalidPeriods, type NewPriceRule, noPriceChange, type PriceChange } from './price-change';
-export { DefaultMarkup, PriceRule } from './price-rule.entity';
+export { PriceRule } from './price-rule.entity';
 export { invalidTimes, PriceRulesService } from './price-rules.service';
 export { PriceChangeTooLate, PriceRuleEnded, PriceRuleNotFound, TooManyPriceRules } from './pricing.errors';
 export { PricingModule } from './pricing.module';

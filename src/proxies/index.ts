@@ -1,5 +1,4 @@
 export { ActiveFlagsService } from './active-flags.service';
-export { ProxyChange } from './details/proxy-change.entity';
 export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 export { ExpiringService } from './expiring/expiring.service';
 export { sendConditionally, sendExport } from './export/conditional-answer';

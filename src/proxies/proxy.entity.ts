@@ -1,19 +1,7 @@
-import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
-import { IP_VERSIONS, PROXY_TYPES } from '../common';
-import { sqlList } from '../database';
+import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
 /** A proxy that a user has rented. */
 @Entity('proxies')
-@Unique('proxies_provider_proxy_id_key', ['provider', 'providerProxyId'])
-@Index('proxies_user_id_idx', ['userId', 'id'])
-@Index('proxies_user_id_date_end_idx', ['userId', 'dateEnd'])
-@Index('proxies_order_id_idx', ['orderId'])
-@Index('proxies_ending_idx', ['dateEnd', 'toldHours'], { where: 'active' })
-@Index('proxies_inactive_idx', ['dateEnd'], { where: 'NOT active AND withdrawn_at IS NULL' })
-@Index('proxies_host_idx', ['host', 'orderId'])
-@Check('proxies_assigned_check', '(tag IS NULL) = (assigned_action_id IS NULL)')
-@Check('proxies_proxy_type_check', `proxy_type IN ${sqlList(PROXY_TYPES)}`)
-@Check('proxies_version_check', `version IN ${sqlList(IP_VERSIONS)}`)
 export class Proxy {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;

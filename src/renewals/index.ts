@@ -1,9 +1,7 @@
 export { SKIP_REASONS, type SkipReason } from './decide';
 export { BALANCE_DAYS, firstUnpaidDay } from './forecast';
 export { pauseAllRenewals, pauseRenewalsOf } from './pauses';
-export { Renewal, RENEWAL_STATES, type RenewalState } from './renewal.entity';
-export { RenewalRule } from './renewal-rule.entity';
-export { RenewalSettings } from './renewal-settings.entity';
+export { RENEWAL_STATES, type RenewalState } from './renewal-states';
 export { RenewalsModule } from './renewals.module';
 export { RenewalRun } from './running/renewal-run.service';
 export { OUR_REASONS, RENEWAL_WAITS } from './waiting';

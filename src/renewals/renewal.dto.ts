@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
 import { SKIP_REASONS, type SkipReason } from './decide';
-import { RENEWAL_STATES, type RenewalState } from './renewal.entity';
+import { RENEWAL_STATES, type RenewalState } from './renewal-states';
 
 export class RenewalOut {
   @ApiProperty({ type: 'integer', example: 8 })

@@ -1,5 +1,4 @@
 export { AuditContext, type AuditTarget, parseTarget, type TargetType } from './audit-log/audit-context';
-export { AuditLogEntry } from './audit-log/audit-log-entry.entity';
 export { AuditLogService } from './audit-log/audit-log.service';
 export { StaffBalancesService } from './balances/staff-balances.service';
 export { ORDER_DECISIONS } from './orders/staff-orders.dto';

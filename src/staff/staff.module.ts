@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth';
 import { PricePreviewModule } from '../catalog';
 import { InventoryRecordsModule } from '../inventory';
@@ -11,7 +10,6 @@ import { ProviderModule } from '../provider';
 import { SalesModule } from '../sales';
 import { StatusModule } from '../status';
 import { UsersModule } from '../users';
-import { AuditLogEntry } from './audit-log/audit-log-entry.entity';
 import { AuditLogRetention } from './audit-log/audit-log-retention';
 import { AuditLogController } from './audit-log/audit-log.controller';
 import { AuditLogService } from './audit-log/audit-log.service';
@@ -59,7 +57,6 @@ const SERVICES = [
 
 @Module({
   imports: [
-    TypeOrmModule.forFeature([AuditLogEntry]),
     DiscoveryModule,
     AuthModule,
     UsersModule,

@@ -1,15 +1,6 @@
-import { Check, Column, CreateDateColumn, Entity, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
 @Entity('users')
-@Unique(['tgId'])
-@Unique(['webUsername'])
-// Trigrams and names in lower case, which TypeORM cannot describe.
-@Index('users_search_idx', { synchronize: false })
-@Index('users_telegram_username_idx', { synchronize: false })
-@Index('users_same_username_idx', { synchronize: false })
-@Index('users_same_web_username_idx', { synchronize: false })
-@Index('users_same_telegram_username_idx', { synchronize: false })
-@Check('users_blocked_check', '(blocked_at IS NULL) = (blocked_reason IS NULL)')
 export class User {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id!: number;

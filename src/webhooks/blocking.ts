@@ -1,7 +1,7 @@
 import { lockUser, type Queryable, queryRows } from '../database';
 import { receiverOf } from './addresses';
 import { switchOff, switchOn } from './switching';
-import type { DisabledReason } from './webhook.entity';
+import type { DisabledReason } from './webhook-states';
 import { WebhookNotFound } from './webhooks.errors';
 
 /** Whether staff have switched the receiver of this URL off for the user. */

@@ -1,5 +1,5 @@
 import { type Queryable, queryRows } from '../database';
-import type { DisabledReason } from './webhook.entity';
+import type { DisabledReason } from './webhook-states';
 
 const PUBLISHED_AT_ONCE = 500;
 

@@ -9,7 +9,7 @@ import { isBlocked } from './blocking';
 import type { AttemptOut, CreatedWebhook, NewSecret, WebhookOut } from './dto/webhook-out.dto';
 import { generateWebhookSecret } from './signing';
 import { holdPublishing, LAST_POSITION, switchOff, switchOn } from './switching';
-import type { DisabledReason } from './webhook.entity';
+import type { DisabledReason } from './webhook-states';
 import {
   TooManyWebhooks,
   WebhookNeedsHttps,

@@ -1,7 +1,15 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ApiMoment, ApiNullable, LimitField, NEXT_CURSOR, StrictRequest, StringField } from '../../http';
-import { PROXY_CHANGES } from './proxy-change.entity';
 
+/** What happens to a row of `proxies` after its purchase, told apart by `note_proxy_changes()`. */
+export const PROXY_CHANGES = [
+  'moved',
+  'credentials_changed',
+  'type_changed',
+  'end_changed',
+  'withdrawn',
+  'returned',
+] as const;
 export const PROXY_EVENTS = ['bought', 'assigned', 'prolonged', ...PROXY_CHANGES] as const;
 export type ProxyEventKind = (typeof PROXY_EVENTS)[number];
 

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ALL_EVENT_TYPES } from '../../events';
 import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
-import { DELIVERY_STATES, type DeliveryState } from '../webhook-delivery.entity';
+import { DELIVERY_STATES, type DeliveryState } from '../webhook-states';
 
 const REASONS = ['customer', 'failing', 'gone', 'operator'] as const;
 
