@@ -1,6 +1,11 @@
+import { EnvironmentError, readEnvironment } from '../src/config/environment';
+import { type LedgerEntryKind, SHOWN_KIND } from '../src/ledger';
 import { ORDER_STATES, type OrderState, toldState } from '../src/orders/order-states';
+import { PLACEMENT_REFUSALS } from '../src/orders/placing/order-checks';
 import { prolongationEvidence } from '../src/orders/reconciliation/evidence';
 import type { ListedProxy } from '../src/provider';
+import { CALL_PRIORITIES } from '../src/provider/proxy-provider';
+import { MOST_PASSED_OVER } from '../src/provider/rate-permits';
 import { type ProxyFields, toProxyOut } from '../src/proxies/dto/proxy-out.dto';
 import { SeededRandom } from './support/seeded-random';
 import { sharedTestService, type TestService } from './support/test-service';
@@ -69,6 +74,63 @@ describe('The database and the code agree on', () => {
       [ORDER_STATES],
     );
     expect(told).toEqual(ORDER_STATES.map((state) => ({ state, told: toldState(state) })));
+  });
+
+  /** The text of a function as the database has it. */
+  const functionText = async (name: string): Promise<string> => {
+    const [row] = await query<{ text: string }>('SELECT prosrc AS text FROM pg_proc WHERE proname = $1', [
+      name,
+    ]);
+    return row?.text ?? '';
+  };
+
+  it('why an order cannot be placed', async () => {
+    const text = await functionText('order_refusals');
+    const refusals = [...text.matchAll(/refusals \|\| '([a-z-]+)'/g)].map(([, word]) => word);
+    expect([...new Set(refusals)]).toEqual(Object.keys(PLACEMENT_REFUSALS));
+  });
+
+  it('the priorities of calls, and how often one is passed over at most', async () => {
+    const text = await functionText('take_call_slot');
+    expect(text).toContain(`generate_series(1, ${CALL_PRIORITIES.length})`);
+    expect(text).toContain(`CASE kind WHEN 2 THEN 2 ELSE ${MOST_PASSED_OVER} END`);
+    expect(CALL_PRIORITIES[2 - 1]).toBe('confirmation');
+  });
+
+  it.each([
+    ['ORDER_HISTORY_DAYS', () => functionText('note_order_state')],
+    [
+      'AUDIT_LOG_READ_DAYS',
+      async () =>
+        (
+          await query<{ text: string }>(
+            `SELECT pg_get_triggerdef(oid) AS text FROM pg_trigger WHERE tgname = 'staff_actions_stay'`,
+          )
+        )[0]?.text ?? '',
+    ],
+  ])('the fewest days of %s, below which a trigger refuses to remove', async (variable, textOf) => {
+    const [, least] = /'(\d+) days'/.exec(await textOf()) ?? [];
+    expect(readEnvironment({ [variable]: least })).toBeDefined();
+    expect(() => readEnvironment({ [variable]: String(Number(least) - 1) })).toThrow(EnvironmentError);
+  });
+
+  it('what an entry of the ledger is called, and which brings money that is told', async () => {
+    const KINDS = ['topup', 'adjustment', 'hold', 'capture', 'release', 'refund'] satisfies LedgerEntryKind[];
+    const [{ condition, indexed } = { condition: '', indexed: '' }] = await query<Record<string, string>>(
+      `SELECT pg_get_triggerdef(oid) AS condition,
+              pg_get_indexdef('ledger_entries_shown_kind_idx'::regclass, 2, false) AS indexed
+         FROM pg_trigger WHERE tgname = 'ledger_entries_log_event'`,
+    );
+    const isTold = /WHEN \((.*)\) EXECUTE/.exec(condition ?? '')?.[1]?.replaceAll('new.', '');
+    const entries = await query<{ shown: string; indexed: string; told: boolean }>(
+      `SELECT ${SHOWN_KIND} AS shown, ${indexed} AS indexed, ${isTold} AS told
+         FROM unnest($1::text[]) AS kind, unnest('{-1.00,1.00}'::numeric[]) AS available_delta`,
+      [KINDS],
+    );
+    expect(entries).toHaveLength(2 * KINDS.length);
+    for (const { shown, indexed: inIndex, told } of entries) {
+      expect({ inIndex, told }).toEqual({ inIndex: shown, told: ['credit', 'refund'].includes(shown) });
+    }
   });
 
   it('how far an end of a rental may be from the expected one without being moved', async () => {

@@ -21,6 +21,9 @@ const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
+/** A call that was passed over so often goes next, whatever its priority is, as `take_call_slot` has it. */
+export const MOST_PASSED_OVER = 8;
+
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
 
 type Grant = (permit: RatePermit) => void;
@@ -214,7 +217,7 @@ export class RatePermits {
         `UPDATE call_slots
             SET granted = array_remove(granted, $2::timestamptz),
                 passed_over = ARRAY(
-                  SELECT CASE kind WHEN $3::smallint THEN 8 ELSE greatest(passed_over[kind] - 1, 0) END
+                  SELECT CASE kind WHEN $3::smallint THEN ${MOST_PASSED_OVER} ELSE greatest(passed_over[kind] - 1, 0) END
                     FROM generate_series(1, cardinality(passed_over)) AS kind ORDER BY kind)
           WHERE provider = $1`,
         [this.provider, grantedAt, priority],

@@ -43,7 +43,7 @@ export interface OrderRequest {
 }
 
 /** What a caller is told for each reason for which an order is not placed. */
-const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
+export const PLACEMENT_REFUSALS: Readonly<Record<PlacementRefusal, (order: NewOrder) => DomainError>> = {
   recovering: ordersAreShut,
   'key-in-use': () => new KeyInProgress(),
   'prolongation-open': () => new ProlongationInProgress(),
