@@ -7,6 +7,9 @@ import type { ListedProxy } from '../src/provider';
 import { CALL_PRIORITIES } from '../src/provider/proxy-provider';
 import { MOST_PASSED_OVER } from '../src/provider/rate-permits';
 import { type ProxyFields, toProxyOut } from '../src/proxies/dto/proxy-out.dto';
+import { ALL_PROXIES, proxyFilterSql } from '../src/proxies/filter/proxy-filter';
+import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
+import { insertProxies } from './support/proxy-rows';
 import { SeededRandom } from './support/seeded-random';
 import { sharedTestService, type TestService } from './support/test-service';
 
@@ -161,6 +164,51 @@ describe('The database and the code agree on', () => {
     });
     expect(moved).toEqual(judged);
     expect(new Set(judged.map((one) => one.moved)).size).toBe(2);
+  });
+
+  it('which proxies of a user a filter selects, for lists and for renewals', async () => {
+    const user = await service.createUser();
+    const ids = await insertProxies(service.owner, user.id, 40);
+    const COUNTRIES = ['ru', 'de'] as const;
+    const LABELS = ['one', 'other'] as const;
+    const TAGS = ['a', 'b'] as const;
+    for (const id of ids) {
+      await service.owner.query('UPDATE proxies SET country = $2, descr = $3, tags = $4 WHERE id = $1', [
+        id,
+        random.pick(COUNTRIES),
+        random.pick([...LABELS, null]),
+        TAGS.filter(() => random.chance(0.5)),
+      ]);
+    }
+    const sizes = new Set<number>();
+    for (let n = 0; n < 30; n += 1) {
+      const filter = {
+        country: random.pick([...COUNTRIES, null]),
+        label: random.pick([...LABELS, null]),
+        tag: random.pick([...TAGS, null]),
+      };
+      const parameters: unknown[] = [user.id];
+      const given = (value: unknown) => `$${parameters.push(value)}`;
+      const isSelected = proxyFilterSql({ ...ALL_PROXIES, ...filter }, given, 'now()');
+      const listed = await query(
+        `SELECT id FROM proxies WHERE user_id = $1 AND ${isSelected} ORDER BY id`,
+        parameters,
+      );
+      const [rule] = await service.owner.query<{ id: number }[]>(
+        `INSERT INTO renewal_rules (user_id, country, label, tag, period) VALUES ($1, $2, $3, $4, 30)
+         RETURNING id`,
+        [user.id, filter.country, filter.label, filter.tag],
+      );
+      const renewed = await query(
+        `SELECT proxies.id FROM proxies JOIN LATERAL (${ruleOfProxySql()}) AS rule ON rule.id = $2
+          WHERE proxies.user_id = $1 ORDER BY proxies.id`,
+        [user.id, rule?.id],
+      );
+      await service.owner.query('UPDATE renewal_rules SET switched_off_at = now() WHERE id = $1', [rule?.id]);
+      expect({ filter, renewed }).toEqual({ filter, renewed: listed });
+      sizes.add(listed.length);
+    }
+    expect(sizes.size).toBeGreaterThan(2);
   });
 
   it('the text of a moment', async () => {

@@ -217,7 +217,8 @@ export class RatePermits {
         `UPDATE call_slots
             SET granted = array_remove(granted, $2::timestamptz),
                 passed_over = ARRAY(
-                  SELECT CASE kind WHEN $3::smallint THEN ${MOST_PASSED_OVER} ELSE greatest(passed_over[kind] - 1, 0) END
+                  SELECT CASE kind WHEN $3::smallint THEN ${MOST_PASSED_OVER}
+                                   ELSE greatest(passed_over[kind] - 1, 0) END
                     FROM generate_series(1, cardinality(passed_over)) AS kind ORDER BY kind)
           WHERE provider = $1`,
         [this.provider, grantedAt, priority],
