@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { Pool } from 'pg';
+import { Pool, type QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
 import { Jobs, messageOf, SERVICE_VERSION } from '../common';
 import { connectionPool, leasedJobs } from '../database';
@@ -32,7 +32,6 @@ interface SlowFacts {
 export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(StatusMetrics.name);
   private readonly pool: Pool;
-  private readonly facts: Facts;
   private slowFacts: (SlowFacts & { readonly atMs: number }) | undefined;
 
   constructor(
@@ -50,14 +49,9 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       // Longer than the time between two scrapes.
       idleTimeoutMillis: 120_000,
       connectionTimeoutMillis: DATABASE_TIMEOUT_MS,
-      query_timeout: DATABASE_TIMEOUT_MS,
     });
     // A connection that is lost while nobody uses it is replaced by the next scrape.
     this.pool.on('error', () => undefined);
-    this.facts = new Facts(
-      async (statement, parameters) => (await this.pool.query(statement, [...parameters])).rows,
-      provider.name,
-    );
   }
 
   onApplicationBootstrap(): void {
@@ -91,16 +85,21 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async readInstallation(set: SetGauge): Promise<void> {
+    // None of them is told when one cannot be read.
+    const gauges: (() => void)[] = [];
+    const setLater: SetGauge = (...gauge) => gauges.push(() => set(...gauge));
     try {
-      const now = await this.facts.now();
+      const facts = this.factsWithin(DATABASE_TIMEOUT_MS);
+      const now = await facts.now();
       const ageOf = (moment: Date | null | undefined): number =>
         moment ? Math.max(0, (now.getTime() - moment.getTime()) / 1000) : 0;
-      await this.readOrders(set, ageOf);
-      await this.readEvents(set, ageOf);
-      await this.readRenewals(set, ageOf);
-      await this.readProvider(set);
-      await this.readJobs(set);
-      set('replicas', {}, (await this.facts.replicas()).length);
+      await readOrders(facts, setLater, ageOf);
+      await readEvents(facts, setLater, ageOf);
+      await readRenewals(facts, setLater, ageOf);
+      await this.readProvider(facts, setLater);
+      await readJobs(facts, setLater);
+      setLater('replicas', {}, (await facts.replicas()).length);
+      for (const setNow of gauges) setNow();
       set('database_up', {}, 1);
     } catch (error) {
       this.logger.debug(`the database did not answer a scrape: ${messageOf(error)}`);
@@ -108,74 +107,85 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
-  private async readOrders(set: SetGauge, ageOf: AgeOf): Promise<void> {
-    const orders = await this.facts.openOrders();
-    for (const state of OPEN_STATES) {
-      const { count = 0, oldest } = orders.get(state) ?? {};
-      set('orders_open', { state }, count);
-      set('orders_open_oldest_seconds', { state }, ageOf(oldest));
-      if (state !== 'reserved') continue;
-      set('queue_orders', {}, count);
-      set('queue_oldest_seconds', {}, ageOf(oldest));
-    }
-    set('orphans_open', {}, await this.facts.openOrphans());
-  }
-
-  private async readEvents(set: SetGauge, ageOf: AgeOf): Promise<void> {
-    const deliveries = await this.facts.pendingDeliveries();
-    set('webhook_deliveries_pending', {}, deliveries.count);
-    set('webhook_deliveries_oldest_seconds', {}, ageOf(deliveries.oldest));
-    set('webhooks_disabled', {}, await this.facts.failedWebhooks());
-    const unpublished = await this.facts.unpublishedEvents();
-    set('events_unpublished', {}, unpublished.count);
-    set('events_unpublished_oldest_seconds', {}, ageOf(unpublished.oldest));
-  }
-
-  private async readRenewals(set: SetGauge, ageOf: AgeOf): Promise<void> {
-    const waiting = await this.facts.waitingRenewals();
-    set('renewals_due', {}, waiting.count);
-    set('renewals_oldest_due_seconds', {}, ageOf(waiting.oldest));
-    for (const state of RENEWAL_STATES) set('renewals', { state, reason: '' }, 0);
-    for (const { state, reason, count } of await this.facts.dueRenewals()) {
-      set('renewals', { state, reason }, count);
-    }
-    const paused = await this.facts.pausedRenewals();
-    set('renewals_paused', { of: 'all' }, paused.all ? 1 : 0);
-    set('renewals_paused', { of: 'users' }, paused.users);
-  }
-
-  private async readProvider(set: SetGauge): Promise<void> {
-    const { size, spent } = await this.readSlowFacts();
+  private async readProvider(facts: Facts, set: SetGauge): Promise<void> {
+    const { size, spent } = await this.readSlowFacts(facts);
     set('database_size_bytes', {}, size);
-    const account = await this.facts.balance();
+    const account = await facts.balance();
     if (account === null) return;
     const balance = Number(account.amount);
     set('provider_balance_roubles', {}, balance);
     if (spent > 0) set('provider_runway_seconds', {}, (DAY_SECONDS * Math.max(0, balance)) / spent);
   }
 
-  private async readJobs(set: SetGauge): Promise<void> {
-    for (const { name, succeeded_at: succeeded, interval_seconds: interval } of await this.facts.jobs()) {
-      if (!leasedJobs().has(name)) continue;
-      if (interval !== null) set('job_interval_seconds', { name }, interval);
-      if (succeeded !== null) set('job_last_success_timestamp_seconds', { name }, succeeded.getTime() / 1000);
-    }
-    for (const { scope, ok, finished_at: finished, violations } of await this.facts.lastAudits()) {
-      set('audit_ok', { scope }, ok ? 1 : 0);
-      set('audit_last_run_timestamp_seconds', { scope }, finished.getTime() / 1000);
-      const broken = violations.reduce((sum, invariant) => sum + invariant.violations, 0);
-      set('audit_violations', { scope }, broken);
-    }
+  /** All statements together take no longer than this. */
+  private factsWithin(limitMs: number): Facts {
+    const untilMs = performance.now() + limitMs;
+    return new Facts(async (text, values) => {
+      const query_timeout = Math.ceil(untilMs - performance.now());
+      if (query_timeout <= 0) throw new Error('there was no time left for the other facts');
+      const query: QueryConfig & { query_timeout: number } = { text, values: [...values], query_timeout };
+      return (await this.pool.query(query)).rows;
+    }, this.provider.name);
   }
 
-  private async readSlowFacts(): Promise<SlowFacts> {
+  private async readSlowFacts(facts: Facts): Promise<SlowFacts> {
     const isRecent = this.slowFacts && performance.now() - this.slowFacts.atMs < SLOW_FACTS_EVERY_MS;
     if (this.slowFacts && isRecent) return this.slowFacts;
-    const spent = Number(await this.facts.spentInADay());
-    this.slowFacts = { spent, size: await this.facts.databaseBytes(), atMs: performance.now() };
+    const spent = Number(await facts.spentInADay());
+    this.slowFacts = { spent, size: await facts.databaseBytes(), atMs: performance.now() };
     return this.slowFacts;
   }
 }
 
 /** Seconds since a moment, 0 for none. */
 type AgeOf = (moment: Date | null | undefined) => number;
+
+async function readOrders(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+  const orders = await facts.openOrders();
+  for (const state of OPEN_STATES) {
+    const { count = 0, oldest } = orders.get(state) ?? {};
+    set('orders_open', { state }, count);
+    set('orders_open_oldest_seconds', { state }, ageOf(oldest));
+    if (state !== 'reserved') continue;
+    set('queue_orders', {}, count);
+    set('queue_oldest_seconds', {}, ageOf(oldest));
+  }
+  set('orphans_open', {}, await facts.openOrphans());
+}
+
+async function readEvents(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+  const deliveries = await facts.pendingDeliveries();
+  set('webhook_deliveries_pending', {}, deliveries.count);
+  set('webhook_deliveries_oldest_seconds', {}, ageOf(deliveries.oldest));
+  set('webhooks_disabled', {}, await facts.failedWebhooks());
+  const unpublished = await facts.unpublishedEvents();
+  set('events_unpublished', {}, unpublished.count);
+  set('events_unpublished_oldest_seconds', {}, ageOf(unpublished.oldest));
+}
+
+async function readRenewals(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<void> {
+  const waiting = await facts.waitingRenewals();
+  set('renewals_due', {}, waiting.count);
+  set('renewals_oldest_due_seconds', {}, ageOf(waiting.oldest));
+  for (const state of RENEWAL_STATES) set('renewals', { state, reason: '' }, 0);
+  for (const { state, reason, count } of await facts.dueRenewals()) {
+    set('renewals', { state, reason }, count);
+  }
+  const paused = await facts.pausedRenewals();
+  set('renewals_paused', { of: 'all' }, paused.all ? 1 : 0);
+  set('renewals_paused', { of: 'users' }, paused.users);
+}
+
+async function readJobs(facts: Facts, set: SetGauge): Promise<void> {
+  for (const { name, succeeded_at: succeeded, interval_seconds: interval } of await facts.jobs()) {
+    if (!leasedJobs().has(name)) continue;
+    if (interval !== null) set('job_interval_seconds', { name }, interval);
+    if (succeeded !== null) set('job_last_success_timestamp_seconds', { name }, succeeded.getTime() / 1000);
+  }
+  for (const { scope, ok, finished_at: finished, violations } of await facts.lastAudits()) {
+    set('audit_ok', { scope }, ok ? 1 : 0);
+    set('audit_last_run_timestamp_seconds', { scope }, finished.getTime() / 1000);
+    const broken = violations.reduce((sum, invariant) => sum + invariant.violations, 0);
+    set('audit_violations', { scope }, broken);
+  }
+}
