@@ -12,7 +12,7 @@ export { JobLease, type JobRun, leasedJobs } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
 export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRows } from './prepared';
-export { readSchemaDifference, refuseBeforeBaseline } from './schema-version';
+export { readSchemaDifference } from './schema-version';
 export { createRoleStatement, findExcessiveRights } from './service-role';
 export { snakeCase } from './snake-naming.strategy';
 export { untilReplicated } from './replicated';
