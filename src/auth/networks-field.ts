@@ -1,12 +1,13 @@
-import { StringListField } from '../http';
+import { type FieldOptions, StringListField } from '../http';
 import { isNetwork } from './network';
 
 const MOST_NETWORKS = 50;
 
 /** Reads the networks to which a token or a link is bound; null when they are left out. */
-export const NetworksField = (): PropertyDecorator =>
+export const NetworksField = (options: FieldOptions = {}): PropertyDecorator =>
   StringListField({
-    optional: true,
+    ...options,
+    absent: 'null',
     atLeast: 1,
     atMost: MOST_NETWORKS,
     of: {

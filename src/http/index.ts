@@ -43,10 +43,9 @@ export {
   BooleanField,
   DateField,
   DateTimeField,
+  type FieldOptions,
   IntegerField,
   ObjectField,
-  OptionalStringField,
-  type Presence,
   StringField,
   StringListField,
 } from './validation/fields';

@@ -32,8 +32,7 @@ export interface PageRequest<Cursor = number> {
 /** The query of every list that is paged by number. */
 @StrictRequest()
 export class PageQuery implements PageRequest {
-  @ApiProperty({ description: CURSOR })
-  @IdField({ optional: true })
+  @IdField({ description: CURSOR, absent: 'null' })
   cursor!: number | null;
 
   @LimitField()

@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import {
   ChoiceField,
   CURSOR,
@@ -14,33 +13,37 @@ const FORMATS = ['json', 'csv'] as const;
 
 @StrictRequest()
 export class LedgerFilterQuery {
-  @ApiProperty({ description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z' })
-  @DateTimeField({ optional: true })
+  @DateTimeField({
+    description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z',
+    absent: 'null',
+  })
   from!: Date | null;
 
-  @ApiProperty({ description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z' })
-  @DateTimeField({ optional: true })
+  @DateTimeField({
+    description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z',
+    absent: 'null',
+  })
   to!: Date | null;
 
-  @ApiProperty({ description: 'Only changes of this kind' })
-  @ChoiceField(SHOWN_KINDS, { optional: true })
+  @ChoiceField(SHOWN_KINDS, { description: 'Only changes of this kind', absent: 'null' })
   kind!: ShownKind | null;
 
-  @ApiProperty({ description: 'Only what belongs to this order' })
-  @IdField({ optional: true })
+  @IdField({ description: 'Only what belongs to this order', absent: 'null' })
   order_id!: number | null;
 }
 
 @StrictRequest()
 export class LedgerQuery extends LedgerFilterQuery implements PageRequest {
-  @ApiProperty({ description: CURSOR })
-  @IdField({ optional: true })
+  @IdField({ description: CURSOR, absent: 'null' })
   cursor!: number | null;
 
   @LimitField()
   limit!: number;
 
-  @ApiProperty({ description: '`csv` is `GET /ledger/csv`, whatever page is named', deprecated: true })
-  @ChoiceField(FORMATS, { optional: true })
+  @ChoiceField(FORMATS, {
+    description: '`csv` is `GET /ledger/csv`, whatever page is named',
+    deprecated: true,
+    absent: 'null',
+  })
   format!: (typeof FORMATS)[number] | null;
 }

@@ -18,12 +18,15 @@ export const FORECAST_DAYS = 90;
 
 @StrictRequest()
 export class ForecastQuery {
-  @ApiProperty({ description: 'How many days to look ahead' })
-  @IntegerField({ atLeast: 1, atMost: FORECAST_DAYS, default: FORECAST_DAYS })
+  @IntegerField({
+    description: 'How many days to look ahead',
+    atLeast: 1,
+    atMost: FORECAST_DAYS,
+    default: FORECAST_DAYS,
+  })
   readonly days!: number;
 
-  @ApiProperty({ description: CURSOR })
-  @IdField({ optional: true })
+  @IdField({ description: CURSOR, absent: 'null' })
   readonly cursor!: number | null;
 
   @LimitField()

@@ -27,61 +27,80 @@ export type RuleTarget = (typeof RULE_TARGETS)[number];
 /** Which proxies a rule is for, by what customers themselves can tell of them. */
 @StrictRequest()
 export class RenewalFilterBody {
-  @ApiProperty({ description: 'Proxies of this country only, e.g. `ru`, in any case', example: 'ru' })
-  @StringField({ optional: true, pattern: '^[A-Za-z]{2,4}$' })
+  @StringField({
+    description: 'Proxies of this country only, e.g. `ru`, in any case',
+    example: 'ru',
+    absent: 'null',
+    pattern: '^[A-Za-z]{2,4}$',
+  })
   readonly country!: string | null;
 
-  @ApiProperty({ description: 'Only the proxies with exactly this label, `descr`', example: 'scraper 1' })
-  @StringField({ optional: true, maxLength: MAX_LABEL_LENGTH, pattern: PRINTABLE })
+  @StringField({
+    description: 'Only the proxies with exactly this label, `descr`',
+    example: 'scraper 1',
+    absent: 'null',
+    maxLength: MAX_LABEL_LENGTH,
+    pattern: PRINTABLE,
+  })
   readonly label!: string | null;
 
-  @ApiProperty({ description: 'Only the proxies that have this tag among theirs', example: 'team-a' })
-  @StringField({ optional: true, maxLength: MAX_TAG_LENGTH, pattern: PRINTABLE })
+  @StringField({
+    description: 'Only the proxies that have this tag among theirs',
+    example: 'team-a',
+    absent: 'null',
+    maxLength: MAX_TAG_LENGTH,
+    pattern: PRINTABLE,
+  })
   readonly tag!: string | null;
 }
 
 @StrictRequest()
 @ApiExtraModels(RenewalFilterBody)
 export class NewRenewalRuleRequest {
-  @ApiProperty({
+  @ChoiceField(RULE_TARGETS, {
     description: 'What the rule is for: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither',
     example: 'filter',
   })
-  @ChoiceField(RULE_TARGETS)
   readonly target!: RuleTarget;
 
-  @ApiProperty({ description: 'The `id` of the one proxy', example: '17' })
-  @StringField({ optional: true, maxLength: 20 })
+  @StringField({ description: 'The `id` of the one proxy', example: '17', absent: 'null', maxLength: 20 })
   readonly proxy_id!: string | null;
 
-  @ApiProperty({
+  @ObjectField(RenewalFilterBody, {
     description:
       'The rule is for all proxies that match all of it at the time, also those that are bought later',
     example: { tag: 'team-a' },
+    absent: 'null',
   })
-  @ObjectField(RenewalFilterBody, { optional: true })
   readonly filter!: RenewalFilterBody | null;
 
-  @ApiProperty({ description: `For how long each is renewed. ${PERIODS_TEXT}`, example: 30 })
-  @IntegerField({ greaterThan: 0, atMost: 3650 })
+  @IntegerField({
+    description: `For how long each is renewed. ${PERIODS_TEXT}`,
+    example: 30,
+    greaterThan: 0,
+    atMost: 3650,
+  })
   readonly period!: number;
 
-  @ApiProperty({
+  @AmountField({
     description: 'Roubles that one renewal of one proxy may cost at most. Left out: any price',
     example: '30.00',
+    absent: 'null',
   })
-  @AmountField({ optional: true })
   readonly max_price!: Money | null;
 
-  @ApiProperty({ description: 'How many hours before its end a rental is renewed' })
-  @IntegerField({ atLeast: MIN_HOURS_BEFORE, atMost: MAX_HOURS_BEFORE, default: DEFAULT_HOURS_BEFORE })
+  @IntegerField({
+    description: 'How many hours before its end a rental is renewed',
+    atLeast: MIN_HOURS_BEFORE,
+    atMost: MAX_HOURS_BEFORE,
+    default: DEFAULT_HOURS_BEFORE,
+  })
   readonly hours_before!: number;
 }
 
 @StrictRequest()
 export class ExclusionRequest {
-  @ApiProperty({ description: 'The `id` of the proxy', example: '17' })
-  @StringField({ maxLength: 20 })
+  @StringField({ description: 'The `id` of the proxy', example: '17', maxLength: 20 })
   readonly proxy_id!: string;
 }
 
@@ -135,11 +154,11 @@ export class RenewalRulesPage extends PageOf(RenewalRuleOut) {}
 
 @StrictRequest()
 export class BudgetRequest {
-  @ApiProperty({
+  @AmountField({
     description: 'Roubles that all renewals of a month (UTC) may cost together. Null: no budget',
     example: '5000.00',
+    nullable: true,
   })
-  @AmountField({ nullable: true })
   readonly monthly!: Money | null;
 }
 

@@ -1,10 +1,8 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSION_PATTERN, IP_VERSIONS_TEXT, type IpVersion } from '../../common';
 import { StringField } from '../../http';
 
 /** The query of `GET /countries` and `GET /countries/{country}/count`. */
 export class VersionQuery {
-  @ApiProperty({ description: IP_VERSIONS_TEXT })
-  @StringField({ pattern: IP_VERSION_PATTERN, default: '6' })
+  @StringField({ description: IP_VERSIONS_TEXT, pattern: IP_VERSION_PATTERN, default: '6' })
   readonly version!: IpVersion;
 }

@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { IntegerField, LimitField, Refusal, StrictRequest, StringField } from '../../http';
 import { ALL_EVENT_TYPES, type EventType } from '../event-types';
 import { CURSOR_PATTERN } from './cursor';
@@ -14,32 +13,33 @@ const WORDS = ALL_EVENT_TYPES.map((type) => `\`${type}\``).join(', ');
 
 @StrictRequest()
 export class EventsQuery {
-  @ApiProperty({
+  @StringField({
     description:
       '`next_cursor` of the answer before, or the `id` of an event. `now` gives only what comes. Left out, ' +
       'it begins with the oldest event that is kept',
     example: 'evt_1742',
+    absent: 'null',
+    pattern: CURSOR_PATTERN,
   })
-  @StringField({ optional: true, pattern: CURSOR_PATTERN })
   after!: string | null;
 
-  @ApiProperty({
+  @IntegerField({
     description:
       'Seconds to wait when there are no events yet. The answer comes with the first ones, or without any ' +
       'when the time is over',
+    atLeast: 0,
+    atMost: LONGEST_WAIT_SECONDS,
+    default: 0,
   })
-  @IntegerField({ atLeast: 0, atMost: LONGEST_WAIT_SECONDS, default: 0 })
   wait!: number;
 
   @LimitField()
   limit!: number;
 
-  @ApiProperty({
+  @StringField({
     description: `Only events of these types, separated by commas: ${WORDS}`,
     example: 'order.completed,proxy.expiring',
-  })
-  @StringField({
-    optional: true,
+    absent: 'null',
     maxLength: 1000,
     refuse: (text) =>
       text.split(',').every(isEventType) ? undefined : new Refusal('enum', UNKNOWN_TYPE, text),

@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import { AmountField, ApiNullable, StrictRequest } from '../../http';
 
@@ -12,7 +11,6 @@ export class EventSettingsOut {
 
 @StrictRequest()
 export class EventSettingsRequest {
-  @ApiProperty({ description: `${BALANCE_LOW}. Null: never`, example: '500.00' })
-  @AmountField({ nullable: true })
+  @AmountField({ description: `${BALANCE_LOW}. Null: never`, example: '500.00', nullable: true })
   balance_low!: Money | null;
 }

@@ -1,4 +1,4 @@
-import { IntegerField, type Presence, StringField } from './fields';
+import { type FieldOptions, IntegerField, StringField } from './fields';
 
 /**
  * A pattern for text that people read: not blank, and without control characters. Browsers and other clients
@@ -7,21 +7,22 @@ import { IntegerField, type Presence, StringField } from './fields';
 export const PRINTABLE = String.raw`^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`;
 
 /** Text of a request that people read. */
-export const TextField = (options: Presence = {}) =>
+export const TextField = (options: FieldOptions = {}) =>
   StringField({ maxLength: 500, pattern: PRINTABLE, ...options });
 
 /** Text of a query by which something is found. */
-export const SearchField = (pattern = PRINTABLE) => StringField({ optional: true, maxLength: 100, pattern });
+export const SearchField = (options: FieldOptions & { readonly pattern?: string } = {}) =>
+  StringField({ absent: 'null', maxLength: 100, pattern: PRINTABLE, ...options });
 
 /** Text of a request that is one of a few words. */
 export const ChoiceField = (
   choices: readonly string[],
-  options: Presence & { readonly default?: string } = {},
+  options: FieldOptions & { readonly default?: string } = {},
 ) => StringField({ pattern: oneOf(choices), choices, ...options });
 
 /** The pattern of a {@link ChoiceField}. */
 export const oneOf = (choices: readonly string[]): string => `^(${choices.join('|')})$`;
 
 /** An id of a request, exact in JSON. */
-export const IdField = (options: Presence = {}) =>
+export const IdField = (options: FieldOptions = {}) =>
   IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER, ...options });

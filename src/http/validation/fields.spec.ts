@@ -10,7 +10,6 @@ import {
   DateTimeField,
   IntegerField,
   ObjectField,
-  OptionalStringField,
   StringField,
   StringListField,
 } from './fields';
@@ -24,7 +23,7 @@ class Shelf {
   @IntegerField({ greaterThan: 0, atMost: 1000, default: 1 })
   readonly count!: number;
 
-  @OptionalStringField({ pattern: '^(http|socks)$' })
+  @StringField({ pattern: '^(http|socks)$', absent: 'null', describesNull: true })
   readonly proxy_type!: 'http' | 'socks' | null;
 
   @BooleanField({ default: false })
@@ -100,7 +99,7 @@ class Everything {
   @AmountField()
   amount!: Money;
 
-  @DateTimeField({ optional: true })
+  @DateTimeField({ absent: 'null' })
   at!: Date | null;
 
   @StringListField({
@@ -110,24 +109,24 @@ class Everything {
   })
   words!: readonly string[];
 
-  @StringField({ optional: true, maxLength: 3 })
+  @StringField({ absent: 'null', maxLength: 3 })
   note!: string | null;
 
-  @IntegerField({ optional: true, greaterThan: 0 })
+  @IntegerField({ absent: 'null', greaterThan: 0 })
   count!: number | null;
 
-  @DateField({ optional: true })
+  @DateField({ absent: 'null' })
   day!: string | null;
 
-  @ObjectField(Part, { optional: true })
+  @ObjectField(Part, { absent: 'null' })
   part!: Part | null;
 }
 
 class Change {
-  @StringField({ changed: true, nullable: true })
+  @StringField({ absent: 'omitted', nullable: true })
   note!: string | null | undefined;
 
-  @BooleanField({ changed: true })
+  @BooleanField({ absent: 'omitted' })
   enabled!: boolean | undefined;
 
   @AmountField({ nullable: true })

@@ -15,27 +15,29 @@ import { Refusal, RefusedItems } from './refusal';
 import { RequestFields } from './request-fields';
 import { notBoolean, NULLABLE_EXTENSION, refuseLoose } from './strict-request';
 
-/**
- * Whether a field has to be there, and what null means. A field without any of these, and without a default,
- * is required. Where null means nothing it is refused, and the description says so of each field.
- */
-export interface Presence {
-  /** The field may be omitted or null, and is null then. */
-  readonly optional?: true;
-  /** The field is one of a change: omitted, it is undefined, and what there is stays. */
-  readonly changed?: true;
+export interface FieldOptions {
+  readonly description?: string;
+  /** Swagger UI fills it in where the field is required. */
+  readonly example?: unknown;
+  readonly deprecated?: true;
+  /**
+   * What becomes of a field without a default that is omitted: it is refused by default; null, which may be
+   * sent as well; or omitted, so that it is undefined, in a change where what there is stays. Where null
+   * means nothing it is refused, and the description says so of each field.
+   */
+  readonly absent?: 'refused' | 'null' | 'omitted';
   /** Null is a value of its own, which clears what there is. */
   readonly nullable?: true;
 }
 
-export interface IntegerFieldOptions extends Presence {
+export interface IntegerFieldOptions extends FieldOptions {
   readonly atLeast?: number;
   readonly greaterThan?: number;
   readonly atMost?: number;
   readonly default?: number;
 }
 
-export interface StringFieldOptions extends Presence {
+export interface StringFieldOptions extends FieldOptions {
   /** In code points, as is `maxLength`. */
   readonly minLength?: number;
   readonly maxLength?: number;
@@ -43,15 +45,17 @@ export interface StringFieldOptions extends Presence {
   readonly default?: string;
   /** The words of a choice, described in place of the pattern: some generators fail at both. */
   readonly choices?: readonly string[];
+  /** Describes null as a type of a parameter of a query, as the reference does. */
+  readonly describesNull?: true;
   /** Refuses text within the bounds for what a pattern cannot tell. */
   readonly refuse?: (text: string) => Refusal | undefined;
 }
 
-export interface BooleanFieldOptions extends Presence {
+export interface BooleanFieldOptions extends FieldOptions {
   readonly default?: boolean;
 }
 
-export interface StringListFieldOptions extends Presence {
+export interface StringListFieldOptions extends FieldOptions {
   readonly atLeast?: number;
   readonly atMost: number;
   /** What each item has to be, with the type and message of the refusal. */
@@ -71,7 +75,7 @@ interface Field {
   /** The field as OpenAPI 3.1 describes it, except for null. */
   readonly schema: Readonly<Record<string, unknown>>;
   /** The default is the value of a field that is omitted. */
-  readonly presence: Presence & { readonly default?: FieldValue };
+  readonly options: FieldOptions & { readonly default?: FieldValue };
   readonly read: (input: JsonValue, fields: RequestFields) => Outcome;
 }
 
@@ -91,23 +95,24 @@ export function IntegerField(options: IntegerFieldOptions = {}): PropertyDecorat
       exclusiveMinimum: greaterThan,
       default: options.default,
     }),
-    presence: options,
+    options,
     read: (input) => readInteger(input, options),
   });
 }
 
 /** Text. Required unless it has a default. */
 export function StringField(options: StringFieldOptions = {}): PropertyDecorator {
-  const { minLength, maxLength, pattern } = options;
+  const { minLength, maxLength, pattern, choices } = options;
+  const schema = defined({
+    type: 'string',
+    minLength,
+    maxLength,
+    ...(choices ? { enum: choices } : { pattern }),
+    default: options.default,
+  });
   return requestField({
-    schema: defined({
-      type: 'string',
-      minLength,
-      maxLength,
-      ...(options.choices ? { enum: options.choices } : { pattern }),
-      default: options.default,
-    }),
-    presence: options,
+    schema: options.describesNull ? { anyOf: [schema, { type: 'null' }] } : schema,
+    options,
     read: (input) => {
       const text = readString(input, options);
       return text instanceof Refusal ? text : (options.refuse?.(text) ?? text);
@@ -115,24 +120,11 @@ export function StringField(options: StringFieldOptions = {}): PropertyDecorator
   });
 }
 
-/** Text of a query that may be omitted, which the description calls null, as the reference does. */
-export function OptionalStringField(
-  options: Omit<StringFieldOptions, keyof Presence | 'default' | 'choices' | 'refuse'> = {},
-): PropertyDecorator {
-  return requestField({
-    schema: {
-      anyOf: [{ type: 'string', ...options }, { type: 'null' }],
-    },
-    presence: { optional: true },
-    read: (input) => readString(input, options),
-  });
-}
-
 /** A boolean. Required unless it has a default. Only a query is read as leniently as Pydantic reads it. */
 export function BooleanField(options: BooleanFieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: defined({ type: 'boolean', default: options.default }),
-    presence: options,
+    options,
     read: (input, { place }) => (place === 'body' ? readExactBoolean(input) : readBoolean(input)),
   });
 }
@@ -147,25 +139,25 @@ const AMOUNT = [
 ];
 
 /** An amount in roubles, above 0 and with at most two decimals, as text or as a number. Read as a `Money`. */
-export function AmountField(presence: Presence = {}): PropertyDecorator {
-  return requestField({ schema: { anyOf: AMOUNT }, presence, read: readAmount });
+export function AmountField(options: FieldOptions = {}): PropertyDecorator {
+  return requestField({ schema: { anyOf: AMOUNT }, options, read: readAmount });
 }
 
 /** An ISO 8601 date-time with its offset from UTC. Read as a `Date`. */
-export function DateTimeField(presence: Presence = {}): PropertyDecorator {
-  return requestField({ schema: { type: 'string', format: 'date-time' }, presence, read: readDateTime });
+export function DateTimeField(options: FieldOptions = {}): PropertyDecorator {
+  return requestField({ schema: { type: 'string', format: 'date-time' }, options, read: readDateTime });
 }
 
 /** A day such as `2026-11-21`. Read as text. */
-export function DateField(presence: Presence = {}): PropertyDecorator {
-  return requestField({ schema: { type: 'string', format: 'date' }, presence, read: readDate });
+export function DateField(options: FieldOptions = {}): PropertyDecorator {
+  return requestField({ schema: { type: 'string', format: 'date' }, options, read: readDate });
 }
 
 /** An object with a DTO of its own, which the controller has to name in `@ApiExtraModels`. */
-export function ObjectField(of: Type<object>, presence: Presence = {}): PropertyDecorator {
+export function ObjectField(of: Type<object>, options: FieldOptions = {}): PropertyDecorator {
   return requestField({
     schema: { allOf: [{ $ref: getSchemaPath(of) }] },
-    presence,
+    options,
     read: (input, fields) =>
       isJsonObject(input) ? readInstance(of, fields.within(input)) : notAnObject(input),
   });
@@ -177,7 +169,7 @@ export function StringListField(options: StringListFieldOptions): PropertyDecora
   const items = defined({ type: 'string', enum: of.choices });
   return requestField({
     schema: defined({ type: 'array', items, minItems: atLeast, maxItems: atMost }),
-    presence: options,
+    options,
     read: (input) => readStringList(input, options),
   });
 }
@@ -211,7 +203,7 @@ function readStringList(
  * Declares a field to three libraries at once: class-transformer reads it, to its value or to a Refusal,
  * class-validator collects the refusals in the order of declaration, and Swagger describes it.
  */
-function requestField({ schema, presence, read }: Field): PropertyDecorator {
+function requestField({ schema, options, read }: Field): PropertyDecorator {
   const readExactly: Field['read'] = (input, fields) => {
     const value = read(input, fields);
     if (!fields.strict || value instanceof Refusal || value instanceof RefusedItems) return value;
@@ -220,9 +212,9 @@ function requestField({ schema, presence, read }: Field): PropertyDecorator {
   return (target, key) => {
     declareField(target, String(key));
     applyDecorators(
-      ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, presence)),
+      ApiProperty(describe({ ...schema, title: titleOf(String(key)) }, options)),
       Expose(),
-      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, presence, readExactly), {
+      Transform(({ obj, key: name }: FieldSource) => readField(obj, name, options, readExactly), {
         toClassOnly: true,
       }),
       Validate(NotRefused),
@@ -230,36 +222,35 @@ function requestField({ schema, presence, read }: Field): PropertyDecorator {
   };
 }
 
-const takesNull = ({ optional, nullable }: Presence): boolean => (optional ?? nullable) === true;
+const takesNull = ({ absent, nullable }: FieldOptions): boolean => absent === 'null' || nullable === true;
 
-function describe(
-  schema: Readonly<Record<string, unknown>>,
-  presence: Field['presence'],
-): ApiPropertyOptions {
-  const required = presence.default === undefined && !presence.optional && !presence.changed;
+function describe(schema: Readonly<Record<string, unknown>>, options: Field['options']): ApiPropertyOptions {
+  const { absent = 'refused', description, example, deprecated } = options;
+  const texts = defined({ description, example, deprecated });
+  const required = options.default === undefined && absent === 'refused';
   const members = Array.isArray(schema['anyOf']) ? (schema['anyOf'] as readonly object[]) : [];
   const isParameter = members.some((member) => 'type' in member && member.type === 'null');
-  const description = isParameter
+  const property = isParameter
     ? // Nest would add a type to a parameter's `anyOf`, unless it is given inside `schema`.
-      { type: 'string', required, schema }
-    : { ...schema, required, ...(takesNull(presence) && { [NULLABLE_EXTENSION]: true }) };
+      { ...texts, type: 'string', required, schema }
+    : { ...schema, ...texts, required, ...(takesNull(options) && { [NULLABLE_EXTENSION]: true }) };
   // Nest's types only know the `exclusiveMinimum` of OpenAPI 3.0, which is a boolean.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return description as ApiPropertyOptions;
+  return property as ApiPropertyOptions;
 }
 
 function readField(
   fields: RequestFields,
   name: string,
-  presence: Field['presence'],
+  options: Field['options'],
   read: Field['read'],
 ): Outcome {
   const input = fields.find(name);
-  if (input === null && takesNull(presence)) return null;
+  if (input === null && takesNull(options)) return null;
   if (input !== undefined) return read(input, fields);
-  if (presence.default !== undefined) return presence.default;
-  if (presence.changed) return undefined;
-  return presence.optional ? null : missing(fields.inputWhenMissing);
+  if (options.default !== undefined) return options.default;
+  if (options.absent === 'omitted') return undefined;
+  return options.absent === 'null' ? null : missing(fields.inputWhenMissing);
 }
 
 export function missing(input: JsonValue): Refusal {

@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { Request } from 'express';
 import type { JsonValue } from '../json/json-value';
 import { parseJson } from '../json/parse-json';
-import { BooleanField, IntegerField, OptionalStringField, StringField } from './fields';
+import { BooleanField, IntegerField, StringField } from './fields';
 import { instanceOf, readInput } from './read-input';
 import type { ValidationItem } from './refusal';
 import { RequestInvalid } from './request-invalid';
@@ -18,7 +18,7 @@ class Order {
   @IntegerField({ greaterThan: 0, default: 1 })
   readonly count!: number;
 
-  @OptionalStringField({ pattern: '^(http|socks)$' })
+  @StringField({ pattern: '^(http|socks)$', absent: 'null', describesNull: true })
   readonly proxy_type!: string | null;
 
   @BooleanField({ default: false })

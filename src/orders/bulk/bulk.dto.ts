@@ -13,17 +13,16 @@ import { ProxySelection } from '../../proxies';
 
 @StrictRequest()
 export class BulkProlongRequest extends ProxySelection {
-  @ApiProperty({ description: PERIODS_TEXT, example: 30 })
-  @IntegerField({ greaterThan: 0 })
+  @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
   readonly period!: number;
 
-  @ApiProperty({
+  @AmountField({
     description:
       'Roubles that all prolongations together may cost at most. The request is refused with 409 when they ' +
       'would cost more; once it is accepted, each proxy has its share of the amount and is charged no more',
     example: '2508.00',
+    absent: 'null',
   })
-  @AmountField({ optional: true })
   readonly max_price!: Money | null;
 }
 

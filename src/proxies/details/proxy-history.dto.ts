@@ -15,8 +15,11 @@ export type ProxyEventKind = (typeof PROXY_EVENTS)[number];
 
 @StrictRequest()
 export class HistoryQuery {
-  @ApiProperty({ description: '`next_cursor` of the previous page. Leave it out for the first page' })
-  @StringField({ optional: true, pattern: String.raw`^\d{1,16}\.\d{1,15}$` })
+  @StringField({
+    description: '`next_cursor` of the previous page. Leave it out for the first page',
+    absent: 'null',
+    pattern: String.raw`^\d{1,16}\.\d{1,15}$`,
+  })
   readonly cursor!: string | null;
 
   @LimitField()

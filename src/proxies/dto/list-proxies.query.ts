@@ -1,22 +1,23 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { IdField, IntegerField } from '../../http';
 import { ProxyFilterQuery } from '../filter/proxy-filter.query';
 import { MAX_PAGE } from '../proxy-pages.service';
 
 /** Lenient, as the list was before it had parameters: unknown ones are ignored. */
 export class ListProxiesQuery extends ProxyFilterQuery {
-  @ApiProperty({
+  @IntegerField({
     description:
       'Answers a page of at most so many proxies, and its `Link` header leads to the next page. Without ' +
       '`limit` and `cursor` the answer has all proxies',
     example: 100,
+    absent: 'null',
+    greaterThan: 0,
+    atMost: MAX_PAGE,
   })
-  @IntegerField({ optional: true, greaterThan: 0, atMost: MAX_PAGE })
   readonly limit!: number | null;
 
-  @ApiProperty({
+  @IdField({
     description: 'The page after the proxy with this id: the `Link` of the previous page has it',
+    absent: 'null',
   })
-  @IdField({ optional: true })
   readonly cursor!: number | null;
 }

@@ -1,6 +1,5 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { PROXY_TYPES, type ProxyType } from '../../common';
-import { BooleanField, OptionalStringField, StrictRequest, StringField } from '../../http';
+import { BooleanField, StrictRequest, StringField } from '../../http';
 import type { ProxyFilter } from '../filter/proxy-filter';
 import { ProxyFilterFields, toProxyFilter } from '../filter/proxy-filter.query';
 import { ExportTemplateField } from './template-field';
@@ -8,21 +7,25 @@ import { ExportTemplateField } from './template-field';
 /** Which proxies an export has, whatever its format. */
 class ExportFilterQuery extends ProxyFilterFields {
   /** Null, as `all`, means proxies of either type. */
-  @ApiProperty({
+  @StringField({
     description: 'Proxies of one type only: `http` or `socks` (SOCKS5). All of them by default',
+    pattern: `^(${PROXY_TYPES.join('|')}|all)$`,
+    absent: 'null',
+    describesNull: true,
   })
-  @OptionalStringField({ pattern: `^(${PROXY_TYPES.join('|')}|all)$` })
   readonly proxy_type!: ProxyType | 'all' | null;
 
-  @ApiProperty({ description: 'Only the proxies whose rental has not expired' })
-  @BooleanField({ default: false })
+  @BooleanField({ description: 'Only the proxies whose rental has not expired', default: false })
   readonly active_only!: boolean;
 }
 
 /** Specified: it takes these two formats, and ignores parameters that it does not know. */
 export class ExportProxiesQuery extends ExportFilterQuery {
-  @ApiProperty({ description: '`json`, or `txt` for a line `host:port:login:password` per proxy' })
-  @StringField({ pattern: '^(json|txt)$', default: 'json' })
+  @StringField({
+    description: '`json`, or `txt` for a line `host:port:login:password` per proxy',
+    pattern: '^(json|txt)$',
+    default: 'json',
+  })
   readonly format!: 'json' | 'txt';
 }
 

@@ -1,27 +1,21 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiProperty } from '@nestjs/swagger';
-import { Refusal, StringField } from '../../http';
+import { type FieldOptions, Refusal, StringField } from '../../http';
 import { findTemplateMistake, MAX_TEMPLATE_LENGTH, PLACEHOLDERS } from './template';
 
 /** A template instead of a format. */
-export const ExportTemplateField = (options: { optional?: true } = {}): PropertyDecorator =>
-  applyDecorators(
-    ApiProperty({
-      description:
-        'How one proxy is written, with placeholders ' +
-        `${PLACEHOLDERS.map((name) => `\`{${name}}\``).join(', ')}. \`\\n\` is a line break, \`\\t\` a ` +
-        'tab, `\\\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders',
-      example: '{host}:{port}:{login}:{password}',
-    }),
-    StringField({
-      ...options,
-      minLength: 1,
-      maxLength: MAX_TEMPLATE_LENGTH,
-      refuse: (text) => {
-        const error = findTemplateMistake(text);
-        return error === undefined
-          ? undefined
-          : new Refusal('value_error', `Value error, ${error}`, text, { error });
-      },
-    }),
-  );
+export const ExportTemplateField = (options: FieldOptions = {}): PropertyDecorator =>
+  StringField({
+    description:
+      'How one proxy is written, with placeholders ' +
+      `${PLACEHOLDERS.map((name) => `\`{${name}}\``).join(', ')}. \`\\n\` is a line break, \`\\t\` a ` +
+      'tab, `\\\\` a backslash, `{{` and `}}` are braces. At most 20 placeholders',
+    example: '{host}:{port}:{login}:{password}',
+    ...options,
+    minLength: 1,
+    maxLength: MAX_TEMPLATE_LENGTH,
+    refuse: (text) => {
+      const error = findTemplateMistake(text);
+      return error === undefined
+        ? undefined
+        : new Refusal('value_error', `Value error, ${error}`, text, { error });
+    },
+  });

@@ -1,14 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { type Presence, PRINTABLE, StrictRequest, StringField, StringListField } from '../../http';
+import { type FieldOptions, PRINTABLE, StrictRequest, StringField, StringListField } from '../../http';
 import { MAX_LABEL_LENGTH, MAX_TAG_LENGTH, MAX_TAGS } from '../filter/labels';
 import { ProxySelection } from '../selection/proxy-selection.dto';
 
 const TAG = new RegExp(PRINTABLE, 'u');
 const isTag = (text: string): boolean => TAG.test(text) && Array.from(text).length <= MAX_TAG_LENGTH;
 
-const TagsField = (presence: Presence): PropertyDecorator =>
+const TagsField = (options: FieldOptions): PropertyDecorator =>
   StringListField({
-    ...presence,
+    ...options,
     atMost: MAX_TAGS,
     of: {
       isValid: isTag,
@@ -17,8 +17,14 @@ const TagsField = (presence: Presence): PropertyDecorator =>
     },
   });
 
-const LabelField = (): PropertyDecorator =>
-  StringField({ changed: true, nullable: true, maxLength: MAX_LABEL_LENGTH, pattern: PRINTABLE });
+const LabelField = (options: FieldOptions): PropertyDecorator =>
+  StringField({
+    absent: 'omitted',
+    nullable: true,
+    maxLength: MAX_LABEL_LENGTH,
+    pattern: PRINTABLE,
+    ...options,
+  });
 
 const DESCR = `Your own label: up to ${MAX_LABEL_LENGTH} characters. Null clears it. Left out: it stays`;
 const TAGS =
@@ -28,31 +34,33 @@ const TAGS =
 /** The label and the tags of one proxy. */
 @StrictRequest()
 export class LabelProxyRequest {
-  @ApiProperty({ description: DESCR, example: 'scraper 1' })
-  @LabelField()
+  @LabelField({ description: DESCR, example: 'scraper 1' })
   readonly descr!: string | null | undefined;
 
-  @ApiProperty({ description: TAGS, example: ['team-a', 'scraping'] })
-  @TagsField({ changed: true, nullable: true })
+  @TagsField({ description: TAGS, example: ['team-a', 'scraping'], absent: 'omitted', nullable: true })
   readonly tags!: readonly string[] | null | undefined;
 }
 
 /** The same for many proxies at once. */
 export class LabelProxiesRequest extends ProxySelection {
-  @ApiProperty({ description: DESCR, example: 'scraper 1' })
-  @LabelField()
+  @LabelField({ description: DESCR, example: 'scraper 1' })
   readonly descr!: string | null | undefined;
 
-  @ApiProperty({ description: TAGS, example: ['team-a', 'scraping'] })
-  @TagsField({ changed: true, nullable: true })
+  @TagsField({ description: TAGS, example: ['team-a', 'scraping'], absent: 'omitted', nullable: true })
   readonly tags!: readonly string[] | null | undefined;
 
-  @ApiProperty({ description: 'Tags that each of the proxies gets as well', example: ['2026'] })
-  @TagsField({ changed: true })
+  @TagsField({
+    description: 'Tags that each of the proxies gets as well',
+    example: ['2026'],
+    absent: 'omitted',
+  })
   readonly add_tags!: readonly string[] | undefined;
 
-  @ApiProperty({ description: 'Tags that none of the proxies keeps, not even added ones', example: ['old'] })
-  @TagsField({ changed: true })
+  @TagsField({
+    description: 'Tags that none of the proxies keeps, not even added ones',
+    example: ['old'],
+    absent: 'omitted',
+  })
   readonly remove_tags!: readonly string[] | undefined;
 }
 

@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { ObjectField, StrictRequest, StringListField } from '../../http';
 import { ProxyFilterBody } from '../filter/proxy-filter.query';
 
@@ -10,19 +9,22 @@ const anyText = { isValid: () => true, type: 'string_type', msg: 'Input should b
 /** The proxies that a request is about: some by their ids, or all that a filter matches. */
 @StrictRequest()
 export class ProxySelection {
-  @ApiProperty({
+  @StringListField({
     description: `The \`id\`s of at most ${MAX_SELECTED} proxies; an id that stands twice counts once`,
     example: ['17', '18'],
+    absent: 'null',
+    atLeast: 1,
+    atMost: MAX_SELECTED,
+    of: anyText,
   })
-  @StringListField({ optional: true, atLeast: 1, atMost: MAX_SELECTED, of: anyText })
   readonly proxy_ids!: readonly string[] | null;
 
-  @ApiProperty({
+  @ObjectField(ProxyFilterBody, {
     description:
       `In place of \`proxy_ids\`: all proxies that match. More than ${MAX_SELECTED} are refused; ` +
       '`{}` matches all',
     example: { tag: 'team-a', active: true },
+    absent: 'null',
   })
-  @ObjectField(ProxyFilterBody, { optional: true })
   readonly filter!: ProxyFilterBody | null;
 }

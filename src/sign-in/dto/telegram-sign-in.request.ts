@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { StrictRequest, StringField } from '../../http';
 
 /** Some times as long as what Telegram gives. */
@@ -6,9 +5,10 @@ const LONGEST = 8192;
 
 @StrictRequest()
 export class TelegramSignInRequest {
-  @ApiProperty({
+  @StringField({
     description: 'What Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`',
+    minLength: 1,
+    maxLength: LONGEST,
   })
-  @StringField({ minLength: 1, maxLength: LONGEST })
   initData!: string;
 }

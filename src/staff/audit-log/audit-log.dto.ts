@@ -3,24 +3,22 @@ import { ApiMoment, ApiNullable, DateTimeField, IdField, PageOf, PageQuery, Sear
 import { TARGET_PATTERN } from './audit-context';
 
 export class ActionsQuery extends PageQuery {
-  @ApiProperty({ description: 'The member of staff' })
-  @IdField({ optional: true })
+  @IdField({ description: 'The member of staff', absent: 'null' })
   user_id!: number | null;
 
-  @ApiProperty({ description: 'What was done, e.g. `users.block`' })
-  @SearchField()
+  @SearchField({ description: 'What was done, e.g. `users.block`' })
   action!: string | null;
 
-  @ApiProperty({ description: 'What it was done to, e.g. `user:42`' })
-  @SearchField(TARGET_PATTERN)
+  @SearchField({ description: 'What it was done to, e.g. `user:42`', pattern: TARGET_PATTERN })
   target!: string | null;
 
-  @ApiProperty({ description: 'The earliest time, with its offset, e.g. 2026-11-01T00:00:00Z' })
-  @DateTimeField({ optional: true })
+  @DateTimeField({
+    description: 'The earliest time, with its offset, e.g. 2026-11-01T00:00:00Z',
+    absent: 'null',
+  })
   from!: Date | null;
 
-  @ApiProperty({ description: 'The end of the period, which is not included' })
-  @DateTimeField({ optional: true })
+  @DateTimeField({ description: 'The end of the period, which is not included', absent: 'null' })
   to!: Date | null;
 }
 

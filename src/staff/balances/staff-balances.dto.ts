@@ -21,7 +21,7 @@ export class PostingRequest {
   @TextField()
   reason!: string;
 
-  @TextField({ optional: true })
+  @TextField({ absent: 'null' })
   reference!: string | null;
 }
 
@@ -37,12 +37,10 @@ export class PostingOut extends PostedEntryOut {
 
 @StrictRequest()
 export class StatementQuery {
-  @ApiProperty({ description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z' })
-  @DateTimeField()
+  @DateTimeField({ description: 'The beginning of the period, with its offset, e.g. 2026-11-01T00:00:00Z' })
   from!: Date;
 
-  @ApiProperty({ description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z' })
-  @DateTimeField()
+  @DateTimeField({ description: 'The end of the period, which is not included, e.g. 2026-12-01T00:00:00Z' })
   to!: Date;
 }
 

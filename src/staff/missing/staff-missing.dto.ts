@@ -12,8 +12,11 @@ export class MissingProxiesOut implements MissingProxies {
 
 @StrictRequest()
 export class WithdrawalRequest {
-  @ApiProperty({ description: 'How many proxies were seen to be missing' })
-  @IntegerField({ greaterThan: 0, atMost: Number.MAX_SAFE_INTEGER })
+  @IntegerField({
+    description: 'How many proxies were seen to be missing',
+    greaterThan: 0,
+    atMost: Number.MAX_SAFE_INTEGER,
+  })
   proxies!: number;
 
   @TextField()

@@ -24,46 +24,40 @@ export const ORDER_DECISIONS = ['deliver', 'refund'] as const;
 export type OrderDecision = (typeof ORDER_DECISIONS)[number];
 
 export class OrdersQuery extends PageQuery {
-  @ApiProperty({ description: 'The user who placed the order' })
-  @IdField({ optional: true })
+  @IdField({ description: 'The user who placed the order', absent: 'null' })
   user_id!: number | null;
 
-  @ApiProperty({ description: 'The state of the order' })
-  @ChoiceField(ORDER_STATES, { optional: true })
+  @ChoiceField(ORDER_STATES, { description: 'The state of the order', absent: 'null' })
   state!: OrderState | null;
 
-  @ApiProperty({ description: 'A purchase or a prolongation' })
-  @ChoiceField(ORDER_KINDS, { optional: true })
+  @ChoiceField(ORDER_KINDS, { description: 'A purchase or a prolongation', absent: 'null' })
   kind!: OrderKind | null;
 
-  @ApiProperty({
+  @DateTimeField({
     description: 'The earliest time at which it was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
+    absent: 'null',
   })
-  @DateTimeField({ optional: true })
   from!: Date | null;
 
-  @ApiProperty({ description: 'The end of the period in which it was placed, which is not included' })
-  @DateTimeField({ optional: true })
+  @DateTimeField({
+    description: 'The end of the period in which it was placed, which is not included',
+    absent: 'null',
+  })
   to!: Date | null;
 
-  @ApiProperty({ description: 'The whole tag of the order or of its batch' })
-  @SearchField()
+  @SearchField({ description: 'The whole tag of the order or of its batch' })
   tag!: string | null;
 
-  @ApiProperty({ description: 'The id of the order at the provider' })
-  @SearchField()
+  @SearchField({ description: 'The id of the order at the provider' })
   provider_order_id!: string | null;
 
-  @ApiProperty({ description: 'The id, at the provider, of a proxy that the order delivered or prolonged' })
-  @SearchField()
+  @SearchField({ description: 'The id, at the provider, of a proxy that the order delivered or prolonged' })
   provider_proxy_id!: string | null;
 
-  @ApiProperty({ description: 'The address of a proxy that the order delivered or prolonged' })
-  @SearchField()
+  @SearchField({ description: 'The address of a proxy that the order delivered or prolonged' })
   host!: string | null;
 
-  @ApiProperty({ description: '`X-Request-Id` of the answer that the customer got' })
-  @SearchField()
+  @SearchField({ description: '`X-Request-Id` of the answer that the customer got' })
   request_id!: string | null;
 }
 
@@ -78,13 +72,13 @@ export class DecisionRequest {
 
 @StrictRequest()
 export class RefundRequest {
-  @AmountField({ optional: true })
+  @AmountField({ absent: 'null' })
   amount!: Money | null;
 
   @TextField()
   reason!: string;
 
-  @TextField({ optional: true })
+  @TextField({ absent: 'null' })
   reference!: string | null;
 }
 

@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import {
   AmountField,
@@ -26,26 +25,25 @@ export class AssignmentRequest {
 
 @StrictRequest()
 export class DeliveryRequest {
-  @ApiProperty({ description: 'The user to whom they are delivered' })
-  @IdField()
+  @IdField({ description: 'The user to whom they are delivered' })
   user_id!: number;
 
-  @ApiProperty({ description: 'How many orphans of this tag, this one first. Left out: all' })
-  @IdField({ optional: true })
+  @IdField({ description: 'How many orphans of this tag, this one first. Left out: all', absent: 'null' })
   count!: number | null;
 
-  @ApiProperty({
+  @IdField({
     description: 'For how many days they were bought. Left out: from their beginning to their end',
+    absent: 'null',
   })
-  @IdField({ optional: true })
   period!: number | null;
 
-  @ApiProperty({ description: 'Roubles that the user pays for each' })
-  @AmountField()
+  @AmountField({ description: 'Roubles that the user pays for each' })
   price!: Money;
 
-  @ApiProperty({ description: 'Roubles that the provider took for each. Left out: the price' })
-  @AmountField({ optional: true })
+  @AmountField({
+    description: 'Roubles that the provider took for each. Left out: the price',
+    absent: 'null',
+  })
   cost!: Money | null;
 
   @TextField()
@@ -62,12 +60,10 @@ export class MarkRequest {
 }
 
 export class OrphansQuery extends PageQuery {
-  @ApiProperty({ description: 'What was decided about them' })
-  @ChoiceField(ORPHAN_STATES, { optional: true })
+  @ChoiceField(ORPHAN_STATES, { description: 'What was decided about them', absent: 'null' })
   state!: OrphanState | null;
 
-  @ApiProperty({ description: 'The whole tag under which the provider lists them' })
-  @SearchField()
+  @SearchField({ description: 'The whole tag under which the provider lists them' })
   tag!: string | null;
 }
 

@@ -7,6 +7,7 @@ import {
   BooleanField,
   ChoiceField,
   DateTimeField,
+  type FieldOptions,
   IdField,
   IntegerField,
   ObjectField,
@@ -18,19 +19,20 @@ import {
 } from '../../http';
 import type { NewPriceRule } from '../../pricing';
 
-const CountryField = () => StringField({ optional: true, pattern: '^[A-Za-z]{2,4}$' });
-const PeriodField = () => IntegerField({ optional: true, greaterThan: 0, atMost: 3650 });
+const CountryField = (options: FieldOptions = {}) =>
+  StringField({ ...options, absent: 'null', pattern: '^[A-Za-z]{2,4}$' });
+const PeriodField = () => IntegerField({ absent: 'null', greaterThan: 0, atMost: 3650 });
 
 /** Which offers a rule applies to, and its markup. What is left out stands for all. */
 @StrictRequest()
 export class PriceRuleFields {
-  @IdField({ optional: true })
+  @IdField({ absent: 'null' })
   user_id!: number | null;
 
   @CountryField()
   country!: string | null;
 
-  @ChoiceField(IP_VERSIONS, { optional: true })
+  @ChoiceField(IP_VERSIONS, { absent: 'null' })
   version!: IpVersion | null;
 
   @PeriodField()
@@ -42,10 +44,10 @@ export class PriceRuleFields {
   @StringField({ pattern: String.raw`^\d{1,4}(\.\d{1,4})?$` })
   markup_percent!: string;
 
-  @DateTimeField({ optional: true })
+  @DateTimeField({ absent: 'null' })
   valid_from!: Date | null;
 
-  @DateTimeField({ optional: true })
+  @DateTimeField({ absent: 'null' })
   valid_to!: Date | null;
 }
 
@@ -61,7 +63,7 @@ export const toNewPriceRule = (fields: PriceRuleFields): NewPriceRule => ({
 });
 
 export class NewPriceRuleRequest extends PriceRuleFields {
-  @IdField({ optional: true })
+  @IdField({ absent: 'null' })
   replaces!: number | null;
 
   @TextField()
@@ -70,7 +72,7 @@ export class NewPriceRuleRequest extends PriceRuleFields {
 
 @StrictRequest()
 export class EndPriceRuleRequest {
-  @DateTimeField({ optional: true })
+  @DateTimeField({ absent: 'null' })
   at!: Date | null;
 
   @TextField()
@@ -79,43 +81,42 @@ export class EndPriceRuleRequest {
 
 @StrictRequest()
 export class PreviewRequest {
-  @ObjectField(PriceRuleFields, { optional: true })
+  @ObjectField(PriceRuleFields, { absent: 'null' })
   add!: PriceRuleFields | null;
 
-  @IdField({ optional: true })
+  @IdField({ absent: 'null' })
   end!: number | null;
 }
 
 export class PriceRulesQuery extends PageQuery {
-  @ApiProperty({ description: 'Whether to list the rules that have ended, too' })
-  @BooleanField({ default: false })
+  @BooleanField({ description: 'Whether to list the rules that have ended, too', default: false })
   history!: boolean;
 
-  @ApiProperty({ description: 'The user whose own rules are listed' })
-  @IdField({ optional: true })
+  @IdField({ description: 'The user whose own rules are listed', absent: 'null' })
   user_id!: number | null;
 }
 
 @StrictRequest()
 export class WhichQuery {
-  @ApiProperty({ description: 'The user who would order. Without it: a user without rules of their own' })
-  @IdField({ optional: true })
+  @IdField({
+    description: 'The user who would order. Without it: a user without rules of their own',
+    absent: 'null',
+  })
   user_id!: number | null;
 
-  @ApiProperty({ description: 'The country of an order. A quote names none' })
-  @CountryField()
+  @CountryField({ description: 'The country of an order. A quote names none' })
   country!: string | null;
 
-  @ApiProperty({ description: '6, 4 or 4s (IPv4 shared)' })
-  @ChoiceField(IP_VERSIONS, { default: '6' })
+  @ChoiceField(IP_VERSIONS, { description: '6, 4 or 4s (IPv4 shared)', default: '6' })
   version!: IpVersion;
 
-  @ApiProperty({ description: 'Days', example: 30 })
-  @IntegerField({ greaterThan: 0, atMost: 3650 })
+  @IntegerField({ description: 'Days', example: 30, greaterThan: 0, atMost: 3650 })
   period!: number;
 
-  @ApiProperty({ description: 'A time with its offset, e.g. 2027-01-31T09:00:00Z. Without it: now' })
-  @DateTimeField({ optional: true })
+  @DateTimeField({
+    description: 'A time with its offset, e.g. 2027-01-31T09:00:00Z. Without it: now',
+    absent: 'null',
+  })
   at!: Date | null;
 }
 

@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import type { Money } from '../../common';
 import { AmountField, ChoiceField, IdField, PageOf, PageQuery, StrictRequest, TextField } from '../../http';
 import {
@@ -8,8 +7,7 @@ import {
 } from '../../inventory';
 
 export class FoundProlongationsQuery extends PageQuery {
-  @ApiProperty({ description: 'What was decided about them' })
-  @ChoiceField(FOUND_PROLONGATION_STATES, { optional: true })
+  @ChoiceField(FOUND_PROLONGATION_STATES, { description: 'What was decided about them', absent: 'null' })
   state!: FoundProlongationState | null;
 }
 
@@ -17,16 +15,13 @@ export class FoundProlongationsPage extends PageOf(FoundProlongationOut) {}
 
 @StrictRequest()
 export class ChargeRequest {
-  @ApiProperty({ description: 'Days. Left out: those that were found' })
-  @IdField({ optional: true })
+  @IdField({ description: 'Days. Left out: those that were found', absent: 'null' })
   period!: number | null;
 
-  @ApiProperty({ description: 'Roubles that the user pays' })
-  @AmountField()
+  @AmountField({ description: 'Roubles that the user pays' })
   price!: Money;
 
-  @ApiProperty({ description: 'Roubles that the provider took. Left out: the price' })
-  @AmountField({ optional: true })
+  @AmountField({ description: 'Roubles that the provider took. Left out: the price', absent: 'null' })
   cost!: Money | null;
 
   @TextField()

@@ -16,22 +16,19 @@ import { RENEWAL_STATES, type RenewalState, SKIP_REASONS, type SkipReason } from
 import { UserLinks } from '../links';
 
 export class RenewalsQuery extends PageQuery {
-  @ApiProperty({ description: 'Whose proxies they are of' })
-  @IdField({ optional: true })
+  @IdField({ description: 'Whose proxies they are of', absent: 'null' })
   user_id!: number | null;
 
-  @ApiProperty({ description: 'The state of the renewal' })
-  @ChoiceField(RENEWAL_STATES, { optional: true })
+  @ChoiceField(RENEWAL_STATES, { description: 'The state of the renewal', absent: 'null' })
   state!: RenewalState | null;
 
-  @ApiProperty({ description: 'Why it was skipped or failed' })
-  @ChoiceField(SKIP_REASONS, { optional: true })
+  @ChoiceField(SKIP_REASONS, { description: 'Why it was skipped or failed', absent: 'null' })
   reason!: SkipReason | null;
 
-  @ApiProperty({
+  @BooleanField({
     description: 'Only those whose time has come and that wait for the service or the provider',
+    default: false,
   })
-  @BooleanField({ default: false })
   due!: boolean;
 }
 

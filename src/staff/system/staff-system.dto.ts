@@ -16,20 +16,21 @@ const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2
 
 @StrictRequest()
 export class SalesQuery implements PageRequest<string> {
-  @ApiProperty({ description: 'The first day (UTC), e.g. 2026-11-01', example: '2026-11-01' })
-  @DateField()
+  @DateField({ description: 'The first day (UTC), e.g. 2026-11-01', example: '2026-11-01' })
   from!: string;
 
-  @ApiProperty({ description: 'The day after the last, at most 366 days later', example: '2026-12-01' })
-  @DateField()
+  @DateField({ description: 'The day after the last, at most 366 days later', example: '2026-12-01' })
   to!: string;
 
-  @ApiProperty({ description: 'Any of day, country and version, separated by commas', example: 'day' })
-  @StringField({ pattern: '^(day|country|version)(,(day|country|version))*$', default: 'day' })
+  @StringField({
+    description: 'Any of day, country and version, separated by commas',
+    example: 'day',
+    pattern: '^(day|country|version)(,(day|country|version))*$',
+    default: 'day',
+  })
   by!: string;
 
-  @ApiProperty({ description: CURSOR })
-  @StringField({ optional: true, maxLength: 50, pattern: CURSOR_PATTERN })
+  @StringField({ description: CURSOR, absent: 'null', maxLength: 50, pattern: CURSOR_PATTERN })
   cursor!: string | null;
 
   @LimitField()

@@ -38,16 +38,16 @@ export class NewTokenRequest {
   })
   scopes!: readonly Scope[];
 
-  @TextField({ optional: true })
+  @TextField({ absent: 'null' })
   name!: string | null;
 
-  @DateTimeField({ optional: true })
+  @DateTimeField({ absent: 'null' })
   expires_at!: Date | null;
 
   @NetworksField()
   allowed_ips!: readonly string[] | null;
 
-  @AmountField({ optional: true })
+  @AmountField({ absent: 'null' })
   daily_limit!: Money | null;
 }
 

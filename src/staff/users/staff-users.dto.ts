@@ -16,14 +16,13 @@ import { UserLinks } from '../links';
 
 @StrictRequest()
 export class NewUserRequest {
-  @ApiProperty({ description: 'What staff call the user', example: 'boris' })
-  @TextField()
+  @TextField({ description: 'What staff call the user', example: 'boris' })
   username!: string;
 
-  @IdField({ optional: true })
+  @IdField({ absent: 'null' })
   tg_id!: number | null;
 
-  @TextField({ optional: true })
+  @TextField({ absent: 'null' })
   web_username!: string | null;
 
   @BooleanField({ default: false })
@@ -31,10 +30,9 @@ export class NewUserRequest {
 }
 
 export class UsersQuery extends PageQuery {
-  @ApiProperty({
+  @SearchField({
     description: 'A whole id, or a part of a username, telegram_username, web_username or tg_id',
   })
-  @SearchField()
   query!: string | null;
 }
 

@@ -11,16 +11,13 @@ import {
 import { UserLinks } from '../links';
 
 export class StaffWebhooksQuery extends PageQuery {
-  @ApiProperty({ description: 'Whose webhooks' })
-  @IdField({ optional: true })
+  @IdField({ description: 'Whose webhooks', absent: 'null' })
   user_id!: number | null;
 
-  @ApiProperty({ description: '`true`: those that are off; `false`: those that are on' })
-  @BooleanField({ optional: true })
+  @BooleanField({ description: '`true`: those that are off; `false`: those that are on', absent: 'null' })
   disabled!: boolean | null;
 
-  @ApiProperty({ description: '`true`: those that are on and whose last attempt failed' })
-  @BooleanField({ default: false })
+  @BooleanField({ description: '`true`: those that are on and whose last attempt failed', default: false })
   failing!: boolean;
 }
 

@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { type CustomerScope, NetworksField, USUAL_SCOPES } from '../../auth';
 import type { Money } from '../../common';
 import { AmountField, DateTimeField, StrictRequest, StringListField, TextField } from '../../http';
@@ -7,11 +6,9 @@ const isUsual = (text: string): boolean => USUAL_SCOPES.some((scope) => scope ==
 
 @StrictRequest()
 export class NewCustomerTokenRequest {
-  @ApiProperty({
+  @StringListField({
     description: 'What the new token may do: scopes that the token of the request has, too',
     example: ['profile:read', 'proxies:read'],
-  })
-  @StringListField({
     atLeast: 1,
     atMost: USUAL_SCOPES.length,
     of: {
@@ -23,34 +20,32 @@ export class NewCustomerTokenRequest {
   })
   scopes!: readonly CustomerScope[];
 
-  @ApiProperty({ description: 'What the token is for', example: 'reports' })
-  @TextField({ optional: true })
+  @TextField({ description: 'What the token is for', example: 'reports', absent: 'null' })
   name!: string | null;
 
-  @ApiProperty({
+  @DateTimeField({
     description:
       'When the token stops working. It lies in the future and not behind the end of the token of the ' +
       'request, which is the default',
+    absent: 'null',
   })
-  @DateTimeField({ optional: true })
   expires_at!: Date | null;
 
-  @ApiProperty({
+  @NetworksField({
     description:
       'The only networks from which the token works, in CIDR notation. They lie within those of the token ' +
       'of the request, which are the default',
     example: ['203.0.113.0/24'],
   })
-  @NetworksField()
   allowed_ips!: readonly string[] | null;
 
-  @ApiProperty({
+  @AmountField({
     description:
       'The most roubles that its orders may take in one day (UTC): at most the limit of the token of the ' +
       'request, which is the default and against which its orders count as well. A token with a limit ' +
       'switches no renewals on, nor moves a proxy between their rules by its label or tags',
     example: '500.00',
+    absent: 'null',
   })
-  @AmountField({ optional: true })
   daily_limit!: Money | null;
 }

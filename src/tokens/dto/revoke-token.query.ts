@@ -1,9 +1,7 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { BooleanField, StrictRequest } from '../../http';
 
 @StrictRequest()
 export class RevokeTokenQuery {
-  @ApiProperty({ description: 'Whether the tokens that it issued are revoked with it' })
-  @BooleanField({ default: false })
+  @BooleanField({ description: 'Whether the tokens that it issued are revoked with it', default: false })
   descendants!: boolean;
 }

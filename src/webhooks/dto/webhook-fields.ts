@@ -1,13 +1,13 @@
 import { ALL_EVENT_TYPES, type EventType } from '../../events';
-import { type Presence, Refusal, StringField, StringListField } from '../../http';
+import { type FieldOptions, Refusal, StringField, StringListField } from '../../http';
 
 const MAX_URL_LENGTH = 2000;
 
 const isEventType = (text: string): text is EventType => ALL_EVENT_TYPES.some((type) => type === text);
 
 /** Reads the URL of a webhook. Which addresses it may lead to is checked later: `addresses.ts`. */
-export const WebhookUrlField = (presence: Presence = {}): PropertyDecorator =>
-  StringField({ ...presence, maxLength: MAX_URL_LENGTH, refuse: refuseUrl });
+export const WebhookUrlField = (options: FieldOptions = {}): PropertyDecorator =>
+  StringField({ ...options, maxLength: MAX_URL_LENGTH, refuse: refuseUrl });
 
 function refuseUrl(text: string): Refusal | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -32,5 +32,5 @@ const TYPES = {
 };
 
 /** Reads types of events. */
-export const TypesField = (presence: Presence): PropertyDecorator =>
-  StringListField({ ...TYPES, ...presence });
+export const TypesField = (options: FieldOptions): PropertyDecorator =>
+  StringListField({ ...TYPES, ...options });

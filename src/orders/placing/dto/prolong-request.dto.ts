@@ -1,19 +1,15 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { PERIODS_TEXT } from '../../../catalog';
 import type { Money } from '../../../common';
 import { AmountField, BooleanField, IntegerField } from '../../../http';
 import { DRY_RUN_TEXT, MAX_PRICE_TEXT } from './guards';
 
 export class ProlongRequest {
-  @ApiProperty({ description: PERIODS_TEXT, example: 30 })
-  @IntegerField({ greaterThan: 0 })
+  @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
   readonly period!: number;
 
-  @ApiProperty({ description: MAX_PRICE_TEXT, example: '25.08' })
-  @AmountField({ optional: true })
+  @AmountField({ description: MAX_PRICE_TEXT, example: '25.08', absent: 'null' })
   readonly max_price!: Money | null;
 
-  @ApiProperty({ description: DRY_RUN_TEXT, example: false })
-  @BooleanField({ default: false })
+  @BooleanField({ description: DRY_RUN_TEXT, example: false, default: false })
   readonly dry_run!: boolean;
 }

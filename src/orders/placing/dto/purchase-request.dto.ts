@@ -1,48 +1,49 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { PERIODS_TEXT } from '../../../catalog';
 import { IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion, type Money } from '../../../common';
 import { AmountField, BooleanField, IntegerField, StringField } from '../../../http';
 import { ALLOW_PARTIAL_TEXT, DRY_RUN_TEXT, MAX_PRICE_TEXT } from './guards';
 
 export class PurchaseRequest {
-  @ApiProperty({
+  @StringField({
     description: 'The code of a country on sale, in any case: `GET /countries` lists them',
     example: 'ru',
+    minLength: 2,
+    maxLength: 4,
   })
-  @StringField({ minLength: 2, maxLength: 4 })
   readonly country!: string;
 
-  @ApiProperty({ description: PERIODS_TEXT, example: 30 })
-  @IntegerField({ greaterThan: 0 })
+  @IntegerField({ description: PERIODS_TEXT, example: 30, greaterThan: 0 })
   readonly period!: number;
 
-  @ApiProperty({ description: 'The number of proxies', example: 1 })
-  @IntegerField({ greaterThan: 0, atMost: 1000, default: 1 })
+  @IntegerField({
+    description: 'The number of proxies',
+    example: 1,
+    greaterThan: 0,
+    atMost: 1000,
+    default: 1,
+  })
   readonly count!: number;
 
-  @ApiProperty({
+  @StringField({
     description:
       `${IP_VERSIONS_TEXT}. A purchase also takes \`3\`, the provider's own number of \`4s\`, because ` +
       'clients that were written for the provider send it; answers and all other routes say `4s`',
     example: '6',
+    pattern: `^(${IP_VERSIONS.join('|')}|3)$`,
+    default: '6',
   })
-  @StringField({ pattern: `^(${IP_VERSIONS.join('|')}|3)$`, default: '6' })
   readonly version!: IpVersion | '3';
 
   /** Any text passes validation: a rule of its own refuses what is neither `http` nor `socks`. */
-  @ApiProperty({ description: '`http` or `socks` (SOCKS5)', example: 'http' })
-  @StringField({ default: 'http' })
+  @StringField({ description: '`http` or `socks` (SOCKS5)', example: 'http', default: 'http' })
   readonly proxy_type!: string;
 
-  @ApiProperty({ description: MAX_PRICE_TEXT, example: '25.08' })
-  @AmountField({ optional: true })
+  @AmountField({ description: MAX_PRICE_TEXT, example: '25.08', absent: 'null' })
   readonly max_price!: Money | null;
 
-  @ApiProperty({ description: ALLOW_PARTIAL_TEXT, example: true })
-  @BooleanField({ default: true })
+  @BooleanField({ description: ALLOW_PARTIAL_TEXT, example: true, default: true })
   readonly allow_partial!: boolean;
 
-  @ApiProperty({ description: DRY_RUN_TEXT, example: false })
-  @BooleanField({ default: false })
+  @BooleanField({ description: DRY_RUN_TEXT, example: false, default: false })
   readonly dry_run!: boolean;
 }

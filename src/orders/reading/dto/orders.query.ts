@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import {
   ChoiceField,
   DateTimeField,
@@ -13,49 +12,53 @@ import { ORDER_SORTS, type OrderListFilter, type OrderSort } from '../order-list
 export const LONGEST_WAIT_SECONDS = 30;
 
 export class OrdersQuery extends PageQuery implements OrderListFilter {
-  @ApiProperty({ description: 'The state of the order' })
-  @ChoiceField(ALL_TOLD_STATES, { optional: true })
+  @ChoiceField(ALL_TOLD_STATES, { description: 'The state of the order', absent: 'null' })
   state!: ToldState | null;
 
-  @ApiProperty({ description: 'A purchase or a prolongation' })
-  @ChoiceField(ORDER_KINDS, { optional: true })
+  @ChoiceField(ORDER_KINDS, { description: 'A purchase or a prolongation', absent: 'null' })
   kind!: OrderKind | null;
 
-  @ApiProperty({
+  @DateTimeField({
     description: 'The earliest time at which it was placed, with its offset, e.g. 2026-11-01T00:00:00Z',
+    absent: 'null',
   })
-  @DateTimeField({ optional: true })
   from!: Date | null;
 
-  @ApiProperty({ description: 'The end of the period in which it was placed, which is not included' })
-  @DateTimeField({ optional: true })
+  @DateTimeField({
+    description: 'The end of the period in which it was placed, which is not included',
+    absent: 'null',
+  })
   to!: Date | null;
 
-  @ApiProperty({
+  @StringField({
     description:
       'The `Idempotency-Key` of the request that placed it: one order, or all of a bulk. Refunded orders ' +
       'may have the same key',
+    absent: 'null',
+    maxLength: 255,
+    pattern: '^[!-~]+$',
   })
-  @StringField({ optional: true, maxLength: 255, pattern: '^[!-~]+$' })
   key!: string | null;
 
-  @ApiProperty({
+  @ChoiceField(ORDER_SORTS, {
     description:
       '`oldest` also serves to follow what is ordered: with the greatest `id` that you know as `cursor`, ' +
       'it gives what came after it',
+    default: 'newest',
   })
-  @ChoiceField(ORDER_SORTS, { default: 'newest' })
   sort!: OrderSort;
 }
 
 @StrictRequest()
 export class OrderQuery {
-  @ApiProperty({
+  @IntegerField({
     description:
       'Seconds to wait while the order is `open` or `being_confirmed`. The answer comes as soon as it is ' +
       'neither, or when the time is over, with the state of that moment',
     example: 30,
+    atLeast: 0,
+    atMost: LONGEST_WAIT_SECONDS,
+    default: 0,
   })
-  @IntegerField({ atLeast: 0, atMost: LONGEST_WAIT_SECONDS, default: 0 })
   wait!: number;
 }
