@@ -1,3 +1,4 @@
+export { Conditions } from './conditions';
 export { batchedLookup } from './batched-lookup';
 export { connectionPool } from './connection-pool';
 export { createIndexConcurrently } from './concurrent-index';

@@ -31,6 +31,7 @@ export {
   PageQuery,
   type PageRequest,
   readPage,
+  readPageBy,
   toPage,
 } from './paging';
 export { withoutDuration } from './request-metrics';

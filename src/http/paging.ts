@@ -68,8 +68,16 @@ export function toPage<Item, Cursor>(
   return { items, next_cursor: last && found.length > limit ? cursorOf(last) : null };
 }
 
-/** Reads a page, with one item more to tell whether there is a next one. */
-export async function readPage<Item, Cursor>(
+/** Reads a page, with one item more to tell whether there is a next one. Its items are paged by their ids. */
+export function readPage<Item extends { readonly id: number }>(
+  page: PageRequest,
+  read: (page: PageRequest) => Promise<readonly Item[]>,
+): Promise<Page<Item>> {
+  return readPageBy(page, read, ({ id }) => id);
+}
+
+/** As {@link readPage}, with another cursor. */
+export async function readPageBy<Item, Cursor>(
   { cursor, limit }: PageRequest<Cursor>,
   read: (page: PageRequest<Cursor>) => Promise<readonly Item[]>,
   cursorOf: (item: Item) => Cursor,

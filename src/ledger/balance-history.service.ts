@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../database';
-import { assertPeriod, type Page, type PageRequest, readPage } from '../http';
+import { assertPeriod, type Page, type PageRequest, readPageBy } from '../http';
 import type { BalanceChangeOut } from './balance-change.dto';
 import { SHOWN_KIND, type ShownKind } from './shown-kind';
 
@@ -81,7 +81,7 @@ export class BalanceHistoryService {
         parameters,
       );
     };
-    return readPage(page, find, ({ seq }) => seq);
+    return readPageBy(page, find, ({ seq }) => seq);
   }
 
   /**

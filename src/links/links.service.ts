@@ -179,16 +179,13 @@ export class LinksService {
 
   /** A page of a user's links, oldest first. The cursor is the id of the last link of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<LinkOut>> {
-    return readPage(
-      page,
-      ({ cursor, limit }) =>
-        queryRows<LinkOut>(
-          this.dataSource,
-          `SELECT ${SHOWN} FROM export_links link JOIN api_tokens token ON token.id = link.token_id
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<LinkOut>(
+        this.dataSource,
+        `SELECT ${SHOWN} FROM export_links link JOIN api_tokens token ON token.id = link.token_id
             WHERE link.user_id = $2 AND link.id > $3 ORDER BY link.id LIMIT $4`,
-          [this.clock.now(), userId, cursor ?? 0, limit],
-        ),
-      ({ id }) => id,
+        [this.clock.now(), userId, cursor ?? 0, limit],
+      ),
     );
   }
 

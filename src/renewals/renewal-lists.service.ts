@@ -11,17 +11,14 @@ export class RenewalLists {
 
   /** A page of a user's renewals, newest first. The cursor is the id of the last one before the page. */
   list(userId: number, page: PageRequest): Promise<Page<RenewalOut>> {
-    return readPage(
-      page,
-      ({ cursor, limit }) =>
-        queryRows<RenewalOut>(
-          this.dataSource,
-          `SELECT id, proxy_id::text AS proxy_id, rule_id, date_end_before AS date_end, state, reason, period,
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<RenewalOut>(
+        this.dataSource,
+        `SELECT id, proxy_id::text AS proxy_id, rule_id, date_end_before AS date_end, state, reason, period,
                   price, order_id, due_at, next_try_at, charged_at
              FROM renewals WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
-          [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
-        ),
-      ({ id }) => id,
+        [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+      ),
     );
   }
 }

@@ -90,17 +90,14 @@ export class RulesService {
 
   /** A page of the rules that are on, by id. The cursor is the id of the last rule of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<RenewalRuleOut>> {
-    return readPage(
-      page,
-      ({ cursor, limit }) =>
-        queryRows<RenewalRuleOut>(
-          this.dataSource,
-          `SELECT ${SHOWN} FROM renewal_rules AS rule
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<RenewalRuleOut>(
+        this.dataSource,
+        `SELECT ${SHOWN} FROM renewal_rules AS rule
             WHERE rule.user_id = $1 AND rule.switched_off_at IS NULL AND rule.id > $2
             ORDER BY rule.id LIMIT $3`,
-          [userId, cursor ?? 0, limit],
-        ),
-      ({ id }) => id,
+        [userId, cursor ?? 0, limit],
+      ),
     );
   }
 

@@ -29,6 +29,12 @@ export const userLinks = (id: number): UserLinks => ({
   tokens: `/staff/users/${id}/tokens`,
 });
 
+/** Shows what belongs to a user, with where staff go from it. */
+export const withUserLinks = <Found extends { readonly user_id: number }>(found: Found) => ({
+  ...found,
+  links: userLinks(found.user_id),
+});
+
 /** Where staff go from an order. */
 export class OrderLinks {
   @ApiLink('/staff/orders/815')
@@ -41,7 +47,12 @@ export class OrderLinks {
   ledger!: string;
 }
 
-export const orderLinks = (order: { readonly id: number; readonly user_id: number }): OrderLinks => {
+const orderLinks = (order: { readonly id: number; readonly user_id: number }): OrderLinks => {
   const { user, ledger } = userLinks(order.user_id);
   return { order: `/staff/orders/${order.id}`, user, ledger };
 };
+
+/** Shows an order, with where staff go from it. */
+export const withOrderLinks = <Found extends { readonly id: number; readonly user_id: number }>(
+  order: Found,
+) => ({ ...order, links: orderLinks(order) });

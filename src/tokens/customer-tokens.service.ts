@@ -81,16 +81,13 @@ export class CustomerTokensService {
 
   /** A page of the customer's tokens, oldest first. The cursor is the id of the last of the previous page. */
   list({ userId, tokenId }: Caller, page: PageRequest): Promise<Page<Token>> {
-    return readPage(
-      page,
-      ({ cursor, limit }) =>
-        queryRows<Token>(
-          this.dataSource,
-          `SELECT ${SHOWN} FROM api_tokens token WHERE ${OF_CUSTOMER} AND token.id > $5
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<Token>(
+        this.dataSource,
+        `SELECT ${SHOWN} FROM api_tokens token WHERE ${OF_CUSTOMER} AND token.id > $5
             ORDER BY token.id LIMIT $6`,
-          [this.clock.now(), tokenId, userId, ALL_STAFF_SCOPES, cursor ?? 0, limit],
-        ),
-      ({ id }) => id,
+        [this.clock.now(), tokenId, userId, ALL_STAFF_SCOPES, cursor ?? 0, limit],
+      ),
     );
   }
 

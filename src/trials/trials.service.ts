@@ -44,16 +44,13 @@ export class TrialsService {
   /** The latest first. @throws ProxyNotFound */
   async list(userId: number, proxyId: string, page: PageRequest): Promise<Page<TrialOut>> {
     const { id } = await this.proxies.get(userId, proxyId);
-    const { items, next_cursor } = await readPage(
-      page,
-      ({ cursor, limit }) =>
-        queryRows<TrialOut & { id: number }>(
-          this.dataSource,
-          `SELECT id, ${SHOWN} FROM proxy_trials
+    const { items, next_cursor } = await readPage(page, ({ cursor, limit }) =>
+      queryRows<TrialOut & { id: number }>(
+        this.dataSource,
+        `SELECT id, ${SHOWN} FROM proxy_trials
             WHERE proxy_id = $1 AND user_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
-          [id, userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
-        ),
-      (trial) => trial.id,
+        [id, userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+      ),
     );
     return { items: items.map(({ id: _id, ...trial }) => trial), next_cursor };
   }

@@ -92,16 +92,13 @@ export class WebhooksService {
 
   /** A page of webhooks, oldest first. The cursor is the id of the last webhook of the previous page. */
   list(userId: number, page: PageRequest): Promise<Page<WebhookOut>> {
-    return readPage(
-      page,
-      ({ cursor, limit }) =>
-        queryRows<WebhookOut>(
-          this.dataSource,
-          `SELECT ${SHOWN} FROM webhooks
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<WebhookOut>(
+        this.dataSource,
+        `SELECT ${SHOWN} FROM webhooks
             WHERE user_id = $2 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4`,
-          [this.clock.now(), userId, cursor ?? 0, limit],
-        ),
-      ({ id }) => id,
+        [this.clock.now(), userId, cursor ?? 0, limit],
+      ),
     );
   }
 
@@ -196,21 +193,18 @@ export class WebhooksService {
    */
   async listAttempts(userId: number, id: number, page: PageRequest): Promise<Page<AttemptOut>> {
     await this.get(userId, id);
-    return readPage(
-      page,
-      ({ cursor, limit }) =>
-        queryRows<AttemptOut>(
-          this.dataSource,
-          `SELECT attempt.id, attempt.at, 'evt_' || event.position AS event_id, event.type AS event_type,
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<AttemptOut>(
+        this.dataSource,
+        `SELECT attempt.id, attempt.at, 'evt_' || event.position AS event_id, event.type AS event_type,
                   attempt.status, attempt.duration_ms, attempt.answer, attempt.error, delivery.state,
                   delivery.next_attempt_at
              FROM webhook_attempts attempt
              JOIN webhook_deliveries delivery ON delivery.id = attempt.delivery_id
              JOIN events event ON event.id = delivery.event_id AND event.user_id = $1
             WHERE attempt.webhook_id = $2 AND attempt.id < $3 ORDER BY attempt.id DESC LIMIT $4`,
-          [userId, id, cursor ?? Number.MAX_SAFE_INTEGER, limit],
-        ),
-      ({ id: attemptId }) => attemptId,
+        [userId, id, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+      ),
     );
   }
 

@@ -77,7 +77,7 @@ export class OrderReadingService {
       const { statement, parameters } = toListStatement(userId, filter, wider, sort);
       return (await preparedRows<ListedOrder>(this.dataSource, statement, [...parameters])).map(toSummary);
     };
-    return readPage(page, find, ({ id }) => id);
+    return readPage(page, find);
   }
 
   /**

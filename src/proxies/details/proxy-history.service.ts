@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryRows } from '../../database';
-import { type PageRequest, readPage } from '../../http';
+import { type PageRequest, readPageBy } from '../../http';
 import type { ProxyEvent, ProxyHistoryPage } from './proxy-history.dto';
 
 interface PlacedEvent extends ProxyEvent {
@@ -19,7 +19,7 @@ export class ProxyHistoryService {
 
   /** Newest first. */
   async read(userId: number, proxyId: number, page: PageRequest<string>): Promise<ProxyHistoryPage> {
-    const { items, next_cursor: next } = await readPage<PlacedEvent, string>(
+    const { items, next_cursor: next } = await readPageBy<PlacedEvent, string>(
       page,
       ({ cursor, limit }) => this.find(userId, proxyId, cursor, limit),
       ({ place }) => place,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DomainError } from '../../common';
-import { inTransaction, type Queryable, queryRows } from '../../database';
+import { Conditions, inTransaction, type Queryable, queryRows } from '../../database';
 import { assertPeriod, type PageRequest, readPage, RequestInvalid } from '../../http';
 import type { Idempotency } from '../../orders';
 import { usernameOf } from '../links';
@@ -61,6 +61,29 @@ export class AuditLogService {
     return result;
   }
 
+  /**
+   * Carries out a change of one thing, and records what it was before and is afterwards.
+   *
+   * @param steps.before reads the thing, and keeps everybody else from changing it where that matters
+   * @param steps.change returns what it is afterwards, which this returns as well
+   * @throws TransactionOutcomeUnknown
+   */
+  recordChangeOf<Before extends object, After extends object>(
+    audit: AuditContext,
+    reason: string,
+    steps: {
+      readonly before: (manager: EntityManager) => Promise<Before>;
+      readonly change: (manager: EntityManager, before: Before) => Promise<After>;
+    },
+  ): Promise<After> {
+    return this.recordChange(audit, async (manager, record) => {
+      const before = await steps.before(manager);
+      const after = await steps.change(manager, before);
+      await record({ reason, before, after });
+      return after;
+    });
+  }
+
   /** Records a request that changed nothing. */
   async recordRead(audit: AuditContext): Promise<void> {
     await this.insert(this.dataSource, audit, {});
@@ -117,29 +140,24 @@ export class AuditLogService {
    */
   async search(filter: AuditLogFilter, page: PageRequest): Promise<ActionsPage> {
     assertPeriod(filter.from, filter.to);
-    return readPage(
-      page,
-      (wider) => this.find(filter, wider),
-      ({ id }) => id,
-    );
+    return readPage(page, (wider) => this.find(filter, wider));
   }
 
   private find(filter: AuditLogFilter, { cursor, limit }: PageRequest): Promise<ActionOut[]> {
     const { userId, action, target, from, to, changesOnly } = filter;
-    const parameters: unknown[] = [];
-    const given = (value: unknown): string => `$${parameters.push(value)}`;
-    const conditions = [
-      userId && `user_id = ${given(userId)}`,
-      action && `action = ${given(action)}`,
-      target && `target_type = ${given(target.type)} AND target_id = ${given(String(target.id))}`,
-      from && `at >= ${given(from)}`,
-      to && `at < ${given(to)}`,
-      changesOnly && 'after IS NOT NULL',
-      // The record itself may be gone: then the one before it tells the time.
-      cursor &&
-        `(at, id) < ((SELECT at FROM staff_actions WHERE id <= ${given(cursor)} ORDER BY id DESC LIMIT 1),
-                     ${given(cursor)})`,
-    ].filter((condition) => typeof condition === 'string');
+    const conditions = new Conditions();
+    conditions.by(userId, (id) => `user_id = ${id}`);
+    conditions.by(action, (name) => `action = ${name}`);
+    conditions.by(target?.type, (type) => `target_type = ${type}`);
+    conditions.by(target && String(target.id), (id) => `target_id = ${id}`);
+    conditions.by(from, (moment) => `at >= ${moment}`);
+    conditions.by(to, (moment) => `at < ${moment}`);
+    if (changesOnly) conditions.add('after IS NOT NULL');
+    // The record itself may be gone: then the one before it tells the time.
+    conditions.by(
+      cursor,
+      (id) => `(at, id) < ((SELECT at FROM staff_actions WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,
+    );
     return queryRows<ActionOut>(
       this.dataSource,
       `SELECT action.id, at, via, action.user_id, ${usernameOf('action.user_id')} AS username, token_id,
@@ -150,13 +168,13 @@ export class AuditLogService {
                    THEN json_build_object('type', target_type, 'id', target_id) END AS target,
               reason, request, before, after, refusal, host(ip) AS ip, request_id
          FROM (SELECT * FROM staff_actions
-                ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
+                ${conditions.toSql()}
                 ORDER BY at DESC, id DESC
-                LIMIT ${given(limit)}) AS action
+                LIMIT ${conditions.given(limit)}) AS action
          LEFT JOIN api_tokens token ON token.id = action.token_id
          LEFT JOIN api_tokens issuer ON issuer.id = token.issued_by
         ORDER BY at DESC, action.id DESC`,
-      parameters,
+      conditions.parameters,
     );
   }
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Money } from '../../common';
 import { queryRows } from '../../database';
-import { assertPeriod, type PageRequest, readPage } from '../../http';
+import { assertPeriod, type PageRequest, readPageBy } from '../../http';
 import { LedgerService, selectEntries } from '../../ledger';
 import { IdempotencyKeyMissing, readIdempotency } from '../../orders';
 import { UserNotFound, UsersService } from '../../users';
@@ -86,7 +86,7 @@ export class StaffBalancesService {
         `${SELECT_ENTRIES} WHERE entry.user_id = $1 AND entry.seq < $2 ORDER BY entry.seq DESC LIMIT $3`,
         [userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
       );
-    return readPage(page, find, ({ seq }) => seq);
+    return readPageBy(page, find, ({ seq }) => seq);
   }
 
   /** The entries of an order, oldest first. */

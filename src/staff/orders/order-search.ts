@@ -1,3 +1,4 @@
+import { Conditions } from '../../database';
 import { type PageRequest } from '../../http';
 import type { OrderKind, OrderState } from '../../orders';
 import { usernameOf } from '../links';
@@ -78,20 +79,19 @@ export function toSearchStatement(
   part: HostPart | null,
 ): Statement {
   const { userId, state, kind, from, to, tag, providerOrderId, providerProxyId, host, requestId } = filter;
-  const parameters: unknown[] = [];
-  const given = (value: unknown): string => `$${parameters.push(value)}`;
-  const conditions: string[] = [];
-  if (userId) conditions.push(`orders.user_id = ${given(userId)}`);
+  const conditions = new Conditions();
+  const given = (value: unknown): string => conditions.given(value);
+  conditions.by(userId, (id) => `orders.user_id = ${id}`);
   // State and kind stand in the text: the planner sees that partial indexes apply.
-  if (state) conditions.push(`orders.state = '${state}'`);
+  if (state) conditions.add(`orders.state = '${state}'`);
   if (kind) {
     const proxyId = kind === 'purchase' ? 'NULL' : 'NOT NULL';
-    conditions.push(`orders.kind = '${kind}' AND orders.proxy_id IS ${proxyId}`);
+    conditions.add(`orders.kind = '${kind}' AND orders.proxy_id IS ${proxyId}`);
   }
-  if (from) conditions.push(`orders.created_at >= ${given(from)}`);
-  if (to) conditions.push(`orders.created_at < ${given(to)}`);
+  conditions.by(from, (moment) => `orders.created_at >= ${moment}`);
+  conditions.by(to, (moment) => `orders.created_at < ${moment}`);
   // An array makes PostgreSQL look up first what few orders have, and not read all orders by their time.
-  const among = (ids: string): void => void conditions.push(`orders.id = ANY (ARRAY(${ids}))`);
+  const among = (ids: string): void => conditions.add(`orders.id = ANY (ARRAY(${ids}))`);
   const amongThoseOf = (proxy: string): void =>
     among(
       `SELECT order_id FROM proxies WHERE ${proxy}
@@ -124,11 +124,11 @@ export function toSearchStatement(
   }
   const place = part ? deliveryOf('orders.proxy_id', 'orders.id') : 'orders.created_at';
   if (last !== null) {
-    conditions.push(`(${place}, orders.id) < ((SELECT ${place} FROM orders WHERE id = ${last}), ${last})`);
+    conditions.add(`(${place}, orders.id) < ((SELECT ${place} FROM orders WHERE id = ${last}), ${last})`);
   }
   const statement = `SELECT ${ORDER_COLUMNS} FROM orders
-    ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
+    ${conditions.toSql()}
     ORDER BY ${place} DESC, orders.id DESC
     LIMIT ${given(limit)}`;
-  return { statement, parameters };
+  return { statement, parameters: conditions.parameters };
 }

@@ -17,7 +17,7 @@ import { AuditLogService } from '../audit-log/audit-log.service';
 import type { PostingOut } from '../balances/staff-balances.dto';
 import { StaffBalancesService } from '../balances/staff-balances.service';
 import { StaffPostingsService } from '../balances/staff-postings.service';
-import { orderLinks } from '../links';
+import { withOrderLinks } from '../links';
 import {
   type HostPart,
   ORDER_COLUMNS,
@@ -62,8 +62,6 @@ const MAX_ACTIONS = 50;
 /** Characters of the answer to one call; a listing can be far longer. */
 const MAX_ANSWER_LENGTH = 20_000;
 
-const withLinks = <Found extends OrderRecord>(order: Found) => ({ ...order, links: orderLinks(order) });
-
 /** What staff do with orders, over HTTP and on the command line. */
 @Injectable()
 export class StaffOrdersService {
@@ -87,9 +85,9 @@ export class StaffOrdersService {
     const part = filter.host ? await this.findHostPart(filter.host, page.cursor) : null;
     const find = async (wider: PageRequest) => {
       const { statement, parameters } = toSearchStatement(filter, wider, this.provider.name, part);
-      return (await queryRows<OrderRecord>(this.dataSource, statement, parameters)).map(withLinks);
+      return (await queryRows<OrderRecord>(this.dataSource, statement, parameters)).map(withOrderLinks);
     };
-    const found = await readPage(page, find, ({ id }) => id);
+    const found = await readPage(page, find);
     return { ...found, next_cursor: found.next_cursor ?? part?.lowest ?? null };
   }
 
@@ -122,7 +120,7 @@ export class StaffOrdersService {
     const batchTag = order.kind === 'purchase' ? leaderTag : null;
     const changes = { target: { type: 'order', id }, changesOnly: true } as const;
     return {
-      ...withLinks(order),
+      ...withOrderLinks(order),
       group: order.group_id === null ? null : { upstream_tag: batchTag, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
       upstream_calls: await this.findCalls(members),
@@ -145,15 +143,16 @@ export class StaffOrdersService {
     reason: string,
   ): Promise<OrderOut> {
     const found = decision === 'deliver' ? await this.review.findDelivery(orderId) : null;
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await lockOrder(orderId, manager);
-      audit.assertConcernsAnother(before.user_id);
-      if (found) await this.review.decideDelivery(found, manager);
-      else await this.review.decideRefund(orderId, manager);
-      const after = await lockOrder(orderId, manager);
-      await record({ reason, before, after });
-      return withLinks(after);
+    const after = await this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => lockOrder(orderId, manager),
+      change: async (manager, before) => {
+        audit.assertConcernsAnother(before.user_id);
+        if (found) await this.review.decideDelivery(found, manager);
+        else await this.review.decideRefund(orderId, manager);
+        return lockOrder(orderId, manager);
+      },
     });
+    return withOrderLinks(after);
   }
 
   /**

@@ -38,11 +38,7 @@ export class StaffOrphansService {
 
   /** A page of orphans, newest first. The cursor is the id of the last orphan of the previous page. */
   list({ state = null, tag = null }: OrphanFilter, page: PageRequest): Promise<OrphansPage> {
-    return readPage(
-      page,
-      (wider) => this.orphans.list({ state, tag }, wider),
-      ({ id }) => id,
-    );
+    return readPage(page, (wider) => this.orphans.list({ state, tag }, wider));
   }
 
   /**
@@ -72,25 +68,27 @@ export class StaffOrphansService {
     orphanId: number,
     { userId, reason, ...terms }: OrphanDelivery,
   ): Promise<OrphanOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      audit.assertConcernsAnother(userId);
-      const before = await this.orphans.lockUndecided(orphanId, manager);
-      await this.ledger.available(userId);
-      await this.forgotten.deliver(orphanId, userId, terms, manager);
-      const after = await this.orphans.get(orphanId, manager);
-      await record({ reason, before, after });
-      return after;
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => {
+        audit.assertConcernsAnother(userId);
+        return this.orphans.lockUndecided(orphanId, manager);
+      },
+      change: async (manager) => {
+        await this.ledger.available(userId);
+        await this.forgotten.deliver(orphanId, userId, terms, manager);
+        return this.orphans.get(orphanId, manager);
+      },
     });
   }
 
   /** @throws OrphanNotFound, OrphanAssigned */
   mark(audit: AuditContext, orphanId: number, state: OrphanMark, reason: string): Promise<OrphanOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.orphans.lockUndecided(orphanId, manager);
-      await this.orphans.mark(orphanId, state, manager);
-      const after = await this.orphans.get(orphanId, manager);
-      await record({ reason, before, after });
-      return after;
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.orphans.lockUndecided(orphanId, manager),
+      change: async (manager) => {
+        await this.orphans.mark(orphanId, state, manager);
+        return this.orphans.get(orphanId, manager);
+      },
     });
   }
 }

@@ -57,7 +57,7 @@ export class StaffPricesService {
   ): Promise<PriceRulesPage> {
     const find = async ({ cursor, limit }: PageRequest) =>
       this.naming(await this.rules.list({ ...filter, before: cursor ?? undefined, limit }));
-    return readPage(page, find, ({ id }) => id);
+    return readPage(page, find);
   }
 
   /** The markup of an offer at a time, or now, and the rule that sets it. @throws UserNotFound */

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { type PageRequest, readPage } from '../../http';
 import {
   ForgottenOrdersService,
@@ -20,11 +21,7 @@ export class StaffProlongationsService {
 
   /** A page, newest first. The cursor is the id of the last one of the previous page. */
   list(state: FoundProlongationState | null, page: PageRequest): Promise<FoundProlongationsPage> {
-    return readPage(
-      page,
-      (wider) => this.forgotten.listProlongations(state, wider),
-      ({ id }) => id,
-    );
+    return readPage(page, (wider) => this.forgotten.listProlongations(state, wider));
   }
 
   /**
@@ -38,14 +35,7 @@ export class StaffProlongationsService {
     terms: ForgottenTerms,
     reason: string,
   ): Promise<FoundProlongationOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.forgotten.lockProlongation(id, manager);
-      audit.assertConcernsAnother(before.user_id);
-      await this.forgotten.chargeProlongation(id, terms, manager);
-      const after = await this.forgotten.getProlongation(id, manager);
-      await record({ reason, before, after });
-      return after;
-    });
+    return this.decide(audit, id, reason, (manager) => this.forgotten.chargeProlongation(id, terms, manager));
   }
 
   /**
@@ -54,13 +44,22 @@ export class StaffProlongationsService {
    * @throws FoundProlongationNotFound, FoundProlongationDecided, OwnAccount
    */
   writeOff(audit: AuditContext, id: number, reason: string): Promise<FoundProlongationOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.forgotten.lockProlongation(id, manager);
-      audit.assertConcernsAnother(before.user_id);
-      await this.forgotten.writeOffProlongation(id, manager);
-      const after = await this.forgotten.getProlongation(id, manager);
-      await record({ reason, before, after });
-      return after;
+    return this.decide(audit, id, reason, (manager) => this.forgotten.writeOffProlongation(id, manager));
+  }
+
+  private decide(
+    audit: AuditContext,
+    id: number,
+    reason: string,
+    work: (manager: EntityManager) => Promise<unknown>,
+  ): Promise<FoundProlongationOut> {
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.forgotten.lockProlongation(id, manager),
+      change: async (manager, before) => {
+        audit.assertConcernsAnother(before.user_id);
+        await work(manager);
+        return this.forgotten.getProlongation(id, manager);
+      },
     });
   }
 }

@@ -17,21 +17,17 @@ export class StaffRecoveryService {
 
   /** @param skippedIds how many ids of each table are left out */
   begin(audit: AuditContext, skippedIds: number, reason: string): Promise<RecoveryOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.recovery.show(manager);
-      const after = await this.recovery.begin(skippedIds, manager);
-      await record({ reason, before, after });
-      return after;
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.recovery.show(manager),
+      change: (manager) => this.recovery.begin(skippedIds, manager),
     });
   }
 
   /** @throws NoRecovery, RecoveryNotOver */
   end(audit: AuditContext, reason: string): Promise<RecoveryOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await this.recovery.show(manager);
-      const after = await this.recovery.end(manager);
-      await record({ reason, before, after });
-      return after;
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.recovery.show(manager),
+      change: (manager) => this.recovery.end(manager),
     });
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { lockUser, type Queryable, queryRows } from '../../database';
+import { Conditions, lockUser, type Queryable, queryRows } from '../../database';
 import { type PageRequest, readPage } from '../../http';
 import {
   pauseAllRenewals,
@@ -12,7 +12,7 @@ import {
 import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { userLinks, usernameOf } from '../links';
+import { usernameOf, withUserLinks } from '../links';
 import type {
   AllRenewalsOut,
   RenewalRuleOfUserOut,
@@ -45,36 +45,28 @@ export class StaffRenewalsService {
 
   /** A page of renewals, newest first. The cursor is the id of the last one of the previous page. */
   list(filter: RenewalFilter, page: PageRequest): Promise<RenewalsPage> {
-    return readPage(
-      page,
-      async (wider) =>
-        (await this.find(filter, wider)).map((found) => ({ ...found, links: userLinks(found.user_id) })),
-      ({ id }) => id,
-    );
+    return readPage(page, async (wider) => (await this.find(filter, wider)).map(withUserLinks));
   }
 
   private find(
     { userId, state, reason, due }: RenewalFilter,
     { cursor, limit }: PageRequest,
   ): Promise<Omit<StaffRenewalOut, 'links'>[]> {
-    const parameters: unknown[] = [];
-    const given = (value: unknown): string => `$${parameters.push(value)}`;
-    const conditions = [
-      userId && `user_id = ${given(userId)}`,
-      state && `state = ${given(state)}`,
-      reason && `reason = ${given(reason)}`,
-      // An array makes PostgreSQL find those that wait by their time, and not read all renewals by their ids.
-      due && `id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS}))`,
-      cursor && `id < ${given(cursor)}`,
-    ].filter((condition) => typeof condition === 'string');
+    const conditions = new Conditions();
+    conditions.by(userId, (id) => `user_id = ${id}`);
+    conditions.by(state, (name) => `state = ${name}`);
+    conditions.by(reason, (name) => `reason = ${name}`);
+    // An array makes PostgreSQL find those that wait by their time, and not read all renewals by their ids.
+    if (due) conditions.add(`id = ANY (ARRAY(SELECT id FROM renewals WHERE ${RENEWAL_WAITS}))`);
+    conditions.by(cursor, (id) => `id < ${id}`);
     return queryRows(
       this.dataSource,
       `SELECT id, user_id, ${usernameOf('renewals.user_id')} AS username, proxy_id,
               date_end_before AS date_end, rule_id, state, reason, period, price, due_at, next_try_at,
               order_id
-         FROM renewals ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
-        ORDER BY id DESC LIMIT ${given(limit)}`,
-      parameters,
+         FROM renewals ${conditions.toSql()}
+        ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+      conditions.parameters,
     );
   }
 
@@ -117,7 +109,7 @@ export class StaffRenewalsService {
         ORDER BY id DESC LIMIT ${SHOWN_RULES}`,
       [settings.user_id],
     );
-    return { ...settings, rules, links: userLinks(settings.user_id) };
+    return withUserLinks({ ...settings, rules });
   }
 
   /** Pausing again keeps the first moment and takes the new reason. */

@@ -54,7 +54,7 @@ export class StaffTokensService {
   async list(userId: number, page: PageRequest): Promise<TokensPage> {
     if (!(await this.users.find(userId))) throw new UserNotFound();
     const find = async (wider: PageRequest) => (await this.tokens.list(userId, wider)).map(toTokenOut);
-    return readPage(page, find, ({ id }) => id);
+    return readPage(page, find);
   }
 
   /**
@@ -66,7 +66,7 @@ export class StaffTokensService {
   async listDescendants(id: number, page: PageRequest): Promise<TokensPage> {
     await this.tokens.get(id);
     const find = async (wider: PageRequest) => (await this.tokens.listDescendants(id, wider)).map(toTokenOut);
-    return readPage(page, find, ({ id: last }) => last);
+    return readPage(page, find);
   }
 
   /**

@@ -96,11 +96,7 @@ export class StaffUsersService {
    *   tg_id; fewer than three characters match at the beginning only; null lists all users
    */
   search(part: string | null, page: PageRequest): Promise<UsersPage> {
-    return readPage(
-      page,
-      async (wider) => (await this.find(part, wider)).map(withLinks),
-      ({ id }) => id,
-    );
+    return readPage(page, async (wider) => (await this.find(part, wider)).map(withLinks));
   }
 
   private async find(

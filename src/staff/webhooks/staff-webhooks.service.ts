@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { type Queryable, queryRows } from '../../database';
+import { Conditions, type Queryable, queryRows } from '../../database';
 import { type PageRequest, readPage } from '../../http';
 import { blockReceiver, unblockReceiver, WebhookNotFound } from '../../webhooks';
 import type { AuditContext } from '../audit-log/audit-context';
 import { AuditLogService } from '../audit-log/audit-log.service';
-import { userLinks, usernameOf } from '../links';
+import { usernameOf, withUserLinks } from '../links';
 import type { StaffWebhookOut, StaffWebhooksPage } from './staff-webhooks.dto';
 
 /** A webhook as the audit log keeps it. */
@@ -24,11 +24,6 @@ export interface WebhookFilter {
   readonly failing: boolean;
 }
 
-const withLinks = (webhook: WebhookRecord): StaffWebhookOut => ({
-  ...webhook,
-  links: userLinks(webhook.user_id),
-});
-
 /** What staff see of webhooks, and how they switch them off and on. */
 @Injectable()
 export class StaffWebhooksService {
@@ -39,25 +34,22 @@ export class StaffWebhooksService {
 
   /** A page of webhooks, newest first. The cursor is the id of the last webhook of the previous page. */
   list({ userId, disabled, failing }: WebhookFilter, page: PageRequest): Promise<StaffWebhooksPage> {
-    const conditions = [
-      'deleted_at IS NULL',
-      ...(userId === null ? [] : ['user_id = $3']),
-      ...(disabled === null ? [] : [`disabled_at IS ${disabled ? 'NOT NULL' : 'NULL'}`]),
-      ...(failing ? ['failing_since IS NOT NULL AND disabled_at IS NULL'] : []),
-    ];
-    return readPage(
-      page,
-      async ({ cursor, limit }) => {
-        const found = await queryRows<WebhookRecord>(
-          this.dataSource,
-          `SELECT ${COLUMNS} FROM webhooks WHERE id < $1 AND ${conditions.join(' AND ')}
-            ORDER BY id DESC LIMIT $2`,
-          [cursor ?? Number.MAX_SAFE_INTEGER, limit, ...(userId === null ? [] : [userId])],
-        );
-        return found.map(withLinks);
-      },
-      ({ id }) => id,
-    );
+    const find = async ({ cursor, limit }: PageRequest) => {
+      const conditions = new Conditions();
+      conditions.add('deleted_at IS NULL');
+      conditions.by(userId, (id) => `user_id = ${id}`);
+      if (disabled !== null) conditions.add(`disabled_at IS ${disabled ? 'NOT NULL' : 'NULL'}`);
+      if (failing) conditions.add('failing_since IS NOT NULL AND disabled_at IS NULL');
+      conditions.by(cursor, (id) => `id < ${id}`);
+      const found = await queryRows<WebhookRecord>(
+        this.dataSource,
+        `SELECT ${COLUMNS} FROM webhooks ${conditions.toSql()}
+          ORDER BY id DESC LIMIT ${conditions.given(limit)}`,
+        conditions.parameters,
+      );
+      return found.map(withUserLinks);
+    };
+    return readPage(page, find);
   }
 
   /** Its customer gets nothing at its receiver until {@link enable}. @throws WebhookNotFound */
@@ -70,19 +62,20 @@ export class StaffWebhooksService {
     return this.change(audit, webhookId, reason, unblockReceiver);
   }
 
-  private change(
+  private async change(
     audit: AuditContext,
     webhookId: number,
     reason: string,
     work: typeof blockReceiver,
   ): Promise<StaffWebhookOut> {
-    return this.auditLog.recordChange(audit, async (manager, record) => {
-      const before = await read(manager, webhookId);
-      await work(manager, before.user_id, webhookId);
-      const after = await read(manager, webhookId);
-      await record({ reason, before, after });
-      return withLinks(after);
+    const after = await this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => read(manager, webhookId),
+      change: async (manager, before) => {
+        await work(manager, before.user_id, webhookId);
+        return read(manager, webhookId);
+      },
     });
+    return withUserLinks(after);
   }
 }
 
