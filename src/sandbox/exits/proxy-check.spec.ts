@@ -49,7 +49,8 @@ test.each(
 });
 
 test.each(['http', 'socks'] as const)('a %s proxy that answers byte by byte works', async (protocol) => {
-  const answer = protocol === 'http' ? 'HTTP/1.1 200 OK\r\n\r\n' : '\x05\x02\x01\x00\x05\x00';
+  const answer =
+    protocol === 'http' ? 'HTTP/1.1 200 OK\r\n\r\n' : '\x05\x02\x01\x00\x05\x00\x00\x01' + '\0'.repeat(6);
   const port = await listening((socket) => {
     socket.setNoDelay(true);
     const bytes = Array.from(answer);

@@ -1,4 +1,6 @@
-import { connect, type Socket } from 'node:net';
+import { request as httpRequest } from 'node:http';
+import type { Socket } from 'node:net';
+import { SocksClient } from 'socks';
 import type { ProxyType } from '../state/state-event';
 import { isLoopback } from './loopback';
 
@@ -34,76 +36,50 @@ export async function tryProxy(
 ): Promise<number | null> {
   if (!isLoopback(proxy.host)) return null;
   const startedAt = performance.now();
-  const socket = connect(proxy.port, proxy.host);
-  // The conversation reports errors, too, unless it has ended already.
-  socket.on('error', () => undefined);
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
-  });
   try {
-    const conversation = handshakes[protocol](new Conversation(socket), proxy, targetPort);
-    return (await Promise.race([conversation, tooLate])) ? performance.now() - startedAt : null;
+    const socket = await CONNECT[protocol](proxy, targetPort, timeoutMs);
+    socket.destroy();
+    return performance.now() - startedAt;
   } catch {
     return null;
-  } finally {
-    clearTimeout(timer);
-    socket.destroy();
   }
 }
 
-class Conversation {
-  private readonly chunks: AsyncIterator<Buffer>;
-  private received = Buffer.alloc(0);
+type Connect = (proxy: ProxyToTry, targetPort: number, timeoutMs: number) => Promise<Socket>;
 
-  constructor(private readonly socket: Socket) {
-    this.chunks = socket[Symbol.asyncIterator]();
-  }
+const TARGET_HOST = '127.0.0.1';
 
-  /**
-   * Sends a message and gives the first `replyLength` bytes of the reply. Every step takes all that has
-   * arrived, so it ends or waits for more, however short the reply is.
-   */
-  async ask(message: string | Buffer, replyLength: number): Promise<Buffer> {
-    this.socket.write(message);
-    while (this.received.length < replyLength) {
-      const { done, value } = await this.chunks.next();
-      if (done) throw new Error('The reply is too short');
-      this.received = Buffer.concat([this.received, value]);
-    }
-    const reply = this.received.subarray(0, replyLength);
-    this.received = this.received.subarray(replyLength);
-    return reply;
-  }
-}
+const CONNECT: Record<ProxyType, Connect> = {
+  http: ({ host, port, login, password }, targetPort, timeoutMs) =>
+    new Promise((resolve, reject) => {
+      const target = `${TARGET_HOST}:${targetPort}`;
+      const request = httpRequest({
+        host,
+        port,
+        method: 'CONNECT',
+        path: target,
+        agent: false,
+        headers: {
+          host: target,
+          'proxy-authorization': `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`,
+        },
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      request.once('connect', ({ statusCode }, socket: Socket) => {
+        if (statusCode === 200) return resolve(socket);
+        socket.destroy();
+        reject(new Error(`The proxy responds with ${statusCode}`));
+      });
+      request.on('error', reject).end();
+    }),
 
-type Handshake = (conversation: Conversation, proxy: ProxyToTry, targetPort: number) => Promise<boolean>;
-
-const handshakes: Record<ProxyType, Handshake> = {
-  async http(conversation, { login, password }, targetPort) {
-    const target = `127.0.0.1:${targetPort}`;
-    const authorization = Buffer.from(`${login}:${password}`).toString('base64');
-    const reply = await conversation.ask(
-      `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\nProxy-Authorization: Basic ${authorization}\r\n\r\n`,
-      'HTTP/1.1 200'.length,
-    );
-    return reply.toString('latin1') === 'HTTP/1.1 200';
-  },
-
-  async socks(conversation, { login, password }, targetPort) {
-    // RFC 1928: version 5, one method, 2 = login and password.
-    const [, method] = await conversation.ask(Buffer.from([5, 1, 2]), 2);
-    if (method !== 2) return false;
-    // RFC 1929: version 1, then login and password, each prefixed by its length.
-    const credentials = [login, password].map((text) => Buffer.from(text));
-    const [, refused] = await conversation.ask(
-      Buffer.concat([Buffer.from([1]), ...credentials.flatMap((text) => [Buffer.from([text.length]), text])]),
-      2,
-    );
-    if (refused !== 0) return false;
-    // Connect (1) to an IPv4 address (1).
-    const port = [targetPort >> 8, targetPort & 0xff];
-    const [, reply] = await conversation.ask(Buffer.from([5, 1, 0, 1, 127, 0, 0, 1, ...port]), 2);
-    return reply === 0;
+  async socks({ host, port, login, password }, targetPort, timeoutMs) {
+    const { socket } = await SocksClient.createConnection({
+      proxy: { host, port, type: 5, userId: login, password },
+      command: 'connect',
+      destination: { host: TARGET_HOST, port: targetPort },
+      timeout: timeoutMs,
+    });
+    return socket;
   },
 };
