@@ -1,5 +1,4 @@
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, cp, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { z } from 'zod';
 import { isErrorWithCode } from '../system';
@@ -8,9 +7,6 @@ import { createStagingDirectory, publish } from './embedded-staging';
 
 /** Holds what the server's user must reach but cannot reach in its proper place. */
 export const SHARED_DIRECTORY = '/var/lib/proxy-rental-service';
-
-/** Special inside double quotes for the shell with which initdb starts `postgres`. */
-const SHELL_CHARACTERS = /["$`\\]/;
 
 /**
  * The directory with PostgreSQL's bin, lib and share, complete and usable by that user: the one in
@@ -38,24 +34,6 @@ export async function getBinaries(account: ServerAccount, onNote: (line: string)
 export async function makeSharedDirectory(): Promise<void> {
   await mkdir(SHARED_DIRECTORY, { recursive: true });
   await chmod(SHARED_DIRECTORY, 0o755);
-}
-
-/**
- * Calls `use` with the path of an initdb that can be run. From a path with certain characters initdb cannot
- * start its `postgres`: then it runs from a temporary copy.
- */
-export async function withInitdb(native: string, use: (initdb: string) => Promise<void>): Promise<void> {
-  if (!SHELL_CHARACTERS.test(native)) {
-    await use(join(native, 'bin', 'initdb'));
-    return;
-  }
-  const copy = await mkdtemp(join(tmpdir(), 'postgresql-'));
-  try {
-    await copyForEverybody(native, copy);
-    await use(join(copy, 'bin', 'initdb'));
-  } finally {
-    await rm(copy, { recursive: true, force: true });
-  }
 }
 
 async function getPlatformPackage(): Promise<{ platform: string; version: string; native: string }> {

@@ -18,7 +18,7 @@ import { promisify } from 'node:util';
 import { messageOf } from '../../common';
 import { isErrorWithCode } from '../system';
 import { canEnter, getServerAccount, runAs, type ServerAccount } from './embedded-account';
-import { getBinaries, makeSharedDirectory, SHARED_DIRECTORY, withInitdb } from './embedded-binaries';
+import { getBinaries, makeSharedDirectory, SHARED_DIRECTORY } from './embedded-binaries';
 import { createStagingDirectory, publish, unlessTaken } from './embedded-staging';
 
 const run = promisify(execFile);
@@ -142,9 +142,8 @@ async function initialise(directory: string, binaries: string, account: ServerAc
     '--no-instructions',
   ];
   try {
-    await withInitdb(binaries, async (initdb) => {
-      await run(initdb, options, { ...runAs(account), cwd: '/', env: CHILD_ENVIRONMENT });
-    });
+    const initdb = join(binaries, 'bin', 'initdb');
+    await run(initdb, options, { ...runAs(account), cwd: '/', env: CHILD_ENVIRONMENT });
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
     throw new Error(`PostgreSQL could not create its data: ${describeFailure(error)}`, { cause: error });
