@@ -2,6 +2,7 @@ import { sqlList } from '../database';
 import { SHOWN_KIND } from '../ledger';
 import {
   bulkOrderKeySql,
+  CHECKS_END_AFTER_SECONDS,
   OPEN_STATES,
   PURCHASE_TAG_SQL,
   renewalKeySql,
@@ -9,6 +10,9 @@ import {
   TAG_PREFIX_SQL,
   UNATTENDED_STATES,
 } from '../orders';
+
+/** Whatever was placed before this was checked for the last time some minutes ago. */
+const CHECKS_ARE_OVER = `now() - interval '${CHECKS_END_AFTER_SECONDS} seconds 15 minutes'`;
 
 export interface Invariant {
   /** What `audit` prints. */
@@ -207,7 +211,7 @@ export const INVARIANTS: readonly Invariant[] = [
        WHERE CASE r.state
                WHEN 'done' THEN o.state <> 'completed' OR o.captured <> r.price
                              OR (o.refunded = 0 AND p.date_end <= r.date_end_before)
-               WHEN 'placed' THEN o.held <> r.price OR o.closed_at < now() - interval '24 hours 15 minutes'
+               WHEN 'placed' THEN o.held <> r.price OR o.closed_at < ${CHECKS_ARE_OVER}
                ELSE o.state <> 'refunded' END`,
   },
   {
@@ -299,7 +303,7 @@ export const INVARIANTS: readonly Invariant[] = [
     violations: `
       SELECT id AS order_id, state, created_at FROM audited_orders
        WHERE state IN ${sqlList(UNATTENDED_STATES)}
-         AND created_at < now() - interval '24 hours 15 minutes'`,
+         AND created_at < ${CHECKS_ARE_OVER}`,
   },
   {
     // Each state that a customer is told of an order has its event, once and in order, and no event stands

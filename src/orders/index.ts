@@ -1,4 +1,4 @@
-export { spacingOfEmptyChecksSeconds } from './check-schedule';
+export { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from './check-schedule';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { longestOrderMs } from './longest-order';
 export { OrderRecordsModule } from './order-records.module';
