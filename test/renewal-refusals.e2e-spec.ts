@@ -1,3 +1,4 @@
+// A service of its own: it has proxies that nobody bought.
 import type { EntityManager } from 'typeorm';
 import { Money } from '../src/common';
 import {
@@ -13,7 +14,7 @@ import {
 } from '../src/renewals/decide';
 import { insertProxies } from './support/proxy-rows';
 import { SeededRandom } from './support/seeded-random';
-import { sharedTestService, type TestService, type TestUser } from './support/test-service';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const CASES = 150;
 const BALANCE = '12.00';
@@ -52,10 +53,11 @@ let proxyId: number;
 let spentId: number;
 
 beforeAll(async () => {
-  service = await sharedTestService();
+  service = await startTestService();
   user = await service.createUser({ balance: BALANCE });
   [proxyId = 0, spentId = 0] = await insertProxies(service.owner, user.id, 2);
 });
+afterAll(() => service.close());
 
 /** Runs as the owner, and leaves nothing behind. */
 async function inVain<Result>(work: (manager: EntityManager) => Promise<Result>): Promise<Result> {

@@ -1,3 +1,4 @@
+// A service of its own: it has proxies that nobody bought.
 import { EnvironmentError, readEnvironment } from '../src/config/environment';
 import { type LedgerEntryKind, SHOWN_KIND } from '../src/ledger';
 import { ORDER_STATES, type OrderState, toldState } from '../src/orders/order-states';
@@ -11,7 +12,7 @@ import { ALL_PROXIES, proxyFilterSql } from '../src/proxies/filter/proxy-filter'
 import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
 import { insertProxies } from './support/proxy-rows';
 import { SeededRandom } from './support/seeded-random';
-import { sharedTestService, type TestService } from './support/test-service';
+import { startTestService, type TestService } from './support/test-service';
 
 const PROXY: ProxyFields = {
   id: 1,
@@ -37,7 +38,7 @@ describe('The database and the code agree on', () => {
   let random: SeededRandom;
 
   beforeAll(async () => {
-    service = await sharedTestService();
+    service = await startTestService();
   });
   beforeEach(() => {
     random = new SeededRandom(32);
