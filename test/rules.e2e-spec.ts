@@ -1,6 +1,9 @@
 // A service of its own: it has proxies that nobody bought.
 import { EnvironmentError, readEnvironment } from '../src/config/environment';
-import { type LedgerEntryKind, SHOWN_KIND } from '../src/ledger';
+import { SHOWN_KIND } from '../src/ledger';
+import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
+import { renewalKey, renewalKeySql } from '../src/orders';
+import { bulkOrderKey, bulkOrderKeySql } from '../src/orders/order-keys';
 import { ORDER_STATES, type OrderState, toldState } from '../src/orders/order-states';
 import { PLACEMENT_REFUSALS } from '../src/orders/placing/order-checks';
 import { prolongationEvidence } from '../src/orders/reconciliation/evidence';
@@ -72,6 +75,34 @@ describe('The database and the code agree on', () => {
     ).toEqual(others.map(() => ({ user_id: null, order_id: null })));
   });
 
+  it('the keys of orders that renewals and bulks place', async () => {
+    const cases = Array.from({ length: 100 }, () => ({
+      key: `k-${random.integer(1, 1_000_000)}`,
+      id: random.integer(1, 10 ** 12),
+      end: new Date(random.integer(1_700_000_000_000, 4_102_444_800_000)),
+    }));
+    const keys = await query(
+      `SELECT ${bulkOrderKeySql('given', 'id')} AS bulk, ${renewalKeySql('id', 'ending')} AS renewal
+         FROM unnest($1::text[], $2::bigint[], $3::timestamptz[])
+                WITH ORDINALITY AS given (idempotency_key, id, ending, place) ORDER BY place`,
+      [cases.map(({ key }) => key), cases.map(({ id }) => id), cases.map(({ end }) => end)],
+    );
+    expect(keys).toEqual(
+      cases.map(({ key, id, end }) => ({ bulk: bulkOrderKey(key, id), renewal: renewalKey(id, end) })),
+    );
+    // `place_orders` and the audit know the keys of renewals by this.
+    const [{ renewals, bulks } = { renewals: 0, bulks: 0 }] = await query<{
+      renewals: number;
+      bulks: number;
+    }>(
+      `SELECT count(*) FILTER (WHERE renewal LIKE 'renewal % %') AS renewals,
+              count(*) FILTER (WHERE bulk LIKE '% %' AND bulk NOT LIKE '% % %') AS bulks
+         FROM unnest($1::text[], $2::text[]) AS keys (renewal, bulk)`,
+      [cases.map(({ id, end }) => renewalKey(id, end)), cases.map(({ key, id }) => bulkOrderKey(key, id))],
+    );
+    expect({ renewals, bulks }).toEqual({ renewals: cases.length, bulks: cases.length });
+  });
+
   it('how customers are told where an order stands', async () => {
     const told = await query<{ state: OrderState; told: string }>(
       'SELECT state, told_state(state) AS told FROM unnest($1::text[]) AS state',
@@ -119,7 +150,6 @@ describe('The database and the code agree on', () => {
   });
 
   it('what an entry of the ledger is called, and which brings money that is told', async () => {
-    const KINDS = ['topup', 'adjustment', 'hold', 'capture', 'release', 'refund'] satisfies LedgerEntryKind[];
     const [{ condition, indexed } = { condition: '', indexed: '' }] = await query<Record<string, string>>(
       `SELECT pg_get_triggerdef(oid) AS condition,
               pg_get_indexdef('ledger_entries_shown_kind_idx'::regclass, 2, false) AS indexed
@@ -129,9 +159,9 @@ describe('The database and the code agree on', () => {
     const entries = await query<{ shown: string; indexed: string; told: boolean }>(
       `SELECT ${SHOWN_KIND} AS shown, ${indexed} AS indexed, ${isTold} AS told
          FROM unnest($1::text[]) AS kind, unnest('{-1.00,1.00}'::numeric[]) AS available_delta`,
-      [KINDS],
+      [LEDGER_ENTRY_KINDS],
     );
-    expect(entries).toHaveLength(2 * KINDS.length);
+    expect(entries).toHaveLength(2 * LEDGER_ENTRY_KINDS.length);
     for (const { shown, indexed: inIndex, told } of entries) {
       expect({ inIndex, told }).toEqual({ inIndex: shown, told: ['credit', 'refund'].includes(shown) });
     }
