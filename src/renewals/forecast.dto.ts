@@ -49,11 +49,7 @@ export class ForecastItem {
   @ApiProperty({ type: 'boolean', description: 'Whether it will be renewed', example: true })
   renewed!: boolean;
 
-  @ApiProperty({
-    anyOf: [{ type: 'string', enum: [...SKIP_REASONS] }, { type: 'null' }],
-    description: 'Why it will not',
-    example: null,
-  })
+  @ApiNullable(SKIP_REASONS, { description: 'Why it will not', example: null })
   reason!: SkipReason | null;
 
   @ApiProperty({ type: 'integer', description: 'Days', example: 30 })

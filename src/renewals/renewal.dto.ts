@@ -27,11 +27,7 @@ export class RenewalOut {
   })
   state!: RenewalState;
 
-  @ApiProperty({
-    anyOf: [{ type: 'string', enum: [...SKIP_REASONS] }, { type: 'null' }],
-    description: 'Why it was skipped or has failed',
-    example: null,
-  })
+  @ApiNullable(SKIP_REASONS, { description: 'Why it was skipped or has failed', example: null })
   reason!: SkipReason | null;
 
   @ApiProperty({ type: 'integer', description: 'Days', example: 30 })

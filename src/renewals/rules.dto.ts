@@ -1,4 +1,4 @@
-import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import { PERIODS_TEXT } from '../catalog';
 import type { Money } from '../common';
 import {
@@ -55,7 +55,6 @@ export class RenewalFilterBody {
 }
 
 @StrictRequest()
-@ApiExtraModels(RenewalFilterBody)
 export class NewRenewalRuleRequest {
   @ChoiceField(RULE_TARGETS, {
     description: 'What the rule is for: `proxy` takes `proxy_id`, `filter` takes `filter`, and `all` neither',
@@ -104,7 +103,6 @@ export class ExclusionRequest {
   readonly proxy_id!: string;
 }
 
-@ApiExtraModels(RenewalFilterBody)
 export class RenewalRuleOut {
   @ApiProperty({ type: 'integer', example: 3 })
   id!: number;
@@ -115,8 +113,7 @@ export class RenewalRuleOut {
   @ApiNullable('string', { description: 'The proxy, of a rule for one', example: null })
   proxy_id!: string | null;
 
-  @ApiProperty({
-    anyOf: [{ $ref: getSchemaPath(RenewalFilterBody) }, { type: 'null' }],
+  @ApiNullable(RenewalFilterBody, {
     description: 'The filter, of a rule with one',
     example: { tag: 'team-a' },
   })

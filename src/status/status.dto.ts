@@ -193,8 +193,7 @@ export class StatusOut {
   @ApiMoment('The time of the database, which ages are measured by')
   at!: Date;
 
-  @ApiProperty({
-    anyOf: [{ $ref: '#/components/schemas/ProviderBalanceOut' }, { type: 'null' }],
+  @ApiNullable(ProviderBalanceOut, {
     description: 'Our balance at the provider. Null before its first answer',
   })
   provider_balance!: ProviderBalanceOut | null;

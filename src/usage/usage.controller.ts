@@ -1,8 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller, Route } from '../auth';
 import { BALANCE_DAYS } from '../renewals';
-import { TokenUsageOut, UsageOut } from './usage.dto';
+import { UsageOut } from './usage.dto';
 import { UsageService } from './usage.service';
 
 @ApiTags('Profile')
@@ -24,7 +24,6 @@ export class UsageController {
       'rental were renewed; `GET /renewals/forecast` tells what your rules will renew.',
     response: UsageOut,
   })
-  @ApiExtraModels(TokenUsageOut)
   getUsage(@CurrentCaller() caller: Caller): Promise<UsageOut> {
     return this.usage.read(caller);
   }

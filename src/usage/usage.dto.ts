@@ -112,9 +112,8 @@ export class UsageOut {
   @ApiProperty({ type: () => SpentOut })
   spent!: SpentOut;
 
-  @ApiProperty({
+  @ApiNullable(TokenUsageOut, {
     description: 'The daily limit of the token of this request. Null: it has none',
-    anyOf: [{ $ref: '#/components/schemas/TokenUsageOut' }, { type: 'null' }],
   })
   token!: TokenUsageOut | null;
 

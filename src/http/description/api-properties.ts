@@ -1,4 +1,5 @@
-import { ApiProperty } from '@nestjs/swagger';
+import type { Type } from '@nestjs/common';
+import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 
 interface NullableOptions {
   readonly description?: string;
@@ -6,18 +7,25 @@ interface NullableOptions {
   readonly format?: string;
 }
 
-/** Describes a field of an answer that may be null. */
-export const ApiNullable = (
-  type: 'string' | 'integer' | 'number' | 'object',
-  { format, ...options }: NullableOptions = {},
-): PropertyDecorator =>
-  ApiProperty({
-    ...options,
-    anyOf: [
-      { type, ...(format && { format }), ...(type === 'object' && { additionalProperties: true }) },
-      { type: 'null' },
-    ],
-  });
+type Described = 'string' | 'integer' | 'number' | 'object' | readonly string[] | Type<object>;
+
+/**
+ * Describes a field of a response that may be null.
+ *
+ * @param type of the field otherwise; or the words of a choice, or the DTO of an object
+ */
+export const ApiNullable =
+  (type: Described, { format, ...options }: NullableOptions = {}): PropertyDecorator =>
+  (target, key) => {
+    if (typeof type === 'function') ApiExtraModels(type)(target.constructor);
+    ApiProperty({ ...options, anyOf: [toSchema(type, format), { type: 'null' }] })(target, key);
+  };
+
+function toSchema(type: Described, format: string | undefined) {
+  if (typeof type === 'function') return { $ref: getSchemaPath(type) };
+  if (typeof type === 'object') return { type: 'string', enum: [...type] };
+  return { type, ...(format && { format }), ...(type === 'object' && { additionalProperties: true }) };
+}
 
 const EXAMPLE_MOMENT = '2026-11-21T12:00:00.000Z';
 

@@ -1,5 +1,5 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
 import { Expose, Transform } from 'class-transformer';
 import type { ValidatorConstraintInterface } from 'class-validator';
 import { Validate, ValidatorConstraint } from 'class-validator/cjs/decorator/common/Validate';
@@ -153,14 +153,18 @@ export function DateField(options: FieldOptions = {}): PropertyDecorator {
   return requestField({ schema: { type: 'string', format: 'date' }, options, read: readDate });
 }
 
-/** An object with a DTO of its own, which the controller has to name in `@ApiExtraModels`. */
+/** An object with a DTO of its own. */
 export function ObjectField(of: Type<object>, options: FieldOptions = {}): PropertyDecorator {
-  return requestField({
+  const field = requestField({
     schema: { allOf: [{ $ref: getSchemaPath(of) }] },
     options,
     read: (input, fields) =>
       isJsonObject(input) ? readInstance(of, fields.within(input)) : notAnObject(input),
   });
+  return (target, key) => {
+    ApiExtraModels(of)(target.constructor);
+    field(target, key);
+  };
 }
 
 /** A list of texts, each of which is checked. */

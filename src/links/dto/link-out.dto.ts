@@ -9,11 +9,7 @@ export class LinkOut {
   @ApiNullable('string', { description: 'What the link is for', example: 'Clash on the laptop' })
   descr!: string | null;
 
-  @ApiProperty({
-    anyOf: [{ type: 'string', enum: [...FORMAT_NAMES] }, { type: 'null' }],
-    description: 'Null: there is a template',
-    example: 'clash',
-  })
+  @ApiNullable(FORMAT_NAMES, { description: 'Null: there is a template', example: 'clash' })
   format!: FormatName | null;
 
   @ApiNullable('string', { description: 'Null: there is a format', example: null })

@@ -1,10 +1,8 @@
-import { ApiExtraModels } from '@nestjs/swagger';
 import { NetworksField } from '../../auth';
 import { ChoiceField, DateTimeField, ObjectField, StrictRequest, TextField } from '../../http';
 import { ExportTemplateField, FORMAT_NAMES, type FormatName, ProxyFilterBody } from '../../proxies';
 
 @StrictRequest()
-@ApiExtraModels(ProxyFilterBody)
 export class NewLinkRequest {
   @ChoiceField(FORMAT_NAMES, {
     description:

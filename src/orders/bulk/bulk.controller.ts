@@ -1,11 +1,11 @@
 import { Body, Controller, Headers, Post, Res } from '@nestjs/common';
-import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller, ReplaysOverLimit, Route } from '../../auth';
 import { ServiceUnavailable } from '../../catalog';
 import { Money } from '../../common';
 import { markReplay, missing } from '../../http';
-import { ProxyFilterBody, TooManySelected } from '../../proxies';
+import { TooManySelected } from '../../proxies';
 import { KeyInProgress, PriceAboveMax } from '../orders.errors';
 import { BulkProlongations } from './bulk-prolongations.service';
 import { BulkProlongRequest, BulkProlongResponse } from './bulk.dto';
@@ -61,7 +61,6 @@ export class BulkController {
     },
     invalid: missing('header', 'Idempotency-Key'),
   })
-  @ApiExtraModels(ProxyFilterBody)
   async prolongProxies(
     @CurrentCaller() caller: Caller,
     @Body() request: BulkProlongRequest,

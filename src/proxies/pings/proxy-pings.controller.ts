@@ -1,9 +1,8 @@
 import { Body, Controller, Post, Res } from '@nestjs/common';
-import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
 import { disconnection, missing } from '../../http';
-import { ProxyFilterBody } from '../filter/proxy-filter.query';
 import { TooManySelected } from '../selection/selection.errors';
 import { readSelection } from '../selection/selections.service';
 import { PingProxiesRequest, PingProxiesResponse } from './ping-proxies.dto';
@@ -33,7 +32,6 @@ export class ProxyPingsController {
     errors: { 400: ['The filter matches too many', new TooManySelected(1234)] },
     invalid: missing('body', 'proxy_ids'),
   })
-  @ApiExtraModels(ProxyFilterBody)
   async pingProxies(
     @CurrentUserId() userId: number,
     @Body() request: PingProxiesRequest,

@@ -1,13 +1,12 @@
 import { Controller, Get, Query } from '@nestjs/common';
-import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { INVALID_PERIOD, LIMIT_TOO_LARGE } from '../../http';
 import { StaffRoute } from '../staff-route';
 import { parseTarget } from './audit-context';
-import { ActionsPage, ActionsQuery, ActionTarget, TokenIssuer } from './audit-log.dto';
+import { ActionsPage, ActionsQuery } from './audit-log.dto';
 import { AuditLogService } from './audit-log.service';
 
 @ApiTags('Access and log')
-@ApiExtraModels(ActionTarget, TokenIssuer)
 @Controller('staff/actions')
 export class AuditLogController {
   constructor(private readonly auditLog: AuditLogService) {}

@@ -64,8 +64,7 @@ export class ActionOut {
   @ApiNullable('integer', { description: 'The token that was used', example: 12 })
   token_id!: number | null;
 
-  @ApiProperty({
-    anyOf: [{ $ref: '#/components/schemas/TokenIssuer' }, { type: 'null' }],
+  @ApiNullable(TokenIssuer, {
     description: 'Who issued that token, by which token. Null: the command line did',
   })
   issuer!: TokenIssuer | null;
@@ -73,7 +72,7 @@ export class ActionOut {
   @ApiProperty({ type: 'string', example: 'users.block' })
   action!: string;
 
-  @ApiProperty({ anyOf: [{ $ref: '#/components/schemas/ActionTarget' }, { type: 'null' }] })
+  @ApiNullable(ActionTarget)
   target!: ActionTarget | null;
 
   @ApiNullable('string', { example: 'Card reported stolen' })

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, Headers, Logger, Post, Query, Res, StreamableFile } from '@nestjs/common';
-import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import {
   IdParam,
@@ -15,8 +15,6 @@ import { UserNotFound } from '../../users';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import {
-  CausingAction,
-  CausingOrder,
   type LedgerEntryOut,
   LedgerPage,
   PostingOut,
@@ -86,7 +84,6 @@ const LEDGER = {
 } satisfies Record<keyof LedgerPage, unknown>;
 
 @ApiTags('Money')
-@ApiExtraModels(CausingAction, CausingOrder)
 @Controller('staff/users/:user_id')
 export class StaffBalancesController {
   private readonly logger = new Logger(StaffBalancesController.name);

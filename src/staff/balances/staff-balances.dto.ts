@@ -100,10 +100,10 @@ export class LedgerEntryOut {
   @ApiRoubles('Roubles held after the entry', '25.08')
   held_after!: string;
 
-  @ApiProperty({ anyOf: [{ $ref: '#/components/schemas/CausingOrder' }, { type: 'null' }] })
+  @ApiNullable(CausingOrder)
   order!: CausingOrder | null;
 
-  @ApiProperty({ anyOf: [{ $ref: '#/components/schemas/CausingAction' }, { type: 'null' }] })
+  @ApiNullable(CausingAction)
   action!: CausingAction | null;
 
   @ApiNullable('string', { example: null })

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
-import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ServiceUnavailable } from '../../catalog';
 import { Money } from '../../common';
@@ -13,12 +13,11 @@ import {
   RefundTooLarge,
 } from '../../orders';
 import type { AuditContext } from '../audit-log/audit-context';
-import { CausingAction, CausingOrder, PostingOut } from '../balances/staff-balances.dto';
+import { PostingOut } from '../balances/staff-balances.dto';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, POSTING_KEY, StaffRoute } from '../staff-route';
 import {
   DecisionRequest,
   OrderDetail,
-  OrderGroupOut,
   OrderOut,
   OrdersPage,
   OrdersQuery,
@@ -40,7 +39,6 @@ const REFUNDED = {
 } satisfies Record<keyof PostingOut, unknown>;
 
 @ApiTags('Orders')
-@ApiExtraModels(CausingAction, CausingOrder, OrderGroupOut)
 @Controller('staff/orders')
 export class StaffOrdersController {
   constructor(private readonly orders: StaffOrdersService) {}

@@ -332,8 +332,7 @@ export class OrderDetail extends OrderOut {
   })
   history!: readonly OrderStepOut[];
 
-  @ApiProperty({
-    anyOf: [{ $ref: '#/components/schemas/OrderGroupOut' }, { type: 'null' }],
+  @ApiNullable(OrderGroupOut, {
     description: 'The orders that were sent to the provider in one call. Null until the order is sent',
   })
   group!: OrderGroupOut | null;

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
-import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { NothingToPreview, PricePreviewOut } from '../../catalog';
 import { IdParam, LIMIT_TOO_LARGE, missing, notAnInteger } from '../../http';
 import {
@@ -19,7 +19,6 @@ import {
   HeldMarkupOut,
   NewPriceRuleRequest,
   PreviewRequest,
-  PriceRuleFields,
   PriceRuleOut,
   PriceRulesPage,
   PriceRulesQuery,
@@ -46,7 +45,6 @@ const PREVIEWED = {
 } satisfies Record<keyof PricePreviewOut, unknown>;
 
 @ApiTags('Prices')
-@ApiExtraModels(PriceRuleFields)
 @Controller('staff/price-rules')
 export class StaffPricesController {
   constructor(private readonly prices: StaffPricesService) {}

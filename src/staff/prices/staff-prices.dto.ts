@@ -194,8 +194,7 @@ export class HeldMarkupOut {
   @ApiPercent()
   markup_percent!: string;
 
-  @ApiProperty({
-    anyOf: [{ $ref: '#/components/schemas/PriceRuleOut' }, { type: 'null' }],
+  @ApiNullable(PriceRuleOut, {
     description: 'The rule that sets the markup. Null: the setting MARKUP_PERCENT does',
   })
   rule!: PriceRuleOut | null;

@@ -73,11 +73,7 @@ export class StaffRenewalOut {
   })
   state!: RenewalState;
 
-  @ApiProperty({
-    anyOf: [{ type: 'string', enum: [...SKIP_REASONS] }, { type: 'null' }],
-    description: 'Why it was skipped or failed',
-    example: 'balance-short',
-  })
+  @ApiNullable(SKIP_REASONS, { description: 'Why it was skipped or failed', example: 'balance-short' })
   reason!: SkipReason | null;
 
   @ApiProperty({ type: 'integer', description: 'Days', example: 30 })

@@ -1,5 +1,5 @@
 import { Controller, Get, Query } from '@nestjs/common';
-import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { missing, toPage } from '../../http';
 import {
   InvalidSalesCursor,
@@ -8,12 +8,11 @@ import {
   type SalesRowOut,
   SalesService,
 } from '../../sales';
-import { ProviderBalanceOut, StatusOut, StatusService } from '../../status';
+import { StatusOut, StatusService } from '../../status';
 import { StaffRoute } from '../staff-route';
 import { SalesPage, SalesQuery } from './staff-system.dto';
 
 @ApiTags('System')
-@ApiExtraModels(ProviderBalanceOut)
 @Controller('staff')
 export class StaffSystemController {
   constructor(

@@ -24,8 +24,7 @@ export class TrialOut {
   })
   works!: boolean | null;
 
-  @ApiProperty({
-    anyOf: [{ type: 'string', enum: [...TRIAL_REASONS] }, { type: 'null' }],
+  @ApiNullable(TRIAL_REASONS, {
     description:
       'Why it does not work: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` ' +
       '(the proxy closed the connection), `judge-unreachable` (the proxy says that it does not reach the ' +

@@ -30,8 +30,7 @@ export class WebhookOut {
   @ApiNullableMoment('When it was switched off. Null: it is on', null)
   disabled_at!: Date | null;
 
-  @ApiProperty({
-    anyOf: [{ type: 'string', enum: [...REASONS] }, { type: 'null' }],
+  @ApiNullable(REASONS, {
     description:
       'Who or what switched it off: you, days of failure, its answer 410 Gone, or the operator. Null: on',
     example: null,
