@@ -2,8 +2,7 @@ import { Body, Controller, Delete, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller, CurrentUserId, Route } from '../auth';
 import { type ErrorsOfStatus, IdParam, LIMIT_TOO_LARGE, notANetwork, notAnInteger, PageQuery } from '../http';
-import { CreatedLink, LinkOut, LinksPage } from './dto/link-out.dto';
-import { NewLinkRequest } from './dto/new-link.request';
+import { CreatedLink, LinkOut, LinksPage } from './link-out.dto';
 import {
   FormatBesideTemplate,
   LinkAlreadyOver,
@@ -13,6 +12,7 @@ import {
   TooManyLinks,
 } from './links.errors';
 import { LinksService } from './links.service';
+import { NewLinkRequest } from './new-link.request';
 
 const LinkId = () => IdParam('link_id', 'The `id` of a link of the user', 1);
 

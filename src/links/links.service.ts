@@ -21,7 +21,7 @@ import {
   type ProxyFilterBody,
   toProxyFilter,
 } from '../proxies';
-import type { CreatedLink, LinkOut } from './dto/link-out.dto';
+import type { CreatedLink, LinkOut } from './link-out.dto';
 import { ENDED_AT } from './links-retention';
 import {
   LinkAlreadyOver,

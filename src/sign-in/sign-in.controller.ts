@@ -5,9 +5,9 @@ import { setRequestUser } from '../common';
 import { BodyTooLarge, missing, rateLimitHeaders } from '../http';
 import { RequestLimits } from '../limits';
 import { CreatedToken } from '../tokens';
-import { TelegramSignInRequest } from './dto/telegram-sign-in.request';
 import { InitDataTooOld, InvalidInitData, NoAccount, SignInSwitchedOff } from './sign-in.errors';
 import { SignInService } from './sign-in.service';
+import { TelegramSignInRequest } from './telegram-sign-in.request';
 
 /** Longer than any `initData`, as JSON. */
 const MAX_BODY_BYTES = 16 * 1024;

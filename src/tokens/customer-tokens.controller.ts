@@ -11,9 +11,9 @@ import {
 } from '../auth';
 import { IdParam, LIMIT_TOO_LARGE, notANetwork, notAnInteger, PageQuery } from '../http';
 import { CustomerTokensService } from './customer-tokens.service';
-import { NewCustomerTokenRequest } from './dto/new-token.request';
-import { RevokeTokenQuery } from './dto/revoke-token.query';
-import { CreatedToken, TokenList } from './dto/token.dto';
+import { NewCustomerTokenRequest } from './new-token.request';
+import { RevokeTokenQuery } from './revoke-token.query';
+import { CreatedToken, TokenList } from './token.dto';
 import { TokenAlreadyOver, TooManyTokens } from './tokens.errors';
 
 @ApiTags('Tokens')

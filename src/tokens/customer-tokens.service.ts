@@ -4,7 +4,7 @@ import { ALL_STAFF_SCOPES, type Caller, type NewToken, TokenNotFound, TokensServ
 import { Clock } from '../common';
 import { changeOfUser, queryRows } from '../database';
 import { type Page, type PageRequest, readPage } from '../http';
-import type { CreatedToken, Token } from './dto/token.dto';
+import type { CreatedToken, Token } from './token.dto';
 import { TokenAlreadyOver, TooManyTokens } from './tokens.errors';
 
 /** How many working tokens a customer may have issued. */

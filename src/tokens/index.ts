@@ -1,3 +1,3 @@
-export { CreatedToken } from './dto/token.dto';
+export { CreatedToken } from './token.dto';
 export { CustomerTokensModule } from './customer-tokens.module';
 export { CustomerTokensService } from './customer-tokens.service';

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../auth';
 import { LIMIT_TOO_LARGE, type Page, PageQuery, TooManyUnderWay } from '../http';
 import { NO_SUCH_PROXY, ProxyIdParam, ProxyNotFound } from '../proxies';
-import { TrialOut, TrialsPage } from './dto/trial-out.dto';
+import { TrialOut, TrialsPage } from './trial-out.dto';
 import { TrialsSwitchedOff } from './trials.errors';
 import { TrialsService } from './trials.service';
 

@@ -4,9 +4,9 @@ import { AppConfig } from '../config';
 import { queryRows } from '../database';
 import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../http';
 import { ProxiesService, type Proxy } from '../proxies';
-import type { TrialOut, TrialReason } from './dto/trial-out.dto';
 import { Judge } from './judge';
 import { requestThrough } from './request-through';
+import type { TrialOut, TrialReason } from './trial-out.dto';
 import { TrialsSwitchedOff } from './trials.errors';
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at AS checked_at`;

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { CurrentUserId, Route } from '../auth';
-import { UserInfo } from './dto/user-info.dto';
+import { UserInfo } from './user-info.dto';
 import { UsersService } from './users.service';
 
 @ApiTags('Profile')

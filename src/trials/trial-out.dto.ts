@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, PageOf } from '../../http';
+import { ApiMoment, ApiNullable, PageOf } from '../http';
 
 export const TRIAL_REASONS = [
   'refused',

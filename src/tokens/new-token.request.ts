@@ -1,6 +1,6 @@
-import { type CustomerScope, NetworksField, USUAL_SCOPES } from '../../auth';
-import type { Money } from '../../common';
-import { AmountField, DateTimeField, StrictRequest, StringListField, TextField } from '../../http';
+import { type CustomerScope, NetworksField, USUAL_SCOPES } from '../auth';
+import type { Money } from '../common';
+import { AmountField, DateTimeField, StrictRequest, StringListField, TextField } from '../http';
 
 const isUsual = (text: string): boolean => USUAL_SCOPES.some((scope) => scope === text);
 

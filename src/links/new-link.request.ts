@@ -1,6 +1,6 @@
-import { NetworksField } from '../../auth';
-import { ChoiceField, DateTimeField, ObjectField, StrictRequest, TextField } from '../../http';
-import { ExportTemplateField, FORMAT_NAMES, type FormatName, ProxyFilterBody } from '../../proxies';
+import { NetworksField } from '../auth';
+import { ChoiceField, DateTimeField, ObjectField, StrictRequest, TextField } from '../http';
+import { ExportTemplateField, FORMAT_NAMES, type FormatName, ProxyFilterBody } from '../proxies';
 
 @StrictRequest()
 export class NewLinkRequest {

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
+import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
 
 /** A token as its customer sees it. */
 export class Token {

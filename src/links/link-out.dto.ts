@@ -1,6 +1,6 @@
 import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
-import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
-import { FORMAT_NAMES, type FormatName, ProxyFilterBody } from '../../proxies';
+import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../http';
+import { FORMAT_NAMES, type FormatName, ProxyFilterBody } from '../proxies';
 
 export class LinkOut {
   @ApiProperty({ type: 'integer', example: 5 })

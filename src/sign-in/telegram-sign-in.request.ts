@@ -1,4 +1,4 @@
-import { StrictRequest, StringField } from '../../http';
+import { StrictRequest, StringField } from '../http';
 
 /** Some times as long as what Telegram gives. */
 const LONGEST = 8192;

@@ -1,4 +1,4 @@
-import { BooleanField, StrictRequest } from '../../http';
+import { BooleanField, StrictRequest } from '../http';
 
 @StrictRequest()
 export class RevokeTokenQuery {
