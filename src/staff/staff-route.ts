@@ -22,7 +22,7 @@ interface StaffRouteOptions extends RouteOptions, AuditedRoute {
   readonly scope: StaffScope;
   /** Begins with who uses the route, and for what. */
   readonly description: string;
-  /** An example of what is refused with 422; left out: a query on a route that takes none. */
+  /** An example of what is refused with 422. By default a query on a route that takes none. */
   readonly invalid?: InvalidRequest;
 }
 
