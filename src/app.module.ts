@@ -92,7 +92,7 @@ export class AppModule implements OnModuleDestroy {
    */
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();
-    this.waits.end();
+    this.waits.endReading();
     const webhooksEnd = this.webhooks.stop();
     this.eventWaits.end();
     await this.http.httpAdapter.close();

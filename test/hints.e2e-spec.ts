@@ -18,8 +18,9 @@ describe('A request whose order another replica sends', () => {
   let heard: string[];
 
   beforeAll(async () => {
-    // All its sessions that listen are ended, and it may send no hints.
-    service = await startTestService();
+    // All its sessions that listen are ended, and it may send no hints. None sends what is not placed at it,
+    // unless it is about to send something anyway.
+    service = await startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } });
     relay = await startDatabaseRelay(service.databaseUrl);
     replica = await startReplica(service, {
       database: { url: relay.url },

@@ -20,8 +20,8 @@ describe('When the connection is lost while a statement waits for a lock', () =>
   let user: TestUser;
 
   beforeAll(async () => {
-    // Whole tables are locked.
-    service = await startTestService();
+    // Whole tables are locked, and each replica sends what was placed at it.
+    service = await startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } });
     relay = await startDatabaseRelay(service.app.get(AppConfig).database.url);
     replica = await startReplica(service, { database: { url: relay.url } });
     holder = service.owner;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { AppConfig } from '../src/config';
-import { HoldReleases } from '../src/orders';
+import { DispatcherService, HoldReleases } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
 import type { NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
@@ -21,6 +21,8 @@ describe("Pages of a customer's orders", () => {
     service = await sharedTestService();
   });
   beforeEach(async () => {
+    // What is placed here stays in the queue.
+    jest.spyOn(service.app.get(DispatcherService), 'look').mockResolvedValue();
     user = await service.createUser({ balance: '100000.00' });
     const caller = await service.app.get(TokensService).findCaller(user.token);
     order = {
@@ -46,8 +48,8 @@ describe("Pages of a customer's orders", () => {
     };
   });
   afterEach(async () => {
-    // Nobody waits for the orders, and nothing was sent.
     await service.app.get(HoldReleases).releaseHolds(await idsInDatabase(), 'busy', ['reserved']);
+    jest.restoreAllMocks();
     await service.audit();
   });
 

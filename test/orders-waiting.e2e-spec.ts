@@ -143,7 +143,7 @@ describe('A request that waits for the end of an order', () => {
     jest.spyOn(service.dataSource.logger, 'logQuery').mockImplementation((statement, parameters) => {
       const [ids] = (parameters ?? []) as unknown[][];
       // Reconciliation looks for the orders of its own batch.
-      if (statement.includes('closed_at IS NOT NULL') && ids && ids.length > 1) looks.push(ids.length);
+      if (statement.includes('AS step') && ids && ids.length > 1) looks.push(ids.length);
     });
     const callers = new AbortController();
     const waiting = Array.from({ length: 20 }, () =>

@@ -17,7 +17,8 @@ describe('Orders that are asked for together', () => {
   let statements: jest.Mock<void, [string]>;
 
   beforeAll(async () => {
-    service = await startTestService();
+    // What is placed here stays in the queue.
+    service = await startTestService({ jobIntervalsMs: { 'dispatch-orders': 600_000 } });
   });
   beforeEach(async () => {
     rich = await service.createUser({ balance: '1000.00' });

@@ -1,6 +1,7 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
-import { RenewalOrders } from '../src/orders';
+import { DispatcherService, RenewalOrders } from '../src/orders';
+import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalRun } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
 import { captureLog } from './support/log-capture';
@@ -35,10 +36,10 @@ describe('Renewals', () => {
   });
 
   /** Runs once, as if the last run had been long ago. */
-  async function run(): Promise<void> {
+  async function run(signal = new AbortController().signal): Promise<void> {
     await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
     Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
-    await service.app.get(RenewalRun).runWhenDue(0, new AbortController().signal);
+    await service.app.get(RenewalRun).runWhenDue(0, signal);
   }
 
   async function customerWith(
@@ -431,6 +432,68 @@ describe('Renewals', () => {
     expect(wanted).toBeGreaterThanOrEqual(ids.length);
     expect(superfluous).toBe(wanted);
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'done'));
+  });
+
+  it('are charged once when the replica that has placed them is killed before it sends them', async () => {
+    const { user, ids } = await customerWith(3);
+    await switchOn(user);
+    // Nobody of this process looks for them: neither the run, which ends right after their placement.
+    const looking = jest.spyOn(service.app.get(DispatcherService), 'look').mockResolvedValue();
+    const running = new AbortController();
+    const orders = service.app.get(RenewalOrders);
+    const place = orders.place.bind(orders);
+    jest.spyOn(orders, 'place').mockImplementationOnce((renewals) => {
+      running.abort();
+      return place(renewals);
+    });
+    await run(running.signal);
+    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'placed'));
+    looking.mockRestore();
+    await service.untilSettled();
+    await run();
+    expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'done'));
+    const { prolongations } = await service.control.getState();
+    const times = prolongations.flatMap(({ proxies }) => proxies.map(({ id }) => String(id)));
+    const rentals = await service.dataSource.query<{ id: string }[]>(
+      'SELECT provider_proxy_id AS id FROM proxies WHERE user_id = $1',
+      [user.id],
+    );
+    expect(rentals.map(({ id }) => times.filter((one) => one === id).length)).toEqual(ids.map(() => 1));
+  });
+
+  it('hold no money while the provider is closed: none is placed, those queued are refunded', async () => {
+    const [queued, due] = [await customerWith(2), await customerWith(1)];
+    const provider = service.app.get(ProxyProvider);
+    const looking = jest.spyOn(service.app.get(DispatcherService), 'look').mockResolvedValue();
+    const running = new AbortController();
+    const orders = service.app.get(RenewalOrders);
+    const place = orders.place.bind(orders);
+    const placed = jest.spyOn(orders, 'place').mockImplementationOnce((renewals) => {
+      running.abort();
+      return place(renewals);
+    });
+    await switchOn(queued.user);
+    await run(running.signal);
+    expect((await renewalsOf(queued.user)).map(({ state }) => state)).toEqual(['placed', 'placed']);
+    const closed = jest.spyOn(provider, 'assertTakesOrders').mockImplementation(() => {
+      throw new ProviderClosed('its breaker is open', 5);
+    });
+    placed.mockClear();
+    await switchOn(due.user);
+    await run();
+    expect(placed).not.toHaveBeenCalled();
+    for (const { user } of [queued, due]) {
+      const unavailable = { state: 'skipped', reason: 'provider-unavailable' };
+      expect(await renewalsOf(user)).toMatchObject(Array.from(await renewalsOf(user), () => unavailable));
+      expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });
+    }
+    closed.mockRestore();
+    looking.mockRestore();
+    for (const { user } of [queued, due]) await wait(user);
+    await run();
+    for (const { user } of [queued, due]) {
+      for (const { state } of await renewalsOf(user)) expect(state).toBe('done');
+    }
   });
 
   it('are not taken for an order whose key a restore of the database has forgotten', async () => {

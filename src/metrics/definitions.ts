@@ -72,7 +72,7 @@ export const METRICS = {
   },
   queue_oldest_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest order that waits to be sent; 0 when none waits.',
+    help: 'Age of the oldest order, but for renewals, that waits to be sent; 0 when none waits.',
     labels: {},
     isShared: true,
   },

@@ -13,7 +13,14 @@ export {
   UNATTENDED_STATES,
 } from './order-states';
 export { PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-tag';
-export { bulkOrderKeySql, type Idempotency, readIdempotency } from './order-keys';
+export {
+  bulkOrderKeySql,
+  type Idempotency,
+  IS_RENEWAL_SQL,
+  readIdempotency,
+  renewalKey,
+  renewalKeySql,
+} from './order-keys';
 export { OrderQueries } from './order-queries';
 export { Order } from './order.entity';
 export {
@@ -31,10 +38,8 @@ export { OrderWaits } from './order-waits';
 export { RECOVERING_SQL, RecoveryState } from './recovery-state';
 export {
   RenewalOrders,
-  renewalKey,
-  renewalKeySql,
   type RenewalOffer,
-  type UnsentRenewal,
+  type RenewalRoom,
   type WantedRenewal,
 } from './renewals/renewal-orders.service';
 export { type RenewalPlacement, type RenewalRefusal } from './placing/order-placement';

@@ -13,11 +13,15 @@ const SLACK_MS = 2000;
 export const LONGEST_CHECK_MS = 10_000;
 
 /**
- * How long an order can take from its request to its answer, in milliseconds: a prolongation waits for a rate
- * permit and a listing, and then, like a purchase, for a permit, its call and the check after a lost answer.
+ * How long a request waits for its order at most, in milliseconds: for a rate permit, its call and the check
+ * after a lost answer; a prolongation waits for a permit and a listing before that.
  */
-export function longestOrderMs({ purchases, provider }: OrderTimes): number {
-  return 2 * (purchases.waitMs + provider.timeoutMs) + LONGEST_CHECK_MS;
+export function longestOrderMs(
+  { purchases, provider }: OrderTimes,
+  kind: OrderKind = 'prolongation',
+): number {
+  const callMs = purchases.waitMs + provider.timeoutMs;
+  return (kind === 'purchase' ? callMs : 2 * callMs) + LONGEST_CHECK_MS;
 }
 
 /**
@@ -28,3 +32,10 @@ export function longestQueueSeconds({ purchases, provider }: OrderTimes, kind: O
   const waitMs = kind === 'purchase' ? purchases.waitMs : 2 * purchases.waitMs + provider.timeoutMs;
   return (waitMs + SLACK_MS) / 1000;
 }
+
+/** How long the order of a renewal may wait until it is claimed: no customer waits for it. */
+export const RENEWAL_QUEUE_SECONDS = 2 * 3600;
+
+/** How long a replica reads the end of a rental, in seconds, before another one does. */
+export const longestReadingSeconds = ({ provider }: OrderTimes): number =>
+  (provider.timeoutMs + SLACK_MS) / 1000;

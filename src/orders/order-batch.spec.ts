@@ -18,6 +18,7 @@ const batchOf = (...orders: [userId: number, count: number][]): OrderBatch => ({
     userId,
     count,
     placedAt: new Date(0),
+    isRenewal: false,
     cost: `${count}.5`,
     providerProxyId: null,
     purchaseTag: null,

@@ -7,6 +7,7 @@ export interface BatchMember {
   readonly userId: number;
   readonly count: number;
   readonly placedAt: Date;
+  readonly isRenewal: boolean;
   /** What the provider quoted for it: roubles, a decimal string. */
   readonly cost: string;
   /** Of a prolongation: the provider's id of the proxy, and the tag under which the provider lists it. */

@@ -32,3 +32,17 @@ export const bulkOrderKey = (key: string, proxyId: number | string): string => `
 /** The same in SQL, for rows of `bulk_prolongations`. @param proxyId an expression */
 export const bulkOrderKeySql = (bulk: string, proxyId: string): string =>
   `${bulk}.idempotency_key || ' ' || ${proxyId}`;
+
+/**
+ * The key of the order that renews a rental: each (proxy, old end) is charged once. No caller can send it,
+ * because keys have no spaces, and no order of a bulk has it, because those have one.
+ */
+export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
+  `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
+
+/** The same in SQL. @param proxyId and @param dateEndBefore are expressions */
+export const renewalKeySql = (proxyId: string, dateEndBefore: string): string =>
+  `'renewal ' || ${proxyId} || ' ' || floor(extract(epoch FROM ${dateEndBefore}))::bigint`;
+
+/** Whether an order, a row of `orders`, renews a rental, as an expression. */
+export const IS_RENEWAL_SQL = `coalesce(idempotency_key LIKE 'renewal % %', false)`;

@@ -4,7 +4,8 @@ import { DataSource, Not, Repository } from 'typeorm';
 import type { IpVersion } from '../common';
 import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList, untilReplicated } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
-import type { Idempotency } from './order-keys';
+import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
+import { QUEUE_STEP, type QueueStep } from './order-queue';
 import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
 import { type DeliveredProxy, Order } from './order.entity';
@@ -15,6 +16,12 @@ export type OrderOutcome = Pick<
   Order,
   'id' | 'kind' | 'state' | 'failure' | 'captured' | 'proxyId' | 'proxyType' | 'country' | 'version'
 > & { readonly answer: readonly DeliveredProxy[] | null };
+
+/** What has become of an order so far. */
+export type OrderProgress = OrderOutcome & {
+  /** Of a reserved order. */
+  readonly step?: QueueStep | null;
+};
 
 /** How the provider knows a proxy. */
 interface ProviderIdentity {
@@ -30,7 +37,8 @@ export const SELECT_BATCH_ROWS = `
   SELECT sent.id, sent.group_id AS "batchId", sent.user_id AS "userId",
          (SELECT tag FROM orders leader WHERE leader.id = sent.group_id) AS tag,
          sent.kind, sent.country, sent.version, sent.period, sent.proxy_type AS "proxyType", sent.count,
-         sent.created_at AS "placedAt", sent.submitted_at AS "submittedAt", sent.deadline,
+         sent.created_at AS "placedAt", ${IS_RENEWAL_SQL} AS "isRenewal",
+         sent.submitted_at AS "submittedAt", sent.deadline,
          sent.date_end_before AS "dateEndBefore",
          sent.travels_alone AS resent, sent.provider_price AS cost,
          sum(sent.provider_price) OVER (PARTITION BY sent.group_id) AS "providerPrice",
@@ -113,26 +121,16 @@ export class OrderQueries {
   /**
    * Outcomes by order id; ids that do not exist are left out. A failover cannot take back that one is closed.
    */
-  async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderOutcome>> {
-    const outcomes = await preparedRows<OrderOutcome>(
+  async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
+    const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
       `SELECT id, kind, state, failure, captured, answer, proxy_id AS "proxyId", proxy_type AS "proxyType",
-              country, version
+              country, version, ${QUEUE_STEP} AS step
          FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );
     if (outcomes.some(({ state }) => !isOpen(state))) await untilReplicated(this.dataSource);
     return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
-  }
-
-  /** Which of these orders are closed. */
-  async closedAmong(orderIds: readonly number[]): Promise<number[]> {
-    const closed = await preparedRows<{ id: number }>(
-      this.dataSource,
-      'SELECT id FROM orders WHERE id = ANY ($1) AND closed_at IS NOT NULL',
-      [orderIds],
-    );
-    return closed.map(({ id }) => id);
   }
 
   /** Counts the proxies that purchases in the queue and under way are going to take from a stock. */

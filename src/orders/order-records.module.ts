@@ -6,6 +6,7 @@ import { Order } from './order.entity';
 import { ProviderCallLog } from './provider-call-log';
 import { ReviewService } from './reconciliation/review.service';
 import { RecoveryState } from './recovery-state';
+import { EndReadings } from './transitions/end-readings';
 import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
 import { HoldReleases } from './transitions/hold-releases';
 import { OrderClaims } from './transitions/order-claims';
@@ -16,6 +17,7 @@ import { PurchaseSettlement } from './transitions/purchase-settlement';
 const SERVICES = [
   OrderQueries,
   OrderClaims,
+  EndReadings,
   OutcomeChecks,
   PurchaseSettlement,
   ProlongationSettlement,

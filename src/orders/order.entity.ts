@@ -124,6 +124,10 @@ export class Order {
   @Column({ type: 'timestamptz', nullable: true })
   dateEndBefore!: Date | null;
 
+  /** When a replica began to read that end: while it is missing, no other one does. */
+  @Column({ type: 'timestamptz', nullable: true })
+  endReadAt!: Date | null;
+
   @Column({ type: 'text', nullable: true })
   idempotencyKey!: string | null;
 

@@ -1,8 +1,11 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Jobs } from '../common';
 import { AppConfig } from '../config';
+import { DispatcherService } from './dispatch/dispatcher.service';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
 
+/** How soon orders are found that another replica has left in the queue, or did not get to. */
+const LOOK_EVERY_MS = 1000;
 const BATCHES_AT_ONCE = 20;
 
 @Injectable()
@@ -10,10 +13,12 @@ export class OrderJobs implements OnApplicationBootstrap {
   constructor(
     private readonly jobs: Jobs,
     private readonly config: AppConfig,
+    private readonly dispatcher: DispatcherService,
     private readonly reconciliation: ReconciliationService,
   ) {}
 
   onApplicationBootstrap(): void {
+    this.jobs.every('dispatch-orders', LOOK_EVERY_MS, () => this.dispatcher.look());
     this.jobs.every('reconcile-orders', this.config.reconciliation.intervalMs, () =>
       this.reconciliation.settleDue(BATCHES_AT_ONCE),
     );

@@ -9,7 +9,8 @@ import { BulkRecords } from './bulk/bulk-records';
 import { BulkController } from './bulk/bulk.controller';
 import { BatchCallService } from './dispatch/batch-call.service';
 import { DispatcherService } from './dispatch/dispatcher.service';
-import { ProlongationDates } from './dispatch/prolongation-dates';
+import { EndReader } from './dispatch/end-reader';
+import { OrderRequests } from './dispatch/order-requests';
 import { OrderRecordsModule } from './order-records.module';
 import { OrderRetention } from './order-retention';
 import { OrderWaits } from './order-waits';
@@ -27,11 +28,12 @@ import { RenewalOrders } from './renewals/renewal-orders.service';
   imports: [AuthModule, OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
   controllers: [OrdersController, BulkController, OrderReadingController],
   providers: [
-    ProlongationDates,
     BatchCallService,
     BulkProlongations,
     BulkRecords,
     DispatcherService,
+    EndReader,
+    OrderRequests,
     OrderChecks,
     OrderPlacement,
     OrdersService,

@@ -17,22 +17,22 @@ export class ProviderCallLog {
    */
   async record<Answer>(
     orderId: number,
-    work: (onCall: (record: ProviderCallRecord) => void, unstored: UnstoredCalls) => Promise<Answer>,
+    work: (onCall: (record: ProviderCallRecord) => void, calls: CallsForOrder) => Promise<Answer>,
   ): Promise<Answer> {
-    const unstored = new UnstoredCalls(orderId);
+    const calls = new CallsForOrder(orderId);
     try {
-      return await work((record) => unstored.records.push(record), unstored);
+      return await work((record) => calls.note(record), calls);
     } finally {
-      await this.store(unstored);
+      await this.store(calls);
     }
   }
 
-  private async store(unstored: UnstoredCalls): Promise<void> {
-    const { orderId } = unstored;
+  private async store(calls: CallsForOrder): Promise<void> {
+    const { orderId } = calls;
     try {
-      if (unstored.lost) await this.forgetIfStored(unstored, unstored.lost);
-      if (unstored.records.length === 0) return;
-      for (const record of unstored.records) {
+      // Staff must not see one purchase as two.
+      const isFirstStored = calls.isFirstStored || (await this.isFirstStored(calls));
+      for (const record of isFirstStored ? calls.records.slice(1) : calls.records) {
         await queryRows(this.dataSource, `WITH ${recordCall(1)} SELECT`, callParameters({ orderId, record }));
       }
     } catch (error) {
@@ -40,11 +40,10 @@ export class ProviderCallLog {
     }
   }
 
-  /** Nobody is to take one purchase for two, so the first record is not stored twice. */
-  private async forgetIfStored({ orderId, records }: UnstoredCalls, lost: unknown): Promise<void> {
-    const [first] = records;
-    if (!first) return;
-    const isStored = await lookUpLost(this.dataSource, lost, async () => {
+  /** Looks it up when the reply to the statement was lost that stores it. */
+  private async isFirstStored({ orderId, records: [first], lost }: CallsForOrder): Promise<boolean> {
+    if (!lost || !first) return false;
+    return lookUpLost(this.dataSource, lost, async () => {
       const found = await queryRows(
         this.dataSource,
         `SELECT FROM upstream_calls
@@ -53,26 +52,34 @@ export class ProviderCallLog {
       );
       return found.length > 0;
     });
-    if (isStored) records.shift();
   }
 }
 
-/** The records of the calls for one order that are not stored yet, the first one first. */
-export class UnstoredCalls {
-  readonly records: ProviderCallRecord[] = [];
+/** The records of the calls that are made for one order, in their order. */
+export class CallsForOrder {
+  private readonly noted: ProviderCallRecord[] = [];
+  isFirstStored = false;
   /** The error of a statement that may have stored the first record. */
   lost: unknown;
 
   constructor(readonly orderId: number) {}
 
+  get records(): readonly ProviderCallRecord[] {
+    return this.noted;
+  }
+
+  note(record: ProviderCallRecord): void {
+    this.noted.push(record);
+  }
+
   /** Runs a statement that stores the first record together with what that call brought. */
-  async storeFirstWith<Result>(
+  async storeFirstBy<Result>(
     statement: (call: RecordedCall | undefined) => Promise<Result>,
   ): Promise<Result> {
-    const [record] = this.records;
+    const [record] = this.noted;
     try {
       const result = await statement(record && { orderId: this.orderId, record });
-      this.records.shift();
+      this.isFirstStored = true;
       return result;
     } catch (error) {
       if (mayHaveCommitted(error)) this.lost = error;

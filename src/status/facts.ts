@@ -1,5 +1,5 @@
 import { sqlList } from '../database';
-import { OPEN_STATES, type OpenState } from '../orders';
+import { IS_RENEWAL_SQL, OPEN_STATES, type OpenState } from '../orders';
 import { RENEWAL_WAITS } from '../renewals';
 import { FRESH_SECONDS, type StoredReport } from './replica-reports';
 import type {
@@ -47,7 +47,9 @@ export class Facts {
   /** The states are written into the statement, so that PostgreSQL can use the partial index on them. */
   async openOrders(): Promise<ReadonlyMap<OpenState, Count>> {
     const states = await this.rows<Count & { state: OpenState }>(
-      `SELECT state, count(*)::integer AS count, min(created_at) AS oldest
+      // Nobody waits for a renewal in the queue, which lets all other orders go first.
+      `SELECT state, count(*)::integer AS count,
+              min(created_at) FILTER (WHERE state <> 'reserved' OR NOT ${IS_RENEWAL_SQL}) AS oldest
          FROM orders WHERE state IN ${sqlList(OPEN_STATES)} GROUP BY state`,
       [],
     );

@@ -13,7 +13,7 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
   let replicas: Replicas;
   /** Takes the requests and is killed. */
   let victim: BuiltService;
-  /** Runs all the time and reconciles. */
+  /** Reconciles, and finishes what the victim has begun. */
   let survivor: BuiltService;
 
   beforeAll(async () => {
@@ -39,8 +39,10 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
     send(victim.baseUrl, purchase(customer, 'k')).catch(() => 'lost');
 
   /** Has all orders in the queue before the first permit is given. */
-  const orderTogether = (customers: readonly Customer[]): Promise<Promise<unknown>[]> =>
-    replicas.holdPermits(async () => {
+  const orderTogether = (customers: readonly Customer[]): Promise<Promise<unknown>[]> => {
+    // It would send what the victim is kept from sending.
+    survivor.kill('SIGSTOP');
+    return replicas.holdPermits(async () => {
       const lost = customers.map(order);
       await eventually(async () => {
         const waiting = await replicas.query(
@@ -51,9 +53,11 @@ describe('kill -9 of a replica whose orders are sent as one batch', () => {
       });
       return lost;
     });
+  };
 
   async function killVictim(lost: readonly Promise<unknown>[]): Promise<void> {
     victim.kill('SIGKILL');
+    survivor.kill('SIGCONT');
     expect(await Promise.all(lost)).toEqual(lost.map(() => 'lost'));
   }
 

@@ -68,12 +68,15 @@ describe(`${PROXIES} prolongations under one key`, () => {
   /** Sends requests to the victim, and has each stopped before it sends the next. */
   async function killAt(stops: readonly { order: Order; stop: () => Promise<unknown> }[]): Promise<void> {
     const lost: Promise<unknown>[] = [];
+    // It would send what the victim is kept from sending.
+    survivor.kill('SIGSTOP');
     for (const { order, stop } of stops) {
       const reached = stop();
       lost.push(send(victim?.baseUrl ?? '', order).catch(() => 'lost'));
       await reached;
     }
     victim?.kill('SIGKILL');
+    survivor.kill('SIGCONT');
     victim = undefined;
     expect(await Promise.all(lost)).toEqual(stops.map(() => 'lost'));
   }

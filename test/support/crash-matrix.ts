@@ -37,7 +37,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
     let replicas: Replicas;
     /** Takes the requests and is killed. */
     let victim: BuiltService;
-    /** Runs all the time and reconciles. */
+    /** Reconciles, and finishes what the victim has begun. */
     let survivor: BuiltService;
 
     beforeAll(async () => {
@@ -68,6 +68,8 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
     }
 
     async function stopAt(statement: string, moment: 'before' | 'after', order: Order): Promise<Stopped> {
+      // It would send what the victim is kept from sending.
+      survivor.kill('SIGSTOP');
       const caught = replicas.relay.catchNext({ statement, moment, action: 'hold' });
       const answer = send(victim.baseUrl, order).catch(() => 'lost');
       await caught.reached;
@@ -86,6 +88,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
 
     async function killVictim(stopped: readonly Pick<Stopped, 'answer'>[]): Promise<void> {
       victim.kill('SIGKILL');
+      survivor.kill('SIGCONT');
       const answers = await Promise.all(stopped.map(({ answer }) => answer));
       expect(answers).toEqual(stopped.map(() => 'lost'));
     }
@@ -141,6 +144,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
     it(`when the provider has ${STAGES.join(', ')} its calls: each is carried out once`, async () => {
       const orders = await prepare();
       const stopped: { answer: Promise<unknown>; gate: number }[] = [];
+      survivor.kill('SIGSTOP');
       for (const [at, stage] of STAGES.entries()) {
         const gate = await replicas.control.addGate({ method, stage });
         const answer = send(victim.baseUrl, orders[at] as Order).catch(() => 'lost');

@@ -13,11 +13,11 @@
 -- `asked`: as in `place_orders`, with `renewal_id`, and with `rule_id`, by which the renewal was decided.
 -- `of_users`: the users that are named there.
 --
--- An order is queued at once when the last sweep has confirmed the end of its rental, and no other order of the
--- proxy was sent since: that sweep stands for the listing that a customer's prolongation begins with. Otherwise
--- `is_queued` is false, and the end is to be read.
+-- An order waits for its call at once when the last sweep has confirmed the end of its rental, and no other order
+-- of the proxy was sent since: that sweep stands for the listing that a customer's prolongation begins with.
+-- Otherwise the end is to be read.
 CREATE OR REPLACE FUNCTION place_renewals(asked jsonb, of_users bigint[])
-RETURNS TABLE ("position" bigint, id bigint, refusal text, is_queued boolean) LANGUAGE plpgsql AS $$
+RETURNS TABLE ("position" bigint, id bigint, refusal text) LANGUAGE plpgsql AS $$
 DECLARE
   wanted record;
   placed record;
@@ -50,7 +50,6 @@ BEGIN
     END IF;
     "position" := wanted.place;
     id := NULL;
-    is_queued := false;
     refusal := (renewal_refusals(wanted.renewal_id, wanted.rule_id, wanted.held, available_left, budget_left))[1];
     IF refusal IS NULL THEN
       available_left := available_left - wanted.held;
@@ -70,17 +69,15 @@ BEGIN
     "position" := placed.place;
     id := placed.id;
     refusal := placed.refusal;
-    is_queued := false;
     IF id IS NOT NULL THEN
       UPDATE renewals renewal
          SET state = 'placed', order_id = placed.id, rule_id = (one ->> 'rule_id')::bigint,
              period = (one ->> 'period')::integer, price = (one ->> 'held')::numeric, next_try_at = NULL
         FROM (SELECT asked -> (placed.place - 1)::integer AS one) AS given
        WHERE renewal.id = (one ->> 'renewal_id')::bigint;
-      UPDATE orders renewing SET date_end_before = proxy.date_end
-        FROM proxies proxy
-       WHERE renewing.id = placed.id AND proxy.id = renewing.proxy_id AND end_confirmed_at(proxy.id) IS NOT NULL;
-      is_queued := FOUND;
+      UPDATE orders renewing SET date_end_before = proxy.date_end, end_read_at = confirmed_at
+        FROM proxies proxy, end_confirmed_at(proxy.id) AS confirmed_at
+       WHERE renewing.id = placed.id AND proxy.id = renewing.proxy_id AND confirmed_at IS NOT NULL;
     END IF;
     RETURN NEXT;
   END LOOP;

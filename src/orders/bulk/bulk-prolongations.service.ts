@@ -159,8 +159,7 @@ export class BulkProlongations {
     switch (placement?.outcome) {
       case 'placed': {
         const { id } = placement;
-        const deliver = () => this.orders.settleProlongation(id, order.userId, order.proxyId ?? 0);
-        return { orderId: id, deliver };
+        return { orderId: id, deliver: () => this.orders.settle(id, 'prolongation') };
       }
       case 'refused': {
         const { refusal } = placement;

@@ -18,7 +18,7 @@ import { inSpan } from '../../tracing';
 import { type BatchMember, chooseInTurn, memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
 import type { FailureReason } from '../order-states';
-import { ProviderCallLog, type UnstoredCalls } from '../provider-call-log';
+import { type CallsForOrder, ProviderCallLog } from '../provider-call-log';
 import { ReconciliationService } from '../reconciliation/reconciliation.service';
 import { HoldReleases } from '../transitions/hold-releases';
 import { OrderClaims } from '../transitions/order-claims';
@@ -78,7 +78,7 @@ export class BatchCallService {
     const outcomes: OrderOutcome[] = [];
     let isAnswered = false;
     try {
-      await this.calls.record(batch.id, async (onCall, unstored) => {
+      await this.calls.record(batch.id, async (onCall, calls) => {
         const options = { ...permission, onCall, quoted: batch.providerPrice };
         if (batch.kind === 'purchase') {
           const { tag, country, version, period, proxyType } = batch;
@@ -86,16 +86,14 @@ export class BatchCallService {
           const purchase = await this.provider.buy(request, options);
           isAnswered = true;
           outcomes.push(
-            ...(await settling('delivered', () =>
-              this.settlePurchases(batch, purchase, { onCall, unstored }),
-            )),
+            ...(await settling('delivered', () => this.settlePurchases(batch, purchase, { onCall, calls }))),
           );
         } else {
           const proxyIds = batch.members.flatMap(({ providerProxyId }) => providerProxyId ?? []);
           const prolongation = await this.provider.prolong({ proxyIds, period: batch.period }, options);
           isAnswered = true;
           await settling('delivered', () =>
-            this.settleProlongations(batch, prolongation, { outcomes, unstored }),
+            this.settleProlongations(batch, prolongation, { outcomes, calls }),
           );
         }
       });
@@ -117,11 +115,11 @@ export class BatchCallService {
   private async settlePurchases(
     batch: OrderBatch,
     purchase: ProviderPurchase,
-    { onCall, unstored }: { onCall: OnCall; unstored: UnstoredCalls },
+    { onCall, calls }: { onCall: OnCall; calls: CallsForOrder },
   ): Promise<OrderOutcome[]> {
     const isShort = purchase.proxies.length < sizeOf(batch);
     const delivery = isShort ? await this.confirmShortDelivery(batch, purchase, onCall) : purchase;
-    const closed = await unstored.storeFirstWith((call) =>
+    const closed = await calls.storeFirstBy((call) =>
       this.purchases.deliverPurchases(batch.id, delivery, { call }),
     );
     this.catalog.noteSale(batch.country, batch.version, delivery.proxies.length);
@@ -145,7 +143,7 @@ export class BatchCallService {
   private async settleProlongations(
     batch: OrderBatch,
     { dateEnds, providerOrderId, charge }: ProviderProlongation,
-    { outcomes, unstored }: { outcomes: OrderOutcome[]; unstored: UnstoredCalls },
+    { outcomes, calls }: { outcomes: OrderOutcome[]; calls: CallsForOrder },
   ): Promise<void> {
     const ends = batch.members.flatMap(({ id, providerProxyId, dateEndBefore }) => {
       const dateEnd = dateEnds.get(providerProxyId ?? '');
@@ -153,7 +151,7 @@ export class BatchCallService {
     });
     if (ends.length > 0) {
       const delivered = { ends, providerOrderId, charge };
-      const closed = await unstored.storeFirstWith((call) =>
+      const closed = await calls.storeFirstBy((call) =>
         this.prolongations.deliverProlongations(delivered, { call }),
       );
       outcomes.push(...closed);

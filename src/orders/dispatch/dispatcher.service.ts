@@ -1,121 +1,79 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
+import { Injectable, Logger } from '@nestjs/common';
 import { messageOf } from '../../common';
 import { AppConfig } from '../../config';
-import { Hints, mayHaveCommitted } from '../../database';
+import { mayHaveCommitted } from '../../database';
 import { Metrics } from '../../metrics';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
-import { beginSpan, inSharedSpan, type OpenSpan, type Origin, origin } from '../../tracing';
-import { LONGEST_CHECK_MS } from '../longest-order';
+import { inSharedSpan, origin } from '../../tracing';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
-import { type OrderOutcome, OrderQueries } from '../order-queries';
-import { OrderWaits } from '../order-waits';
+import type { OrderOutcome } from '../order-queries';
+import type { OrderKind } from '../order-states';
 import { HoldReleases } from '../transitions/hold-releases';
-import { OrderClaims } from '../transitions/order-claims';
+import { type ClaimedBatch, OrderClaims } from '../transitions/order-claims';
 import { BatchCallService, type CallPermission } from './batch-call.service';
+import { EndReader } from './end-reader';
+import { OrderRequests } from './order-requests';
+import { StepLoop } from './step-loop';
 
-/** A request of this process that waits for the outcome of its order. */
-interface PendingRequest {
-  readonly waitUntil: Deadline;
-  /**
-   * `queued`: nothing is sent yet. `sent`: in a call of this process. `sent-elsewhere`: in a call of another
-   * replica.
-   */
-  status: 'queued' | 'sent' | 'sent-elsewhere';
-  /** The request itself. */
-  readonly origin: Origin;
-  /** The wait in the queue, while it lasts. */
-  queueSpan: OpenSpan | undefined;
-  /** With the outcome, if it is known. */
-  readonly resolve: (outcome?: OrderOutcome) => void;
-}
-
-/**
- * How often this process asks what other replicas have made of its requests' orders. As a rule their hints
- * come before that.
- */
-const POLL_INTERVAL_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
 
 /**
  * The queue in front of the provider. It is the table of orders, one queue for all replicas: whoever has a
- * rate permit sends the next batch. Each replica asks for permits as long as requests of its own are queued.
- * A replica that has settled orders of others' requests gives them a hint.
+ * rate permit sends the next batch, whoever placed its orders. What is placed here is sent at once, and what
+ * another replica has left is found within a second.
  */
 @Injectable()
-export class DispatcherService implements OnModuleDestroy {
+export class DispatcherService {
   private readonly logger = new Logger(DispatcherService.name);
-  private readonly pending = new Map<number, PendingRequest>();
   private readonly underWay = new Set<Promise<void>>();
-  private isDispatching = false;
-  private polling: NodeJS.Timeout | undefined;
-  private readonly hints: Hints;
-  /** The queue is emptied for all requests: it is no part of the one that woke it. */
-  private readonly nobody = origin();
+  private readonly sending = new StepLoop(() => this.sendNext());
+  private readonly background = origin();
+  private isStopping = false;
 
   constructor(
-    @InjectDataSource() dataSource: DataSource,
     private readonly claims: OrderClaims,
     private readonly releases: HoldReleases,
-    private readonly queries: OrderQueries,
+    private readonly requests: OrderRequests,
+    private readonly ends: EndReader,
     private readonly batchCall: BatchCallService,
     private readonly provider: ProxyProvider,
-    private readonly waits: OrderWaits,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
   ) {
-    this.hints = new Hints(
-      dataSource,
-      'settled_orders',
-      (ids) => {
-        void this.lookForOutcomes(ids);
-        void this.waits.look(ids);
-      },
-      () => {
-        void this.lookForOutcomes();
-        void this.waits.lookAtAll();
-      },
-    );
-  }
-
-  onModuleDestroy(): void {
-    this.hints.close();
+    this.ends.onceRead(() => this.sending.wake());
   }
 
   /** How many requests of this process are queued. */
   countQueued(): number {
-    return [...this.pending.values()].filter(({ status }) => status === 'queued').length;
+    return this.requests.countQueued();
   }
 
   /**
-   * Waits until a reserved order has an outcome, as far as one is to be had now. After PURCHASE_WAIT_MS in
-   * the queue the order is refunded. Never rejects.
+   * Waits until an order that was placed has an outcome, as far as one is to be had now. Never rejects.
    *
    * @returns undefined when the order is to be read to know its outcome
    */
-  awaitOutcome(orderId: number): Promise<OrderOutcome | undefined> {
-    const { provider, purchases } = this.config;
-    return new Promise((done) => {
-      const timers = [
-        setTimeout(() => void this.leaveQueue(orderId, 'busy'), purchases.waitMs),
-        setTimeout(() => this.answer(orderId), purchases.waitMs + provider.timeoutMs + LONGEST_CHECK_MS),
-      ];
-      this.pending.set(orderId, {
-        waitUntil: Deadline.after(purchases.waitMs),
-        status: 'queued',
-        origin: origin(),
-        queueSpan: beginQueueSpan(orderId),
-        resolve: (outcome) => {
-          for (const timer of timers) clearTimeout(timer);
-          done(outcome);
-        },
-      });
-      this.wake();
-    });
+  awaitOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
+    const outcome = this.requests.untilOutcome(orderId, kind);
+    if (kind === 'purchase') this.sending.wake();
+    else this.ends.wake();
+    return outcome;
+  }
+
+  /** Looks for what is queued, whoever placed it. */
+  async look(): Promise<void> {
+    const [hasNext, hasUnread] = await Promise.all([this.claims.hasNext(), this.ends.hasUnread()]);
+    if (hasNext) this.sending.wake();
+    if (hasUnread) this.ends.wake();
+  }
+
+  /** Sends from now on only while requests of this process are queued. */
+  stop(): void {
+    this.isStopping = true;
+    this.ends.stop();
   }
 
   /** Waits until no call is under way. */
@@ -123,72 +81,64 @@ export class DispatcherService implements OnModuleDestroy {
     while (this.underWay.size > 0) await Promise.allSettled(this.underWay);
   }
 
-  private wake(): void {
-    if (!this.isDispatching) this.nobody.run(() => void this.dispatch());
-    this.polling ??= this.nobody.run(() => setInterval(() => this.poll(), POLL_INTERVAL_MS));
-    this.hints.listen();
-  }
-
-  /** Never rejects. */
-  private async dispatch(): Promise<void> {
-    this.isDispatching = true;
-    while (this.countQueued() > 0) {
-      try {
-        this.provider.assertTakesOrders();
-        const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
-        await this.sendNextBatch(permit);
-      } catch (error) {
-        if (error instanceof ProviderError) {
-          // There was no permit in time, or there will be none. Requests that have waited long enough leave
-          // by their own timers.
-          await this.emptyQueueIfClosed();
-        } else {
-          this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
-        }
-        await pause(PAUSE_AFTER_FAILURE_MS);
+  /** @returns whether there may be more to send */
+  private async sendNext(): Promise<boolean> {
+    if (this.isStopping && this.countQueued() === 0) return false;
+    try {
+      this.provider.assertTakesOrders();
+      return await this.sendNextBatch(
+        await this.provider.waitForPermit('order', this.config.purchases.waitMs),
+      );
+    } catch (error) {
+      if (error instanceof ProviderError) {
+        // There was no permit in time, or there will be none. Requests that have waited long enough leave
+        // by their own timers.
+        await this.requests.emptyQueueIfClosed();
+      } else {
+        this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
       }
+      await pause(PAUSE_AFTER_FAILURE_MS);
+      return this.countQueued() > 0;
     }
-    this.isDispatching = false;
   }
 
-  private async sendNextBatch(permit: RatePermit): Promise<void> {
+  private async sendNextBatch(permit: RatePermit): Promise<boolean> {
     // It counts from before the claim, so that it ends no later than the deadline that the database stores.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
-    const claim = randomUUID();
-    let batch: OrderBatch | null;
-    try {
-      batch = await this.claims.claimNextBatch(claim, this.provider.spendable());
-    } catch (error) {
-      await permit.giveBack();
-      if (mayHaveCommitted(error)) this.track(this.undoClaim(claim, error));
-      throw error;
-    }
+    const batch = await this.claimNext(permit);
     if (!batch) {
       await permit.giveBack();
-      await this.lookForOutcomes();
       // What is still queued is being claimed by another replica at this very moment.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
-      return;
+      return this.claims.hasNext();
     }
-    for (const id of memberIds(batch)) this.setStatus(id, 'sent');
+    this.requests.noteSent(memberIds(batch));
     if (!batch.resent) this.observeWaits(batch);
     // Only a batch of one may cost more than is known to be there.
     if (batch.members.length === 1 && !(await this.provider.affords(batch.providerPrice))) {
       await permit.giveBack();
       this.track(this.refundUnsent(batch));
-      return;
+    } else {
+      this.track(this.send(batch, { permit, deadline }));
     }
-    const origins = memberIds(batch).flatMap((id) => this.pending.get(id)?.origin ?? []);
-    const attributes = { 'order.kind': batch.kind, 'order.ids': memberIds(batch) };
-    this.track(
-      inSharedSpan('orders.send', attributes, origins, this.nobody, () =>
-        this.send(batch, { permit, deadline }),
-      ),
-    );
+    return batch.leavesOthers;
+  }
+
+  private async claimNext(permit: RatePermit): Promise<ClaimedBatch | null> {
+    const claim = randomUUID();
+    try {
+      return await this.claims.claimNextBatch(claim, this.provider.spendable());
+    } catch (error) {
+      await permit.giveBack();
+      if (mayHaveCommitted(error)) this.track(this.undoClaim(claim, error));
+      throw error;
+    }
   }
 
   private observeWaits({ submittedAt, members }: OrderBatch): void {
-    for (const { placedAt } of members) {
+    for (const { placedAt, isRenewal } of members) {
+      // Nobody waits for a renewal, which lets all others go first.
+      if (isRenewal) continue;
       this.metrics.observe('queue_wait_seconds', {}, (submittedAt.getTime() - placedAt.getTime()) / 1000);
     }
   }
@@ -201,23 +151,18 @@ export class DispatcherService implements OnModuleDestroy {
     } catch (error) {
       this.logger.error(`${nameOf(batch)}: left to reconciliation: ${messageOf(error)}`);
     }
-    this.tellOthers(ids);
-    for (const id of ids) this.answer(id);
+    await this.requests.noteCallOver(ids);
   }
 
-  private async send(batch: OrderBatch, permission: CallPermission): Promise<void> {
+  private send(batch: OrderBatch, permission: CallPermission): Promise<void> {
     const ids = memberIds(batch);
-    const { outcomes, mayBeQueued } = await this.batchCall.callAndSettle(batch, permission);
-    this.tellOthers(ids);
-    for (const outcome of outcomes) this.answer(outcome.id, outcome);
-    if (mayBeQueued) await this.answerUnlessQueued(ids);
-    else for (const id of ids) this.answer(id);
-  }
-
-  /** Requests that are not pending here may be pending at another replica, or wait for the order only. */
-  private tellOthers(orderIds: readonly number[]): void {
-    void this.waits.look(orderIds);
-    this.hints.send(orderIds.filter((id) => !this.pending.has(id)));
+    const attributes = { 'order.kind': batch.kind, 'order.ids': ids };
+    const work = async (): Promise<void> => {
+      const { outcomes, mayBeQueued } = await this.batchCall.callAndSettle(batch, permission);
+      await this.requests.noteCallOver(ids, outcomes);
+      if (mayBeQueued) this.sending.wake();
+    };
+    return inSharedSpan('orders.send', attributes, this.requests.origins(ids), this.background, work);
   }
 
   private track(work: Promise<void>): void {
@@ -228,97 +173,9 @@ export class DispatcherService implements OnModuleDestroy {
   /** Nothing is ever sent for a claim whose reply was lost. */
   private async undoClaim(claim: string, error: unknown): Promise<void> {
     try {
-      const ids = await this.claims.undoClaim(claim, error);
-      this.tellOthers(ids);
-      for (const id of ids) this.answer(id);
+      this.requests.noteRefunded(await this.claims.undoClaim(claim, error));
     } catch (trouble) {
       this.logger.warn(`a claim without a reply is left to reconciliation: ${messageOf(trouble)}`);
     }
   }
-
-  /** Members of a refused batch that go once more are queued again; all others have an outcome. */
-  private async answerUnlessQueued(orderIds: readonly number[]): Promise<void> {
-    const outcomes = await this.readOutcomes(orderIds.filter((id) => this.pending.has(id)));
-    for (const id of orderIds) {
-      if (outcomes.get(id)?.state === 'reserved') this.queueAgain(id);
-      else this.answer(id, outcomes.get(id));
-    }
-  }
-
-  private queueAgain(orderId: number): void {
-    this.setStatus(orderId, 'queued');
-    if (this.pending.get(orderId)?.waitUntil.hasPassed()) void this.leaveQueue(orderId, 'busy');
-    else this.wake();
-  }
-
-  /** A hint may be lost. */
-  private poll(): void {
-    this.hints.listen();
-    void this.lookForOutcomes();
-  }
-
-  /** Looks what other replicas have made of orders that this process awaits and has not sent itself. */
-  private async lookForOutcomes(orderIds: Iterable<number> = this.pending.keys()): Promise<void> {
-    const mayHaveChanged = (id: number): boolean => (this.pending.get(id)?.status ?? 'sent') !== 'sent';
-    for (const [id, outcome] of await this.readOutcomes([...orderIds].filter(mayHaveChanged))) {
-      if (!mayHaveChanged(id)) continue;
-      const status = this.pending.get(id)?.status;
-      if (outcome.state === 'submitting') this.setStatus(id, 'sent-elsewhere');
-      else if (outcome.state !== 'reserved') this.answer(id, outcome);
-      else if (status === 'sent-elsewhere') this.queueAgain(id);
-    }
-  }
-
-  private async readOutcomes(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderOutcome>> {
-    if (orderIds.length === 0) return new Map();
-    try {
-      return await this.queries.outcomesOf(orderIds);
-    } catch (error) {
-      this.logger.warn(`the outcomes of orders could not be read: ${messageOf(error)}`);
-      return new Map();
-    }
-  }
-
-  private async emptyQueueIfClosed(): Promise<void> {
-    try {
-      this.provider.assertTakesOrders();
-    } catch {
-      await Promise.all([...this.pending.keys()].map((id) => this.leaveQueue(id, 'unavailable')));
-    }
-  }
-
-  /** Refunds an order that is still queued: it was never sent. */
-  private async leaveQueue(orderId: number, reason: 'busy' | 'unavailable'): Promise<void> {
-    if (this.pending.get(orderId)?.status !== 'queued') return;
-    try {
-      if (await this.releases.leaveQueue({ orderId, reason })) this.answer(orderId);
-      else await this.lookForOutcomes([orderId]);
-    } catch (error) {
-      // Reconciliation refunds it: it was never sent.
-      this.logger.error(`order ${orderId}: it could not leave the queue: ${messageOf(error)}`);
-      this.answer(orderId);
-    }
-  }
-
-  private setStatus(orderId: number, status: PendingRequest['status']): void {
-    const request = this.pending.get(orderId);
-    if (!request || request.status === status) return;
-    request.status = status;
-    request.queueSpan?.end();
-    request.queueSpan = status === 'queued' ? request.origin.run(() => beginQueueSpan(orderId)) : undefined;
-  }
-
-  private answer(orderId: number, outcome?: OrderOutcome): void {
-    const request = this.pending.get(orderId);
-    this.pending.delete(orderId);
-    request?.queueSpan?.end({ 'order.outcome': outcome?.failure ?? 'not-sent' });
-    if (this.pending.size === 0) {
-      clearInterval(this.polling);
-      this.polling = undefined;
-    }
-    request?.resolve(outcome);
-  }
 }
-
-const beginQueueSpan = (orderId: number): OpenSpan | undefined =>
-  beginSpan('order.queue', { 'order.ids': [orderId] });

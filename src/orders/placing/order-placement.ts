@@ -38,6 +38,8 @@ export interface RenewalOrder extends NewOrder {
   readonly renewalId: number;
   /** By which it was decided: it is not placed once that is not the rule that holds for its proxy. */
   readonly ruleId: number;
+  /** How long the order may wait until it is claimed. */
+  readonly waitSeconds: number;
 }
 
 /**
@@ -57,8 +59,6 @@ export interface RenewalPlacement {
   /** Null: it was not placed. */
   readonly id: number | null;
   readonly refusal: RenewalRefusal | null;
-  /** Whether the order stands in the queue: the last sweep has confirmed the end of its rental. */
-  readonly isQueued: boolean;
 }
 
 export interface Assessment {
@@ -146,9 +146,9 @@ export class OrderPlacement {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
       const rows = await preparedRows<RenewalPlacement & { position: number }>(
         this.dataSource,
-        `SELECT "position", id, refusal, is_queued AS "isQueued" FROM place_renewals($1, $2)`,
+        'SELECT "position", id, refusal FROM place_renewals($1, $2)',
         [
-          JSON.stringify(orders.map((order) => this.toRow({ order, id: randomUUID() }))),
+          JSON.stringify(orders.map((order) => toRow(order, { attempt: randomUUID() }))),
           orders.map(({ userId }) => userId),
         ],
       );

@@ -1,12 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller } from '../../auth';
-import { Clock, DomainError, messageOf, type Money, stackOf } from '../../common';
+import { Clock, DomainError, type Money, stackOf } from '../../common';
 import { LedgerService } from '../../ledger';
 import { Metrics } from '../../metrics';
-import { ProviderRefused } from '../../provider';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
-import { ProlongationDates } from '../dispatch/prolongation-dates';
 import type { Idempotency } from '../order-keys';
 import { type OrderOutcome, OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
@@ -14,7 +12,6 @@ import type { Order } from '../order.entity';
 import { KeyInProgress, OrderBeingConfirmed } from '../orders.errors';
 import { refusalOf } from '../refusals';
 import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
-import { HoldReleases } from '../transitions/hold-releases';
 import { IN_EARNEST, NotedChecks } from './checks';
 import type { ProlongRequest } from './dto/prolong-request.dto';
 import type { PurchaseRequest } from './dto/purchase-request.dto';
@@ -60,11 +57,9 @@ export class OrdersService {
   constructor(
     private readonly checks: OrderChecks,
     private readonly placement: OrderPlacement,
-    private readonly releases: HoldReleases,
     private readonly forgotten: ForgottenOrderRecords,
     private readonly queries: OrderQueries,
     private readonly dispatcher: DispatcherService,
-    private readonly dates: ProlongationDates,
     private readonly ledger: LedgerService,
     private readonly proxies: ProxiesService,
     private readonly clock: Clock,
@@ -97,8 +92,12 @@ export class OrdersService {
     return this.rehearse(this.checks.readProlongation(caller, proxyId, request, key));
   }
 
-  /** Waits until no order is in progress, also for those whose callers have gone. */
+  /**
+   * Sends no more orders of others, and waits until none of this process is in progress, also those whose
+   * callers have gone.
+   */
   async untilIdle(): Promise<void> {
+    this.dispatcher.stop();
     while (this.inProgress.size > 0) await Promise.allSettled(this.inProgress);
     await this.dispatcher.untilIdle();
   }
@@ -120,21 +119,18 @@ export class OrdersService {
     if (earlier) return this.replay(earlier);
     if (overLimit) throw overLimit;
 
-    const { proxyId, placed } = await this.checkAndPlace(request).catch((error: unknown) => {
+    const placed = await this.checkAndPlace(request).catch((error: unknown) => {
       this.countRefusal(request.kind, error);
       throw error;
     });
-    if (typeof placed !== 'number') return this.replay(placed);
-    return proxyId === null ? this.settle(placed) : this.settleProlongation(placed, userId, proxyId);
+    return typeof placed === 'number' ? this.settle(placed, request.kind) : this.replay(placed);
   }
 
-  /** @throws DomainError */
-  private async checkAndPlace(
-    request: OrderRequest,
-  ): Promise<Pick<NewOrder, 'proxyId'> & { placed: number | Order }> {
+  /** The id of the new order, or the earlier order that has its idempotency key. @throws DomainError */
+  private async checkAndPlace(request: OrderRequest): Promise<number | Order> {
     const order = await this.checks.prepare(request, IN_EARNEST);
     await this.checks.assertProviderAffords(order);
-    return { proxyId: order.proxyId, placed: await this.placeOnce(order) };
+    return this.placeOnce(order);
   }
 
   /** Counts an order that was refused before it was placed. An order that may have been placed is not one. */
@@ -144,17 +140,18 @@ export class OrdersService {
     }
   }
 
-  /** Queues a prolongation that was placed, and waits for its outcome. @throws DomainError */
-  async settleProlongation(orderId: number, userId: number, proxyId: number): Promise<Delivery> {
-    return this.settle(orderId, await this.readDateEnd(orderId, userId, proxyId));
-  }
-
   /** Waits for the outcome of an order that was placed. @throws DomainError */
-  private async settle(orderId: number, isQueued = true): Promise<Delivery> {
-    const settled = isQueued ? await this.dispatcher.awaitOutcome(orderId) : undefined;
-    return this.namingTheOrder(orderId, async () =>
-      this.toDelivery(settled ?? (await this.queries.getOutcome(orderId))),
-    );
+  async settle(orderId: number, kind: OrderKind): Promise<Delivery> {
+    const outcome = await this.dispatcher.awaitOutcome(orderId, kind);
+    try {
+      return await this.toDelivery(outcome ?? (await this.queries.getOutcome(orderId)));
+    } catch (error) {
+      if (error instanceof DomainError) throw error;
+      // Whatever fails once an order is placed, its caller is told the order's id, by which its outcome can
+      // be requested.
+      this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
+      throw new OrderBeingConfirmed({ orderId });
+    }
   }
 
   /** Runs all checks of an order, and places nothing. */
@@ -171,42 +168,6 @@ export class OrdersService {
     return { order, earlierId: earlier?.id ?? null, available, refusals: noted.refusals };
   }
 
-  /**
-   * Reads when the rental ends, which tells afterwards whether the prolongation was carried out. False when
-   * that failed and the order was refunded: nothing that costs money has been sent.
-   */
-  private readDateEnd(orderId: number, userId: number, proxyId: number): Promise<boolean> {
-    return this.namingTheOrder(orderId, async () => {
-      try {
-        const identity = await this.queries.getProviderIdentity(proxyId);
-        const answer = await this.dates.read({ orderId, userId, ...identity });
-        if (answer === 'stored') return true;
-        const reason = answer === 'busy' ? 'busy' : 'not-found';
-        await this.releases.leaveQueue({ orderId, reason });
-      } catch (error) {
-        this.logger.warn(`order ${orderId}: the end of its proxy could not be read: ${messageOf(error)}`);
-        const reason = error instanceof ProviderRefused ? error.reason : 'unavailable';
-        await this.releases.leaveQueue({ orderId, reason });
-      }
-      return false;
-    });
-  }
-
-  /**
-   * Whatever fails once an order is placed, its caller is told the order's id, by which its outcome can be
-   * asked for.
-   */
-  private async namingTheOrder<Result>(orderId: number, work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof DomainError) throw error;
-      this.logger.error(`order ${orderId}: left to reconciliation`, stackOf(error));
-      throw new OrderBeingConfirmed({ orderId });
-    }
-  }
-
-  /** The id of the new order, or the earlier order that has its idempotency key. */
   private async placeOnce(order: NewOrder): Promise<number | Order> {
     const [placement] = await this.placement.place([order]);
     if (!placement) throw new Error('an order was neither placed nor refused');

@@ -11,6 +11,7 @@ const member = (fields: Partial<BatchMember> = {}): BatchMember => ({
   userId: 1,
   count: 2,
   placedAt: SUBMITTED,
+  isRenewal: false,
   cost: '10.0000',
   providerProxyId: '1',
   purchaseTag: 't',

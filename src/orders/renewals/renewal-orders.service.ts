@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { CatalogService, checkPeriod, type Quote } from '../../catalog';
-import { DomainError, type IpVersion, messageOf, type Money, type ProxyType } from '../../common';
+import { Clock, type IpVersion, type Money, type ProxyType, subtractDecimals } from '../../common';
+import { AppConfig } from '../../config';
+import { queryRows, sqlList } from '../../database';
 import { ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
-import type { Idempotency } from '../order-keys';
+import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
+import { type Idempotency, IS_RENEWAL_SQL, renewalKey } from '../order-keys';
+import { PURCHASE_TAG_SQL } from '../order-tag';
 import { newOrder, type Payer } from '../placing/new-order';
 import { OrderChecks } from '../placing/order-checks';
 import { OrderPlacement, type RenewalPlacement } from '../placing/order-placement';
-import { OrdersService } from '../placing/orders.service';
+import { HoldReleases } from '../transitions/hold-releases';
 
 /** What is renewed, for whom and for how long. */
 export interface RenewalOffer {
@@ -35,38 +40,38 @@ export interface WantedRenewal extends RenewalOffer {
   readonly quote: Quote;
 }
 
-/** An order that was placed for a renewal and not sent yet. */
-export interface UnsentRenewal {
-  readonly orderId: number;
-  readonly userId: number;
-  readonly proxyId: number;
-  /** Whether it stands in the queue. Otherwise the end of its rental is to be read first. */
-  readonly isQueued: boolean;
+/** The orders of renewals that have no outcome yet, and what may still be placed beside them. */
+export interface RenewalRoom {
+  /** How many are queued or under way. */
+  readonly underWay: number;
+  /** How many more may be queued. */
+  readonly free: number;
+  /** The tags of the purchases that are to be listed before the call. */
+  readonly toList: readonly string[];
+  /** What more of them may cost at the provider, as far as is known: roubles; null when nothing is. */
+  readonly spendable: string | null;
 }
 
 /**
- * The key of the order that renews a rental: each (proxy, old end) is charged once. No caller can send it,
- * because keys have no spaces, and no order of a bulk has it, because those have one.
+ * How many calls' worth of renewals stand in the queue at most: more than one, so that the provider's rate is
+ * used, and few, so that little money is held, and that what customers decide of their renewals holds soon.
  */
-export const renewalKey = (proxyId: number, dateEndBefore: Date): string =>
-  `renewal ${proxyId} ${Math.floor(dateEndBefore.getTime() / 1000)}`;
-
-/** The same in SQL. @param proxyId and @param dateEndBefore are expressions */
-export const renewalKeySql = (proxyId: string, dateEndBefore: string): string =>
-  `'renewal ' || ${proxyId} || ' ' || floor(extract(epoch FROM ${dateEndBefore}))::bigint`;
+const CALLS_QUEUED = 3;
+/** The provider takes no more in one call. */
+const PROXIES_PER_CALL = 200;
 
 /**
  * The orders of renewals. They are ordinary prolongations, which pass the checks of a customer's own and
- * stand in the same queue, but nobody waits for their answers: the rows of the orders tell.
+ * stand in the same queue, behind all others. Nobody waits for their outcomes, which the rows of the orders
+ * tell.
  */
 @Injectable()
 export class RenewalOrders {
-  private readonly logger = new Logger(RenewalOrders.name);
-  /** The orders that this process sees through the queue and their calls. */
-  private readonly underWay = new Map<number, Promise<void>>();
-
   constructor(
-    private readonly orders: OrdersService,
+    private readonly dataSource: DataSource,
+    private readonly config: AppConfig,
+    private readonly clock: Clock,
+    private readonly releases: HoldReleases,
     private readonly placement: OrderPlacement,
     private readonly checks: OrderChecks,
     private readonly dispatcher: DispatcherService,
@@ -85,14 +90,34 @@ export class RenewalOrders {
     return this.checks.providerRefusal() === null;
   }
 
-  /** What orders may cost together at the provider, as far as is known: roubles; null when nothing is. */
-  spendable(): string | null {
-    return this.provider.spendable();
+  async room(): Promise<RenewalRoom> {
+    const [queue] = await queryRows<{ underWay: number; queued: number; cost: string; toList: string[] }>(
+      this.dataSource,
+      `SELECT count(*) AS "underWay", count(*) FILTER (WHERE state = 'reserved') AS queued,
+              coalesce(sum(provider_price) FILTER (WHERE state = 'reserved'), 0) AS cost,
+              coalesce(array_agg(DISTINCT ${PURCHASE_TAG_SQL})
+                         FILTER (WHERE state = 'reserved' AND date_end_before IS NULL), '{}') AS "toList"
+         FROM orders JOIN proxies ON proxies.id = orders.proxy_id
+        WHERE state IN ${sqlList(['reserved', 'submitting'])} AND ${IS_RENEWAL_SQL}`,
+    );
+    if (!queue) throw new Error('a count returned no row');
+    const { underWay, queued, cost, toList } = queue;
+    const size = CALLS_QUEUED * Math.min(this.config.provider.ordersPerCall, PROXIES_PER_CALL);
+    const spendable = this.provider.spendable();
+    return {
+      underWay,
+      free: size - queued,
+      toList,
+      spendable: spendable === null ? null : subtractDecimals(spendable, cost),
+    };
   }
 
-  /** Places the orders by one statement: the first ones first, as far as the money of their users goes. */
-  place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
-    return this.placement.placeRenewals(
+  /**
+   * Places the orders by one statement: the first ones first, as far as the money of their users goes. They
+   * wait in the queue for as long as a renewal is of use.
+   */
+  async place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
+    const placements = await this.placement.placeRenewals(
       renewals.map(({ quote, renewalId, ruleId, ...renewal }) => ({
         ...newOrder({ ...renewal, kind: 'prolongation', count: 1 }, quote, serviceFor(renewal.userId), {
           provider: this.provider.name,
@@ -101,41 +126,26 @@ export class RenewalOrders {
         }),
         renewalId,
         ruleId,
+        waitSeconds: this.longestWaitSeconds(renewal),
       })),
     );
+    await this.dispatcher.look();
+    return placements;
   }
 
-  /**
-   * Has orders sent that were placed here, or by a process that is gone. Those that are under way already are
-   * left alone.
-   */
-  send(orders: readonly UnsentRenewal[]): void {
-    for (const order of orders) {
-      if (!this.underWay.has(order.orderId)) {
-        this.underWay.set(order.orderId, this.orders.track(this.sendOne(order)));
-      }
-    }
+  /** Refunds what is queued: while the provider takes no orders, no money is held for them. */
+  async withdraw(): Promise<void> {
+    const queued = await queryRows<{ id: number }>(
+      this.dataSource,
+      `SELECT id FROM orders WHERE state = 'reserved' AND ${IS_RENEWAL_SQL}`,
+    );
+    const ids = queued.map(({ id }) => id);
+    await this.releases.releaseHolds(ids, 'unavailable', ['reserved']);
   }
 
-  /** Orders that were sent here and have not been answered. */
-  isSending(): boolean {
-    return this.underWay.size > 0;
-  }
-
-  /** Waits until one that is under way has been answered, or has left the queue. Never rejects. */
-  async untilAnswered(): Promise<void> {
-    await Promise.race(this.underWay.values());
-  }
-
-  private async sendOne({ orderId, userId, proxyId, isQueued }: UnsentRenewal): Promise<void> {
-    try {
-      if (isQueued) await this.dispatcher.awaitOutcome(orderId);
-      else await this.orders.settleProlongation(orderId, userId, proxyId);
-    } catch (error) {
-      if (!(error instanceof DomainError)) this.logger.error(`order ${orderId}: ${messageOf(error)}`);
-    } finally {
-      this.underWay.delete(orderId);
-    }
+  private longestWaitSeconds({ dateEndBefore }: Pick<WantedRenewal, 'dateEndBefore'>): number {
+    const restSeconds = (dateEndBefore.getTime() - this.clock.now().getTime()) / 1000;
+    return Math.max(0, Math.min(RENEWAL_QUEUE_SECONDS, restSeconds));
   }
 }
 

@@ -2,9 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { lookUpLost, preparedRows, queryRows, sqlList } from '../../database';
-import { longestQueueSeconds } from '../longest-order';
+import { longestQueueSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import { memberIds, type OrderBatch } from '../order-batch';
+import { IS_RENEWAL_SQL } from '../order-keys';
 import { type BatchRow, OrderQueries, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
+import { GIVES_WAY, IN_QUEUE, IS_READY, servedAt } from '../order-queue';
 import { statesBefore } from '../order-states';
 import { HoldReleases } from './hold-releases';
 
@@ -14,6 +16,13 @@ export const CLAIM_LOCK = 7_283_002;
 /** One page of a listing confirms a purchase, and every server reads a URL that names so many proxies. */
 const PROXIES_PER_PURCHASE = 1000;
 const PROXIES_PER_PROLONGATION = 200;
+
+/** A batch that was claimed. */
+export type ClaimedBatch = OrderBatch & {
+  /** Whether the queue had other orders that could be called for. */
+  readonly leavesOthers: boolean;
+};
+
 /** Takes orders out of the queue, each for one call, and puts back those that the provider refused. */
 @Injectable()
 export class OrderClaims {
@@ -24,59 +33,51 @@ export class OrderClaims {
     private readonly config: AppConfig,
   ) {}
 
-  /**
-   * Stores when rentals end at the provider, read right before their prolongation. Only from then on does a
-   * prolongation stand in the queue: without that date nobody could tell afterwards whether it was carried
-   * out. A listing may lag behind what we know from an answer: an earlier end than that is not believed, or
-   * the former prolongation would later be taken for this one.
-   */
-  async storeDateEnds(ends: ReadonlyMap<number, Date>): Promise<void> {
-    await preparedRows(
+  /** Whether an order in the queue can be called for. */
+  async hasNext(): Promise<boolean> {
+    const [queue] = await preparedRows<{ hasNext: boolean }>(
       this.dataSource,
-      `UPDATE orders SET date_end_before = greatest(ends.date_end, proxies.date_end)
-         FROM unnest($1::bigint[], $2::timestamptz[]) AS ends (order_id, date_end), proxies
-        WHERE orders.id = ends.order_id AND proxies.id = orders.proxy_id AND state = 'reserved'`,
-      [[...ends.keys()], [...ends.values()]],
+      `SELECT EXISTS (SELECT FROM orders WHERE ${IN_QUEUE} AND ${IS_READY}) AS "hasNext"`,
     );
+    return queue?.hasNext ?? false;
   }
 
   /**
    * Claims the next orders of the queue, which all replicas share, as one batch: from this commit on they
    * count as possibly bought. First comes the user who was served longest ago, with the order that came
-   * first. The other orders of the same kind join, one of each user before the second of any. What a batch
-   * that was refused left to be sent again joins nothing else. Null when the queue is empty, or when another
-   * replica is claiming from it.
+   * first; renewals come last. The other orders of the same kind join, one of each user before the second of
+   * any. What a batch that was refused left to be sent again joins nothing else. Null when the queue is
+   * empty, or when another replica is claiming from it.
    *
    * @param claim client-generated id: finds the batch when the reply is lost
    * @param affordable roubles that the batch may cost together with the calls under way, except that its
    *   first order goes in any case; null when that is not known
    */
-  async claimNextBatch(claim: string, affordable: string | null): Promise<OrderBatch | null> {
-    const rows = await preparedRows<BatchRow>(
+  async claimNextBatch(claim: string, affordable: string | null): Promise<ClaimedBatch | null> {
+    const rows = await preparedRows<BatchRow & { readonly queued: number }>(
       this.dataSource,
       `WITH waiting AS (
          SELECT id, user_id, kind, country, version, period, proxy_type, count, provider_price,
-                claim AS refused_claim, row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
+                claim AS refused_claim, ${GIVES_WAY} AS gives_way,
+                row_number() OVER (PARTITION BY user_id ORDER BY id) AS place
            FROM orders
-          WHERE state IN ${sqlList(statesBefore('submitting'))} AND next_look_at > now()
-            AND (kind = 'purchase' OR date_end_before IS NOT NULL)
+          WHERE ${IN_QUEUE} AND ${IS_READY}
             -- Two claims at once would choose the same orders, and one of them in vain.
             AND (SELECT pg_try_advisory_xact_lock(${CLAIM_LOCK}))
-            -- What waited when the database was restored may have been sent since.
-            AND NOT (SELECT EXISTS (SELECT FROM recoveries WHERE ended_at IS NULL))
        ),
        queued AS MATERIALIZED (
          -- Looked up once for each user.
          SELECT *, max(CASE place WHEN 1 THEN
-                         (SELECT submitted_at FROM orders
-                           WHERE orders.user_id = waiting.user_id AND submitted_at IS NOT NULL
-                           ORDER BY created_at DESC, id DESC LIMIT 1) END)
+                         ${servedAt('waiting.user_id')} END)
                      OVER (PARTITION BY user_id) AS served_at
            FROM waiting
        ),
-       head AS MATERIALIZED (SELECT * FROM queued ORDER BY served_at NULLS FIRST, id LIMIT 1),
+       head AS MATERIALIZED (
+         SELECT * FROM queued ORDER BY gives_way, served_at NULLS FIRST, id LIMIT 1
+       ),
        alike AS (
-         SELECT queued.*, row_number() OVER (PARTITION BY queued.user_id ORDER BY queued.id) AS turn
+         SELECT queued.*,
+                row_number() OVER (PARTITION BY queued.user_id, queued.gives_way ORDER BY queued.id) AS turn
            FROM queued, head
           WHERE queued.refused_claim IS NOT DISTINCT FROM head.refused_claim
             AND (queued.kind, queued.version, queued.period) = (head.kind, head.version, head.period)
@@ -89,7 +90,7 @@ export class OrderClaims {
                 CASE kind WHEN 'purchase' THEN ${PROXIES_PER_PURCHASE}
                           ELSE ${PROXIES_PER_PROLONGATION} END AS room
            FROM alike
-         WINDOW queue AS (ORDER BY turn, served_at NULLS FIRST, id)
+         WINDOW queue AS (ORDER BY gives_way, turn, served_at NULLS FIRST, id)
        ),
        under_way AS (
          SELECT coalesce(sum(provider_price), 0) AS cost FROM orders WHERE state = 'submitting'
@@ -115,10 +116,11 @@ export class OrderClaims {
           WHERE orders.id = ANY (ARRAY(SELECT id FROM members))
          RETURNING orders.*
        )
-       ${SELECT_BATCH_ROWS}`,
+       SELECT batch.*, (SELECT count(*) FROM queued) AS queued FROM (${SELECT_BATCH_ROWS}) AS batch`,
       [this.config.provider.timeoutMs / 1000, claim, this.config.provider.ordersPerCall, affordable],
     );
-    return toBatches(rows)[0] ?? null;
+    const [batch] = toBatches(rows);
+    return batch ? { ...batch, leavesOthers: (rows[0]?.queued ?? 0) > batch.members.length } : null;
   }
 
   /**
@@ -140,7 +142,7 @@ export class OrderClaims {
   /**
    * Puts members of a batch that the provider refused as a whole back into the queue, for one more call:
    * `together`, or each alone. Their users count as served, so that everybody who has not been served since
-   * comes first.
+   * comes first. A renewal has what is left of its time.
    *
    * @returns the orders that are queued again
    */
@@ -156,10 +158,21 @@ export class OrderClaims {
       `UPDATE orders
           SET state = 'reserved', travels_alone = true, group_id = NULL,
               claim = CASE WHEN $3 THEN claim ELSE gen_random_uuid() END,
-              deadline = now() + make_interval(secs => $4), next_look_at = now() + make_interval(secs => $4)
-        WHERE group_id = $1 AND id = ANY ($2) AND state IN ${sqlList(statesBefore('reserved'))}
+              deadline = given_up, next_look_at = given_up
+         FROM (SELECT id AS order_id,
+                      CASE WHEN ${IS_RENEWAL_SQL} THEN created_at + make_interval(secs => $5)
+                           ELSE now() + make_interval(secs => $4) END AS given_up
+                 FROM orders WHERE group_id = $1) AS times
+        WHERE id = order_id AND group_id = $1 AND id = ANY ($2)
+          AND state IN ${sqlList(statesBefore('reserved'))}
        RETURNING id`,
-      [batchId, [...orderIds], how === 'together', longestQueueSeconds(this.config, 'purchase')],
+      [
+        batchId,
+        [...orderIds],
+        how === 'together',
+        longestQueueSeconds(this.config, 'purchase'),
+        RENEWAL_QUEUE_SECONDS,
+      ],
     );
     return queued.map(({ id }) => id);
   }

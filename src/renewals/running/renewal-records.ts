@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { IpVersion, ProxyType } from '../../common';
 import { queryRows } from '../../database';
-import { PURCHASE_TAG_SQL, type UnsentRenewal } from '../../orders';
+import { PURCHASE_TAG_SQL } from '../../orders';
 import { dueAtSql, LAST_TRY_BEFORE_END, MOST_HOURS_AHEAD, type SkipReason } from '../decide';
 import { ruleOfProxySql } from '../rule-of-proxy';
 
@@ -35,15 +35,6 @@ export interface SkippedRenewal {
   readonly id: number;
   readonly reason: SkipReason;
   readonly price: string | null;
-}
-
-/** The order of a renewal that waits in the queue, or before it. */
-export interface QueuedRenewal extends UnsentRenewal {
-  readonly version: IpVersion;
-  readonly period: number;
-  readonly purchaseTag: string;
-  /** At the provider: roubles. */
-  readonly cost: string;
 }
 
 /** Where a page of rentals ended: ISO 8601. */
@@ -325,20 +316,6 @@ export class RenewalRecords {
        SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM noted`,
     );
     return noted?.count ?? 0;
-  }
-
-  /** The orders that were placed and not sent, whichever process placed them. */
-  findUnsent(): Promise<QueuedRenewal[]> {
-    return queryRows(
-      this.dataSource,
-      `SELECT orders.id AS "orderId", orders.user_id AS "userId", orders.proxy_id AS "proxyId",
-              orders.date_end_before IS NOT NULL AS "isQueued", orders.version, orders.period,
-              orders.provider_price AS cost, ${PURCHASE_TAG_SQL} AS "purchaseTag"
-         FROM orders JOIN renewals ON renewals.order_id = orders.id
-         JOIN proxies ON proxies.id = orders.proxy_id
-        WHERE orders.state = 'reserved' AND next_look_at > now() AND renewals.state = 'placed'
-        ORDER BY orders.id`,
-    );
   }
 
   /** Renewals of which their customers have not been told yet, or not at their present stage. */

@@ -2,13 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { compareDecimals, Money, subtractDecimals } from '../../common';
-import { AppConfig } from '../../config';
 import { databaseTime, JobLease, type JobRun } from '../../database';
-import { RenewalOrders, type WantedRenewal } from '../../orders';
+import { RenewalOrders, type RenewalRoom, type WantedRenewal } from '../../orders';
 import { type Candidate, decide, firstOf, OBSTACLES, PROXY_OBSTACLES } from '../decide';
 import { Announcements } from './announcements.service';
 import { type PriceBook, RenewalPrices } from './renewal-prices';
-import { type DueRenewal, type Place, type QueuedRenewal, RenewalRecords } from './renewal-records';
+import { type DueRenewal, type Place, RenewalRecords } from './renewal-records';
 
 /** What a run has done, as its report counts it. */
 const NOTHING_DONE = {
@@ -42,12 +41,6 @@ const LONGEST_ROUND_MS = 120_000;
 const PROXIES_PER_CALL = 200;
 
 /**
- * How many calls' worth of renewals stand in the queue at most: more than one, so that the provider's rate is
- * used, and few, so that a customer's order is soon at its turn.
- */
-const CALLS_QUEUED = 3;
-
-/**
  * How many purchases with ends that no sweep has confirmed are in the queue at once: each takes a listing,
  * which tells the ends of all its proxies.
  */
@@ -67,7 +60,7 @@ const CREDITS_EVERY_MS = 5000;
  * Carries renewals out: one replica at a time decides which are due and places their orders, a few calls'
  * worth at once. Whatever it decides by is checked again in the statement that places the orders, so that a
  * replica which has lost its lease does no harm. Nothing of it is kept in memory: the next run goes on where
- * one was cut off, and sees its orders through the queue.
+ * one was cut off.
  */
 @Injectable()
 export class RenewalRun {
@@ -84,7 +77,6 @@ export class RenewalRun {
     private readonly announcements: Announcements,
     private readonly prices: RenewalPrices,
     private readonly orders: RenewalOrders,
-    private readonly config: AppConfig,
   ) {
     this.lease = new JobLease(dataSource, 'renewals');
   }
@@ -132,14 +124,13 @@ export class RenewalRun {
       }
       report.closed += await this.records.noteOutcomes();
       report.failed += await this.records.fail();
-      const queued = await this.records.findUnsent();
-      this.orders.send(queued);
-      const due = await this.decideDue(run, queued, report);
-      const isBusy = queued.length > 0 || this.orders.isSending();
+      if (!this.orders.canBeSent()) await this.orders.withdraw();
+      const room = await this.orders.room();
+      const due = await this.decideDue(run, new QueueRoom(room), report);
+      const isBusy = room.underWay > 0;
       if (signal.aborted || (due === 'nothing' && !isBusy && !this.isUntold)) return;
       if (due === 'changed' || (this.isUntold && !isBusy)) continue;
-      const rest = pause(isBusy ? BUSY_PAUSE_MS : IDLE_PAUSE_MS, undefined, { signal });
-      await Promise.race(isBusy ? [rest, this.orders.untilAnswered()] : [rest]).catch(() => undefined);
+      await pause(isBusy ? BUSY_PAUSE_MS : IDLE_PAUSE_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -164,10 +155,9 @@ export class RenewalRun {
    */
   private async decideDue(
     run: JobRun,
-    queued: readonly QueuedRenewal[],
+    room: QueueRoom,
     report: RunReport,
   ): Promise<'changed' | 'waiting' | 'nothing'> {
-    const room = new QueueRoom(this.config.provider.ordersPerCall, queued, this.orders.spendable());
     if (room.isFull()) return 'waiting';
     const due = await this.records.findDue(DECIDED_AT_ONCE);
     if (due.length === 0) return 'nothing';
@@ -251,29 +241,19 @@ export class RenewalRun {
 
 /** What may still be put into the queue. */
 class QueueRoom {
-  private readonly size: number;
-  /** Orders by what they have in common with others of their call. */
-  private readonly queued = new Map<string, number>();
+  private free: number;
+  private spendable: string | null;
   /** The tags of purchases that are to be listed. */
-  private readonly toList = new Set<string>();
-  private calls = 0;
+  private readonly toList: Set<string>;
 
-  /** @param spendable what may still be spent at the provider: roubles; null when that is not known */
-  constructor(
-    ordersPerCall: number,
-    queued: readonly QueuedRenewal[],
-    private spendable: string | null,
-  ) {
-    this.size = Math.min(ordersPerCall, PROXIES_PER_CALL);
-    for (const { version, period, isQueued, purchaseTag, cost } of queued) {
-      this.add(`${version} ${period}`);
-      if (!isQueued) this.toList.add(purchaseTag);
-      if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, cost);
-    }
+  constructor(room: RenewalRoom) {
+    this.free = room.free;
+    this.spendable = room.spendable;
+    this.toList = new Set(room.toList);
   }
 
   isFull(): boolean {
-    return this.calls >= CALLS_QUEUED && [...this.queued.values()].every((count) => count % this.size === 0);
+    return this.free <= 0;
   }
 
   /** Whether our balance at the provider pays for it, beside what is queued and was taken. */
@@ -282,23 +262,14 @@ class QueueRoom {
   }
 
   /** Takes room for one more order. @returns false when there is none */
-  take({ version, period, isConfirmed, purchaseTag, quote }: WantedRenewal): boolean {
-    const key = `${version} ${period}`;
-    const needsCall = (this.queued.get(key) ?? 0) % this.size === 0;
-    if (needsCall && this.calls >= CALLS_QUEUED) return false;
+  take({ isConfirmed, purchaseTag, quote }: WantedRenewal): boolean {
     const isListed = isConfirmed || this.toList.has(purchaseTag);
     if (!isListed && this.toList.size >= PURCHASES_TO_LIST) return false;
-    if (!this.covers(quote.providerPrice)) return false;
+    if (this.isFull() || !this.covers(quote.providerPrice)) return false;
     if (!isListed) this.toList.add(purchaseTag);
     if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, quote.providerPrice);
-    this.add(key);
+    this.free -= 1;
     return true;
-  }
-
-  private add(key: string): void {
-    const count = this.queued.get(key) ?? 0;
-    if (count % this.size === 0) this.calls += 1;
-    this.queued.set(key, count + 1);
   }
 }
 

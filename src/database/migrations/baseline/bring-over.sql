@@ -30,6 +30,12 @@ INSERT INTO renewals_pause (paused_at, paused_reason)
 ALTER TABLE installation
   DROP COLUMN price_rules_version, DROP COLUMN renewals_paused_at, DROP COLUMN renewals_paused_reason;
 
+-- Ends that were read before are read again.
+ALTER TABLE orders ADD COLUMN end_read_at timestamptz;
+
+-- Its result has changed.
+DROP FUNCTION place_renewals(jsonb, bigint[]);
+
 -- Nothing uses these any more.
 ALTER TABLE job_runs DROP COLUMN succeeded_from;
 ALTER TABLE call_slots DROP COLUMN orders_in_a_row;

@@ -124,6 +124,8 @@ CREATE TABLE orders (
   provider_order_id text,
   -- Of a prolongation: the end of the rental at the provider, read right before the call.
   date_end_before timestamptz,
+  -- When a replica began to read that end. While it is missing, no other one does.
+  end_read_at timestamptz,
 
   created_at timestamptz NOT NULL DEFAULT now(),
   -- While reserved: when the request stops waiting. Afterwards: the last moment at which the call can have

@@ -1,0 +1,190 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { messageOf } from '../../common';
+import { AppConfig } from '../../config';
+import {
+  type ListedProxy,
+  ProviderError,
+  ProviderRefused,
+  ProxyProvider,
+  type RatePermit,
+} from '../../provider';
+import { inSharedSpan, origin } from '../../tracing';
+import { hasAll } from '../order-batch';
+import type { FailureReason } from '../order-states';
+import { ProviderCallLog } from '../provider-call-log';
+import { EndReadings, type EndToRead } from '../transitions/end-readings';
+import { HoldReleases } from '../transitions/hold-releases';
+import { OrderRequests } from './order-requests';
+import { StepLoop } from './step-loop';
+
+/** The provider's largest page. */
+const PAGE_SIZE = 1000;
+/** From this many purchases on, listing everything may take fewer calls. */
+const PURCHASES_WORTH_A_FULL_LISTING = 3;
+
+/**
+ * Reads when rentals end at the provider, right before they are prolonged, which tells afterwards whether the
+ * prolongation was carried out. What is to be read stands in the queue, and whoever has a rate permit reads
+ * the next: proxies that were bought together in one listing, or everything, when that takes fewer calls. A
+ * listing counts only for orders that were claimed before it was sent: an older one may not have seen what
+ * their order follows. What cannot be read is refunded: nothing that costs money has been sent.
+ */
+@Injectable()
+export class EndReader {
+  private readonly logger = new Logger(EndReader.name);
+  private readonly reading = new StepLoop(() => this.readNext());
+  private readonly background = origin();
+  private isStopping = false;
+  private whenRead: () => void = () => undefined;
+
+  constructor(
+    private readonly readings: EndReadings,
+    private readonly releases: HoldReleases,
+    private readonly requests: OrderRequests,
+    private readonly provider: ProxyProvider,
+    private readonly calls: ProviderCallLog,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** @param whenRead is called whenever prolongations wait for their calls */
+  onceRead(whenRead: () => void): void {
+    this.whenRead = whenRead;
+  }
+
+  /** Whether there are ends to be read, whoever placed the orders. */
+  async hasUnread(): Promise<boolean> {
+    return (await this.readings.countPurchases()) > 0;
+  }
+
+  /** There may be something to read. */
+  wake(): void {
+    this.reading.wake();
+  }
+
+  /** From now on, reads only while requests of this process are queued. */
+  stop(): void {
+    this.isStopping = true;
+  }
+
+  /** @returns whether there may be more to read */
+  private async readNext(): Promise<boolean> {
+    if (this.isStopping && this.requests.countQueued() === 0) return false;
+    try {
+      this.provider.assertTakesOrders();
+      const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
+      const claimed = await this.claimNext(permit);
+      // The next permit does not wait for this listing.
+      if (claimed.ends.length > 0) void this.read(claimed.ends, claimed.list);
+      else await permit.giveBack();
+      return claimed.leavesOthers;
+    } catch (error) {
+      // What waits for a listing leaves the queue in time, or has its turn at the next look.
+      if (error instanceof ProviderError) await this.requests.emptyQueueIfClosed();
+      else this.logger.warn(`no end was read: ${messageOf(error)}`);
+      return false;
+    }
+  }
+
+  private async claimNext(permit: RatePermit) {
+    try {
+      const purchases = await this.readings.countPurchases();
+      const isAll = await this.isFullListingShorter(purchases);
+      const ends = await this.readings.claim(isAll ? 'everything' : 'a purchase');
+      const list = () => (isAll ? this.listEverything(ends, permit) : this.listPurchase(ends, permit));
+      return { ends, list, leavesOthers: !isAll && purchases > 1 };
+    } catch (error) {
+      await permit.giveBack();
+      throw error;
+    }
+  }
+
+  private async isFullListingShorter(purchases: number): Promise<boolean> {
+    if (purchases < PURCHASES_WORTH_A_FULL_LISTING) return false;
+    const listed = await this.readings.lastListedCount();
+    // One more, because only an empty page is the end.
+    return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
+  }
+
+  /** Never rejects. */
+  private read(
+    ends: readonly EndToRead[],
+    list: () => Promise<ReadonlyMap<string, ListedProxy>>,
+  ): Promise<void> {
+    const ids = ends.map(({ orderId }) => orderId);
+    this.requests.noteStep(ids, 'reading');
+    const attributes = { 'order.ids': ids };
+    return inSharedSpan('orders.read_ends', attributes, this.requests.origins(ids), this.background, () =>
+      this.listAndStore(ends, list),
+    );
+  }
+
+  private async listAndStore(
+    ends: readonly EndToRead[],
+    list: () => Promise<ReadonlyMap<string, ListedProxy>>,
+  ): Promise<void> {
+    try {
+      const listed = await list();
+      const found = ends.flatMap((end) => {
+        const proxy = listed.get(end.providerProxyId);
+        return proxy ? [{ ...end, dateEnd: proxy.dateEnd }] : [];
+      });
+      await this.readings.store(found);
+      this.requests.noteStep(
+        found.map(({ orderId }) => orderId),
+        'queued',
+      );
+      this.whenRead();
+      await this.refund(
+        ends.filter(({ providerProxyId }) => !listed.has(providerProxyId)),
+        'not-found',
+      );
+    } catch (error) {
+      this.logger.warn(`the ends of rentals could not be read: ${messageOf(error)}`);
+      await this.refund(ends, error instanceof ProviderRefused ? error.reason : 'unavailable');
+    }
+  }
+
+  private async refund(ends: readonly EndToRead[], reason: FailureReason): Promise<void> {
+    const ids = ends.map(({ orderId }) => orderId);
+    try {
+      await Promise.all(ids.map((orderId) => this.releases.leaveQueue({ orderId, reason })));
+    } catch (error) {
+      this.logger.error(`orders ${ids.join(', ')}: left to reconciliation: ${messageOf(error)}`);
+    }
+    this.requests.noteRefunded(ids);
+  }
+
+  /** @param ends all of the same purchase */
+  private async listPurchase(
+    ends: readonly EndToRead[],
+    permit: RatePermit,
+  ): Promise<Map<string, ListedProxy>> {
+    const [first] = ends;
+    if (!first) return new Map();
+    const listed = await this.calls.record(first.orderId, (onCall) =>
+      this.provider.proxiesByTag(first.tag, { permit, onCall, isEnough: hasAll(ends), priority: 'order' }),
+    );
+    return new Map(listed.map((proxy) => [proxy.id, proxy]));
+  }
+
+  /**
+   * A full listing is not a snapshot: a proxy that is missing from it is listed by its tag before it counts
+   * as gone.
+   */
+  private async listEverything(
+    ends: readonly EndToRead[],
+    permit: RatePermit,
+  ): Promise<Map<string, ListedProxy>> {
+    const found = new Map<string, ListedProxy>();
+    const missing = new Map(ends.map((end) => [end.providerProxyId, end]));
+    for await (const page of this.provider.allProxies({ permit, priority: 'order' })) {
+      for (const proxy of page) if (missing.delete(proxy.id)) found.set(proxy.id, proxy);
+      if (missing.size === 0) return found;
+    }
+    for (const end of missing.values()) {
+      const next = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
+      for (const [id, proxy] of await this.listPurchase([end], next)) found.set(id, proxy);
+    }
+    return found;
+  }
+}

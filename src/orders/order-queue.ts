@@ -1,0 +1,54 @@
+import { sqlList } from '../database';
+import { IS_RENEWAL_SQL } from './order-keys';
+import { statesBefore } from './order-states';
+import { RECOVERING_SQL } from './recovery-state';
+
+/*
+ * The queue in front of the provider is the table of orders: what stands in it, and what each order waits
+ * for. The constants are expressions over a row of `orders`.
+ */
+
+/** Reserved, and not given up. What waited when the database was restored may have been sent since. */
+export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_look_at > now()
+            AND NOT (SELECT ${RECOVERING_SQL})`;
+
+/** The end of a rental that was read longer ago is read again: it may have been prolonged by others since. */
+const AN_END_IS_BELIEVED_FOR = `interval '1 hour'`;
+
+/** Whether an order in the queue can be called for. */
+export const IS_READY = `(kind = 'purchase'
+            OR date_end_before IS NOT NULL AND end_read_at > now() - ${AN_END_IS_BELIEVED_FOR})`;
+
+/**
+ * Whether an order in the queue waits for somebody who reads the end of its rental. A replica that reads for
+ * too long is gone.
+ *
+ * @param longestReadingSeconds a parameter
+ */
+export const isUnread = (longestReadingSeconds: string): string => `(kind = 'prolongation'
+            AND (end_read_at IS NULL
+                 OR date_end_before IS NULL
+                    AND end_read_at <= now() - make_interval(secs => ${longestReadingSeconds})
+                 OR date_end_before IS NOT NULL AND end_read_at <= now() - ${AN_END_IS_BELIEVED_FOR}))`;
+
+/**
+ * Where a reserved order stands: `unread`: the end of its rental is to be read; `reading`: a replica does;
+ * `queued`: it waits for its call.
+ */
+export type QueueStep = 'unread' | 'reading' | 'queued';
+
+export const QUEUE_STEP = `CASE WHEN state <> 'reserved' THEN NULL
+              WHEN kind = 'purchase' OR date_end_before IS NOT NULL THEN 'queued'
+              WHEN end_read_at IS NOT NULL THEN 'reading'
+              ELSE 'unread' END`;
+
+/**
+ * Whether an order lets all others go first: nobody waits for the answer of a renewal. One that has waited
+ * for long has its turn like any other, or a busy service would never renew.
+ */
+export const GIVES_WAY = `(${IS_RENEWAL_SQL} AND created_at > now() - interval '10 minutes')`;
+
+/** When a user was last served by a call, as a subquery. @param user an expression */
+export const servedAt = (user: string): string => `(SELECT submitted_at FROM orders
+                           WHERE orders.user_id = ${user} AND submitted_at IS NOT NULL
+                           ORDER BY created_at DESC, id DESC LIMIT 1)`;

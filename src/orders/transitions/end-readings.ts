@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../../config';
+import { preparedRows, queryRows } from '../../database';
+import { longestReadingSeconds } from '../longest-order';
+import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
+import { PURCHASE_TAG_SQL } from '../order-tag';
+
+/** A prolongation whose rental's end this replica is to read. */
+export interface EndToRead {
+  readonly orderId: number;
+  /** The provider lists the proxy under this tag, with all that was bought together with it. */
+  readonly tag: string;
+  readonly providerProxyId: string;
+  /** Says which replica reads: another one begins at another time. */
+  readonly readAt: string;
+}
+
+/** Distributes the reading of rentals' ends, which comes before each prolongation, among all replicas. */
+@Injectable()
+export class EndReadings {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** Of how many purchases there are proxies whose ends are to be read. */
+  async countPurchases(): Promise<number> {
+    const [unread] = await preparedRows<{ purchases: number }>(
+      this.dataSource,
+      `SELECT count(DISTINCT ${PURCHASE_TAG_SQL}) AS purchases
+         FROM (SELECT proxy_id FROM orders WHERE ${IN_QUEUE} AND ${isUnread('$1')}) AS unread
+         JOIN proxies ON proxies.id = unread.proxy_id`,
+      [longestReadingSeconds(this.config)],
+    );
+    return unread?.purchases ?? 0;
+  }
+
+  /** How many proxies the last complete sweep saw; null: there was none. */
+  async lastListedCount(): Promise<number | null> {
+    const [last] = await queryRows<{ listed: number }>(
+      this.dataSource,
+      'SELECT listed FROM completed_sweeps ORDER BY began_at DESC LIMIT 1',
+    );
+    return last?.listed ?? null;
+  }
+
+  /**
+   * Claims what one listing tells: the ends of a purchase, that of the user who was served longest ago, by a
+   * call or a listing; or all ends. Nobody else reads them until this replica has had time for it. A replica
+   * that dies leaves nothing behind but that time.
+   */
+  claim(what: 'a purchase' | 'everything'): Promise<EndToRead[]> {
+    return preparedRows<EndToRead>(
+      this.dataSource,
+      `WITH unread AS MATERIALIZED (
+         SELECT orders.id, user_id, proxy_id, ${GIVES_WAY} AS gives_way
+           FROM orders WHERE ${IN_QUEUE} AND ${isUnread('$1')}
+       ),
+       served AS MATERIALIZED (
+         SELECT user_id,
+                greatest(${servedAt('waiting.user_id')},
+                         (SELECT max(end_read_at) FROM orders
+                           WHERE orders.user_id = waiting.user_id AND ${IN_QUEUE})) AS served_at
+           FROM (SELECT DISTINCT user_id FROM unread) AS waiting
+       ),
+       listed AS MATERIALIZED (
+         SELECT unread.id, gives_way, served_at, provider_proxy_id, ${PURCHASE_TAG_SQL} AS tag
+           FROM unread JOIN served USING (user_id) JOIN proxies ON proxies.id = unread.proxy_id
+       ),
+       head AS (
+         SELECT tag FROM listed ORDER BY gives_way, served_at NULLS FIRST, id LIMIT 1
+       ),
+       claimed AS (
+         UPDATE orders SET end_read_at = clock_timestamp(), date_end_before = NULL
+          WHERE id = ANY (ARRAY(SELECT id FROM listed WHERE $2 OR tag = (SELECT tag FROM head)))
+            AND ${IN_QUEUE} AND ${isUnread('$1')}
+         RETURNING id, end_read_at
+       )
+       SELECT id AS "orderId", tag, provider_proxy_id AS "providerProxyId", end_read_at::text AS "readAt"
+         FROM claimed JOIN listed USING (id) ORDER BY id`,
+      [longestReadingSeconds(this.config), what === 'everything'],
+    );
+  }
+
+  /**
+   * Stores when rentals end at the provider, in one statement, so that their prolongations are queued
+   * together and can become one batch. Without that date nobody could tell afterwards whether one was carried
+   * out. A listing may lag behind what we know from an answer: an earlier end than that is not believed, or
+   * the former prolongation would later be taken for this one. Whoever has taken too long stores nothing.
+   */
+  async store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<void> {
+    await preparedRows(
+      this.dataSource,
+      `UPDATE orders SET date_end_before = greatest(ends.date_end, proxies.date_end)
+         FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[])
+                AS ends (order_id, read_at, date_end), proxies
+        WHERE orders.id = ends.order_id AND proxies.id = orders.proxy_id AND state = 'reserved'
+          AND end_read_at = ends.read_at AND date_end_before IS NULL`,
+      [
+        ends.map(({ orderId }) => orderId),
+        ends.map(({ readAt }) => readAt),
+        ends.map(({ dateEnd }) => dateEnd),
+      ],
+    );
+  }
+}

@@ -1,0 +1,169 @@
+// A service of its own: orders are put into its queue as replicas leave them there that are killed.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { CatalogService } from '../src/catalog';
+import { DispatcherService, HoldReleases, OrderClaims } from '../src/orders';
+import { renewalKey } from '../src/orders/order-keys';
+import { newOrder, type NewOrder } from '../src/orders/placing/new-order';
+import { OrderPlacement } from '../src/orders/placing/order-placement';
+import { eventually } from './support/built-service';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+const PERIOD = 30;
+
+describe('An order in the queue that no request waits for', () => {
+  let service: TestService;
+  let user: TestUser;
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  beforeEach(async () => {
+    user = await service.createUser({ balance: '10000.00' });
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await service.control.resetFaults();
+    await service.untilSettled();
+  });
+  afterAll(async () => {
+    await service.audit({ withProvider: true });
+    await service.close();
+  });
+
+  const buy = async (by: TestUser): Promise<number> => {
+    const { data } = await by.api.POST('/proxies/buy', { body: { country: 'ru', period: PERIOD } });
+    return Number(data?.proxies[0]?.id);
+  };
+
+  /** As an order is made that nobody waits for: of a replica that was killed, or of a renewal. */
+  async function orderOf(by: TestUser, proxyId: number | null, key: string): Promise<NewOrder> {
+    const kind = proxyId === null ? 'purchase' : 'prolongation';
+    const item = { kind, country: 'ru', version: '6', period: PERIOD, count: 1 } as const;
+    const quote = await service.app
+      .get(CatalogService)
+      .chargedPrice(item, { userId: by.id, country: item.country });
+    return newOrder(
+      { ...item, proxyType: 'http', proxyId, maxPrice: null },
+      quote,
+      { userId: by.id, tokenId: null, dailyLimit: null, limitedBy: [] },
+      { provider: 'px6', idempotency: { key, requestHash: randomBytes(32) }, requestId: null },
+    );
+  }
+
+  async function leave(by: TestUser, proxyId: number | null = null, key: string = randomUUID()) {
+    const [placement] = await service.app.get(OrderPlacement).place([await orderOf(by, proxyId, key)]);
+    if (placement?.outcome !== 'placed') throw new Error(`not placed: ${JSON.stringify(placement)}`);
+    return placement.id;
+  }
+
+  /** Nobody looks for what is queued, until the mock is restored. */
+  const lookAway = () => jest.spyOn(service.app.get(DispatcherService), 'look').mockResolvedValue();
+
+  const stateOf = async (orderId: number): Promise<string> => {
+    const [order] = await service.dataSource.query('SELECT state FROM orders WHERE id = $1', [orderId]);
+    return order.state;
+  };
+
+  const untilCompleted = (orderId: number) =>
+    eventually(async () => (await stateOf(orderId)) === 'completed');
+
+  const listings = async (): Promise<number> => (await service.control.getCalls('getproxy')).length;
+
+  it('is sent all the same: a purchase, and a prolongation whose end is to be read', async () => {
+    const proxyId = await buy(user);
+    const orders = [await leave(user), await leave(user, proxyId)];
+    for (const order of orders) await untilCompleted(order);
+    const { sales, prolongations } = await service.control.getState();
+    expect(sales.filter(({ descr }) => descr.includes(`.u${user.id}.`))).toHaveLength(2);
+    expect(prolongations).toHaveLength(1);
+  });
+
+  it('is read by one replica at a time, and by another one when that is gone', async () => {
+    const proxyId = await buy(user);
+    const looking = lookAway();
+    const order = await leave(user, proxyId);
+    await service.dataSource.query('UPDATE orders SET end_read_at = now() WHERE id = $1', [order]);
+    await service.control.clearCalls();
+    looking.mockRestore();
+    await service.app.get(DispatcherService).look();
+    // A purchase has its turn meanwhile.
+    await buy(user);
+    expect([await stateOf(order), await listings()]).toEqual(['reserved', 0]);
+    await service.dataSource.query(
+      `UPDATE orders SET end_read_at = now() - interval '1 minute' WHERE id = $1`,
+      [order],
+    );
+    await untilCompleted(order);
+    expect(await listings()).toBe(1);
+  });
+
+  it('is read again when its end was read long ago', async () => {
+    const proxyId = await buy(user);
+    const looking = lookAway();
+    const order = await leave(user, proxyId);
+    // It was prolonged by somebody else since.
+    await service.dataSource.query(
+      `UPDATE orders SET end_read_at = now() - interval '2 hours', date_end_before = now() WHERE id = $1`,
+      [order],
+    );
+    await service.control.clearCalls();
+    looking.mockRestore();
+    await untilCompleted(order);
+    expect(await listings()).toBe(1);
+    const [row] = await service.dataSource.query(
+      `SELECT date_end_before > now() + interval '1 day' AS "isNew" FROM orders WHERE id = $1`,
+      [order],
+    );
+    expect(row.isNew).toBe(true);
+  });
+
+  describe('and renews a rental', () => {
+    /** Queued, as if a sweep had confirmed its end. */
+    async function leaveRenewal(by: TestUser): Promise<number> {
+      const order = await leave(by, await buy(by), renewalKey(by.id, new Date()));
+      await service.dataSource.query(
+        `UPDATE orders SET date_end_before = proxies.date_end, end_read_at = now()
+           FROM proxies WHERE orders.id = $1 AND proxies.id = proxy_id`,
+        [order],
+      );
+      return order;
+    }
+
+    const claimNext = async (): Promise<number[]> => {
+      const batch = await service.app.get(OrderClaims).claimNextBatch(randomUUID(), null);
+      return (batch?.members ?? []).map(({ id }) => id);
+    };
+
+    /** A customer who was served a moment ago, and another one, whose renewal waits, who never was. */
+    async function leaveBoth(): Promise<{ purchase: number; renewal: number }> {
+      const other = await service.createUser();
+      lookAway();
+      await buy(user);
+      const renewal = await leaveRenewal(other);
+      await service.dataSource.query('UPDATE orders SET submitted_at = NULL WHERE user_id = $1', [other.id]);
+      return { renewal, purchase: await leave(user) };
+    }
+
+    /** What was claimed here is not sent. */
+    const refund = (ids: readonly number[]) =>
+      service.app.get(HoldReleases).releaseHolds(ids, 'unavailable', ['submitting']);
+
+    it('lets customers go first, whoever was served last', async () => {
+      const { purchase, renewal } = await leaveBoth();
+      const claimed = [await claimNext(), await claimNext()];
+      expect(claimed).toEqual([[purchase], [renewal]]);
+      await refund(claimed.flat());
+    });
+
+    it('has its turn after ten minutes, however busy the service is', async () => {
+      const { purchase, renewal } = await leaveBoth();
+      await service.dataSource.query(
+        `UPDATE orders SET created_at = now() - interval '11 minutes' WHERE id = $1`,
+        [renewal],
+      );
+      const claimed = [await claimNext(), await claimNext()];
+      expect(claimed).toEqual([[renewal], [purchase]]);
+      await refund(claimed.flat());
+    });
+  });
+});
