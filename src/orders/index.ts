@@ -36,12 +36,8 @@ export { OrdersModule } from './orders.module';
 export { OrdersService } from './placing/orders.service';
 export { OrderWaits } from './order-waits';
 export { RECOVERING_SQL, RecoveryState } from './recovery-state';
-export {
-  RenewalOrders,
-  type RenewalOffer,
-  type RenewalRoom,
-  type WantedRenewal,
-} from './renewals/renewal-orders.service';
+export { RenewalOrders, type RenewalOffer, type WantedRenewal } from './placing/renewal-orders.service';
+export type { RenewalRoom } from './placing/renewal-room';
 export { type RenewalPlacement, type RenewalRefusal } from './placing/order-placement';
 export { ReviewService } from './reconciliation/review.service';
 export { type ForgottenOrder, ForgottenOrderRecords } from './transitions/forgotten-order-records';

@@ -19,10 +19,10 @@ import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
 import { OrdersController } from './placing/orders.controller';
 import { OrdersService } from './placing/orders.service';
+import { RenewalOrders } from './placing/renewal-orders.service';
 import { OrderReadingController } from './reading/order-reading.controller';
 import { OrderReadingService } from './reading/order-reading.service';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
-import { RenewalOrders } from './renewals/renewal-orders.service';
 
 @Module({
   imports: [AuthModule, OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],

@@ -8,6 +8,7 @@ import { RenewalsRetention } from './renewals-retention';
 import { RenewalsController } from './renewals.controller';
 import { RulesService } from './rules.service';
 import { Announcements } from './running/announcements.service';
+import { DueRenewals } from './running/due-renewals.service';
 import { RenewalPrices } from './running/renewal-prices';
 import { RenewalRecords } from './running/renewal-records';
 import { RenewalRun } from './running/renewal-run.service';
@@ -21,6 +22,7 @@ import { RenewalJobs } from './running/renewals.jobs';
     RenewalLists,
     ForecastService,
     Announcements,
+    DueRenewals,
     RenewalPrices,
     RenewalRecords,
     RenewalRun,

@@ -1,9 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { stackOf } from '../../common';
+import { DataSource } from 'typeorm';
+import { type IpVersion, stackOf } from '../../common';
+import { queryRows } from '../../database';
 import type { SkipReason } from '../decide';
 import { ForecastService, rentalKey } from '../forecast.service';
 import { RenewalPrices } from './renewal-prices';
-import { RenewalRecords, type Untold } from './renewal-records';
+import { eventData, IS_IN_TIME, IS_OPEN } from './renewal-records';
 
 const TOLD_AT_ONCE = 1000;
 /** Of so many users, each of whom takes some queries. */
@@ -11,6 +13,19 @@ const FORESEEN_AT_ONCE = 100;
 
 /** What is announced comes due within a week. */
 const DAYS_AHEAD = 8;
+
+/** A renewal that its customer has not been told of, or not that late. */
+export interface Untold {
+  readonly id: number;
+  readonly userId: number;
+  readonly proxyId: number;
+  readonly dateEnd: Date;
+  readonly country: string;
+  readonly version: IpVersion;
+  readonly period: number;
+  /** 7, 3 or 1. */
+  readonly days: number;
+}
 
 /**
  * Tells customers of their renewals: of each when it comes within seven days of its end, and again three days
@@ -23,7 +38,7 @@ export class Announcements {
   private readonly foreseen = new Map<number, ReadonlyMap<string, SkipReason>>();
 
   constructor(
-    private readonly records: RenewalRecords,
+    private readonly dataSource: DataSource,
     private readonly prices: RenewalPrices,
     private readonly forecast: ForecastService,
   ) {}
@@ -41,7 +56,7 @@ export class Announcements {
   async tellNext(): Promise<number> {
     const untold: Untold[] = [];
     let asked = 0;
-    for (const renewal of await this.records.findUntold(TOLD_AT_ONCE)) {
+    for (const renewal of await this.findUntold(TOLD_AT_ONCE)) {
       if (!this.foreseen.has(renewal.userId)) {
         if (asked >= FORESEEN_AT_ONCE) break;
         asked += 1;
@@ -61,9 +76,10 @@ export class Announcements {
         };
       }),
     );
-    await this.records.tell(told);
+    await this.tell(told);
     return told.length;
   }
+
   /** A forecast only says what may come: when that of one customer fails, nobody's renewals wait for it. */
   private async obstaclesAhead(userId: number): Promise<ReadonlyMap<string, SkipReason>> {
     try {
@@ -72,5 +88,66 @@ export class Announcements {
       this.logger.error(`user ${userId}: renewals are announced without a forecast`, stackOf(error));
       return new Map();
     }
+  }
+
+  /** Renewals of which their customers have not been told yet, or not at their present stage. */
+  private findUntold(limit: number): Promise<Untold[]> {
+    return queryRows(
+      this.dataSource,
+      `SELECT renewal.id, renewal.user_id AS "userId", proxy_id AS "proxyId", date_end_before AS "dateEnd",
+              proxies.country, proxies.version, renewal.period, days
+         FROM renewals renewal JOIN proxies ON proxies.id = renewal.proxy_id,
+              LATERAL (SELECT CASE WHEN date_end_before > now() + interval '3 days' THEN 7
+                                   WHEN date_end_before > now() + interval '1 day' THEN 3
+                                   ELSE 1 END AS days) AS stage
+        WHERE ${IS_OPEN} AND ${IS_IN_TIME} AND (last_told_days IS NULL OR days < last_told_days)
+        ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1`,
+      [limit],
+    );
+  }
+
+  /**
+   * Announces renewals: each for the first time, and again at later stages when it will not work out.
+   *
+   * @param told.obstacle why it will not work out as things are; null: it will
+   */
+  private async tell(
+    told: readonly {
+      readonly id: number;
+      readonly days: number;
+      readonly price: string | null;
+      readonly obstacle: string | null;
+    }[],
+  ): Promise<void> {
+    if (told.length === 0) return;
+    await queryRows(
+      this.dataSource,
+      `WITH given AS (
+         SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::numeric[], $4::text[])
+                    AS given (id, days, price, obstacle)
+       ),
+       before AS MATERIALIZED (
+         SELECT id, last_told_days FROM renewals renewal
+          WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
+       ),
+       told AS (
+         UPDATE renewals renewal
+            SET last_told_days = given.days, price = coalesce(given.price, renewal.price)
+           FROM before JOIN given USING (id)
+          WHERE renewal.id = before.id
+            AND (before.last_told_days IS NULL OR given.days < before.last_told_days)
+         RETURNING renewal.*, obstacle, before.last_told_days AS told_before
+       )
+       SELECT log_event(user_id, 'renewal.planned',
+                ${eventData('told', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)})
+         FROM told WHERE told_before IS NULL OR obstacle IS NOT NULL
+        ORDER BY date_end_before, proxy_id`,
+      [
+        told.map(({ id }) => id),
+        told.map(({ days }) => days),
+        told.map(({ price }) => price),
+        told.map(({ obstacle }) => obstacle),
+      ],
+    );
   }
 }

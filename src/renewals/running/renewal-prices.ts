@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { type Quote, ServiceUnavailable } from '../../catalog';
+import { CatalogService, checkPeriod, type Quote, ServiceUnavailable } from '../../catalog';
 import { DomainError } from '../../common';
-import { type RenewalOffer, RenewalOrders } from '../../orders';
+import type { RenewalOffer } from '../../orders';
 import type { ProxyObstacle } from '../decide';
 
 /** What an order of an offer is charged now, or why nobody can order it. */
@@ -12,7 +12,7 @@ export interface PriceBook {
 /** The prices by which renewals are decided and ordered: those that any order is charged. */
 @Injectable()
 export class RenewalPrices {
-  constructor(private readonly orders: RenewalOrders) {}
+  constructor(private readonly catalog: CatalogService) {}
 
   /** A book that asks once for each price. */
   open(): PriceBook {
@@ -27,9 +27,10 @@ export class RenewalPrices {
     };
   }
 
-  private async ask(offer: RenewalOffer): Promise<Quote | ProxyObstacle> {
+  private async ask({ userId, country, version, period }: RenewalOffer): Promise<Quote | ProxyObstacle> {
     try {
-      return await this.orders.price(offer);
+      checkPeriod(version, period, 'renewal');
+      return await this.catalog.chargedPrice({ version, period, count: 1 }, { userId, country });
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       return error instanceof ServiceUnavailable ? 'no-price' : 'period-not-sold';

@@ -43,29 +43,16 @@ export interface Place {
   readonly id: number;
 }
 
-/** A renewal that its customer has not been told of, or not that late. */
-export interface Untold {
-  readonly id: number;
-  readonly userId: number;
-  readonly proxyId: number;
-  readonly dateEnd: Date;
-  readonly country: string;
-  readonly version: IpVersion;
-  readonly period: number;
-  /** 7, 3 or 1. */
-  readonly days: number;
-}
-
 /** How many rentals a statement looks at. */
 const PLANNED_AT_ONCE = 2000;
 const CHANGED_AT_ONCE = 1000;
 
 /** A renewal that is still to be carried out. */
-const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
-const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
+export const IS_OPEN = `renewal.state IN ('planned', 'skipped')`;
+export const IS_IN_TIME = `now() < renewal.date_end_before - ${LAST_TRY_BEFORE_END}`;
 
 /** The data of an event, from a row with the columns of `renewals`. @param more further keys and values */
-const eventData = (row: string, more: string): string =>
+export const eventData = (row: string, more: string): string =>
   `jsonb_build_object('proxy_id', ${row}.proxy_id::text, 'date_end', iso_text(${row}.date_end_before),
                       'period', ${row}.period, 'price', ${row}.price::text, ${more})`;
 
@@ -316,66 +303,5 @@ export class RenewalRecords {
        SELECT count(*), (SELECT count(*) FROM logged) AS logged FROM noted`,
     );
     return noted?.count ?? 0;
-  }
-
-  /** Renewals of which their customers have not been told yet, or not at their present stage. */
-  findUntold(limit: number): Promise<Untold[]> {
-    return queryRows(
-      this.dataSource,
-      `SELECT renewal.id, renewal.user_id AS "userId", proxy_id AS "proxyId", date_end_before AS "dateEnd",
-              proxies.country, proxies.version, renewal.period, days
-         FROM renewals renewal JOIN proxies ON proxies.id = renewal.proxy_id,
-              LATERAL (SELECT CASE WHEN date_end_before > now() + interval '3 days' THEN 7
-                                   WHEN date_end_before > now() + interval '1 day' THEN 3
-                                   ELSE 1 END AS days) AS stage
-        WHERE ${IS_OPEN} AND ${IS_IN_TIME} AND (last_told_days IS NULL OR days < last_told_days)
-        ORDER BY next_try_at, date_end_before, proxy_id LIMIT $1`,
-      [limit],
-    );
-  }
-
-  /**
-   * Announces renewals: each for the first time, and again at later stages when it will not work out.
-   *
-   * @param told.obstacle why it will not work out as things are; null: it will
-   */
-  async tell(
-    told: readonly {
-      readonly id: number;
-      readonly days: number;
-      readonly price: string | null;
-      readonly obstacle: string | null;
-    }[],
-  ): Promise<void> {
-    if (told.length === 0) return;
-    await queryRows(
-      this.dataSource,
-      `WITH given AS (
-         SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::numeric[], $4::text[])
-                    AS given (id, days, price, obstacle)
-       ),
-       before AS MATERIALIZED (
-         SELECT id, last_told_days FROM renewals renewal
-          WHERE id = ANY ($1) AND ${IS_OPEN} ORDER BY id FOR UPDATE
-       ),
-       told AS (
-         UPDATE renewals renewal
-            SET last_told_days = given.days, price = coalesce(given.price, renewal.price)
-           FROM before JOIN given USING (id)
-          WHERE renewal.id = before.id
-            AND (before.last_told_days IS NULL OR given.days < before.last_told_days)
-         RETURNING renewal.*, obstacle, before.last_told_days AS told_before
-       )
-       SELECT log_event(user_id, 'renewal.planned',
-                ${eventData('told', `'planned_at', iso_text(due_at), 'obstacle', obstacle`)})
-         FROM told WHERE told_before IS NULL OR obstacle IS NOT NULL
-        ORDER BY date_end_before, proxy_id`,
-      [
-        told.map(({ id }) => id),
-        told.map(({ days }) => days),
-        told.map(({ price }) => price),
-        told.map(({ obstacle }) => obstacle),
-      ],
-    );
   }
 }

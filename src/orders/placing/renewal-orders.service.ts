@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { CatalogService, checkPeriod, type Quote } from '../../catalog';
+import type { Quote } from '../../catalog';
 import { Clock, type IpVersion, type Money, type ProxyType, subtractDecimals } from '../../common';
 import { AppConfig } from '../../config';
 import { queryRows, sqlList } from '../../database';
@@ -10,10 +10,11 @@ import { DispatcherService } from '../dispatch/dispatcher.service';
 import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import { type Idempotency, IS_RENEWAL_SQL, renewalKey } from '../order-keys';
 import { PURCHASE_TAG_SQL } from '../order-tag';
-import { newOrder, type Payer } from '../placing/new-order';
-import { OrderChecks } from '../placing/order-checks';
-import { OrderPlacement, type RenewalPlacement } from '../placing/order-placement';
 import { HoldReleases } from '../transitions/hold-releases';
+import { newOrder, type Payer } from './new-order';
+import { OrderChecks } from './order-checks';
+import { OrderPlacement, type RenewalPlacement } from './order-placement';
+import { RenewalRoom } from './renewal-room';
 
 /** What is renewed, for whom and for how long. */
 export interface RenewalOffer {
@@ -40,18 +41,6 @@ export interface WantedRenewal extends RenewalOffer {
   readonly quote: Quote;
 }
 
-/** The orders of renewals that have no outcome yet, and what may still be placed beside them. */
-export interface RenewalRoom {
-  /** How many are queued or under way. */
-  readonly underWay: number;
-  /** How many more may be queued. */
-  readonly free: number;
-  /** The tags of the purchases that are to be listed before the call. */
-  readonly toList: readonly string[];
-  /** What more of them may cost at the provider, as far as is known: roubles; null when nothing is. */
-  readonly spendable: string | null;
-}
-
 /**
  * How many calls' worth of renewals stand in the queue at most: more than one, so that the provider's rate is
  * used, and few, so that little money is held, and that what customers decide of their renewals holds soon.
@@ -75,21 +64,15 @@ export class RenewalOrders {
     private readonly placement: OrderPlacement,
     private readonly checks: OrderChecks,
     private readonly dispatcher: DispatcherService,
-    private readonly catalog: CatalogService,
     private readonly provider: ProxyProvider,
   ) {}
-
-  /** What an order is charged now. @throws DomainError when it has no price */
-  async price({ userId, country, version, period }: RenewalOffer): Promise<Quote> {
-    checkPeriod(version, period, 'renewal');
-    return this.catalog.chargedPrice({ version, period, count: 1 }, { userId, country });
-  }
 
   /** Whether the provider takes orders now. */
   canBeSent(): boolean {
     return this.checks.providerRefusal() === null;
   }
 
+  /** What may be placed now. */
   async room(): Promise<RenewalRoom> {
     const [queue] = await queryRows<{ underWay: number; queued: number; cost: string; toList: string[] }>(
       this.dataSource,
@@ -104,12 +87,12 @@ export class RenewalOrders {
     const { underWay, queued, cost, toList } = queue;
     const size = CALLS_QUEUED * Math.min(this.config.provider.ordersPerCall, PROXIES_PER_CALL);
     const spendable = this.provider.spendable();
-    return {
+    return new RenewalRoom({
       underWay,
       free: size - queued,
       toList,
       spendable: spendable === null ? null : subtractDecimals(spendable, cost),
-    };
+    });
   }
 
   /**

@@ -1,0 +1,52 @@
+import { compareDecimals, subtractDecimals } from '../../common';
+
+/**
+ * How many purchases with ends that no sweep has confirmed are in the queue at once: each takes a listing,
+ * which tells the ends of all its proxies.
+ */
+const PURCHASES_TO_LIST = 10;
+
+interface Placeable {
+  readonly isConfirmed: boolean;
+  readonly purchaseTag: string;
+  readonly quote: { readonly providerPrice: string };
+}
+
+/** What may still be put into the queue beside the orders of renewals that have no outcome yet. */
+export class RenewalRoom {
+  /** How many are queued or under way. */
+  readonly underWay: number;
+  /** How many more may be queued. */
+  private free: number;
+  /** What they may cost at the provider, as far as is known: roubles; null when nothing is. */
+  private spendable: string | null;
+  /** The tags of purchases that are to be listed before the call. */
+  private readonly toList: Set<string>;
+
+  constructor(room: { underWay: number; free: number; spendable: string | null; toList: readonly string[] }) {
+    this.underWay = room.underWay;
+    this.free = room.free;
+    this.spendable = room.spendable;
+    this.toList = new Set(room.toList);
+  }
+
+  isFull(): boolean {
+    return this.free <= 0;
+  }
+
+  /** Whether our balance at the provider pays for it, beside what is queued and was taken. */
+  covers(cost: string): boolean {
+    return this.spendable === null || compareDecimals(this.spendable, cost) >= 0;
+  }
+
+  /** Takes room for one more order. @returns false when there is none */
+  take({ isConfirmed, purchaseTag, quote }: Placeable): boolean {
+    const isListed = isConfirmed || this.toList.has(purchaseTag);
+    if (!isListed && this.toList.size >= PURCHASES_TO_LIST) return false;
+    if (this.isFull() || !this.covers(quote.providerPrice)) return false;
+    if (!isListed) this.toList.add(purchaseTag);
+    if (this.spendable !== null) this.spendable = subtractDecimals(this.spendable, quote.providerPrice);
+    this.free -= 1;
+    return true;
+  }
+}

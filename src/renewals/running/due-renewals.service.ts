@@ -1,0 +1,133 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Money } from '../../common';
+import { databaseTime } from '../../database';
+import { RenewalOrders, type RenewalRoom, type WantedRenewal } from '../../orders';
+import { type Candidate, decide, type Decision, firstOf, OBSTACLES, PROXY_OBSTACLES } from '../decide';
+import { type PriceBook, RenewalPrices } from './renewal-prices';
+import { type DueRenewal, RenewalRecords, type SkippedRenewal } from './renewal-records';
+
+/** How many due renewals are decided together. */
+const DECIDED_AT_ONCE = 1000;
+/** A statement places no more at once. */
+const PLACED_AT_ONCE = 200;
+
+type NeededRenewal = DueRenewal & { readonly ruleId: number };
+const isNeeded = (renewal: DueRenewal): renewal is NeededRenewal =>
+  renewal.ruleId !== null && !renewal.refusals.includes('superfluous');
+
+/** A due renewal as the decision reads it. */
+interface DueCandidate extends Candidate {
+  readonly renewal: NeededRenewal;
+}
+
+/** What became of the renewals that were due. */
+export interface Decided {
+  /** How many were due. */
+  readonly due: number;
+  readonly superfluous: number;
+  readonly skipped: number;
+  readonly placed: number;
+}
+
+/**
+ * Decides which due renewals are carried out, and places their orders. Whatever it decides by is checked
+ * again in the statement that places the orders.
+ */
+@Injectable()
+export class DueRenewals {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly records: RenewalRecords,
+    private readonly prices: RenewalPrices,
+    private readonly orders: RenewalOrders,
+  ) {}
+
+  /** Decides what is due, and places orders as far as there is room in the queue. */
+  async decideSome(room: RenewalRoom): Promise<Decided> {
+    const due = await this.records.findDue(DECIDED_AT_ONCE);
+    const superfluous = await this.records.remove(
+      due.filter((renewal) => !isNeeded(renewal)).map(({ id }) => id),
+    );
+    const skipped: SkippedRenewal[] = [];
+    const wanted: WantedRenewal[] = [];
+    const book = this.prices.open();
+    for (const { candidate, ...decision } of await this.decideAll(due.filter(isNeeded), book)) {
+      const { renewal, maxPrice } = candidate;
+      const quote = await book.quote(renewal);
+      const skip = (reason: SkippedRenewal['reason']): number =>
+        skipped.push({ id: renewal.id, reason, price: candidate.price?.toString() ?? null });
+      if (!decision.renew) {
+        // What is too late fails with the reason of its last try.
+        if (decision.reason !== 'too-late') skip(decision.reason);
+      } else if (typeof quote === 'string') {
+        skip(quote);
+      } else if (!room.covers(quote.providerPrice)) {
+        skip('provider-unavailable');
+      } else {
+        const { id: renewalId, dateEnd: dateEndBefore, ...offer } = renewal;
+        wanted.push({ ...offer, renewalId, dateEndBefore, maxPrice, quote });
+      }
+    }
+    await this.records.skip(skipped);
+    const placed = await this.place(wanted.filter((one) => room.take(one)));
+    return { due: due.length, superfluous, skipped: skipped.length, placed };
+  }
+
+  private async decideAll(
+    renewals: readonly NeededRenewal[],
+    book: PriceBook,
+  ): Promise<Decision<DueCandidate>[]> {
+    const now = await databaseTime(this.dataSource);
+    const isClosed = !this.orders.canBeSent();
+    const decisions: Decision<DueCandidate>[] = [];
+    for (const [first, ...others] of byUser(renewals)) {
+      const candidates = await Promise.all([first, ...others].map((renewal) => toCandidate(renewal, book)));
+      const means = {
+        now,
+        available: Money.parse(first.available),
+        budgetLeft: first.budgetLeft === null ? null : Money.parse(first.budgetLeft),
+        obstacle: firstOf(OBSTACLES, [...first.refusals, ...(isClosed ? ['provider-unavailable'] : [])]),
+      };
+      decisions.push(...decide(means, candidates));
+    }
+    return decisions;
+  }
+
+  /** @returns how many were placed */
+  private async place(wanted: readonly WantedRenewal[]): Promise<number> {
+    let placed = 0;
+    for (let first = 0; first < wanted.length; first += PLACED_AT_ONCE) {
+      const together = wanted.slice(first, first + PLACED_AT_ONCE);
+      const placements = await this.orders.place(together);
+      const refused = together.filter((_, n) => placements[n]?.id === null);
+      placed += together.length - refused.length;
+      // What was decided by has changed since: it is decided anew.
+      await this.records.putOff(refused.map(({ renewalId }) => renewalId));
+    }
+    return placed;
+  }
+}
+
+async function toCandidate(renewal: NeededRenewal, book: PriceBook): Promise<DueCandidate> {
+  const { proxyId, dateEnd, maxPrice, refusals } = renewal;
+  const quote = await book.quote(renewal);
+  return {
+    renewal,
+    proxyId,
+    dateEnd,
+    maxPrice: maxPrice === null ? null : Money.parse(maxPrice),
+    price: typeof quote === 'string' ? null : quote.unitPrice,
+    obstacle: firstOf(PROXY_OBSTACLES, typeof quote === 'string' ? [...refusals, quote] : refusals),
+  };
+}
+
+function byUser(renewals: readonly NeededRenewal[]): [NeededRenewal, ...NeededRenewal[]][] {
+  const users = new Map<number, [NeededRenewal, ...NeededRenewal[]]>();
+  for (const renewal of renewals) {
+    const own = users.get(renewal.userId);
+    if (own) own.push(renewal);
+    else users.set(renewal.userId, [renewal]);
+  }
+  return [...users.values()];
+}
