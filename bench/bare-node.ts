@@ -173,7 +173,7 @@ async function readCatalog(key: string): Promise<unknown> {
   if (!catalog?.values.has(key) || performance.now() - catalog.readAtMs > CATALOG_AGE_MS) {
     const rows = await query<{ key: string; value: unknown }>(
       'catalog',
-      'SELECT key, value FROM catalogue_copies WHERE value IS NOT NULL',
+      'SELECT key, value FROM catalog_copies WHERE value IS NOT NULL',
       [],
     );
     catalog = {

@@ -64,7 +64,7 @@ class Books {
     const orderId = await this.insert(
       `INSERT INTO orders (user_id, kind, state, count, held, captured, released, proxy_id, idempotency_key,
                            request_hash, created_at, closed_at, unit_price, tag, country, version, period,
-                           proxy_type, provider, provider_price, deadline, next_look_at)
+                           proxy_type, provider, provider_price, deadline, next_check_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text, CASE WHEN $9 IS NOT NULL THEN ''::bytea END,
                now() - make_interval(hours => $10), CASE WHEN $3 <> 'reserved' THEN now() END, 10,
                gen_random_uuid(), 'ru', '6', 30, 'http', 'test', 5, now(), now())
@@ -80,7 +80,7 @@ class Books {
       row.idempotencyKey,
       row.ageHours ?? 0,
     );
-    if (state !== 'reserved') await this.query('UPDATE orders SET group_id = id WHERE id = $1', orderId);
+    if (state !== 'reserved') await this.query('UPDATE orders SET batch_id = id WHERE id = $1', orderId);
     if (payer !== null) {
       await this.entry(payer, 'hold', -held, held, orderId);
       if (captured > 0) await this.entry(payer, 'capture', 0, -captured, orderId);
@@ -362,7 +362,7 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     await books.query('UPDATE orders SET refunded = 5 WHERE id = $1', orderId);
     await books.query(
       `WITH action AS (
-         INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id)
+         INSERT INTO audit_log (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id)
        INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id)
        SELECT $1, 'refund', $2, 5, 0, id FROM action`,
       userId,
@@ -442,12 +442,12 @@ const BREAKAGES: Record<string, (books: Books) => Promise<object[]>> = {
     const userId = await books.user();
     const lead = await books.order(userId, { state: 'refunded' });
     const other = await books.order(userId, { state: 'refunded' });
-    await books.query('UPDATE orders SET group_id = $1, period = 7 WHERE id = $2', lead, other);
+    await books.query('UPDATE orders SET batch_id = $1, period = 7 WHERE id = $2', lead, other);
     const unsent = await books.order(userId, { state: 'reserved' });
-    await books.query('UPDATE orders SET group_id = id WHERE id = $1', unsent);
+    await books.query('UPDATE orders SET batch_id = id WHERE id = $1', unsent);
     return [
-      { order_id: other, group_id: lead, state: 'refunded' },
-      { order_id: unsent, group_id: unsent, state: 'reserved' },
+      { order_id: other, batch_id: lead, state: 'refunded' },
+      { order_id: unsent, batch_id: unsent, state: 'reserved' },
     ];
   },
 

@@ -370,7 +370,7 @@ describe('An order whose rate permit does not come', () => {
     await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
     await user.api.GET('/countries/{country}/count', { params: { path: { country: 'ru' }, query: {} } });
     // Whoever else waits for a permit meanwhile looks again when the pause was to end.
-    await service.dataSource.query(`UPDATE call_slots SET paused_until = now() + interval '6 s'`);
+    await service.dataSource.query(`UPDATE rate_permits SET paused_until = now() + interval '6 s'`);
     const { response, error } = await user.api.POST('/proxies/buy', {
       body: { country: 'ru', period: 30 } as never,
     });
@@ -382,7 +382,7 @@ describe('An order whose rate permit does not come', () => {
     ]);
     expect(await service.balanceOf(user)).toEqual({ available: '100.00', held: '0.00' });
     expect(await service.control.getCalls('buy')).toEqual([]);
-    await service.dataSource.query('UPDATE call_slots SET paused_until = now()');
+    await service.dataSource.query('UPDATE rate_permits SET paused_until = now()');
     await service.audit({ withProvider: true });
   });
 });

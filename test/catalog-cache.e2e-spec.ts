@@ -25,7 +25,7 @@ beforeEach(async () => {
   await service.control.setLatencies({});
   await service.control.resetFaults();
   await service.control.clearCalls();
-  await service.dataSource.query('DELETE FROM catalogue_copies');
+  await service.dataSource.query('DELETE FROM catalog_copies');
 });
 
 const countries = (api: ApiClient) => api.GET('/countries');
@@ -79,7 +79,7 @@ describe('After a restart', () => {
     await failProvider();
     const age = (seconds: number) =>
       service.dataSource.query(
-        'UPDATE catalogue_copies SET fetched_at = fetched_at - make_interval(secs => $1)',
+        'UPDATE catalog_copies SET fetched_at = fetched_at - make_interval(secs => $1)',
         [seconds],
       );
     await age(3600);
@@ -141,7 +141,7 @@ describe('Two replicas', () => {
 
   it('see what each of them sells, which does not make the stock younger', async () => {
     const age = () =>
-      service.dataSource.query(`SELECT fetched_at FROM catalogue_copies WHERE key = 'stock/6/es'`);
+      service.dataSource.query(`SELECT fetched_at FROM catalog_copies WHERE key = 'stock/6/es'`);
     await service.control.setStock('6', 'es', 10);
     for (const api of [user.api, there]) expect((await stock(api, 'es')).data?.available).toBe(10);
     const before = await age();
@@ -168,7 +168,7 @@ describe('Two replicas', () => {
 
   it('wait for a replica that is gone no longer than its lease lasts', async () => {
     await service.dataSource.query(
-      `INSERT INTO catalogue_copies (key, refreshing_until)
+      `INSERT INTO catalog_copies (key, refreshing_until)
        VALUES ('countries/6', clock_timestamp() + interval '0.6 seconds')`,
     );
     const { answer, ms } = await timed(() => countries(there));
@@ -258,7 +258,7 @@ describe('In the background', () => {
 
   it('the youngest thousand of the prices outside the table are kept', async () => {
     await service.dataSource.query(
-      `INSERT INTO catalogue_copies (key, value, fetched_at, changed_at)
+      `INSERT INTO catalog_copies (key, value, fetched_at, changed_at)
        SELECT 'price/6/5/' || n, '"unsupported"', now(), now() - n * interval '1 second'
          FROM generate_series(1, 1200) AS n`,
     );
@@ -268,7 +268,7 @@ describe('In the background', () => {
       `SELECT count(*) FILTER (WHERE key LIKE 'price/%') AS prices,
               count(*) FILTER (WHERE key = 'prices') AS tables,
               max(now() - changed_at) FILTER (WHERE key LIKE 'price/%') < interval '1030 seconds' AS oldest
-         FROM catalogue_copies`,
+         FROM catalog_copies`,
     );
     expect(kept).toEqual({ prices: 1000, tables: 1, oldest: true });
   });

@@ -79,12 +79,12 @@ async function insert(statement: string, ...parameters: unknown[]): Promise<Row>
 async function orderInReview(): Promise<number> {
   const { id } = await insert(
     `WITH reviewed AS (
-       INSERT INTO orders (id, group_id, user_id, kind, state, tag, country, version, period, count,
-                           proxy_type, unit_price, held, provider, provider_price, deadline, next_look_at,
+       INSERT INTO orders (id, batch_id, user_id, kind, state, tag, country, version, period, count,
+                           proxy_type, unit_price, held, provider, provider_price, deadline, next_check_at,
                            submitted_at)
        OVERRIDING SYSTEM VALUE
        SELECT next.id, next.id, user_id, kind, 'review', gen_random_uuid(), country, version, period, count,
-              proxy_type, unit_price, held, provider, provider_price, deadline, next_look_at, submitted_at
+              proxy_type, unit_price, held, provider, provider_price, deadline, next_check_at, submitted_at
          FROM orders, nextval(pg_get_serial_sequence('orders', 'id')) AS next (id) WHERE orders.id = $1
        RETURNING id, user_id, held
      )
@@ -279,11 +279,11 @@ describe('The command line', () => {
     'is recorded with the action and target of the route: %s',
     async (command, [action, optionsOf]) => {
       const options = await optionsOf();
-      const [before] = await query<Row>('SELECT max(id) AS id FROM staff_actions');
+      const [before] = await query<Row>('SELECT max(id) AS id FROM audit_log');
       await textOf(`${command} ${options}`.trim());
       const target = routesOfStaff().find((route) => route.action === action)?.on;
       expect(
-        await query('SELECT via, user_id, action, target_type FROM staff_actions WHERE id > $1', [
+        await query('SELECT via, user_id, action, target_type FROM audit_log WHERE id > $1', [
           before?.id ?? 0,
         ]),
       ).toEqual([

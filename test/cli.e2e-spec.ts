@@ -106,10 +106,7 @@ describe('the command line', () => {
         { id: one },
       ]);
       expect(
-        await query(
-          database,
-          `SELECT via, action, request, after FROM staff_actions ORDER BY id DESC LIMIT 1`,
-        ),
+        await query(database, `SELECT via, action, request, after FROM audit_log ORDER BY id DESC LIMIT 1`),
       ).toEqual([
         {
           via: 'cli',
@@ -135,7 +132,7 @@ describe('the command line', () => {
           database,
           `SELECT via, user_id, action, reason, before->>'blocked_reason' AS before,
                   after->>'blocked_reason' AS after
-             FROM staff_actions WHERE target_type = 'user' AND target_id = $1 ORDER BY id`,
+             FROM audit_log WHERE target_type = 'user' AND target_id = $1 ORDER BY id`,
           [String(userId)],
         ),
       ).toEqual([
@@ -329,7 +326,7 @@ describe('the command line', () => {
       const [order] = await query<{ id: number }>(
         database,
         `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                             unit_price, held, provider, provider_price, deadline, next_look_at)
+                             unit_price, held, provider, provider_price, deadline, next_check_at)
          VALUES ($1, 'purchase', 'review', 'test.cli', 'ru', '6', 30, 1, 'http', 10, 10, 'px6', 8,
                  now(), now())
          RETURNING id::int`,
@@ -343,16 +340,16 @@ describe('the command line', () => {
       expect(await answerTo(`orders show --id ${id}`)).toMatchObject({
         ...listed[0],
         history: [{ state: 'review', at: MOMENT }],
-        group: null,
+        batch: null,
         entries: [],
-        upstream_calls: [],
+        provider_calls: [],
         proxies: [],
         actions: [],
       });
       expect(
         await query(
           database,
-          `SELECT via, action, target_id AS target FROM staff_actions
+          `SELECT via, action, target_id AS target FROM audit_log
              WHERE action LIKE 'orders.%' ORDER BY id`,
         ),
       ).toEqual([
@@ -433,7 +430,7 @@ describe('the command line', () => {
         await query(
           own,
           `SELECT via, action, target_type, target_id, reason, before->'id' AS before, after->'id' AS after
-             FROM staff_actions WHERE after->'user_id' = to_jsonb($1::bigint) ORDER BY id`,
+             FROM audit_log WHERE after->'user_id' = to_jsonb($1::bigint) ORDER BY id`,
           [userId],
         ),
       ).toEqual(
@@ -471,7 +468,7 @@ describe('the command line', () => {
       );
       await query(
         own,
-        `INSERT INTO catalogue_copies (key, value, fetched_at)
+        `INSERT INTO catalog_copies (key, value, fetched_at)
            VALUES ('prices', '{"6": {"7": "5.51", "30": "20.90"}}', now())`,
       );
       expect(await answerTo(preview, there)).toEqual({
@@ -602,7 +599,7 @@ describe('a command with services of its own', () => {
       renewals_failed: 0,
       renewals_paused_at: null,
       users_with_paused_renewals: 0,
-      catalogue: [],
+      catalog: [],
       jobs: [],
       audits: [],
       recovery: {

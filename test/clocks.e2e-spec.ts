@@ -26,7 +26,7 @@ describe('When a clock is changed', () => {
   /** The same as setting the database's clock an hour back. */
   const setDatabaseBack = () =>
     service.dataSource.query(
-      `UPDATE catalogue_copies
+      `UPDATE catalog_copies
           SET fetched_at = fetched_at + interval '1 hour', changed_at = changed_at + interval '1 hour'`,
     );
 

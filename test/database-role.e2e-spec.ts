@@ -88,7 +88,7 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   'more rights for its role': ['ALTER ROLE CURRENT_USER SUPERUSER'],
   'a program on the server': [`COPY users (username) FROM PROGRAM 'echo lever'`],
   'an extension': ['CREATE EXTENSION adminpack'],
-  'a line of the audit log that is rewritten': [`UPDATE staff_actions SET reason = ''`],
+  'a line of the audit log that is rewritten': [`UPDATE audit_log SET reason = ''`],
   "a proxy's past that is rewritten": [`UPDATE proxy_changes SET before = ''`],
   "a proxy's past that is forgotten": ['DELETE FROM proxy_changes'],
   "a proxy's past that is made up": [
@@ -98,7 +98,7 @@ const ATTACKS: Readonly<Record<string, readonly string[]>> = {
   'an event that is published out of turn': [
     `INSERT INTO events (user_id, type, data, position) VALUES (1, 'order.completed', '{}', 1)`,
   ],
-  'a truncated audit log': ['TRUNCATE staff_actions CASCADE'],
+  'a truncated audit log': ['TRUNCATE audit_log CASCADE'],
 };
 
 /** What autovacuum writes to `pg_class` whenever it likes. */

@@ -163,7 +163,7 @@ describe('A commit whose wait for the synchronous standby is cancelled', () => {
       });
     let answer: Promise<Response> | undefined;
     const held = relay.catchNext({
-      statement: 'INSERT INTO staff_actions',
+      statement: 'INSERT INTO audit_log',
       moment: 'before',
       action: 'hold',
     });

@@ -135,7 +135,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     await cut.reached;
     expect((await answer).response.status).toBe(200);
     const records: unknown = await holder.query(
-      `SELECT method FROM upstream_calls c JOIN orders ON orders.id = order_id
+      `SELECT method FROM provider_calls c JOIN orders ON orders.id = order_id
         WHERE user_id = $1 AND method = 'buy'`,
       [user.id],
     );
@@ -148,7 +148,7 @@ describe('When the connection is lost while a statement waits for a lock', () =>
     await holder.query(`
       CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN PERFORM pg_advisory_xact_lock(77); RETURN NULL; END';
-      CREATE CONSTRAINT TRIGGER waiting AFTER INSERT ON staff_actions DEFERRABLE INITIALLY DEFERRED
+      CREATE CONSTRAINT TRIGGER waiting AFTER INSERT ON audit_log DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION wait_for_test()`);
     const clerk = await createStaff(service);
     const credit = () =>

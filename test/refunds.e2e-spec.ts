@@ -50,7 +50,7 @@ describe('An order whose outcome is unknown', () => {
 
     const nextCheckInSeconds = async (): Promise<number> => {
       const [order] = await service.owner.query<{ seconds: number }[]>(
-        `SELECT extract(epoch FROM next_look_at - now())::float8 AS seconds
+        `SELECT extract(epoch FROM next_check_at - now())::float8 AS seconds
            FROM orders WHERE closed_at IS NULL`,
       );
       return order?.seconds ?? 0;

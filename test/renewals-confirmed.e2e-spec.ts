@@ -106,7 +106,7 @@ describe.each<{
   {
     name: 'a block',
     change: ({ user }) => staff.post(`/staff/users/${user.id}/block`, REASON),
-    table: 'staff_actions',
+    table: 'audit_log',
   },
   {
     name: 'a pause',
@@ -135,7 +135,7 @@ describe.each<{
   {
     name: 'a pause of all renewals',
     change: () => staff.change('PUT', '/staff/renewals', { paused: true, ...REASON }),
-    table: 'staff_actions',
+    table: 'audit_log',
   },
 ])('After $name is confirmed, no renewal is charged', ({ change, table }) => {
   afterEach(async () => {

@@ -15,7 +15,7 @@ jest.setTimeout(60_000);
 interface OrderDetail {
   readonly order: object;
   readonly history: readonly { readonly state: string }[];
-  readonly upstream_calls: readonly object[];
+  readonly provider_calls: readonly object[];
 }
 interface ActionsPage {
   readonly items: readonly { readonly id: number; readonly action: string }[];
@@ -66,9 +66,9 @@ describe('What has been kept for long enough', () => {
                                  now() + interval '30 days' - interval '${days} days'))
                           FROM jsonb_array_elements(answer) AS proxy)`,
       `UPDATE ledger_entries SET ${earlier('created_at')}`,
-      `UPDATE upstream_calls SET ${earlier('created_at')}`,
+      `UPDATE provider_calls SET ${earlier('created_at')}`,
       `UPDATE proxies SET ${earlier('created_at')}, ${earlier('date_end')}, ${earlier('date_start')}`,
-      `UPDATE staff_actions SET ${earlier('at')}`,
+      `UPDATE audit_log SET ${earlier('at')}`,
       `UPDATE token_spending SET day = day - ${days}`,
       'DELETE FROM retention_marks',
     );
@@ -80,7 +80,7 @@ describe('What has been kept for long enough', () => {
       await owner.query(
         `WITH placed AS (
          INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                             unit_price, held, provider, provider_price, deadline, next_look_at)
+                             unit_price, held, provider, provider_price, deadline, next_check_at)
          SELECT ${user.id}, 'purchase', 'reserved', gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6',
                 1, now() + interval '1 hour', now() + interval '1 hour'
            FROM generate_series(1, ${MANY})
@@ -90,9 +90,9 @@ describe('What has been kept for long enough', () => {
          SELECT ${user.id}, kind, id, delta, -delta
            FROM placed, (VALUES ('hold', -1), ('release', 1)) AS entry (kind, delta) ORDER BY id, kind
        ), looked AS (
-         INSERT INTO staff_actions (via, action, request) SELECT 'cli', 'users.list', '{}' FROM placed
+         INSERT INTO audit_log (via, action, request) SELECT 'cli', 'users.list', '{}' FROM placed
        )
-       INSERT INTO upstream_calls (order_id, method, request, outcome, duration_ms)
+       INSERT INTO provider_calls (order_id, method, request, outcome, duration_ms)
        SELECT id, 'buy', '{}', 'done', 1 FROM placed`,
       );
       await owner.query(
@@ -110,9 +110,9 @@ describe('What has been kept for long enough', () => {
         INSERT INTO steps SELECT TG_TABLE_NAME, count(*) FROM was;
         RETURN NULL;
       END $$;
-      CREATE TRIGGER note_step AFTER DELETE ON upstream_calls REFERENCING OLD TABLE AS was
+      CREATE TRIGGER note_step AFTER DELETE ON provider_calls REFERENCING OLD TABLE AS was
         FOR EACH STATEMENT EXECUTE FUNCTION note_step();
-      CREATE TRIGGER note_step AFTER DELETE ON staff_actions REFERENCING OLD TABLE AS was
+      CREATE TRIGGER note_step AFTER DELETE ON audit_log REFERENCING OLD TABLE AS was
         FOR EACH STATEMENT EXECUTE FUNCTION note_step();
       CREATE TRIGGER note_step AFTER UPDATE ON orders REFERENCING OLD TABLE AS was
         FOR EACH STATEMENT EXECUTE FUNCTION note_step()`);
@@ -156,13 +156,13 @@ describe('What has been kept for long enough', () => {
          FROM steps GROUP BY name ORDER BY name`,
     );
     expect(steps).toEqual(
-      ['orders', 'staff_actions', 'upstream_calls'].map((name) => ({
+      ['audit_log', 'orders', 'provider_calls'].map((name) => ({
         name,
         largest: STEP_ROWS,
         steps: Math.ceil(MANY / STEP_ROWS),
       })),
     );
-    expect(await count('upstream_calls', `created_at < now() - interval '180 days'`)).toBe(0);
+    expect(await count('provider_calls', `created_at < now() - interval '180 days'`)).toBe(0);
     expect(await count('orders')).toBe(MANY + 2 + bought.length);
     await service.audit();
     expect(await retain()).toMatchObject({
@@ -179,7 +179,7 @@ describe('What has been kept for long enough', () => {
     const before = (await user.api.GET('/orders', { params: { query: {} } })).data;
     const detail = async () => (await staff.get<OrderDetail>(`/staff/orders/${order?.id}`)).body;
     expect((await detail()).history).toHaveLength(3);
-    expect((await detail()).upstream_calls).toHaveLength(1);
+    expect((await detail()).provider_calls).toHaveLength(1);
     await age();
     const { sales } = await service.control.getState();
     await retain();
@@ -201,13 +201,13 @@ describe('What has been kept for long enough', () => {
     expect((await service.control.getState()).sales).toHaveLength(sales.length);
     const after = (await user.api.GET('/orders', { params: { query: {} } })).data;
     expect(after?.items.map(({ id }) => id)).toEqual(before?.items.map(({ id }) => id));
-    expect(await detail()).toMatchObject({ history: [{ state: 'completed' }], upstream_calls: [] });
+    expect(await detail()).toMatchObject({ history: [{ state: 'completed' }], provider_calls: [] });
     await service.audit();
   });
 
   it('is never what staff changed, and a list of that goes on past a line that is gone', async () => {
     await service.owner.query(
-      `INSERT INTO staff_actions (via, action, target_type, target_id, request, after)
+      `INSERT INTO audit_log (via, action, target_type, target_id, request, after)
        SELECT 'cli', action, 'user', '${user.id}', '{}', after
          FROM (VALUES ('users.create', '{}'::jsonb), ('users.read', NULL), ('users.block', '{}'))
            AS line (action, after)`,
@@ -226,7 +226,7 @@ describe('What has been kept for long enough', () => {
   it('is not what is too young, or belongs to an order for staff to decide', async () => {
     await buy('open');
     await service.owner.query(
-      `INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'users.list', '{}')`,
+      `INSERT INTO audit_log (via, action, request) VALUES ('cli', 'users.list', '{}')`,
     );
     await age(100);
     await expect(service.dataSource.query('SELECT forget_staff_reads(0, 30, 1000)')).rejects.toThrow(
@@ -245,7 +245,7 @@ describe('What has been kept for long enough', () => {
     );
     await retain();
     const calls = `order_id IN (SELECT id FROM orders WHERE user_id = ${user.id})`;
-    expect(await count('upstream_calls', calls)).toBe(1);
+    expect(await count('provider_calls', calls)).toBe(1);
     await tamper(
       `UPDATE orders SET state = 'completed', captured = held, closed_at = now() WHERE user_id = ${user.id}`,
     );

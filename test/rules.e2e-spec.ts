@@ -126,7 +126,7 @@ describe('The database and the code agree on', () => {
   });
 
   it('the priorities of calls, and how often one is passed over at most', async () => {
-    const text = await functionText('take_call_slot');
+    const text = await functionText('take_rate_permit');
     expect(text).toContain(`generate_series(1, ${CALL_PRIORITIES.length})`);
     expect(text).toContain(`CASE kind WHEN 2 THEN 2 ELSE ${MOST_PASSED_OVER} END`);
     expect(CALL_PRIORITIES[2 - 1]).toBe('confirmation');
@@ -139,7 +139,7 @@ describe('The database and the code agree on', () => {
       async () =>
         (
           await query<{ text: string }>(
-            `SELECT pg_get_triggerdef(oid) AS text FROM pg_trigger WHERE tgname = 'staff_actions_stay'`,
+            `SELECT pg_get_triggerdef(oid) AS text FROM pg_trigger WHERE tgname = 'audit_log_stay'`,
           )
         )[0]?.text ?? '',
     ],

@@ -64,7 +64,7 @@ const moveBack = (orderId: number | null | undefined, days: number, time = '12:0
 async function refund(orderId: number | null | undefined, amount: string, daysAgo = 0): Promise<void> {
   await service.dataSource.query(
     `WITH action AS (
-         INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id),
+         INSERT INTO audit_log (via, action, request) VALUES ('cli', 'orders.refund', '{}') RETURNING id),
           refunded AS (UPDATE orders SET refunded = refunded + $2 WHERE id = $1)
      INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id, created_at)
      SELECT $3, 'refund', $1, $2, 0, id, now() - make_interval(days => $4) FROM action`,

@@ -194,7 +194,7 @@ describe('The database', () => {
       provider: 'test',
       provider_price: 8,
       deadline: new Date(),
-      next_look_at: new Date(),
+      next_check_at: new Date(),
       ...columns,
     };
     const [row] = await dataSource.query<{ id: number }[]>(

@@ -57,7 +57,7 @@ describe('What the provider answers to an order', () => {
 
   const recordsOf = (kind: string): Promise<{ method: string }[]> =>
     service.owner.query(
-      `SELECT method FROM upstream_calls c JOIN orders ON orders.id = order_id
+      `SELECT method FROM provider_calls c JOIN orders ON orders.id = order_id
         WHERE user_id = $1 AND kind = $2 ORDER BY c.id`,
       [user.id, kind],
     );
@@ -75,7 +75,7 @@ describe('What the provider answers to an order', () => {
 
   it.each([undefined, 'k'])('is stored, recorded and answered by one statement (key: %s)', async (key) => {
     let proxyId = '';
-    const [settled, ...more] = await statementsNaming('upstream_calls', async () => {
+    const [settled, ...more] = await statementsNaming('provider_calls', async () => {
       const bought = await buy(key);
       proxyId = bought?.proxies[0]?.id ?? '';
     });
@@ -83,7 +83,7 @@ describe('What the provider answers to an order', () => {
     expect(more).toEqual([]);
     expect(await recordsOf('purchase')).toEqual([{ method: 'buy' }]);
 
-    const settledAgain = await statementsNaming('upstream_calls', () => prolong(proxyId, key && `${key}2`));
+    const settledAgain = await statementsNaming('provider_calls', () => prolong(proxyId, key && `${key}2`));
     expect(settledAgain.filter((one) => one.includes('UPDATE proxies'))).toHaveLength(1);
     expect((await recordsOf('prolongation')).map(({ method }) => method)).toEqual(['getproxy', 'prolong']);
   });
@@ -105,7 +105,7 @@ describe('What the provider answers to an order', () => {
         ?.available;
     const stored = async () => {
       const [row] = await service.owner.query<{ value: number }[]>(
-        `SELECT value FROM catalogue_copies WHERE key = 'stock/6/ru'`,
+        `SELECT value FROM catalog_copies WHERE key = 'stock/6/ru'`,
       );
       return row?.value;
     };
@@ -116,7 +116,7 @@ describe('What the provider answers to an order', () => {
       return known === (await stored()) && known;
     });
     const sold = async () => {
-      writes.push(await statementsNaming('UPDATE catalogue_copies', () => buy()));
+      writes.push(await statementsNaming('UPDATE catalog_copies', () => buy()));
     };
     await sold();
     expect(await stock()).toBe(before - 3);
@@ -152,8 +152,8 @@ describe('What the provider answers to an order', () => {
       embellisher.close();
     }
     const kept = await service.owner.query<{ note: string }[]>(
-      `SELECT substring(answer_json FROM '"note":"[^"]*"') AS note
-         FROM upstream_calls c JOIN orders ON orders.id = order_id
+      `SELECT substring(c.answer FROM '"note":"[^"]*"') AS note
+         FROM provider_calls c JOIN orders ON orders.id = order_id
         WHERE user_id = $1 AND method IN ('buy', 'prolong')`,
       [user.id],
     );

@@ -121,7 +121,7 @@ describe('A token', () => {
         expect(await getThrough(forwarded, everywhere.token)).toBe(200);
       }
       const rows = await service.dataSource.query<{ ip: string | null }[]>(
-        'SELECT host(ip) AS ip FROM staff_actions WHERE user_id = $1 ORDER BY id',
+        'SELECT host(ip) AS ip FROM audit_log WHERE user_id = $1 ORDER BY id',
         [everywhere.id],
       );
       expect(rows.map(({ ip }) => ip)).toEqual(['203.0.113.7', '2001:db8::7', null, '127.0.0.1']);

@@ -47,9 +47,9 @@ const orderInReview = async (): Promise<number> =>
   insert(
     `WITH reviewed AS (
        INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                           unit_price, held, provider, provider_price, deadline, next_look_at, submitted_at)
+                           unit_price, held, provider, provider_price, deadline, next_check_at, submitted_at)
        SELECT user_id, kind, 'review', gen_random_uuid(), country, version, period, count, proxy_type,
-              unit_price, held, provider, provider_price, deadline, next_look_at, submitted_at
+              unit_price, held, provider, provider_price, deadline, next_check_at, submitted_at
          FROM orders WHERE id = $1
        RETURNING id, user_id, held
      )
@@ -227,7 +227,7 @@ it('records every operation of the description, with who made it and from where'
       method === 'get' ? await staff.get(address) : await staff.change(method, address, body, headers);
     expect([name, answer.status >= 200 && answer.status < 300]).toEqual([name, true]);
     const [row] = await service.dataSource.query<Record<string, unknown>[]>(
-      `SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after, refusal FROM staff_actions
+      `SELECT user_id, token_id, via, action, host(ip) AS ip, request_id, after, refusal FROM audit_log
          ORDER BY id DESC LIMIT 1`,
     );
     expect([name, row]).toEqual([
@@ -259,7 +259,7 @@ it('is paged from the newest to the oldest record, each once', async () => {
     cursor = page.next_cursor;
   } while (cursor !== null);
   const [count] = await service.dataSource.query<{ n: number }[]>(
-    'SELECT count(*)::int AS n FROM staff_actions WHERE user_id = $1',
+    'SELECT count(*)::int AS n FROM audit_log WHERE user_id = $1',
     [staff.id],
   );
   expect(seen).toHaveLength(count?.n ?? -1);
@@ -340,13 +340,13 @@ it('records a request whose sender did not wait for the answer', async () => {
   const runner = service.owner.createQueryRunner();
   try {
     await runner.startTransaction();
-    await runner.query('LOCK TABLE staff_actions IN EXCLUSIVE MODE');
+    await runner.query('LOCK TABLE audit_log IN EXCLUSIVE MODE');
     const hangUp = new AbortController();
     const headers = { Authorization: `Bearer ${staff.token}` };
     const asked = fetch(`${service.baseUrl}/staff/users?query=hasty`, { headers, signal: hangUp.signal });
     await eventually(async () => {
       const waiting = await service.dataSource.query<object[]>(
-        `SELECT FROM pg_locks WHERE NOT granted AND relation = 'staff_actions'::regclass`,
+        `SELECT FROM pg_locks WHERE NOT granted AND relation = 'audit_log'::regclass`,
       );
       return waiting.length > 0;
     });
@@ -391,13 +391,13 @@ it('records every refusal with its text, because it shows something', async () =
 
 it('says nothing in a refusal that could not be recorded', async () => {
   await service.owner.query(
-    `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'users.read') NOT VALID`,
+    `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'users.read') NOT VALID`,
   );
   try {
     const answer = await staff.get('/staff/users/999999');
     expect([answer.status, answer.body]).toEqual([500, { detail: 'Internal Server Error' }]);
   } finally {
-    await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+    await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
   }
 });
 
@@ -410,9 +410,9 @@ it('does not record requests that were not let in or could not be read', async (
 
 it('is append-only', async () => {
   for (const statement of [
-    `UPDATE staff_actions SET reason = 'other'`,
-    'DELETE FROM staff_actions',
-    'TRUNCATE staff_actions CASCADE',
+    `UPDATE audit_log SET reason = 'other'`,
+    'DELETE FROM audit_log',
+    'TRUNCATE audit_log CASCADE',
   ]) {
     await expect(service.owner.query(statement)).rejects.toThrow('append-only');
   }
@@ -420,7 +420,7 @@ it('is append-only', async () => {
 
 it('answers with nothing, not even the beginning of a file, when it cannot be written', async () => {
   await service.owner.query(
-    `ALTER TABLE staff_actions
+    `ALTER TABLE audit_log
        ADD CONSTRAINT full_disk CHECK (action NOT IN ('scopes.list', 'ledger.statement')) NOT VALID`,
   );
   try {
@@ -430,6 +430,6 @@ it('answers with nothing, not even the beginning of a file, when it cannot be wr
       expect(answer.headers.get('Content-Disposition')).toBeNull();
     }
   } finally {
-    await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+    await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
   }
 });

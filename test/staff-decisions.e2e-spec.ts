@@ -52,7 +52,7 @@ const orderOf = async (id: number): Promise<Order> =>
 
 const linesOf = (action: string, id: number) =>
   service.dataSource.query<Record<string, unknown>[]>(
-    `SELECT reason, before, after FROM staff_actions WHERE action = $1 AND target_id = $2
+    `SELECT reason, before, after FROM audit_log WHERE action = $1 AND target_id = $2
        AND after IS NOT NULL ORDER BY id`,
     [action, String(id)],
   );
@@ -74,7 +74,7 @@ async function untilInReview(work: () => Promise<unknown>, fault: FaultSpec): Pr
   await service.control.openGate(gate);
   await done;
   await service.dataSource.query(
-    `UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now()
+    `UPDATE orders SET deadline = now() - interval '1 day', next_check_at = now()
        WHERE state IN ('submitting', 'confirming')`,
   );
   await eventually(async () => (await openOrders()).every(({ state }) => state === 'review'));
@@ -90,7 +90,7 @@ const OWN_ACCOUNT = { detail: 'Staff cannot do this for themselves: ask a collea
 const refusalsOf = async (action: string, target: number): Promise<unknown[]> =>
   (
     await service.dataSource.query<{ refusal: unknown }[]>(
-      'SELECT refusal FROM staff_actions WHERE action = $1 AND target_id = $2 AND refusal IS NOT NULL',
+      'SELECT refusal FROM audit_log WHERE action = $1 AND target_id = $2 AND refusal IS NOT NULL',
       [action, String(target)],
     )
   ).map(({ refusal }) => refusal);
@@ -182,7 +182,7 @@ describe('An order in review', () => {
   it('is decided alone when it was sent in a batch', async () => {
     const others = [user, await service.createUser(), await service.createUser()];
     const pause = (interval: string) =>
-      service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
+      service.dataSource.query('UPDATE rate_permits SET paused_until = now() + $1::interval', [interval]);
     const waiting = async () => {
       const rows = await service.dataSource.query<{ count: number }[]>(
         `SELECT count(*) AS count FROM orders WHERE state = 'reserved'`,
@@ -368,12 +368,12 @@ describe('A refund', () => {
   it('is not made when the audit log cannot be written', async () => {
     const id = await buy();
     await service.owner.query(
-      `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'orders.refund') NOT VALID`,
+      `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'orders.refund') NOT VALID`,
     );
     try {
       expect((await refund(id)).status).toBe(500);
     } finally {
-      await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+      await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
     }
     expect(await orderOf(id)).toMatchObject({ refunded: '0.00' });
   });

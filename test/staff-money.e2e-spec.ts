@@ -38,14 +38,14 @@ const entriesOf = async (): Promise<readonly Entry[]> =>
   (await staff.get<LedgerPage>(`/staff/users/${user.id}/ledger`)).body.items;
 const linesOf = (action: string) =>
   service.dataSource.query<Record<string, unknown>[]>(
-    `SELECT reason, before, after, idempotency_key FROM staff_actions
+    `SELECT reason, before, after, idempotency_key FROM audit_log
        WHERE action = $1 AND target_id = $2 AND refusal IS NULL ORDER BY id`,
     [action, String(user.id)],
   );
 const refusalsOf = async (action: string, target: number): Promise<unknown[]> =>
   (
     await service.dataSource.query<{ refusal: unknown }[]>(
-      `SELECT refusal FROM staff_actions
+      `SELECT refusal FROM audit_log
          WHERE action = $1 AND target_id = $2 AND refusal IS NOT NULL AND after IS NULL ORDER BY id`,
       [action, String(target)],
     )
@@ -148,12 +148,12 @@ describe('Credit and debit', () => {
 
   it('are not made when the audit log cannot be written', async () => {
     await service.owner.query(
-      `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'balance.credit') NOT VALID`,
+      `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'balance.credit') NOT VALID`,
     );
     try {
       expect((await post('credit', { amount: '1.00' })).status).toBe(500);
     } finally {
-      await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+      await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
     }
     expect(await service.balanceOf(user)).toMatchObject({ available: '0.00' });
   });

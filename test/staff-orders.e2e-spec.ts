@@ -66,7 +66,7 @@ async function prolong(user: TestUser, proxyId: string): Promise<number> {
 }
 
 const pauseCalls = (interval: string) =>
-  service.dataSource.query('UPDATE call_slots SET paused_until = now() + $1::interval', [interval]);
+  service.dataSource.query('UPDATE rate_permits SET paused_until = now() + $1::interval', [interval]);
 
 /** Orders that are queued at the same time are sent in one batch. */
 async function buyTogether(users: readonly TestUser[]): Promise<number[]> {
@@ -124,7 +124,7 @@ describe('An order', () => {
       created_at: MOMENT,
       submitted_at: MOMENT,
       closed_at: MOMENT,
-      group_id: orderId,
+      batch_id: orderId,
       max_price: null,
       markup_percent: '20.0000',
       price_rule_id: null,
@@ -133,18 +133,18 @@ describe('An order', () => {
       provider_charge: '41.8000',
       date_end_before: null,
       deadline: MOMENT,
-      next_look_at: MOMENT,
-      looks: 0,
+      next_check_at: MOMENT,
+      checks: 0,
       nothing_seen_since: null,
       token_id: ID,
       idempotency_key: 'once',
       history: ['reserved', 'submitting', 'completed'].map((state) => ({ state, at: MOMENT })),
-      group: { upstream_tag: order.tag, order_ids: [orderId] },
+      batch: { tag: order.tag, order_ids: [orderId] },
       entries: [
         expect.objectContaining({ kind: 'hold', available_after: account?.available, held_after: '50.16' }),
         expect.objectContaining({ kind: 'capture', available_after: account?.available, held_after: '0.00' }),
       ],
-      upstream_calls: [
+      provider_calls: [
         {
           id: ID,
           method: 'buy',
@@ -189,11 +189,11 @@ describe('An order', () => {
       state: 'completed',
       proxy_id: Number(proxy?.id),
       date_end_before: MOMENT,
-      group: { upstream_tag: null, order_ids: [order.id] },
+      batch: { tag: null, order_ids: [order.id] },
       proxies: [{ id: Number(proxy?.id), host: proxy?.host }],
     });
     const { tag } = await read(purchaseId);
-    expect(order.upstream_calls).toMatchObject([
+    expect(order.provider_calls).toMatchObject([
       { method: 'getproxy', request: { descr: tag }, outcome: 'done' },
       { method: 'prolong', request: { ids: order.proxies[0]?.provider_proxy_id }, outcome: 'done' },
     ]);
@@ -212,7 +212,7 @@ describe('An order', () => {
       provider_charge: null,
       history: [{ state: 'reserved' }, { state: 'submitting' }, { state: 'refunded' }],
       entries: [{ kind: 'hold' }, { kind: 'release', held_after: '0.00' }],
-      upstream_calls: [{ method: 'buy', outcome: 'refused', answer: { status: 'no', error_id: 300 } }],
+      provider_calls: [{ method: 'buy', outcome: 'refused', answer: { status: 'no', error_id: 300 } }],
       proxies: [],
     });
   });
@@ -221,12 +221,12 @@ describe('An order', () => {
     const users = await Promise.all([service.createUser(), service.createUser(), service.createUser()]);
     const ids = (await buyTogether(users)).sort((a, b) => a - b);
     const [leader, member] = [await read(ids[0] ?? 0), await read(ids[2] ?? 0)];
-    const group = { upstream_tag: leader.tag, order_ids: ids };
-    expect([leader.group, member.group]).toEqual([group, group]);
-    expect(member.upstream_calls).toMatchObject([
+    const batch = { tag: leader.tag, order_ids: ids };
+    expect([leader.batch, member.batch]).toEqual([batch, batch]);
+    expect(member.provider_calls).toMatchObject([
       { method: 'buy', request: { descr: leader.tag, count: '3' } },
     ]);
-    expect(member.upstream_calls).toEqual(leader.upstream_calls);
+    expect(member.provider_calls).toEqual(leader.provider_calls);
     expect(member.proxies).toHaveLength(1);
     const idsFor = async (query: Record<string, string>) =>
       (await searchAll(query)).map(({ id }) => id).sort((a, b) => a - b);
@@ -240,7 +240,7 @@ describe('An order', () => {
     const { orderId } = await buy(user);
     await read(orderId);
     const [action] = await service.dataSource.query<{ id: number }[]>(
-      `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request,
+      `INSERT INTO audit_log (via, user_id, token_id, action, target_type, target_id, reason, request,
                                   before, after)
        VALUES ('api', $1, $2, 'orders.test', 'order', $3, 'test', '{}', '{}', '{"refunded": "1.00"}')
        RETURNING id`,
@@ -286,7 +286,7 @@ describe('An order', () => {
         expect(text).not.toContain(`"${login}"`);
         expect(text).not.toContain(password);
       }
-      for (const { method } of order.upstream_calls) methods.add(method);
+      for (const { method } of order.provider_calls) methods.add(method);
     }
     expect([...methods].sort()).toEqual(['buy', 'getproxy', 'prolong']);
   });
@@ -294,14 +294,14 @@ describe('An order', () => {
   it('shows the latest calls only, and very long answers without their list', async () => {
     const { orderId } = await buy(await service.createUser());
     await service.dataSource.query(
-      `INSERT INTO upstream_calls (order_id, method, request, outcome, answer_json, duration_ms, created_at)
+      `INSERT INTO provider_calls (order_id, method, request, outcome, answer, duration_ms, created_at)
        SELECT $1, 'getproxy', jsonb_build_object('n', n::text), 'done',
               CASE n WHEN 250 THEN format('{"list_count": 1000, "list": "%s"}', repeat('x', 30000)) END,
               1, now() + make_interval(secs => n)
          FROM generate_series(1, 250) AS n`,
       [orderId],
     );
-    const { upstream_calls: calls } = await read(orderId);
+    const { provider_calls: calls } = await read(orderId);
     expect(calls.map(({ request }) => request['n'])).toEqual(
       Array.from({ length: 200 }, (_, n) => String(n + 51)),
     );
@@ -317,12 +317,12 @@ describe('An order', () => {
     ];
     for (const answer of answers) {
       await service.dataSource.query(
-        `INSERT INTO upstream_calls (order_id, method, request, outcome, answer_json, duration_ms)
+        `INSERT INTO provider_calls (order_id, method, request, outcome, answer, duration_ms)
          VALUES ($1, 'getproxy', '{}', 'done', $2, 1)`,
         [orderId, JSON.stringify(answer)],
       );
     }
-    const { upstream_calls: calls } = await read(orderId);
+    const { provider_calls: calls } = await read(orderId);
     expect(calls.slice(-3).map(({ answer }) => answer)).toEqual([
       { note: 'a\0b' },
       'omitted',
@@ -364,7 +364,7 @@ describe('Orders', () => {
     await service.dataSource.query(
       `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, proxy_id,
                            unit_price, held, captured, released, provider, provider_price, request_id,
-                           created_at, closed_at, deadline, next_look_at)
+                           created_at, closed_at, deadline, next_check_at)
        SELECT owner, CASE WHEN proxy IS NULL THEN 'purchase' ELSE 'prolongation' END, state,
               format('test.%s.%s.%s', owner, state, n), 'ru', '6', 30, 2, 'http', proxy,
               10, 20, captured, released, 'px6', 8, format('request-%s-%s', state, n),
@@ -481,7 +481,7 @@ describe('Orders', () => {
        )
        INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, proxy_id,
                            unit_price, held, provider, provider_price, state, released, closed_at, deadline,
-                           next_look_at)
+                           next_check_at)
        SELECT $2, 'prolongation', 'common.' || id, 'ru', '6', 30, 1, 'http', id, 10, 10, 'px6', 8,
               'refunded', 10, now(), now(), now()
          FROM proxy WHERE provider_proxy_id ~ '[.]7$'`,

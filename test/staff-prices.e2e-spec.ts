@@ -238,7 +238,7 @@ describe('A change that has to wait', () => {
   });
 
   it('for too long before its commit is neither made nor recorded', async () => {
-    const { status, body } = await changeAgainst('LOCK TABLE staff_actions IN SHARE MODE', 1000);
+    const { status, body } = await changeAgainst('LOCK TABLE audit_log IN SHARE MODE', 1000);
     expect([status, body.detail]).toEqual([409, expect.stringContaining('The change took too long')]);
     const rules = await staff.get<Rules>(`/staff/price-rules?history=true&user_id=${user.id}`);
     expect(rules.body.items).toEqual([]);

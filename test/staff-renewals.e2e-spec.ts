@@ -155,7 +155,7 @@ describe('Staff', () => {
     expect(await status()).toMatchObject({ users_with_paused_renewals: 0 });
     const [line] = await service.dataSource.query<object[]>(
       `SELECT action, target_id, reason, before->>'paused_reason' AS before, after->>'paused_at' AS after
-         FROM staff_actions WHERE action = 'renewals.pause' ORDER BY id DESC LIMIT 1`,
+         FROM audit_log WHERE action = 'renewals.pause' ORDER BY id DESC LIMIT 1`,
     );
     expect(line).toEqual({
       action: 'renewals.pause',

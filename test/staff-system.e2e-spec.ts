@@ -29,7 +29,7 @@ interface StatusAnswer {
   readonly spent_24_hours: string;
   readonly runway_hours: number | null;
   readonly orders_in_review: number;
-  readonly catalogue: readonly { readonly kind: string }[];
+  readonly catalog: readonly { readonly kind: string }[];
   readonly replicas: readonly {
     readonly breakers: readonly Breaker[];
     readonly waiting_calls: object;
@@ -66,7 +66,7 @@ it('shows staff the balance, its runway, the catalog, and breakers and queues of
     spent_24_hours: '41.80',
     runway_hours: expect.any(Number),
     orders_in_review: 0,
-    catalogue: expect.arrayContaining([expect.objectContaining({ kind: 'countries' })]),
+    catalog: expect.arrayContaining([expect.objectContaining({ kind: 'countries' })]),
     replicas: [
       {
         breakers: ['money', 'reads', 'funds'].map((name) => ({
@@ -132,7 +132,7 @@ it('answers with exactly the fields that the description names', async () => {
   }
   for (const path of [
     '/staff/status.provider_balance',
-    '/staff/status.catalogue[]',
+    '/staff/status.catalog[]',
     '/staff/status.jobs[]',
     '/staff/status.replicas[].breakers[]',
     '/staff/status.replicas[].waiting_calls',

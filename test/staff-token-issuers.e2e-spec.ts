@@ -110,7 +110,7 @@ describe('A token that is issued by another one', () => {
       expect(await tokensOf(userId)).toBe(tokens);
     }
     const [row] = await service.dataSource.query<object[]>(
-      'SELECT action, refusal, token_id FROM staff_actions ORDER BY id DESC LIMIT 1',
+      'SELECT action, refusal, token_id FROM audit_log ORDER BY id DESC LIMIT 1',
     );
     expect(row).toEqual({ action: 'tokens.create', refusal: detail, token_id: issuer.tokenId });
   });

@@ -34,7 +34,7 @@ const search = async (query: string): Promise<UsersPage> =>
   (await staff.get<UsersPage>(`/staff/users?${query}`)).body;
 const logOf = (type: string, id: number) =>
   service.dataSource.query<Record<string, unknown>[]>(
-    `SELECT action, reason, before, after FROM staff_actions
+    `SELECT action, reason, before, after FROM audit_log
        WHERE target_type = $1 AND target_id = $2 ORDER BY id`,
     [type, String(id)],
   );
@@ -86,12 +86,12 @@ describe('Users', () => {
   it('are not created when the audit log cannot be written', async () => {
     const before = await countUsers();
     await service.owner.query(
-      `ALTER TABLE staff_actions ADD CONSTRAINT full_disk CHECK (action <> 'users.create') NOT VALID`,
+      `ALTER TABLE audit_log ADD CONSTRAINT full_disk CHECK (action <> 'users.create') NOT VALID`,
     );
     try {
       expect((await staff.post('/staff/users', { username: 'unlogged' })).status).toBe(500);
     } finally {
-      await service.owner.query('ALTER TABLE staff_actions DROP CONSTRAINT full_disk');
+      await service.owner.query('ALTER TABLE audit_log DROP CONSTRAINT full_disk');
     }
     expect(await countUsers()).toBe(before);
   });
@@ -168,7 +168,7 @@ describe('Users', () => {
     await service.dataSource.query(
       `WITH old AS (
          INSERT INTO orders (user_id, kind, tag, country, version, period, count, proxy_type, unit_price,
-                             held, provider, provider_price, created_at, deadline, next_look_at)
+                             held, provider, provider_price, created_at, deadline, next_check_at)
          SELECT user_id, kind, tag || '-old', country, version, period, 1, proxy_type, 100, 100, provider,
                 provider_price, created_at - interval '40 days', now() + interval '1 day',
                 now() + interval '1 day'
@@ -181,7 +181,7 @@ describe('Users', () => {
     );
     const refund = async (amount: number) =>
       service.dataSource.query(
-        `WITH action AS (INSERT INTO staff_actions (via, action, request) VALUES ('cli', 'test', '{}')
+        `WITH action AS (INSERT INTO audit_log (via, action, request) VALUES ('cli', 'test', '{}')
            RETURNING id)
          INSERT INTO ledger_entries (user_id, kind, order_id, available_delta, held_delta, action_id)
          SELECT $1, 'refund', (SELECT max(id) FROM orders WHERE user_id = $1), $2, 0, id FROM action`,
@@ -279,7 +279,7 @@ describe('Tokens', () => {
     const { body: listed } = await staff.get<TokensPage>(`/staff/users/${user.id}/tokens`);
     expect(listed.items).toContainEqual({ ...rest, last_used_at: MOMENT });
     const log = await service.dataSource.query<{ line: string }[]>(
-      'SELECT staff_actions::text AS line FROM staff_actions',
+      'SELECT audit_log::text AS line FROM audit_log',
     );
     expect(JSON.stringify([listed, log])).not.toContain(token.slice(4));
   });

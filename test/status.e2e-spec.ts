@@ -175,7 +175,7 @@ describe('the status of the service', () => {
     ] as const) {
       await service.dataSource.query(
         `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                             unit_price, held, provider, provider_price, deadline, next_look_at)
+                             unit_price, held, provider, provider_price, deadline, next_check_at)
          SELECT $1, 'purchase', $2, gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'px6', 1,
                 now() + interval '1 day', now() + interval '1 day'
            FROM generate_series(1, $3::int)`,
@@ -204,13 +204,13 @@ describe('the status of the service', () => {
   });
 
   it('shows the age of the catalog by kind', async () => {
-    await service.dataSource.query('DELETE FROM catalogue_copies');
+    await service.dataSource.query('DELETE FROM catalog_copies');
     await service.dataSource.query(
-      `INSERT INTO catalogue_copies (key, value, fetched_at)
+      `INSERT INTO catalog_copies (key, value, fetched_at)
        VALUES ('kind/a', '1', '2026-01-01T00:00:00Z'), ('kind/b', '2', '2026-01-02T00:00:00Z'),
               ('kind/c', NULL, NULL)`,
     );
-    expect((await read()).catalogue).toContainEqual({
+    expect((await read()).catalog).toContainEqual({
       kind: 'kind',
       copies: 2,
       oldest_fetched_at: new Date('2026-01-01T00:00:00Z'),
@@ -218,7 +218,7 @@ describe('the status of the service', () => {
     });
     const user = await service.createUser();
     await user.api.GET('/countries', { params: { query: { version: '4' } } });
-    await eventually(async () => (await read()).catalogue.some(({ kind }) => kind === 'countries'));
+    await eventually(async () => (await read()).catalog.some(({ kind }) => kind === 'countries'));
   });
 
   it('names the rights that the service has in the database and does not need', async () => {

@@ -279,7 +279,7 @@ describe('The full sweep', () => {
       expect(await states()).toEqual([{ active: 9, withdrawn: 21 }]);
       expect(await run()).toMatchObject({ withdrawn: 0, doubted: 0 });
       const [action] = await service.dataSource.query(
-        `SELECT reason, before FROM staff_actions WHERE action = 'missing.withdraw' AND after IS NOT NULL`,
+        `SELECT reason, before FROM audit_log WHERE action = 'missing.withdraw' AND after IS NOT NULL`,
       );
       expect(action).toEqual({ reason: 'gone', before: seen.body });
     });

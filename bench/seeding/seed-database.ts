@@ -42,7 +42,7 @@ const TABLES = [
   'orders',
   'proxies',
   'ledger_entries',
-  'upstream_calls',
+  'provider_calls',
   'orphans',
 ] as const;
 

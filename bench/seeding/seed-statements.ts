@@ -350,8 +350,9 @@ const writeOrdersAndProxies = `
                       unit_price, held, captured, released,
                       provider, provider_price, provider_charge, provider_order_id, date_end_before,
                       idempotency_key, request_hash, answer,
-                      failure, request_id, created_at, submitted_at, deadline, next_look_at, looks, closed_at,
-                      attempt, claim, group_id,
+                      failure, request_id, created_at, submitted_at, deadline, next_check_at, checks,
+                      closed_at,
+                      attempt, claim, batch_id,
                       history)
   SELECT id, user_id, kind, state, prefix || 'u' || user_id || '.o' || id || 'x', country, version, period,
          count, proxy_type,
@@ -389,7 +390,7 @@ const writeOrdersAndProxies = `
 
 /** Provider calls of 30 % of the orders, and of all in review. */
 const writeCalls = `
-  INSERT INTO upstream_calls (order_id, method, request, outcome, http_status, answer_json, duration_ms,
+  INSERT INTO provider_calls (order_id, method, request, outcome, http_status, answer, duration_ms,
                               created_at)
   SELECT id, CASE kind WHEN 'purchase' THEN 'buy' ELSE 'prolong' END,
          jsonb_build_object('count', count::text, 'period', period::text, 'country', country, 'version',

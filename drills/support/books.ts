@@ -21,7 +21,7 @@ export async function compareWithBook(books: Books): Promise<string[]> {
         `SELECT provider_proxy_id AS id, lead.tag, orders.state
            FROM proxies
            JOIN orders ON orders.id = proxies.order_id
-           JOIN orders lead ON lead.id = orders.group_id`,
+           JOIN orders lead ON lead.id = orders.batch_id`,
       )
     ).map((row) => [row.id, row]),
   );
@@ -46,7 +46,7 @@ export async function compareWithBook(books: Books): Promise<string[]> {
   const paid = await books.query<{ id: string; count: number; orders: unknown }>(
     `SELECT provider_proxy_id AS id, count(orders.id) FILTER (WHERE orders.state = 'completed') AS count,
             coalesce(json_agg(json_build_object(
-              'id', orders.id, 'batch', group_id, 'key', idempotency_key, 'failure', failure,
+              'id', orders.id, 'batch', batch_id, 'key', idempotency_key, 'failure', failure,
               'period', orders.period, 'end_before', date_end_before, 'deadline', deadline,
               'nothing_since', nothing_seen_since, 'history', history) ORDER BY orders.id)
               FILTER (WHERE orders.id IS NOT NULL), '[]') AS orders

@@ -302,7 +302,7 @@ export const TOKEN_REFERENCES = [
   { table: 'orders', column: 'token_id' },
   { table: 'token_spending', column: 'token_id' },
   { table: 'export_links', column: 'token_id' },
-  { table: 'staff_actions', column: 'token_id' },
+  { table: 'audit_log', column: 'token_id' },
   { table: 'api_tokens', column: 'issued_by' },
 ] as const;
 

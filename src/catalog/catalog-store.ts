@@ -70,7 +70,7 @@ export class CatalogStore {
   changedSince(changedAt: number): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
-      `SELECT ${ENTRY} FROM catalogue_copies
+      `SELECT ${ENTRY} FROM catalog_copies
         WHERE value IS NOT NULL
           AND changed_at > least(${timeOf('$1')}, clock_timestamp()) - make_interval(secs => $2)`,
       [changedAt, COMMIT_ORDER_SECONDS],
@@ -81,7 +81,7 @@ export class CatalogStore {
   read(keys: readonly string[]): Promise<StoredEntry[]> {
     return queryRows(
       this.dataSource,
-      `SELECT ${ENTRY} FROM catalogue_copies WHERE value IS NOT NULL AND key = ANY ($1)`,
+      `SELECT ${ENTRY} FROM catalog_copies WHERE value IS NOT NULL AND key = ANY ($1)`,
       [keys],
     );
   }
@@ -108,7 +108,7 @@ export class CatalogStore {
   async subtract(key: string, count: number): Promise<StoredEntry | undefined> {
     const [entry] = await queryRows<StoredEntry>(
       this.dataSource,
-      `UPDATE catalogue_copies
+      `UPDATE catalog_copies
           SET value = to_jsonb(greatest(0, value::int - $2)), changed_at = clock_timestamp()
         WHERE key = $1 AND value IS NOT NULL
        RETURNING ${ENTRY}`,
@@ -121,7 +121,7 @@ export class CatalogStore {
   async correct(key: string, value: unknown): Promise<StoredEntry | undefined> {
     const [entry] = await queryRows<StoredEntry>(
       this.dataSource,
-      `UPDATE catalogue_copies SET value = $2::jsonb, changed_at = clock_timestamp()
+      `UPDATE catalog_copies SET value = $2::jsonb, changed_at = clock_timestamp()
         WHERE key = $1 AND value IS NOT NULL
        RETURNING ${ENTRY}`,
       [key, JSON.stringify(value)],
@@ -133,8 +133,8 @@ export class CatalogStore {
   async keepYoungest(kind: string, count: number): Promise<void> {
     await queryRows(
       this.dataSource,
-      `DELETE FROM catalogue_copies
-        WHERE key IN (SELECT key FROM catalogue_copies WHERE key LIKE $1
+      `DELETE FROM catalog_copies
+        WHERE key IN (SELECT key FROM catalog_copies WHERE key LIKE $1
                        ORDER BY changed_at DESC OFFSET $2)`,
       [`${kind}/%`, count],
     );
@@ -147,7 +147,7 @@ export class CatalogStore {
   private async takeLease(key: string, known: number | null): Promise<number | null> {
     const [taken] = await queryRows<{ lease: number }>(
       this.dataSource,
-      `INSERT INTO catalogue_copies AS entry (key, refreshing_until)
+      `INSERT INTO catalog_copies AS entry (key, refreshing_until)
        VALUES ($1, clock_timestamp() + make_interval(secs => $3))
        ON CONFLICT (key) DO UPDATE SET refreshing_until = excluded.refreshing_until
         WHERE (entry.fetched_at IS NULL OR ${micros('entry.fetched_at')} = $2::bigint)
@@ -179,7 +179,7 @@ export class CatalogStore {
       this.dataSource,
       `SELECT ${ENTRY}, ${micros('refreshing_until')} AS lease,
               ${hasLapsed('refreshing_until')} AS "hasLapsed"
-         FROM catalogue_copies WHERE key = $1`,
+         FROM catalog_copies WHERE key = $1`,
       [key],
     );
     return row;
@@ -192,7 +192,7 @@ export class CatalogStore {
   private async write(key: string, value: unknown, lease: number): Promise<StoredEntry> {
     const [written] = await queryRows<StoredEntry>(
       this.dataSource,
-      `INSERT INTO catalogue_copies AS entry (key, value, fetched_at, changed_at)
+      `INSERT INTO catalog_copies AS entry (key, value, fetched_at, changed_at)
        VALUES ($1, $2::jsonb, ${timeOf('$3')}, clock_timestamp())
        ON CONFLICT (key) DO UPDATE
           SET value = excluded.value, fetched_at = excluded.fetched_at, changed_at = excluded.changed_at,
@@ -211,7 +211,7 @@ export class CatalogStore {
   private async release(key: string, lease: number): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE catalogue_copies SET refreshing_until = NULL
+      `UPDATE catalog_copies SET refreshing_until = NULL
         WHERE key = $1 AND ${micros('refreshing_until')} = $2`,
       [key, lease],
     );

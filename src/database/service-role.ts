@@ -19,7 +19,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
   price_rules_revision: 'SELECT, UPDATE (revision)',
   proxy_changes: 'SELECT',
   renewals_pause: 'SELECT, UPDATE (paused_at, paused_reason)',
-  staff_actions: 'SELECT, INSERT',
+  audit_log: 'SELECT, INSERT',
   sweep_sightings: `${ROWS}, TRUNCATE`,
 };
 
@@ -146,8 +146,8 @@ export async function findExcessiveRights(dataSource: Queryable): Promise<string
        ('may change ledger entries', has_table_privilege('ledger_entries', 'DELETE, TRUNCATE, TRIGGER')
           OR has_any_column_privilege('ledger_entries', 'UPDATE')),
        ('may change the log of what staff do',
-          has_table_privilege('staff_actions', 'DELETE, TRUNCATE, TRIGGER')
-          OR has_any_column_privilege('staff_actions', 'UPDATE'))
+          has_table_privilege('audit_log', 'DELETE, TRUNCATE, TRIGGER')
+          OR has_any_column_privilege('audit_log', 'UPDATE'))
      ) AS rights (name, is_given)
      WHERE is_given`,
   );

@@ -279,10 +279,10 @@ export const INVARIANTS: readonly Invariant[] = [
     // The orders that were sent in one call ask for the same thing; an order that waits is in no batch.
     name: 'batches-are-of-one-kind',
     violations: `
-      SELECT o.id AS order_id, o.group_id, o.state
-        FROM audited_orders o LEFT JOIN orders lead ON lead.id = o.group_id
-       WHERE (o.group_id IS NULL AND o.state NOT IN ${sqlList(['reserved', 'refunded'])})
-          OR (o.group_id IS NOT NULL AND o.state = 'reserved')
+      SELECT o.id AS order_id, o.batch_id, o.state
+        FROM audited_orders o LEFT JOIN orders lead ON lead.id = o.batch_id
+       WHERE (o.batch_id IS NULL AND o.state NOT IN ${sqlList(['reserved', 'refunded'])})
+          OR (o.batch_id IS NOT NULL AND o.state = 'reserved')
           OR o.kind <> lead.kind OR o.version <> lead.version OR o.period <> lead.period
           OR (o.kind = 'purchase' AND (o.country, o.proxy_type) <> (lead.country, lead.proxy_type))`,
   },

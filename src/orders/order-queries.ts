@@ -34,14 +34,14 @@ export type BatchRow = BatchMember & Omit<OrderBatch, 'members'> & { readonly ba
 
 /** Selects {@link BatchRow}s from a common table expression `sent` that has the columns of `orders`. */
 export const SELECT_BATCH_ROWS = `
-  SELECT sent.id, sent.group_id AS "batchId", sent.user_id AS "userId",
-         (SELECT tag FROM orders leader WHERE leader.id = sent.group_id) AS tag,
+  SELECT sent.id, sent.batch_id AS "batchId", sent.user_id AS "userId",
+         (SELECT tag FROM orders leader WHERE leader.id = sent.batch_id) AS tag,
          sent.kind, sent.country, sent.version, sent.period, sent.proxy_type AS "proxyType", sent.count,
          sent.created_at AS "placedAt", ${IS_RENEWAL_SQL} AS "isRenewal",
          sent.submitted_at AS "submittedAt", sent.deadline,
          sent.date_end_before AS "dateEndBefore",
-         sent.travels_alone AS resent, sent.provider_price AS cost,
-         sum(sent.provider_price) OVER (PARTITION BY sent.group_id) AS "providerPrice",
+         sent.resent, sent.provider_price AS cost,
+         sum(sent.provider_price) OVER (PARTITION BY sent.batch_id) AS "providerPrice",
          proxies.provider_proxy_id AS "providerProxyId",
          ${PURCHASE_TAG_SQL} AS "purchaseTag"
     FROM sent LEFT JOIN proxies ON proxies.id = sent.proxy_id
@@ -155,7 +155,7 @@ export class OrderQueries {
     const rows = await queryRows<BatchRow>(
       this.dataSource,
       `WITH sent AS (
-         SELECT * FROM orders WHERE group_id = ANY ($1) AND state IN ${sqlList(POSSIBLY_BOUGHT_STATES)}
+         SELECT * FROM orders WHERE batch_id = ANY ($1) AND state IN ${sqlList(POSSIBLY_BOUGHT_STATES)}
        )
        ${SELECT_BATCH_ROWS}`,
       [batchIds],

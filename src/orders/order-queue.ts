@@ -9,7 +9,7 @@ import { RECOVERING_SQL } from './recovery-state';
  */
 
 /** Reserved, and not given up. What waited when the database was restored may have been sent since. */
-export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_look_at > now()
+export const IN_QUEUE = `state IN ${sqlList(statesBefore('submitting'))} AND next_check_at > now()
             AND NOT (SELECT ${RECOVERING_SQL})`;
 
 /** The end of a rental that was read longer ago is read again: it may have been prolonged by others since. */

@@ -41,12 +41,12 @@ export class OrderRetention {
     // Those of orders for staff to decide are evidence.
     retention.addOldRows({
       name: 'provider_calls',
-      table: 'upstream_calls',
+      table: 'provider_calls',
       time: 'created_at',
       days: days.providerCallDays,
-      removal: `DELETE FROM upstream_calls
+      removal: `DELETE FROM provider_calls
                  WHERE id = ANY (ARRAY(SELECT id FROM old))
-                   AND order_id <> ALL (ARRAY(SELECT unnest(ARRAY[id, coalesce(group_id, id)]) FROM orders
+                   AND order_id <> ALL (ARRAY(SELECT unnest(ARRAY[id, coalesce(batch_id, id)]) FROM orders
                                                WHERE state IN ${sqlList(OPEN_STATES)}))`,
     });
     if (days.tokenSpendingDays > 0) {

@@ -7,5 +7,5 @@ export const TAG_PREFIX_SQL = '(SELECT tag_prefix())';
  */
 export const PURCHASE_TAG_SQL = `coalesce(proxies.tag,
   (SELECT leader.tag
-     FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.group_id, purchase.id)
+     FROM orders purchase JOIN orders leader ON leader.id = coalesce(purchase.batch_id, purchase.id)
     WHERE purchase.id = proxies.order_id))`;

@@ -51,11 +51,11 @@ export class Order {
    * The leader of the batch in which the order went to the provider: itself when it was sent alone, null
    * until then. The provider lists a purchase under the tag of the leader.
    */
-  @Column({ name: 'group_id', type: 'bigint', nullable: true })
+  @Column({ type: 'bigint', nullable: true })
   batchId!: number | null;
 
   /** Set when the batch that the order was in was refused as a whole, and the order is sent once more. */
-  @Column({ name: 'travels_alone', type: 'boolean', default: false })
+  @Column({ type: 'boolean', default: false })
   resent!: boolean;
 
   @Column({ type: 'text' })
@@ -179,10 +179,10 @@ export class Order {
   @Column({ type: 'timestamptz' })
   deadline!: Date;
 
-  @Column({ name: 'next_look_at', type: 'timestamptz' })
+  @Column({ type: 'timestamptz' })
   nextCheckAt!: Date;
 
-  @Column({ name: 'looks', type: 'integer', default: 0 })
+  @Column({ type: 'integer', default: 0 })
   checks!: number;
 
   /** When the first of the latest complete checks that all found nothing began. */

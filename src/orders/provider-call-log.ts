@@ -46,8 +46,8 @@ export class ProviderCallLog {
     return lookUpLost(this.dataSource, lost, async () => {
       const found = await queryRows(
         this.dataSource,
-        `SELECT FROM upstream_calls
-          WHERE order_id = $1 AND method = $2 AND duration_ms = $3 AND answer_json = $4`,
+        `SELECT FROM provider_calls
+          WHERE order_id = $1 AND method = $2 AND duration_ms = $3 AND answer = $4`,
         [orderId, first.method, first.durationMs, JSON.stringify(first.answer)],
       );
       return found.length > 0;
@@ -102,8 +102,8 @@ export const recordCall = (first: number): string => {
   );
   return `
        recorded AS (
-         INSERT INTO upstream_calls
-           (order_id, method, request, outcome, http_status, answer_json, duration_ms)
+         INSERT INTO provider_calls
+           (order_id, method, request, outcome, http_status, answer, duration_ms)
          SELECT ${orderId}::bigint, ${method}, ${request}::jsonb, ${outcome}, ${httpStatus}::integer,
                 ${answer}, ${durationMs}::integer
           WHERE ${orderId} IS NOT NULL

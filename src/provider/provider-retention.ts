@@ -10,7 +10,7 @@ export class ProviderRetention {
     retention.add('demands', async () => {
       const gone = await queryRows(
         dataSource,
-        `DELETE FROM call_demand WHERE expires_at < now() - interval '1 hour' RETURNING 1`,
+        `DELETE FROM permit_demand WHERE expires_at < now() - interval '1 hour' RETURNING 1`,
       );
       return { removed: gone.length, next: null };
     });

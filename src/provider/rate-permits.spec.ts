@@ -156,7 +156,7 @@ describe('RatePermits', () => {
     const [one, other] = createTwo(1, 400);
     await one.waitForPermit('rest', 0);
     await expect(one.waitForPermit('order', 0)).rejects.toBeInstanceOf(ProviderUnavailable);
-    const demand = 'SELECT FROM call_demand WHERE provider = $1 AND cardinality(priorities) > 0';
+    const demand = 'SELECT FROM permit_demand WHERE provider = $1 AND cardinality(priorities) > 0';
     await eventually(async () => (await dataSource.query(demand, [`provider ${providers}`])).length === 0);
     await other.waitForPermit('rest', 600);
   });

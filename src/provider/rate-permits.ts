@@ -21,14 +21,14 @@ const SHORTEST_WAIT_MS = 100;
 
 const RETRY_AFTER_FAILURE_MS = 100;
 
-/** A call that was passed over so often goes next, whatever its priority is, as `take_call_slot` has it. */
+/** A call that was passed over so often goes next, whatever its priority is, as `take_rate_permit` has it. */
 export const MOST_PASSED_OVER = 8;
 
 const UNLIMITED: RatePermit = { until: Deadline.never, giveBack: () => Promise.resolve() };
 
 type Grant = (permit: RatePermit) => void;
 
-/** The answer of the database function `take_call_slot`. */
+/** The answer of the database function `take_rate_permit`. */
 interface PermitRow {
   /** The position in CALL_PRIORITIES, from 1, of the call that may go; null: none may go before `wait_ms`. */
   readonly priority: number | null;
@@ -117,7 +117,7 @@ export class RatePermits {
   pauseAll(): void {
     if (this.calls === 0) return;
     this.pausing = this.tryToUpdate(
-      `UPDATE call_slots
+      `UPDATE rate_permits
           SET paused_until = greatest(paused_until, clock_timestamp() + interval '1 second')
         WHERE provider = $1`,
       [this.provider],
@@ -181,7 +181,7 @@ export class RatePermits {
       if (demand.length === 0) return undefined;
       this.announced = this.highest();
       const until = Deadline.after(PERMIT_MS);
-      const [row]: PermitRow[] = await runner.query('SELECT * FROM take_call_slot($1, $2, $3, $4, $5)', [
+      const [row]: PermitRow[] = await runner.query('SELECT * FROM take_rate_permit($1, $2, $3, $4, $5)', [
         this.provider,
         this.holder,
         demand,
@@ -200,7 +200,7 @@ export class RatePermits {
   /** Calls that have given up must not keep those of other replicas waiting. */
   private async withdrawDemand(): Promise<void> {
     this.announced = Infinity;
-    await this.tryToUpdate('DELETE FROM call_demand WHERE provider = $1 AND holder = $2', [
+    await this.tryToUpdate('DELETE FROM permit_demand WHERE provider = $1 AND holder = $2', [
       this.provider,
       this.holder,
     ]);
@@ -214,7 +214,7 @@ export class RatePermits {
       // It must not count as used either: others were not passed over, and a call that had waited for long
       // goes next.
       await this.tryToUpdate(
-        `UPDATE call_slots
+        `UPDATE rate_permits
             SET granted = array_remove(granted, $2::timestamptz),
                 passed_over = ARRAY(
                   SELECT CASE kind WHEN $3::smallint THEN ${MOST_PASSED_OVER}

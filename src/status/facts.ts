@@ -4,7 +4,7 @@ import { RENEWAL_WAITS } from '../renewals';
 import { FRESH_SECONDS, type StoredReport } from './replica-reports';
 import type {
   AuditRunOut,
-  CatalogueStatusOut,
+  CatalogStatusOut,
   JobStatusOut,
   ProviderBalanceOut,
   ReplicaOut,
@@ -108,11 +108,11 @@ export class Facts {
     );
   }
 
-  catalogCopies(): Promise<readonly CatalogueStatusOut[]> {
+  catalogCopies(): Promise<readonly CatalogStatusOut[]> {
     return this.rows(
       `SELECT split_part(key, '/', 1) AS kind, count(fetched_at)::integer AS copies,
               min(fetched_at) AS oldest_fetched_at, max(fetched_at) AS newest_fetched_at
-         FROM catalogue_copies GROUP BY kind ORDER BY kind`,
+         FROM catalog_copies GROUP BY kind ORDER BY kind`,
       [],
     );
   }

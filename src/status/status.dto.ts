@@ -21,7 +21,7 @@ export class ProviderBalanceOut {
   is_low!: boolean;
 }
 
-export class CatalogueStatusOut {
+export class CatalogStatusOut {
   @ApiProperty({
     type: 'string',
     description:
@@ -252,11 +252,11 @@ export class StatusOut {
   recovery!: RecoveryOut;
 
   @ApiProperty({
-    type: () => CatalogueStatusOut,
+    type: () => CatalogStatusOut,
     isArray: true,
     description: 'The local copies of the catalog of the provider, by kind',
   })
-  catalogue!: readonly CatalogueStatusOut[];
+  catalog!: readonly CatalogStatusOut[];
 
   @ApiProperty({
     type: () => JobStatusOut,

@@ -51,7 +51,7 @@ export class StatusService {
       renewals_paused_at: paused.all,
       users_with_paused_renewals: paused.users,
       recovery: await this.recovery.show(),
-      catalogue: await facts.catalogCopies(),
+      catalog: await facts.catalogCopies(),
       jobs: jobs.map(shownOf),
       audits: await facts.lastAudits(),
       replicas: await facts.replicas(),

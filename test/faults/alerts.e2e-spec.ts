@@ -150,9 +150,10 @@ if (missing.length > 0) {
       await Promise.all([buy(first), buy(first)]);
       const { rows } = await owner.query<{ id: string }>(`SELECT id FROM orders WHERE state = 'confirming'`);
       const [aDayOld, anHourOld] = rows;
-      await age(`UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now() WHERE id = $1`, [
-        aDayOld?.id,
-      ]);
+      await age(
+        `UPDATE orders SET deadline = now() - interval '1 day', next_check_at = now() WHERE id = $1`,
+        [aDayOld?.id],
+      );
       await age(`UPDATE orders SET created_at = now() - interval '2 hours' WHERE id = $1`, [anHourOld?.id]);
     }
 
@@ -253,7 +254,7 @@ if (missing.length > 0) {
       const failing = Array.from({ length: 3 * FAILURES }, () => buy(first));
       await fires('ProviderDown', 'ProviderCallsFailing', 'RequestsFailing');
       await age(
-        `UPDATE catalogue_copies SET fetched_at = fetched_at - interval '10 minutes', changed_at = now()`,
+        `UPDATE catalog_copies SET fetched_at = fetched_at - interval '10 minutes', changed_at = now()`,
       );
       await age(
         `UPDATE job_runs SET succeeded_at = succeeded_at - interval '10 minutes' WHERE name = 'sweep'`,

@@ -234,7 +234,7 @@ describe('Events, read over three replicas', () => {
       `WITH purchase AS (
          INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
                              unit_price, held, captured, provider, provider_price, deadline,
-                             next_look_at, closed_at)
+                             next_check_at, closed_at)
          VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, 'http', 1, $2, $2,
                  'test', 1, now(), now(), now())
          RETURNING id)

@@ -40,9 +40,9 @@ describe('The provider may list as it likes:', () => {
       body: { period: 30 },
     });
 
-  async function latestOrder(): Promise<{ state: string; looks: number; proxy: string }> {
+  async function latestOrder(): Promise<{ state: string; checks: number; proxy: string }> {
     const [order] = await service.dataSource.query(
-      `SELECT state, looks, (SELECT max(id) FROM proxies WHERE order_id = orders.id) AS proxy
+      `SELECT state, checks, (SELECT max(id) FROM proxies WHERE order_id = orders.id) AS proxy
          FROM orders ORDER BY id DESC LIMIT 1`,
     );
     return order;
@@ -90,7 +90,7 @@ describe('The provider may list as it likes:', () => {
     await service.control.setDialect({ descrFilter: 'ignored' });
     await service.control.addFault({ method: 'buy', kind: 'reset' });
     await buy(1);
-    await eventually(async () => (await latestOrder()).looks >= MANY_CHECKS);
+    await eventually(async () => (await latestOrder()).checks >= MANY_CHECKS);
     expect(await latestOrder()).toMatchObject({ state: 'confirming' });
     await service.control.setDialect({ descrFilter: 'exact' });
     await service.untilSettled();

@@ -30,7 +30,7 @@ describe('Lists of a customer with very many orders', () => {
     unlucky = await service.createUser();
     const columns = `user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held,
       captured, released, provider, provider_price, idempotency_key, request_hash, created_at, deadline,
-      next_look_at, closed_at, failure`;
+      next_check_at, closed_at, failure`;
     for (const [user, state, key] of [
       [buyer, 'completed', `'key-' || n`],
       [unlucky, 'refunded', `'key'`],

@@ -26,8 +26,8 @@ const GROWING = [
   'orders',
   'proxies',
   'ledger_entries',
-  'upstream_calls',
-  'staff_actions',
+  'provider_calls',
+  'audit_log',
   'renewals',
   'renewal_rules',
 ];
@@ -57,7 +57,7 @@ const HOT: Readonly<Record<string, string>> = {
   'delivering a purchase': 'delivered AS MATERIALIZED',
   'releasing a hold': `'release' AS kind`,
   'what is due for a check': 'due AS MATERIALIZED',
-  'what is open of batches': 'SELECT * FROM orders WHERE group_id = ANY',
+  'what is open of batches': 'SELECT * FROM orders WHERE batch_id = ANY',
   'how the provider knows a proxy': 'AS tag, provider_proxy_id',
   'the ends before prolongations': 'SET date_end_before',
   'delivering a prolongation': 'prolonged AS',
@@ -78,7 +78,7 @@ const HOT: Readonly<Record<string, string>> = {
   'whether a host has very many proxies': 'AS is_common',
   'the prolongations of a user': "orders.user_id = $1 AND orders.kind = 'prolongation'",
   'an order for staff': 'leader.tag AS leader_tag',
-  'calls for an order': 'FROM upstream_calls WHERE order_id = ANY',
+  'calls for an order': 'FROM provider_calls WHERE order_id = ANY',
   'entries of an order': 'WHERE entry.order_id = $1',
   'the log of one who did one thing': 'WHERE user_id = $1 AND action = $2',
   'a page of the ledger': 'ORDER BY seq DESC LIMIT $3',
@@ -241,7 +241,7 @@ describe('with many users, orders and proxies', () => {
   async function useStaffRoutes(): Promise<void> {
     const staff = await createStaff(service);
     await service.dataSource.query(
-      `INSERT INTO staff_actions (at, via, user_id, token_id, action, target_type, target_id, request)
+      `INSERT INTO audit_log (at, via, user_id, token_id, action, target_type, target_id, request)
        SELECT now() - make_interval(secs => n), 'api', $1::bigint + n % 40, $2,
               (ARRAY['users.read', 'users.search', 'orders.read'])[1 + n % 3],
               'user', n % 1000, '{}'
@@ -360,7 +360,7 @@ describe('with many users, orders and proxies', () => {
     );
     expect(history).toEqual({ 'on rent': true, ended: true, withdrawn: true, kinds: true });
     const states = await dataSource.query<{ kind: string }[]>(
-      `SELECT DISTINCT kind || ' ' || state AS kind FROM orders WHERE group_id IS NOT NULL ORDER BY 1`,
+      `SELECT DISTINCT kind || ' ' || state AS kind FROM orders WHERE batch_id IS NOT NULL ORDER BY 1`,
     );
     expect(states.map(({ kind }) => kind)).toEqual([
       'prolongation completed',

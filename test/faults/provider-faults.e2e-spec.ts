@@ -132,7 +132,7 @@ describe('a failing provider', () => {
     await settled(user);
     const [checks] = await service.dataSource.query(
       `SELECT count(*) AS complete, extract(epoch FROM max(c.created_at) - min(c.created_at))::float8 AS apart
-         FROM upstream_calls c JOIN orders o ON o.id = c.order_id
+         FROM provider_calls c JOIN orders o ON o.id = c.order_id
         WHERE o.user_id = $1 AND c.method = 'getproxy' AND c.outcome = 'done'`,
       [user.id],
     );
@@ -161,10 +161,10 @@ describe('a failing provider', () => {
 
   const untilChecked = (user: TestUser, times: number) =>
     eventually(async () => {
-      const [order] = await service.dataSource.query('SELECT looks FROM orders WHERE user_id = $1', [
+      const [order] = await service.dataSource.query('SELECT checks FROM orders WHERE user_id = $1', [
         user.id,
       ]);
-      return order.looks >= times;
+      return order.checks >= times;
     });
 
   it('leaves an order to staff after a day of checks, with the money held', async () => {
@@ -173,7 +173,7 @@ describe('a failing provider', () => {
     await service.control.addFault({ method: 'getproxy', kind: 'http-status', status: 500, times: null });
     await buy(user);
     await service.dataSource.query(
-      `UPDATE orders SET deadline = now() - interval '1 day', next_look_at = now() WHERE user_id = $1`,
+      `UPDATE orders SET deadline = now() - interval '1 day', next_check_at = now() WHERE user_id = $1`,
       [user.id],
     );
     await eventually(async () => {
@@ -264,7 +264,7 @@ describe('a failing provider', () => {
     const user = await service.createUser();
     const { data } = await buy(user);
     const calls = await service.dataSource.query(
-      'SELECT method, outcome, request::text, answer_json FROM upstream_calls WHERE order_id = $1',
+      'SELECT method, outcome, request::text, answer FROM provider_calls WHERE order_id = $1',
       [data?.order_id],
     );
     expect(calls).toEqual([expect.objectContaining({ method: 'buy', outcome: 'done' })]);

@@ -142,7 +142,7 @@ describe('the rate limit of three replicas', () => {
   it('keeps no call waiting long for a replica that died while it waited', async () => {
     const [provider] = providers;
     if (!provider) throw new Error('no replica');
-    await dataSource.query(`SELECT take_call_slot('px6', gen_random_uuid(), '{1,1}', 3, 1100)`);
+    await dataSource.query(`SELECT take_rate_permit('px6', gen_random_uuid(), '{1,1}', 3, 1100)`);
     const startedAtMs = performance.now();
     await calls.rest(provider);
     const waitedMs = performance.now() - startedAtMs;
@@ -152,7 +152,7 @@ describe('the rate limit of three replicas', () => {
 
   it('recovers at once when the clock of the database is set back', async () => {
     await dataSource.query(
-      `UPDATE call_slots
+      `UPDATE rate_permits
           SET granted = ARRAY[now() + interval '1 hour'], paused_until = now() + interval '1 hour'`,
     );
     const [provider] = providers;
@@ -183,7 +183,7 @@ describe('the rate limit of three replicas', () => {
     if (!one || !other) throw new Error('no replica');
     const ours = async () => (await received()).filter(({ method }) => method !== 'account');
     const asked = calls.rest(one);
-    const held = 'SELECT FROM call_slots WHERE paused_until > clock_timestamp()';
+    const held = 'SELECT FROM rate_permits WHERE paused_until > clock_timestamp()';
     await eventually(async () => (await dataSource.query(held)).length > 0);
     await Promise.all([asked, calls.rest(other)]);
     const log = await ours();

@@ -139,7 +139,7 @@ describe('After the database was restored to an earlier moment', () => {
     await Promise.all([lost.answer, waiting.answer]);
     // As it was before its claim.
     await restored.query(
-      `UPDATE orders SET state = 'reserved', group_id = NULL, submitted_at = NULL, claim = NULL
+      `UPDATE orders SET state = 'reserved', batch_id = NULL, submitted_at = NULL, claim = NULL
         WHERE idempotency_key = 'waiting'`,
     );
     await begin();

@@ -58,7 +58,7 @@ if (chromium === undefined) {
     const countChanges = async () => ({
       entries: await count('ledger_entries'),
       tokens: await count('api_tokens'),
-      actions: await count('staff_actions'),
+      actions: await count('audit_log'),
     });
     const count = async (table: string): Promise<unknown> =>
       (await service.dataSource.query<{ n: number }[]>(`SELECT count(*)::int AS n FROM ${table}`))[0]?.n;

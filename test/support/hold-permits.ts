@@ -6,7 +6,7 @@ export async function holdPermits<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   return dataSource.transaction(async (manager) => {
-    await manager.query('SELECT FROM call_slots FOR UPDATE');
+    await manager.query('SELECT FROM rate_permits FOR UPDATE');
     return work();
   });
 }

@@ -26,7 +26,7 @@ export async function insertProxies(
   const rows = await dataSource.query<{ id: number }[]>(
     `WITH purchase AS (
        INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type,
-                           unit_price, held, captured, provider, provider_price, deadline, next_look_at,
+                           unit_price, held, captured, provider, provider_price, deadline, next_check_at,
                            closed_at)
        VALUES ($1, 'purchase', 'completed', gen_random_uuid(), 'ru', '6', 30, $2::int, $7, 1, $2, $2,
                'test', 1, now(), now(), now())

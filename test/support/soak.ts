@@ -251,7 +251,7 @@ export async function soak(
   );
   const [{ batched } = { batched: 0 }] = await replicas.query<{ batched: number }>(
     `SELECT coalesce(sum(size), 0)::integer AS batched
-       FROM (SELECT count(*) AS size FROM orders WHERE group_id IS NOT NULL GROUP BY group_id) AS batches
+       FROM (SELECT count(*) AS size FROM orders WHERE batch_id IS NOT NULL GROUP BY batch_id) AS batches
       WHERE size > 1`,
   );
   const violations = [

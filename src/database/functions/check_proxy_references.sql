@@ -17,7 +17,7 @@ BEGIN
     END IF;
   END LOOP;
   FOR named IN SELECT DISTINCT assigned_action_id FROM arrived WHERE assigned_action_id IS NOT NULL LOOP
-    PERFORM FROM staff_actions WHERE id = named.assigned_action_id;
+    PERFORM FROM audit_log WHERE id = named.assigned_action_id;
     IF NOT FOUND THEN
       RAISE foreign_key_violation
         USING MESSAGE = 'a proxy that was assigned by nothing that staff did',

@@ -1,20 +1,20 @@
 -- Deletes old lines of the audit log that changed nothing: what staff looked at, and what was refused. It looks
 -- at `row_limit` lines after `after_id` and tells how many it deleted, and the last one that is old enough. The
--- service's role may call it and may not delete a line otherwise; staff_actions_stay keeps what is younger than a
+-- service's role may call it and may not delete a line otherwise; audit_log_stay keeps what is younger than a
 -- year, whatever `days` says.
 CREATE OR REPLACE FUNCTION forget_staff_reads(after_id bigint, days integer, row_limit integer)
 RETURNS TABLE (removed bigint, last bigint)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
   WITH next AS MATERIALIZED (
     SELECT id, at < now() - make_interval(days => days) AS is_old
-      FROM staff_actions WHERE id > after_id ORDER BY id LIMIT row_limit
+      FROM audit_log WHERE id > after_id ORDER BY id LIMIT row_limit
   ),
   old AS MATERIALIZED (
     SELECT id FROM next
      WHERE id < coalesce((SELECT min(id) FROM next WHERE NOT is_old), 9223372036854775807)
   ),
   removed AS (
-    DELETE FROM staff_actions AS line
+    DELETE FROM audit_log AS line
      WHERE id = ANY (ARRAY(SELECT id FROM old)) AND after IS NULL AND idempotency_key IS NULL
        AND NOT EXISTS (SELECT FROM ledger_entries WHERE action_id = line.id)
     RETURNING 1

@@ -86,7 +86,7 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 
-  INSERT INTO orders (id, tag, deadline, next_look_at,
+  INSERT INTO orders (id, tag, deadline, next_check_at,
                       user_id, kind, country, version, period, count, proxy_type, proxy_id, unit_price, held,
                       max_price, markup_percent, price_rule_id, provider, provider_price, idempotency_key,
                       request_hash, request_id, token_id, attempt)

@@ -24,10 +24,10 @@ CREATE OR REPLACE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON accounts
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('an account stays with its ledger');
 
 -- The audit log cannot be rewritten by the people it records.
-CREATE OR REPLACE TRIGGER staff_actions_append_only BEFORE UPDATE OR TRUNCATE ON staff_actions
+CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE OR TRUNCATE ON audit_log
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');
 -- Only what changed nothing may go, after a year: forget_staff_reads().
-CREATE OR REPLACE TRIGGER staff_actions_stay BEFORE DELETE ON staff_actions
+CREATE OR REPLACE TRIGGER audit_log_stay BEFORE DELETE ON audit_log
   FOR EACH ROW WHEN (
     OLD.at >= now() - interval '365 days' OR OLD.after IS NOT NULL OR OLD.idempotency_key IS NOT NULL)
   EXECUTE FUNCTION refuse_change('the log of what staff do is append-only');

@@ -56,7 +56,7 @@ export class Baseline1767000000000 implements InstallsFunctions {
     'webhook_takes',
     'publish_events',
     'log_webhook_event',
-    'take_call_slot',
+    'take_rate_permit',
   ];
 
   async up(runner: QueryRunner): Promise<void> {

@@ -258,7 +258,7 @@ export class ForgottenOrdersService {
   private async findTagged(tag: string, manager: EntityManager): Promise<TaggedOrder | undefined> {
     const [tagged] = await queryRows<TaggedOrder>(
       manager,
-      `SELECT id, group_id AS "batchId", kind, country, version, period, proxy_type AS "proxyType",
+      `SELECT id, batch_id AS "batchId", kind, country, version, period, proxy_type AS "proxyType",
               closed_at IS NOT NULL AS "isClosed"
          FROM orders WHERE tag = $1`,
       [tag],

@@ -238,7 +238,7 @@ export class SweepService {
          FROM ${PAGE}
         WHERE starts_with(tag, ${TAG_PREFIX_SQL})
           AND NOT EXISTS (SELECT FROM proxies WHERE provider = $1 AND provider_proxy_id = listed.id)
-          AND NOT EXISTS (SELECT FROM orders leader JOIN orders member ON member.group_id = leader.id
+          AND NOT EXISTS (SELECT FROM orders leader JOIN orders member ON member.batch_id = leader.id
                            WHERE leader.tag = listed.tag
                              AND (member.closed_at IS NULL OR member.closed_at >= $3))
        ON CONFLICT DO NOTHING

@@ -52,9 +52,9 @@ export class ForgottenOrderRecords {
     const [placed] = await queryRows<{ id: number }>(
       manager,
       `WITH placed AS (
-         INSERT INTO orders (id, group_id, user_id, kind, state, tag, country, version, period, count,
+         INSERT INTO orders (id, batch_id, user_id, kind, state, tag, country, version, period, count,
                              proxy_type, proxy_id, unit_price, held, provider, provider_price, deadline,
-                             next_look_at, submitted_at, date_end_before, key_forgotten)
+                             next_check_at, submitted_at, date_end_before, key_forgotten)
          SELECT named.id, coalesce($2, named.id), $3, $4, 'submitting',
                 coalesce($5, order_tag(tag_prefix(), $3::bigint, named.id)), $6, $7,
                 $8::integer, $9::integer, $10, $11::bigint, $12::numeric, $12::numeric * $9::integer, $13,

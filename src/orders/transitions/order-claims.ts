@@ -109,9 +109,9 @@ export class OrderClaims {
        leader AS (SELECT min(id) AS id, clock_timestamp() AS sent_at FROM members),
        sent AS (
          UPDATE orders
-            SET state = 'submitting', group_id = leader.id, submitted_at = sent_at,
+            SET state = 'submitting', batch_id = leader.id, submitted_at = sent_at,
                 deadline = sent_at + make_interval(secs => $1),
-                next_look_at = sent_at + make_interval(secs => $1), claim = $2
+                next_check_at = sent_at + make_interval(secs => $1), claim = $2
            FROM leader
           WHERE orders.id = ANY (ARRAY(SELECT id FROM members))
          RETURNING orders.*
@@ -156,14 +156,14 @@ export class OrderClaims {
       this.dataSource,
       // Orders join each other by the claim that they come from.
       `UPDATE orders
-          SET state = 'reserved', travels_alone = true, group_id = NULL,
+          SET state = 'reserved', resent = true, batch_id = NULL,
               claim = CASE WHEN $3 THEN claim ELSE gen_random_uuid() END,
-              deadline = given_up, next_look_at = given_up
+              deadline = given_up, next_check_at = given_up
          FROM (SELECT id AS order_id,
                       CASE WHEN ${IS_RENEWAL_SQL} THEN created_at + make_interval(secs => $5)
                            ELSE now() + make_interval(secs => $4) END AS given_up
-                 FROM orders WHERE group_id = $1) AS times
-        WHERE id = order_id AND group_id = $1 AND id = ANY ($2)
+                 FROM orders WHERE batch_id = $1) AS times
+        WHERE id = order_id AND batch_id = $1 AND id = ANY ($2)
           AND state IN ${sqlList(statesBefore('reserved'))}
        RETURNING id`,
       [

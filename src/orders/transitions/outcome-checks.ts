@@ -19,10 +19,10 @@ export async function doubtOpenOrders(queryable: Queryable): Promise<void> {
     queryable,
     `UPDATE orders
         SET state = CASE state WHEN 'reserved' THEN 'submitting' ELSE state END,
-            group_id = coalesce(group_id, orders.id), submitted_at = coalesce(submitted_at, now()),
+            batch_id = coalesce(batch_id, orders.id), submitted_at = coalesce(submitted_at, now()),
             date_end_before = CASE WHEN proxy_id IS NOT NULL THEN
               coalesce(date_end_before, (SELECT date_end FROM proxies WHERE proxies.id = proxy_id)) END,
-            deadline = greatest(deadline, now()), next_look_at = now(), looks = 0, nothing_seen_since = NULL
+            deadline = greatest(deadline, now()), next_check_at = now(), checks = 0, nothing_seen_since = NULL
       WHERE state IN ${sqlList(UNATTENDED_STATES)}`,
   );
 }
@@ -40,8 +40,8 @@ export class OutcomeChecks {
   async beginConfirming(batchId: number): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE orders SET state = 'confirming', next_look_at = now()
-        WHERE group_id = $1 AND state IN ${sqlList(statesBefore('confirming'))}`,
+      `UPDATE orders SET state = 'confirming', next_check_at = now()
+        WHERE batch_id = $1 AND state IN ${sqlList(statesBefore('confirming'))}`,
       [batchId],
     );
   }
@@ -58,26 +58,26 @@ export class OutcomeChecks {
     const claimed = await queryRows<{ id: number; batchId: number | null }>(
       this.dataSource,
       `WITH due AS MATERIALIZED (
-         SELECT id, coalesce(group_id, id) AS leader, next_look_at FROM orders
-          WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_look_at <= now()
+         SELECT id, coalesce(batch_id, id) AS leader, next_check_at FROM orders
+          WHERE state IN ${sqlList(UNATTENDED_STATES)} AND next_check_at <= now()
        ),
        leaders AS (
          SELECT id FROM orders
-          WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_look_at) LIMIT $1)
+          WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_check_at) LIMIT $1)
             FOR UPDATE SKIP LOCKED
        )
        UPDATE orders
           SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
-              looks = looks + 1,
-              next_look_at = coalesce(
+              checks = checks + 1,
+              next_check_at = coalesce(
                 (SELECT min(scheduled_at)
                    FROM unnest($2::float8[]) AS seconds,
                         LATERAL (SELECT deadline + make_interval(secs => seconds) AS scheduled_at) AS schedule
                   WHERE scheduled_at > now() + interval '100 ms'),
                 now() + make_interval(secs => $3 * (1 + random())))
          FROM due JOIN leaders ON leaders.id = due.leader
-        WHERE orders.id = due.id AND state IN ${sqlList(UNATTENDED_STATES)} AND orders.next_look_at <= now()
-       RETURNING orders.id, orders.group_id AS "batchId"`,
+        WHERE orders.id = due.id AND state IN ${sqlList(UNATTENDED_STATES)} AND orders.next_check_at <= now()
+       RETURNING orders.id, orders.batch_id AS "batchId"`,
       [limit, offsets, offsets.at(-1)],
     );
     const batchIds = new Set(claimed.flatMap(({ batchId }) => (batchId === null ? [] : [batchId])));
@@ -104,10 +104,10 @@ export class OutcomeChecks {
       this.dataSource,
       `UPDATE orders
           SET nothing_seen_since = CASE WHEN $3 THEN coalesce(nothing_seen_since, $2) END,
-              next_look_at = CASE WHEN $3 AND nothing_seen_since IS NULL THEN
-                least(next_look_at, greatest(deadline + make_interval(secs => $4),
+              next_check_at = CASE WHEN $3 AND nothing_seen_since IS NULL THEN
+                least(next_check_at, greatest(deadline + make_interval(secs => $4),
                                              $2 + make_interval(secs => $5)))
-                ELSE next_look_at END
+                ELSE next_check_at END
         WHERE id = ANY ($1)
        RETURNING nothing_seen_since AS since`,
       [orderIds, startedAt, found === 'nothing', quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],

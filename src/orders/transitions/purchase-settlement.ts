@@ -58,7 +58,7 @@ export class PurchaseSettlement {
          SELECT id, count, has_key, sum(count) OVER (ORDER BY turn, id) AS last
            FROM (SELECT id, count, has_key, row_number() OVER (PARTITION BY user_id ORDER BY id) AS turn
                    FROM (SELECT id, user_id, count, idempotency_key IS NOT NULL AS has_key FROM orders
-                          WHERE group_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
+                          WHERE batch_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
                             AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
                           ORDER BY id FOR UPDATE) AS open) AS in_turn
        ),
@@ -71,7 +71,7 @@ export class PurchaseSettlement {
                AS given (provider_proxy_id, host, port, login, password, start_s, end_s, place)
           WHERE provider_proxy_id <> ALL (ARRAY(
                   SELECT provider_proxy_id FROM proxies
-                   WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE group_id = $1))))
+                   WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE batch_id = $1))))
           ORDER BY place
        ),
        delivered AS MATERIALIZED (

@@ -107,7 +107,7 @@ export class AuditLogService {
   ): Promise<number> {
     const [inserted] = await queryRows<{ id: number }>(
       queryable,
-      `INSERT INTO staff_actions (via, user_id, token_id, action, target_type, target_id, reason, request,
+      `INSERT INTO audit_log (via, user_id, token_id, action, target_type, target_id, reason, request,
                                   before, after, refusal, ip, request_id, idempotency_key, request_hash)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
        RETURNING id`,
@@ -156,7 +156,7 @@ export class AuditLogService {
     // The record itself may be gone: then the one before it tells the time.
     conditions.by(
       cursor,
-      (id) => `(at, id) < ((SELECT at FROM staff_actions WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,
+      (id) => `(at, id) < ((SELECT at FROM audit_log WHERE id <= ${id} ORDER BY id DESC LIMIT 1), ${id})`,
     );
     return queryRows<ActionOut>(
       this.dataSource,
@@ -167,7 +167,7 @@ export class AuditLogService {
               CASE WHEN target_type IS NOT NULL
                    THEN json_build_object('type', target_type, 'id', target_id) END AS target,
               reason, request, before, after, refusal, host(ip) AS ip, request_id
-         FROM (SELECT * FROM staff_actions
+         FROM (SELECT * FROM audit_log
                 ${conditions.toSql()}
                 ORDER BY at DESC, id DESC
                 LIMIT ${conditions.given(limit)}) AS action

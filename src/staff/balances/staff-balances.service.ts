@@ -33,7 +33,7 @@ const SELECT_ENTRIES = `
          entry.reason, entry.reference, entry.created_at
     FROM ledger_entries entry
     LEFT JOIN orders ON orders.id = entry.order_id
-    LEFT JOIN staff_actions action ON action.id = entry.action_id`;
+    LEFT JOIN audit_log action ON action.id = entry.action_id`;
 
 const BATCH_SIZE = 1000;
 

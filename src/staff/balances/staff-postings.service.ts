@@ -34,7 +34,7 @@ export class StaffPostingsService {
       return Object.assign(entry, { replayed: false });
     } catch (error) {
       // A request with the same key was committed in the meantime.
-      const isRepeated = violatedConstraint(error) === 'staff_actions_idempotency_key';
+      const isRepeated = violatedConstraint(error) === 'audit_log_idempotency_key';
       const entry = isRepeated ? await this.findEarlier(audit, idempotency) : null;
       if (!entry) throw error;
       return Object.assign(entry, { replayed: true });
@@ -49,7 +49,7 @@ export class StaffPostingsService {
     const [earlier] = await queryRows<PostedEntryOut & { hash: Buffer }>(
       this.dataSource,
       `SELECT ${POSTED_ENTRY}, request_hash AS hash
-         FROM staff_actions action JOIN ledger_entries entry ON entry.action_id = action.id
+         FROM audit_log action JOIN ledger_entries entry ON entry.action_id = action.id
         WHERE action.user_id ${caller ? '= $2' : 'IS NULL'} AND idempotency_key = $1`,
       [idempotency.key, ...(caller ? [caller.userId] : [])],
     );

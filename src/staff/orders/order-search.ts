@@ -27,7 +27,7 @@ export const ORDER_COLUMNS = `orders.id, orders.user_id, ${usernameOf('orders.us
   orders.country, orders.version, orders.period, orders.count, orders.proxy_type, orders.proxy_id,
   orders.unit_price, orders.held, orders.captured, orders.released, orders.refunded,
   orders.provider_order_id, orders.failure, orders.request_id, orders.created_at, orders.submitted_at,
-  orders.closed_at, orders.group_id`;
+  orders.closed_at, orders.batch_id`;
 
 /** How many proxies of one host are looked at for a page; with those of the last order, somewhat more. */
 const PROXIES_OF_HOST_AT_ONCE = 2000;
@@ -103,7 +103,7 @@ export function toSearchStatement(
     const text = given(tag);
     among(
       `SELECT id FROM orders WHERE tag = ${text}
-       UNION SELECT member.id FROM orders leader JOIN orders member ON member.group_id = leader.id
+       UNION SELECT member.id FROM orders leader JOIN orders member ON member.batch_id = leader.id
               WHERE leader.tag = ${text}`,
     );
   }

@@ -165,7 +165,7 @@ export class OrderOut {
       'sent alone',
     example: 815,
   })
-  group_id!: number | null;
+  batch_id!: number | null;
 
   @ApiProperty({ type: OrderLinks })
   links!: OrderLinks;
@@ -184,18 +184,18 @@ export class OrderStepOut {
   at!: string | null;
 }
 
-export class OrderGroupOut {
+export class OrderBatchOut {
   @ApiNullable('string', {
     description: 'The tag of the leading order, under which the provider lists the purchases of the batch',
     example: 'prs.f3k9.u42.o815x',
   })
-  upstream_tag!: string | null;
+  tag!: string | null;
 
   @ApiProperty({ type: 'array', items: { type: 'integer' }, example: [815, 816] })
   order_ids!: readonly number[];
 }
 
-export class UpstreamCallOut {
+export class ProviderCallOut {
   @ApiProperty({ type: 'integer', example: 4711 })
   id!: number;
 
@@ -312,10 +312,10 @@ export class OrderDetail extends OrderOut {
   deadline!: Date;
 
   @ApiMoment('While the order is open: when the provider is checked for it next', '2026-11-21T12:00:30.000Z')
-  next_look_at!: Date;
+  next_check_at!: Date;
 
   @ApiProperty({ type: 'integer', description: 'How often the provider was checked for it', example: 0 })
-  looks!: number;
+  checks!: number;
 
   @ApiNullableMoment('Since when every check has shown nothing of the order', null)
   nothing_seen_since!: Date | null;
@@ -332,19 +332,19 @@ export class OrderDetail extends OrderOut {
   })
   history!: readonly OrderStepOut[];
 
-  @ApiNullable(OrderGroupOut, {
+  @ApiNullable(OrderBatchOut, {
     description: 'The orders that were sent to the provider in one call. Null until the order is sent',
   })
-  group!: OrderGroupOut | null;
+  batch!: OrderBatchOut | null;
 
   @ApiProperty({ type: [LedgerEntryOut] })
   entries!: readonly LedgerEntryOut[];
 
   @ApiProperty({
-    type: [UpstreamCallOut],
+    type: [ProviderCallOut],
     description: 'The calls for the whole batch, oldest first; none long after it (PROVIDER_CALL_DAYS)',
   })
-  upstream_calls!: readonly UpstreamCallOut[];
+  provider_calls!: readonly ProviderCallOut[];
 
   @ApiProperty({
     type: [OrderedProxyOut],

@@ -32,7 +32,7 @@ import type {
   OrderOut,
   OrderRecord,
   OrdersPage,
-  UpstreamCallOut,
+  ProviderCallOut,
 } from './staff-orders.dto';
 
 /** Roubles to return of what was paid for an order. */
@@ -47,7 +47,7 @@ export interface Refund {
 /** What comes from other tables is read by statements of its own. */
 type OrderRow = Omit<
   OrderDetail,
-  'links' | 'group' | 'entries' | 'upstream_calls' | 'proxies' | 'actions'
+  'links' | 'batch' | 'entries' | 'provider_calls' | 'proxies' | 'actions'
 > & {
   readonly leader_tag: string | null;
 };
@@ -108,9 +108,10 @@ export class StaffOrdersService {
       this.dataSource,
       `SELECT ${ORDER_COLUMNS}, orders.max_price, orders.markup_percent, orders.price_rule_id,
               orders.provider, orders.provider_price, orders.provider_charge, orders.date_end_before,
-              orders.deadline, orders.next_look_at, orders.looks, orders.nothing_seen_since, orders.token_id,
+              orders.deadline, orders.next_check_at, orders.checks, orders.nothing_seen_since,
+              orders.token_id,
               orders.idempotency_key, orders.history, leader.tag AS leader_tag
-         FROM orders LEFT JOIN orders leader ON leader.id = orders.group_id
+         FROM orders LEFT JOIN orders leader ON leader.id = orders.batch_id
         WHERE orders.id = $1`,
       [id],
     );
@@ -121,9 +122,9 @@ export class StaffOrdersService {
     const changes = { target: { type: 'order', id }, changesOnly: true } as const;
     return {
       ...withOrderLinks(order),
-      group: order.group_id === null ? null : { upstream_tag: batchTag, order_ids: members },
+      batch: order.batch_id === null ? null : { tag: batchTag, order_ids: members },
       entries: await this.balances.listEntriesOfOrder(id, MAX_ENTRIES),
-      upstream_calls: await this.findCalls(members),
+      provider_calls: await this.findCalls(members),
       proxies: await this.findProxies(order),
       actions: (await this.auditLog.search(changes, { cursor: null, limit: MAX_ACTIONS })).items,
     };
@@ -186,18 +187,18 @@ export class StaffOrdersService {
   }
 
   /** The ids of the orders that were sent together with this one, itself included. */
-  private async findMembers({ id, group_id: batchId }: Pick<OrderOut, 'id' | 'group_id'>): Promise<number[]> {
+  private async findMembers({ id, batch_id: batchId }: Pick<OrderOut, 'id' | 'batch_id'>): Promise<number[]> {
     if (batchId === null) return [id];
     const members = await queryRows<{ id: number }>(
       this.dataSource,
-      'SELECT id FROM orders WHERE group_id = $1 ORDER BY id',
+      'SELECT id FROM orders WHERE batch_id = $1 ORDER BY id',
       [batchId],
     );
     return members.map((member) => member.id);
   }
 
   /** The calls of a batch stand under its leading order, those before it was sent under any member. */
-  private findCalls(orderIds: readonly number[]): Promise<UpstreamCallOut[]> {
+  private findCalls(orderIds: readonly number[]): Promise<ProviderCallOut[]> {
     return queryRows(
       this.dataSource,
       `SELECT id, method, request, outcome, http_status, duration_ms, created_at,
@@ -206,8 +207,8 @@ export class StaffOrdersService {
                    THEN (answer::jsonb || '{"list": "omitted"}')::json
                    ELSE '"omitted"' END AS answer
          FROM (SELECT id, method, request, outcome, http_status, duration_ms, created_at,
-                      answer_json AS answer
-                 FROM upstream_calls WHERE order_id = ANY ($1)
+                      answer
+                 FROM provider_calls WHERE order_id = ANY ($1)
                 ORDER BY created_at DESC, id DESC LIMIT ${MAX_CALLS}) AS latest
         ORDER BY created_at, id`,
       [orderIds],

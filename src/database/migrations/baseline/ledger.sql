@@ -34,7 +34,7 @@ CREATE TABLE ledger_entries (
   -- An invoice or a ticket, where staff find more.
   reference text,
   -- What staff did that made the entry.
-  action_id bigint REFERENCES staff_actions,
+  action_id bigint REFERENCES audit_log,
   created_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (user_id, seq),
   CONSTRAINT ledger_entries_kind_check CHECK (

@@ -80,9 +80,9 @@ CREATE TABLE provider_accounts (
   is_low boolean NOT NULL DEFAULT false
 );
 
--- The rate permits that take_call_slot() gives. Logged: after a crash of the database all but the last
+-- The rate permits that take_rate_permit() gives. Logged: after a crash of the database all but the last
 -- instants still count.
-CREATE TABLE call_slots (
+CREATE TABLE rate_permits (
   provider text PRIMARY KEY,
   granted timestamptz[] NOT NULL DEFAULT '{}',
   paused_until timestamptz NOT NULL DEFAULT '-infinity',
@@ -91,7 +91,7 @@ CREATE TABLE call_slots (
 );
 
 -- The calls that wait for a permit, of each replica.
-CREATE UNLOGGED TABLE call_demand (
+CREATE UNLOGGED TABLE permit_demand (
   provider text NOT NULL,
   holder uuid NOT NULL,
   priorities smallint[] NOT NULL,

@@ -49,7 +49,7 @@ CREATE TABLE default_markups (
 );
 
 -- The copy of the provider's catalog that all replicas share.
-CREATE TABLE catalogue_copies (
+CREATE TABLE catalog_copies (
   key text PRIMARY KEY,
   value jsonb,
   fetched_at timestamptz,

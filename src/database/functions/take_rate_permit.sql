@@ -1,5 +1,5 @@
 -- Gives one rate permit, which allows one call to a provider: at most `calls` of them in any window of
--- `window_ms`, over all replicas. The row lock on `call_slots` serves replicas one at a time, by the
+-- `window_ms`, over all replicas. The row lock on `rate_permits` serves replicas one at a time, by the
 -- database's clock.
 --
 -- Priorities are 1 orders, 2 confirmations, 3 prices, 4 the rest and 5 exact prices. `wanted` lists the
@@ -8,11 +8,11 @@
 --
 -- Waiting ages: `passed_over` counts by priority how many permits others were given while it waited. After
 -- two for others a confirmation goes next, and after eight for others any call.
-CREATE OR REPLACE FUNCTION take_call_slot(
+CREATE OR REPLACE FUNCTION take_rate_permit(
   of_provider text, asker uuid, wanted smallint[], calls integer, window_ms double precision)
 RETURNS TABLE (priority smallint, wait_ms double precision, granted_at text) LANGUAGE plpgsql AS $$
 DECLARE
-  slots call_slots;
+  permits rate_permits;
   moment timestamptz;
   free_at timestamptz;
   waiting smallint[];
@@ -20,28 +20,28 @@ DECLARE
 BEGIN
   -- A permit is valid for 60 ms and cannot wait for a slow disk.
   PERFORM set_config('synchronous_commit', 'off', true);
-  SELECT * INTO slots FROM call_slots WHERE provider = of_provider FOR UPDATE;
+  SELECT * INTO permits FROM rate_permits WHERE provider = of_provider FOR UPDATE;
   IF NOT FOUND THEN
-    INSERT INTO call_slots (provider) VALUES (of_provider) ON CONFLICT DO NOTHING;
-    SELECT * INTO slots FROM call_slots WHERE provider = of_provider FOR UPDATE;
+    INSERT INTO rate_permits (provider) VALUES (of_provider) ON CONFLICT DO NOTHING;
+    SELECT * INTO permits FROM rate_permits WHERE provider = of_provider FOR UPDATE;
   END IF;
   moment := clock_timestamp();
-  IF slots.granted[cardinality(slots.granted)] > moment
-     OR slots.paused_until > moment + interval '1 minute' THEN
+  IF permits.granted[cardinality(permits.granted)] > moment
+     OR permits.paused_until > moment + interval '1 minute' THEN
     -- The clock was set back. A whole window without calls makes up for what the row no longer tells.
-    slots.granted := '{}';
-    slots.paused_until := moment + make_interval(secs => window_ms / 1000);
-    UPDATE call_slots SET granted = slots.granted, paused_until = slots.paused_until
+    permits.granted := '{}';
+    permits.paused_until := moment + make_interval(secs => window_ms / 1000);
+    UPDATE rate_permits SET granted = permits.granted, paused_until = permits.paused_until
      WHERE provider = of_provider;
   END IF;
-  free_at := slots.paused_until;
-  IF cardinality(slots.granted) >= calls THEN
+  free_at := permits.paused_until;
+  IF cardinality(permits.granted) >= calls THEN
     free_at := greatest(free_at,
-      slots.granted[cardinality(slots.granted) - calls + 1] + make_interval(secs => window_ms / 1000));
+      permits.granted[cardinality(permits.granted) - calls + 1] + make_interval(secs => window_ms / 1000));
   END IF;
 
   -- A replica that does not ask again in time is gone, and its demand no longer counts.
-  INSERT INTO call_demand VALUES (of_provider, asker, wanted, greatest(free_at, moment) + interval '500 ms')
+  INSERT INTO permit_demand VALUES (of_provider, asker, wanted, greatest(free_at, moment) + interval '500 ms')
   ON CONFLICT (provider, holder)
   DO UPDATE SET priorities = excluded.priorities, expires_at = excluded.expires_at;
   IF free_at > moment THEN
@@ -51,26 +51,26 @@ BEGIN
   END IF;
 
   waiting := ARRAY(
-    SELECT DISTINCT kind FROM call_demand demand, unnest(demand.priorities) AS kind
+    SELECT DISTINCT kind FROM permit_demand demand, unnest(demand.priorities) AS kind
      WHERE demand.provider = of_provider AND demand.expires_at > moment ORDER BY kind);
   SELECT kind INTO best FROM unnest(waiting) AS kind
-   ORDER BY coalesce(slots.passed_over[kind], 0) < CASE kind WHEN 2 THEN 2 ELSE 8 END, kind LIMIT 1;
+   ORDER BY coalesce(permits.passed_over[kind], 0) < CASE kind WHEN 2 THEN 2 ELSE 8 END, kind LIMIT 1;
   IF best <> ALL (wanted) THEN
     -- Another replica has the more urgent call.
     RETURN QUERY SELECT NULL::smallint, 25::double precision, NULL::text;
     RETURN;
   END IF;
 
-  UPDATE call_slots
-     SET granted = (slots.granted || moment)[greatest(1, cardinality(slots.granted) + 2 - calls):],
+  UPDATE rate_permits
+     SET granted = (permits.granted || moment)[greatest(1, cardinality(permits.granted) + 2 - calls):],
          passed_over = ARRAY(
            SELECT CASE WHEN kind <> best AND kind = ANY (waiting)
-                       THEN coalesce(slots.passed_over[kind], 0) + 1 ELSE 0 END
+                       THEN coalesce(permits.passed_over[kind], 0) + 1 ELSE 0 END
              FROM generate_series(1, 5) AS kind ORDER BY kind)
    WHERE provider = of_provider;
   -- The replica's other calls keep their demand until it asks for them, within moments.
   wanted := wanted[:array_position(wanted, best) - 1] || wanted[array_position(wanted, best) + 1:];
-  UPDATE call_demand demand SET priorities = wanted
+  UPDATE permit_demand demand SET priorities = wanted
    WHERE demand.provider = of_provider AND demand.holder = asker;
   RETURN QUERY SELECT best, 0::double precision, moment::text;
 END $$;
