@@ -8,6 +8,7 @@ import { startTestService, type TestService, type TestUser } from './support/tes
 /** When a request looks for the first time at what became of its order, without having got a hint. */
 const POLL_INTERVAL_MS = 1000;
 const CLAIM = `SET state = 'submitting'`;
+const HAS_NEXT = 'AS "hasNext"';
 
 describe('A request whose order another replica sends', () => {
   let service: TestService;
@@ -70,7 +71,11 @@ describe('A request whose order another replica sends', () => {
     expect((await buy(service.baseUrl, 1)).status).toBe(200);
     const { status, body } = await answer;
     const elapsedMs = performance.now() - startedAtMs;
+    // Its claim finds nothing. Until it has looked once more, it would send what is placed next.
+    const looked = relay.catchNext({ statement: HAS_NEXT, moment: 'after', action: 'hold' });
     claim.letGo();
+    await looked.reached;
+    looked.letGo();
     expect(status).toBe(200);
     return { orderId: body['order_id'], elapsedMs };
   }

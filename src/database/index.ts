@@ -6,7 +6,7 @@ export { dataSourceOptions, migrations } from './data-source-options';
 export { DatabaseProbe } from './database-probe';
 export { DatabaseModule } from './database.module';
 export { Hints } from './hints';
-export { type DatabaseAddress, holdMigrationsOff, migrate, untilMigrated } from './migrate';
+export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { groupedStatement } from './grouped-statement';
 export { installFunctions, type InstallsFunctions } from './install-functions';
 export { JobLease, type JobRun, leasedJobs } from './job-lease';

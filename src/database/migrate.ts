@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, type ClientBase } from 'pg';
+import { Client } from 'pg';
 import { DataSource, MigrationExecutor, QueryFailedError, type QueryRunner } from 'typeorm';
 import { bringOver } from './bring-over';
 import { migrations as allMigrations, dataSourceOptions } from './data-source-options';
@@ -145,19 +145,6 @@ async function findMissing(url: string): Promise<readonly string[] | undefined> 
   } finally {
     await client.end();
   }
-}
-
-/**
- * Keeps migrations from beginning, for as long as the session of the connection lasts.
- *
- * @throws Error when they run just now
- */
-export async function holdMigrationsOff(session: ClientBase): Promise<void> {
-  const { rows } = await session.query<{ isHeld: boolean }>(
-    'SELECT pg_try_advisory_lock_shared($1) AS "isHeld"',
-    [MIGRATION_LOCK],
-  );
-  if (rows[0]?.isHeld !== true) throw new Error('Migrations run just now: try again when they are done');
 }
 
 /**

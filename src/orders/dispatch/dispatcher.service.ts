@@ -32,6 +32,8 @@ export class DispatcherService {
   private readonly sending = new StepLoop(() => this.sendNext());
   private readonly background = origin();
   private isStopping = false;
+  /** Whether orders may be queued for which no request of this process waits. */
+  private mayOthersBeQueued = false;
 
   constructor(
     private readonly claims: OrderClaims,
@@ -43,7 +45,7 @@ export class DispatcherService {
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
   ) {
-    this.ends.onceRead(() => this.sending.wake());
+    this.ends.onceRead(() => this.sendOthers());
   }
 
   /** How many requests of this process are queued. */
@@ -66,7 +68,7 @@ export class DispatcherService {
   /** Looks for what is queued, whoever placed it. */
   async look(): Promise<void> {
     const [hasNext, hasUnread] = await Promise.all([this.claims.hasNext(), this.ends.hasUnread()]);
-    if (hasNext) this.sending.wake();
+    if (hasNext) this.sendOthers();
     if (hasUnread) this.ends.wake();
   }
 
@@ -81,9 +83,17 @@ export class DispatcherService {
     while (this.underWay.size > 0) await Promise.allSettled(this.underWay);
   }
 
+  private sendOthers(): void {
+    this.mayOthersBeQueued = true;
+    this.sending.wake();
+  }
+
   /** @returns whether there may be more to send */
   private async sendNext(): Promise<boolean> {
-    if (this.isStopping && this.countQueued() === 0) return false;
+    const hasOthers = this.mayOthersBeQueued && !this.isStopping;
+    // What woke this may have been claimed with the batch before: a permit and a claim would find nothing.
+    if (!hasOthers && !this.requests.isAnyQueued()) return false;
+    this.mayOthersBeQueued = false;
     try {
       this.provider.assertTakesOrders();
       return await this.sendNextBatch(
@@ -110,8 +120,11 @@ export class DispatcherService {
       await permit.giveBack();
       // What is still queued is being claimed by another replica at this very moment.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
-      return this.claims.hasNext();
+      if (!(await this.claims.hasNext())) return false;
+      this.mayOthersBeQueued = true;
+      return true;
     }
+    if (batch.leavesOthers) this.mayOthersBeQueued = true;
     this.requests.noteSent(memberIds(batch));
     if (!batch.resent) this.observeWaits(batch);
     // Only a batch of one may cost more than is known to be there.
@@ -160,7 +173,7 @@ export class DispatcherService {
     const work = async (): Promise<void> => {
       const { outcomes, mayBeQueued } = await this.batchCall.callAndSettle(batch, permission);
       await this.requests.noteCallOver(ids, outcomes);
-      if (mayBeQueued) this.sending.wake();
+      if (mayBeQueued) this.sendOthers();
     };
     return inSharedSpan('orders.send', attributes, this.requests.origins(ids), this.background, work);
   }

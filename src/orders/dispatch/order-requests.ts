@@ -35,9 +35,14 @@ export class OrderRequests {
     private readonly config: AppConfig,
   ) {}
 
-  /** How many are queued. */
+  /** How many are queued, or wait for the listing before that. */
   countQueued(): number {
     return [...this.requests.values()].filter(({ step }) => step !== null).length;
+  }
+
+  /** Whether the call for one of their orders can be made. */
+  isAnyQueued(): boolean {
+    return [...this.requests.values()].some(({ step }) => step === 'queued');
   }
 
   /** The requests of these orders, as far as they wait here. */
