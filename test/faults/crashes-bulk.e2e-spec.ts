@@ -78,7 +78,9 @@ describe(`${PROXIES} prolongations under one key`, () => {
     victim?.kill('SIGKILL');
     survivor.kill('SIGCONT');
     victim = undefined;
-    expect(await Promise.all(lost)).toEqual(stops.map(() => 'lost'));
+    // The reply to a settlement is held after its commit: its request may have seen the rows before the kill.
+    const returned = (await Promise.all(lost)).filter((one) => one !== 'lost');
+    expect([[], [200]]).toContainEqual(returned.map((one) => (one as Answer).status));
   }
 
   async function expectEachOnce(order: Order): Promise<void> {

@@ -1,5 +1,13 @@
 import { BUILD_TIMEOUT_MS, type BuiltService, killLeftovers } from './built-service';
-import { type Order, prolongation, purchase, Replicas, send, sendUntilAnswered } from './replicas';
+import {
+  type Answer,
+  type Order,
+  prolongation,
+  purchase,
+  Replicas,
+  send,
+  sendUntilAnswered,
+} from './replicas';
 
 /** A part of the statement by which the relay recognises each step of an order. */
 const STEPS = {
@@ -90,7 +98,11 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       victim.kill('SIGKILL');
       survivor.kill('SIGCONT');
       const answers = await Promise.all(stopped.map(({ answer }) => answer));
-      expect(answers).toEqual(stopped.map(() => 'lost'));
+      // Of a settlement whose reply is held after its commit, the request may have seen the rows before the kill.
+      const returned = answers
+        .filter((answer) => answer !== 'lost')
+        .map((answer) => (answer as Answer).status);
+      expect([[], [200]]).toContainEqual(returned);
     }
 
     async function expectEachOnce(orders: readonly Order[]): Promise<void> {

@@ -40,7 +40,7 @@ export class StaffWebhooksService {
       conditions.by(userId, (id) => `user_id = ${id}`);
       if (disabled !== null) conditions.add(`disabled_at IS ${disabled ? 'NOT NULL' : 'NULL'}`);
       if (failing) conditions.add('failing_since IS NOT NULL AND disabled_at IS NULL');
-      conditions.by(cursor, (id) => `id < ${id}`);
+      conditions.add(`id < ${conditions.given(cursor ?? Number.MAX_SAFE_INTEGER)}`);
       const found = await queryRows<WebhookRecord>(
         this.dataSource,
         `SELECT ${COLUMNS} FROM webhooks ${conditions.toSql()}
