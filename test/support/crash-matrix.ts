@@ -98,7 +98,7 @@ export function describeCrashes(method: 'buy' | 'prolong'): void {
       victim.kill('SIGKILL');
       survivor.kill('SIGCONT');
       const answers = await Promise.all(stopped.map(({ answer }) => answer));
-      // Of a settlement whose reply is held after its commit, the request may have seen the rows before the kill.
+      // The reply to a settlement is held after its commit: its request may have seen the rows before.
       const returned = answers
         .filter((answer) => answer !== 'lost')
         .map((answer) => (answer as Answer).status);
