@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { AppModule } from './app.module';
-import { CUSTOMERS_SCHEME, STAFF_SCHEME } from './auth';
+import { CUSTOMERS_SCHEME, CustomerTokensModule, STAFF_SCHEME } from './auth';
 import { CatalogModule } from './catalog';
 import { AppLogger, type Clock, SERVICE_NAME } from './common';
 import type { AppConfig } from './config';
@@ -11,17 +11,13 @@ import { HealthModule, Readiness } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { InventoryModule } from './inventory';
 import { LedgerModule } from './ledger';
-import { LinksModule } from './links';
 import { Metrics } from './metrics';
 import { longestOrderMs, OrdersModule } from './orders';
-import { ProxiesModule } from './proxies';
+import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
 import { RenewalsModule } from './renewals';
-import { SignInModule } from './sign-in';
 import { StaffModule } from './staff';
-import { CustomerTokensModule } from './tokens';
-import { TrialsModule } from './trials';
 import { UsageModule } from './usage';
-import { UsersModule } from './users';
+import { SignInModule, UsersModule } from './users';
 import { EVENT_WEBHOOKS, WebhooksModule } from './webhooks';
 
 const CUSTOMERS: ApiInterface = {

@@ -2,13 +2,12 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { ApiToken } from './auth';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
-import { DatabaseModule } from './database';
+import { DatabaseModule, RetentionModule } from './database';
 import { RequestsUnderWay } from './http';
 import { Metrics } from './metrics';
 import { Order } from './orders';
 import { PriceRule } from './pricing';
 import { Proxy } from './proxies';
-import { RetentionModule } from './retention';
 import { User } from './users';
 
 /** What repositories read: for the application, and for the test that compares it with the schema. */

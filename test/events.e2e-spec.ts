@@ -1,7 +1,7 @@
 import { drain } from '../src/application';
 import { ALL_SCOPES, TokensService } from '../src/auth';
+import { Retention } from '../src/database';
 import { EventReadingService, EventWaits } from '../src/events';
-import { Retention } from '../src/retention';
 import { eventually } from './support/built-service';
 import { openEventStream } from './support/event-stream';
 import { type Replica, startReplica } from './support/replica';

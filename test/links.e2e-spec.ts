@@ -1,7 +1,7 @@
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { generateSecret } from '../src/auth/token-text';
+import { Retention } from '../src/database';
 import { FORMAT_NAMES } from '../src/proxies';
-import { Retention } from '../src/retention';
 import { eventually } from './support/built-service';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, type RawRequest, sendRaw } from './support/raw-http';

@@ -1,5 +1,5 @@
 import net from 'node:net';
-import { Retention } from '../src/retention';
+import { Retention } from '../src/database';
 import type { ExitFault } from '../src/sandbox';
 import { captureLog } from './support/log-capture';
 import { openSilentPort, type SilentPort } from './support/silent-port';

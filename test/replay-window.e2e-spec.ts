@@ -1,4 +1,4 @@
-import { Retention } from '../src/retention';
+import { Retention } from '../src/database';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 describe('After the replay window', () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
-import { Retention, STEP_ROWS } from '../src/retention';
+import { Retention, STEP_ROWS } from '../src/database';
 import { createApiClient } from './support/api-client';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';

@@ -1,4 +1,4 @@
-import { type Sales, type SalesQuery, SalesRollupService, SalesService } from '../src/sales';
+import { type Sales, type SalesQuery, SalesRollupService, SalesService } from '../src/ledger';
 import { eventually } from './support/built-service';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { connect } from 'node:net';
 import { sign } from '@telegram-apps/init-data-node';
 import type { ApiToken } from '../src/auth';
-import { RequestLimits } from '../src/limits';
+import { RequestLimits } from '../src/http';
 import type * as users from '../src/staff/users/staff-users.dto';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';

@@ -1,5 +1,5 @@
+import { SalesRollupService } from '../src/ledger';
 import { PriceRulesService } from '../src/pricing';
-import { SalesRollupService } from '../src/sales';
 import { eventually } from './support/built-service';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { Retention } from '../src/database';
 import { IntegrityService } from '../src/integrity';
-import { Retention } from '../src/retention';
 import { holdPublishing } from '../src/webhooks/switching';
 import { eventually } from './support/built-service';
 import { sendRaw } from './support/raw-http';

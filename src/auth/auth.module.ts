@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD, DiscoveryModule } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { RequestInputGuard } from '../http';
-import { LimitsModule } from '../limits';
+import { LimitsModule, RequestInputGuard } from '../http';
 import { AccessRecheck } from './access-recheck';
 import { AccessCheck } from './access.check';
 import { AccessGuard } from './access.guard';

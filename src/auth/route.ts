@@ -1,6 +1,11 @@
 import { applyDecorators } from '@nestjs/common';
-import { describeRoute, type ErrorsOfStatus, rateLimitHeaders, type RouteDescription } from '../http';
-import { TooManyRequests } from '../limits';
+import {
+  describeRoute,
+  type ErrorsOfStatus,
+  rateLimitHeaders,
+  type RouteDescription,
+  TooManyRequests,
+} from '../http';
 import { Scopes } from './access.decorators';
 import {
   AddressNotAllowed,

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
 import { batchedLookup, preparedRows, queryRows, violatedConstraint } from '../database';
-import type { TooManyRequests } from '../limits';
+import type { TooManyRequests } from '../http';
 import { ApiToken, type TokenOrigin } from './api-token.entity';
 import { InvalidToken, TokenNotFound, TokenOwnerNotFound } from './auth.errors';
 import { restrictedBy } from './issuing';

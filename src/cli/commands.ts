@@ -1,9 +1,9 @@
 import { IP_VERSIONS } from '../common';
 import { DEFAULT_SKIPPED_IDS, FOUND_PROLONGATION_STATES, ORPHAN_STATES } from '../inventory';
+import { SalesService } from '../ledger';
 import { ORDER_KINDS, ORDER_STATES } from '../orders';
 import type { NewPriceRule } from '../pricing';
 import { RENEWAL_STATES, SKIP_REASONS } from '../renewals';
-import { SalesService } from '../sales';
 import {
   AuditLogService,
   ORDER_DECISIONS,

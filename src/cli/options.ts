@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { ALL_SCOPES, ALL_STAFF_SCOPES, isNetwork, isScope, type Scope, USUAL_SCOPES } from '../auth';
 import { Money } from '../common';
-import { SALES_DIMENSIONS, type SalesDimension } from '../sales';
+import { SALES_DIMENSIONS, type SalesDimension } from '../ledger';
 import { type AuditTarget, parseTarget as toTarget } from '../staff';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;

@@ -30,3 +30,6 @@ export {
 } from './sql';
 export { inTransaction } from './transaction';
 export { changeOfUser, inTurnOf, lockUser } from './user-turns';
+export { RetentionJobsModule } from './retention/retention-jobs.module';
+export { Retention, type RetentionStep, STEP_ROWS } from './retention/retention';
+export { RetentionModule } from './retention/retention.module';

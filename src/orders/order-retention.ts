@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
-import { queryRows, sqlList } from '../database';
-import { Retention, type RetentionStep, STEP_ROWS } from '../retention';
+import { queryRows, Retention, type RetentionStep, sqlList, STEP_ROWS } from '../database';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
 

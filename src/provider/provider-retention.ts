@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
-import { Retention } from '../retention';
+import { queryRows, Retention } from '../database';
 
 /** Removes what replicas left behind that were killed while their calls waited for a permit. */
 @Injectable()

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
-import { queryRows } from '../database';
-import { Retention, type RetentionStep, STEP_ROWS } from '../retention';
+import { queryRows, Retention, type RetentionStep, STEP_ROWS } from '../database';
 
 /** How long renewals are kept that came to nothing. Those that have an order are part of the books. */
 @Injectable()

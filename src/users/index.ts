@@ -2,3 +2,4 @@ export { User } from './user.entity';
 export { UserExists, UserNotFound } from './users.errors';
 export { UsersModule } from './users.module';
 export { UsersService, type NewUser, type Profile } from './users.service';
+export { SignInModule } from './sign-in/sign-in.module';

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows } from '../database';
-import { Retention, type RetentionStep, STEP_ROWS } from '../retention';
+import { queryRows, Retention, type RetentionStep, STEP_ROWS } from '../database';
 
 /** Removes deleted webhooks with all that they were sent. What others were sent goes with its event. */
 @Injectable()

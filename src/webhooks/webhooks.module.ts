@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { LimitsModule } from '../limits';
+import { LimitsModule } from '../http';
 import { ReplaysService } from './replays.service';
 import { WebhooksRetention } from './webhooks-retention';
 import { WebhooksController } from './webhooks.controller';

@@ -1,14 +1,13 @@
 import { DataSource } from 'typeorm';
 import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
-import { dataSourceOptions } from '../../src/database';
+import { dataSourceOptions, Retention } from '../../src/database';
 import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
 import { RecoveryService, SweepService } from '../../src/inventory';
+import { SalesRollupService, SalesService } from '../../src/ledger';
 import { ProxyProvider } from '../../src/provider';
 import { ActiveFlagsService } from '../../src/proxies';
 import { RenewalRun } from '../../src/renewals';
-import { Retention } from '../../src/retention';
-import { SalesRollupService, SalesService } from '../../src/sales';
 import { StatusService } from '../../src/status';
 import { createApiClient } from '../support/api-client';
 import { eventually } from '../support/built-service';

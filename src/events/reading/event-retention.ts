@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../config';
-import { Retention } from '../../retention';
+import { Retention } from '../../database';
 
 /** The name of the mark that tells up to which position events were removed. */
 export const REMOVED_EVENTS = 'events';

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
-import { queryRows, untilReplicated } from '../../database';
-import type { RetentionStep } from '../../retention';
+import { queryRows, type RetentionStep, untilReplicated } from '../../database';
 import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import type { OrderOutcome } from '../order-queries';
 import { IdempotencyKeyReused } from '../orders.errors';

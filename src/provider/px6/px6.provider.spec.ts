@@ -9,9 +9,8 @@ import { TestClock } from '../../../test/support/test-clock';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database';
 import { Clock, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
-import { DatabaseModule } from '../../database';
+import { DatabaseModule, RetentionModule } from '../../database';
 import { Metrics } from '../../metrics';
-import { RetentionModule } from '../../retention';
 import { Deadline } from '../deadline';
 import {
   ProviderClosed,

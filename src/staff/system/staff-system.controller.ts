@@ -7,7 +7,7 @@ import {
   SALES_DIMENSIONS,
   type SalesRowOut,
   SalesService,
-} from '../../sales';
+} from '../../ledger';
 import { StatusOut, StatusService } from '../../status';
 import { StaffRoute } from '../staff-route';
 import { SalesPage, SalesQuery } from './staff-system.dto';

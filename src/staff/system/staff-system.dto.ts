@@ -9,7 +9,7 @@ import {
   StrictRequest,
   StringField,
 } from '../../http';
-import { SalesFiguresOut, SalesRowOut } from '../../sales';
+import { SalesFiguresOut, SalesRowOut } from '../../ledger';
 
 /** The dimensions of a row, separated by slashes. */
 const CURSOR_PATTERN = String.raw`^[^\x00-\x1f\x2f\x7f-\x9f]+(\x2f[^\x00-\x1f\x2f\x7f-\x9f]+){0,2}$`;

@@ -1,0 +1,116 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Clock } from '../../common';
+import { changeOfUser, queryRows } from '../../database';
+import { type Page, type PageRequest, readPage } from '../../http';
+import { TokenNotFound } from '../auth.errors';
+import { ALL_STAFF_SCOPES } from '../scopes';
+import { type Caller, type NewToken, TokensService } from '../tokens.service';
+import type { CreatedToken, Token } from './token.dto';
+import { TokenAlreadyOver, TooManyTokens } from './tokens.errors';
+
+/** How many working tokens a customer may have issued. */
+const MOST_TOKENS = 100;
+/** How many of those that have ended a customer still sees. */
+const MOST_ENDED = 20;
+
+/** The columns of a Token. `$1` is the time, `$2` the token of the request. */
+const SHOWN = `
+  token.id, name, scopes,
+  CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= $1 THEN 'expired' ELSE 'active' END
+    AS state,
+  coalesce(token.id = $2, false) AS is_current, created_at, expires_at, revoked_at, last_used_at,
+  allowed_ips, daily_limit, issued_by`;
+
+/** Which tokens are the customer's to see and revoke. `$3` is the user, `$4` the scopes of staff. */
+const OF_CUSTOMER = 'token.user_id = $3 AND NOT token.scopes && $4::text[]';
+
+/**
+ * The tokens of a customer, as far as the customer can do without staff. Tokens with scopes of staff are not
+ * among them: what becomes of those stands in the audit log.
+ */
+@Injectable()
+export class CustomerTokensService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly tokens: TokensService,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Issues a token that is never wider than the caller's. Its text is in the result and nowhere else.
+   *
+   * @throws TokenAlreadyOver, TooManyTokens, ScopeNotGrantable, TokenWiderThanIssuer, InvalidToken
+   */
+  issue(
+    { userId, tokenId }: Caller,
+    token: Omit<NewToken, 'userId' | 'issuedBy' | 'origin'>,
+  ): Promise<CreatedToken> {
+    if (token.expiresAt && token.expiresAt <= this.clock.now()) throw new TokenAlreadyOver();
+    // None comes in beyond the limit.
+    return changeOfUser(this.dataSource, userId, async (manager) => {
+      const issued = await this.tokens.issue(
+        { ...token, userId, issuedBy: tokenId, origin: 'customer' },
+        manager,
+      );
+      if ((await this.countWorking(userId, manager)) > MOST_TOKENS) throw new TooManyTokens(MOST_TOKENS);
+      await this.tokens.forgetEnded({ userId, origin: 'customer', keep: MOST_ENDED }, manager);
+      return this.created(issued.token.id, issued.text, manager);
+    });
+  }
+
+  /** A new token as its owner is shown it, this once with its text. */
+  async created(id: number, text: string, manager: EntityManager): Promise<CreatedToken> {
+    const [token] = await queryRows<Token>(
+      manager,
+      `SELECT ${SHOWN} FROM api_tokens token WHERE token.id = $3`,
+      [this.clock.now(), null, id],
+    );
+    if (!token) throw new Error('an issued token was not found');
+    return Object.assign(token, { token: text });
+  }
+
+  private async countWorking(userId: number, manager: EntityManager): Promise<number> {
+    const [row] = await queryRows<{ count: number }>(
+      manager,
+      `SELECT count(*) AS count FROM api_tokens
+        WHERE user_id = $1 AND origin = 'customer' AND revoked_at IS NULL
+          AND (expires_at IS NULL OR expires_at > $2)`,
+      [userId, this.clock.now()],
+    );
+    return row?.count ?? 0;
+  }
+
+  /** A page of the customer's tokens, oldest first. The cursor is the id of the last of the previous page. */
+  list({ userId, tokenId }: Caller, page: PageRequest): Promise<Page<Token>> {
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<Token>(
+        this.dataSource,
+        `SELECT ${SHOWN} FROM api_tokens token WHERE ${OF_CUSTOMER} AND token.id > $5
+            ORDER BY token.id LIMIT $6`,
+        [this.clock.now(), tokenId, userId, ALL_STAFF_SCOPES, cursor ?? 0, limit],
+      ),
+    );
+  }
+
+  /**
+   * Revokes a token of the customer from the next request on, on every replica. Revoking it again keeps the
+   * first time.
+   *
+   * @param options.descendants whether the customer's tokens that came from it are revoked, too
+   * @throws TokenNotFound
+   */
+  revoke(userId: number, id: number, { descendants }: { readonly descendants: boolean }): Promise<void> {
+    return changeOfUser(this.dataSource, userId, async (manager) => {
+      const [token] = await queryRows<{ isRevoked: boolean }>(
+        manager,
+        `SELECT revoked_at IS NOT NULL AS "isRevoked" FROM api_tokens token
+          WHERE token.id = $1 AND user_id = $2 AND NOT scopes && $3::text[] FOR UPDATE`,
+        [id, userId, ALL_STAFF_SCOPES],
+      );
+      if (!token) throw new TokenNotFound();
+      if (!token.isRevoked) await this.tokens.revoke(id, manager);
+      if (descendants) await this.tokens.revokeDescendants(id, manager, { userId });
+    });
+  }
+}

@@ -1,0 +1,52 @@
+import type { Money } from '../../common';
+import { AmountField, DateTimeField, StrictRequest, StringListField, TextField } from '../../http';
+import { NetworksField } from '../networks-field';
+import { type CustomerScope, USUAL_SCOPES } from '../scopes';
+
+const isUsual = (text: string): boolean => USUAL_SCOPES.some((scope) => scope === text);
+
+@StrictRequest()
+export class NewCustomerTokenRequest {
+  @StringListField({
+    description: 'What the new token may do: scopes that the token of the request has, too',
+    example: ['profile:read', 'proxies:read'],
+    atLeast: 1,
+    atMost: USUAL_SCOPES.length,
+    of: {
+      isValid: isUsual,
+      type: 'enum',
+      choices: USUAL_SCOPES,
+      msg: `Input should be ${USUAL_SCOPES.map((scope) => `'${scope}'`).join(', ')}`,
+    },
+  })
+  scopes!: readonly CustomerScope[];
+
+  @TextField({ description: 'What the token is for', example: 'reports', absent: 'null' })
+  name!: string | null;
+
+  @DateTimeField({
+    description:
+      'When the token stops working. It lies in the future and not behind the end of the token of the ' +
+      'request, which is the default',
+    absent: 'null',
+  })
+  expires_at!: Date | null;
+
+  @NetworksField({
+    description:
+      'The only networks from which the token works, in CIDR notation. They lie within those of the token ' +
+      'of the request, which are the default',
+    example: ['203.0.113.0/24'],
+  })
+  allowed_ips!: readonly string[] | null;
+
+  @AmountField({
+    description:
+      'The most roubles that its orders may take in one day (UTC): at most the limit of the token of the ' +
+      'request, which is the default and against which its orders count as well. A token with a limit ' +
+      'switches no renewals on, nor moves a proxy between their rules by its label or tags',
+    example: '500.00',
+    absent: 'null',
+  })
+  daily_limit!: Money | null;
+}

@@ -1,0 +1,66 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
+
+/** A token as its customer sees it. */
+export class Token {
+  @ApiProperty({ type: 'integer', example: 17 })
+  id!: number;
+
+  @ApiNullable('string', { description: 'What the token is for', example: 'reports' })
+  name!: string | null;
+
+  @ApiProperty({ type: 'array', items: { type: 'string' }, example: ['profile:read', 'proxies:read'] })
+  scopes!: readonly string[];
+
+  @ApiProperty({ type: 'string', enum: ['active', 'expired', 'revoked'], example: 'active' })
+  state!: 'active' | 'expired' | 'revoked';
+
+  @ApiProperty({
+    type: 'boolean',
+    description: 'Whether this is the token of the request',
+    example: false,
+  })
+  is_current!: boolean;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiNullableMoment('Null: the token does not expire', '2100-01-01T00:00:00.000Z')
+  expires_at!: Date | null;
+
+  @ApiNullableMoment('When the token was revoked', null)
+  revoked_at!: Date | null;
+
+  @ApiNullableMoment('When the token was last used, to the minute', null)
+  last_used_at!: Date | null;
+
+  @ApiProperty({
+    anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
+    description: 'The only networks that the token works from. Null: it works from anywhere',
+    example: ['203.0.113.0/24'],
+  })
+  allowed_ips!: readonly string[] | null;
+
+  @ApiNullable('string', {
+    description: 'The most roubles that its orders may take in one day (UTC). Null: no limit',
+    example: '500.00',
+  })
+  daily_limit!: string | null;
+
+  @ApiNullable('integer', {
+    description: 'The token that issued it. Null: no token of the user did',
+    example: 3,
+  })
+  issued_by!: number | null;
+}
+
+export class CreatedToken extends Token {
+  @ApiProperty({
+    type: 'string',
+    description: 'The text of the token, which is shown this once',
+    example: 'prx_…',
+  })
+  token!: string;
+}
+
+export class TokenList extends PageOf(Token) {}

@@ -1,0 +1,11 @@
+import { DomainError, domainError } from '../../common';
+
+export class TooManyTokens extends DomainError {
+  readonly kind = 'conflict';
+
+  constructor(most: number) {
+    super(`There are ${most} tokens already: revoke some first`);
+  }
+}
+
+export class TokenAlreadyOver extends domainError('bad-request', 'expires_at must lie in the future') {}

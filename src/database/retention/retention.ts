@@ -1,0 +1,137 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { JobLease } from '../job-lease';
+import { queryRows } from '../sql';
+
+/** How much a run removed, by the name of the rule. */
+export type RetentionReport = Readonly<Record<string, number>>;
+
+export interface RetentionStep<Place> {
+  readonly removed: number;
+  /** Where the next step begins; null when nothing is left. */
+  readonly next: Place | null;
+}
+
+/** What old rows of a table are, and what becomes of them. */
+export interface OldRows {
+  /** What is removed, in the plural: a name in the report of the job. */
+  readonly name: string;
+  /** A table whose ids ascend with time. */
+  readonly table: string;
+  /** The column of a row's time. */
+  readonly time: string;
+  readonly days: number;
+  /** A DELETE or UPDATE of what is old, which are the rows of `old (id)`; it says what stays all the same. */
+  readonly removal: string;
+}
+
+/** A step takes some hundredths of a second, so a run that is silent for this long is dead. */
+const LEASE_SECONDS = 60;
+/** How many rows a statement looks at, and so the most that it removes. */
+export const STEP_ROWS = 1000;
+/** A step is followed by a pause that is longer by this factor: two thirds of a run are pauses. */
+const PAUSE_FACTOR = 2;
+
+type Step = (place: unknown) => Promise<RetentionStep<unknown>>;
+
+/**
+ * Removes what has been kept for long enough: on one replica at a time, by statements of which each looks at
+ * a bounded number of rows that an index finds, with pauses for whoever else uses the database.
+ */
+@Injectable()
+export class Retention {
+  private readonly logger = new Logger(Retention.name);
+  private readonly steps = new Map<string, Step>();
+  private readonly lease: JobLease;
+
+  constructor(private readonly dataSource: DataSource) {
+    this.lease = new JobLease(dataSource, 'retention');
+  }
+
+  /**
+   * Adds a rule.
+   *
+   * @param name what is removed, in the plural
+   * @param step removes a bounded number; it is given what the step before gave as `next`, at first null
+   */
+  add<Place>(name: string, step: (place: Place | null) => Promise<RetentionStep<Place>>): void {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    this.steps.set(name, step as Step);
+  }
+
+  /** Adds a rule for rows that become old one after the other. 0 days: they are kept. */
+  addOldRows({ name, table, time, days, removal }: OldRows): void {
+    this.addWalk(
+      name,
+      days,
+      // Where times and ids are not quite in the same order, the first row that is young ends the step.
+      `next AS MATERIALIZED (
+         SELECT id, ${time} < now() - make_interval(days => $2) AS is_old
+           FROM ${table} WHERE id > $1 ORDER BY id LIMIT $3
+       ),
+       old AS MATERIALIZED (
+         SELECT id FROM next
+          WHERE id < coalesce((SELECT min(id) FROM next WHERE NOT is_old), 9223372036854775807)
+       ),
+       removed AS (${removal} RETURNING 1),
+       walked AS (SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM old) AS last)`,
+    );
+  }
+
+  /**
+   * Adds a rule for rows that become old one after the other. Where it ended is kept, so that no run looks
+   * again at what stays. 0 days: they are kept.
+   *
+   * @param walk a CTE `walked (removed, last)`: looks at `$3` rows with ids above `$1`, of which the last one
+   *   that is older than `$2` days is `last`
+   */
+  addWalk(name: string, days: number, walk: string): void {
+    if (days === 0) return;
+    this.add<number>(name, async (place) => {
+      const [step] = await queryRows<{ removed: number; last: number | null }>(
+        this.dataSource,
+        `WITH ${walk},
+         marked AS (
+           INSERT INTO retention_marks (name, last_id) SELECT $4, last FROM walked WHERE last IS NOT NULL
+           ON CONFLICT (name) DO UPDATE SET last_id = excluded.last_id
+         )
+         SELECT removed, last FROM walked`,
+        [place ?? (await this.mark(name)), days, STEP_ROWS, name],
+      );
+      return { removed: step?.removed ?? 0, next: step?.last ?? null };
+    });
+  }
+
+  /** Removes what is due, unless that was done less than the interval ago or another replica does it. */
+  runWhenDue(intervalSeconds: number, signal?: AbortSignal): Promise<RetentionReport | null> {
+    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async (run) => {
+      const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
+      for (const [name, step] of this.steps) {
+        await run.repeat(report, name, async (place) => {
+          const begunMs = performance.now();
+          const { removed, next } = await step(place);
+          if (next !== null) {
+            const pauseMs = (performance.now() - begunMs) * PAUSE_FACTOR;
+            await pause(pauseMs, undefined, signal && { signal });
+          }
+          return { done: removed, next };
+        });
+      }
+      const removed = Object.entries(report).filter(([, count]) => count > 0);
+      if (removed.length > 0) {
+        this.logger.log(`no longer kept: ${removed.map(([name, count]) => `${count} ${name}`).join(', ')}`);
+      }
+      return report;
+    });
+  }
+
+  private async mark(name: string): Promise<number> {
+    const [mark] = await queryRows<{ id: number }>(
+      this.dataSource,
+      'SELECT last_id AS id FROM retention_marks WHERE name = $1',
+      [name],
+    );
+    return mark?.id ?? Number.MIN_SAFE_INTEGER;
+  }
+}

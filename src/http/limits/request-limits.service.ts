@@ -1,0 +1,226 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Clock, networkOf } from '../../common';
+import { AppConfig } from '../../config';
+import { queryRows } from '../../database';
+import { TooManyRequests } from './limits.errors';
+import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
+
+/** Enough for every token, user or link of the requests of a minute; a count takes about 200 bytes. */
+const MAX_CALLERS = 50_000;
+/** Strangers cannot make the service remember more addresses than this. */
+const MAX_ADDRESSES = 10_000;
+/** Whoever opens an app needs one. Each takes the place of an older one, and is told as an event. */
+const SIGN_INS_PER_MINUTE = 20;
+/** Each is an event that is stored, and a request to an address that a customer chose. */
+const WEBHOOK_TESTS_PER_MINUTE = 10;
+
+/** Whose requests are counted. */
+interface Counted {
+  readonly tokenId: number;
+  readonly userId: number;
+}
+
+/** What headers an answer gets. */
+interface HeaderSink {
+  setHeader(name: string, value: string): unknown;
+}
+
+/** What is left of a limit. */
+interface Remaining {
+  readonly counter: Pick<RequestCounter<number>, 'name' | 'limit'>;
+  readonly left: number;
+}
+
+/**
+ * Limits the requests of each token, user and secret link, the sign-ins of each Telegram user, the test
+ * events of each user, and the failed authentications of each address, in a minute. Requests are counted in
+ * memory. Replicas tell each other what they have counted each second, in one statement, so that no request
+ * waits for the database because of its limits.
+ */
+@Injectable()
+export class RequestLimits {
+  private readonly tokens: RequestCounter<number>;
+  private readonly users: RequestCounter<number>;
+  private readonly links: RequestCounter<number>;
+  private readonly signIns = new RequestCounter<number>('sign-in', SIGN_INS_PER_MINUTE, MAX_CALLERS);
+  private readonly webhookTests = new RequestCounter<number>(
+    'webhook-test',
+    WEBHOOK_TESTS_PER_MINUTE,
+    MAX_CALLERS,
+  );
+  private readonly addresses: RequestCounter<string>;
+  /** The last minute in which an address reached its limit. */
+  private barredMinute = 0;
+  private cleanedMinute = 0;
+
+  constructor(
+    { limits }: AppConfig,
+    private readonly dataSource: DataSource,
+    private readonly clock: Clock,
+  ) {
+    this.tokens = new RequestCounter('token', limits.tokenRequestsPerMinute, MAX_CALLERS);
+    this.users = new RequestCounter('user', limits.userRequestsPerMinute, MAX_CALLERS);
+    this.links = new RequestCounter('link', limits.linkRequestsPerMinute, MAX_CALLERS);
+    this.addresses = new RequestCounter('address', limits.addressFailuresPerMinute, MAX_ADDRESSES);
+  }
+
+  /**
+   * Counts a request. Its answer tells what is left once that is less than half.
+   *
+   * @throws TooManyRequests; such a request is not counted
+   */
+  admit({ tokenId, userId }: Counted, response: HeaderSink): void {
+    const nowMs = this.nowMs();
+    const ofToken = this.tokens.left(tokenId, nowMs);
+    const ofUser = this.users.left(userId, nowMs);
+    if (ofToken > 0 && ofUser > 0) {
+      this.tokens.add(tokenId, nowMs);
+      this.users.add(userId, nowMs);
+      if (ofToken > this.tokens.limit / 2 && ofUser > this.users.limit / 2) return;
+      this.tell(response, nowMs, [
+        { counter: this.tokens, left: ofToken - 1 },
+        { counter: this.users, left: ofUser - 1 },
+      ]);
+      return;
+    }
+    throw this.refusal(nowMs, [
+      { counter: this.tokens, left: ofToken },
+      { counter: this.users, left: ofUser },
+    ]);
+  }
+
+  /**
+   * Counts a request by a secret link. It does not count for the link's user, whose scripts must not be kept
+   * out by whoever has got hold of a link.
+   *
+   * @throws TooManyRequests; such a request is not counted
+   */
+  admitLink(linkId: number, response: HeaderSink): void {
+    const nowMs = this.nowMs();
+    const left = this.take(this.links, linkId, nowMs);
+    if (left <= this.links.limit / 2) this.tell(response, nowMs, [{ counter: this.links, left: left - 1 }]);
+  }
+
+  /** Counts a sign-in with valid data. @throws TooManyRequests; such a sign-in is not counted */
+  admitSignIn(telegramId: number): void {
+    this.take(this.signIns, telegramId, this.nowMs());
+  }
+
+  /** Counts a test event of a user. @throws TooManyRequests; such an event is not counted */
+  admitWebhookTest(userId: number): void {
+    this.take(this.webhookTests, userId, this.nowMs());
+  }
+
+  /** @returns what was left before */
+  private take(counter: RequestCounter<number>, key: number, nowMs: number): number {
+    const left = counter.left(key, nowMs);
+    if (left === 0) throw this.refusal(nowMs, [{ counter, left }]);
+    counter.add(key, nowMs);
+    return left;
+  }
+
+  /** A request that was admitted turned out to be the replay of an earlier one. */
+  giveBack({ tokenId, userId }: Counted): void {
+    const nowMs = this.nowMs();
+    this.tokens.add(tokenId, nowMs, -1);
+    this.users.add(userId, nowMs, -1);
+  }
+
+  /** Counts a failed authentication: a request without a valid token, or with the secret of no link. */
+  countFailure(address: string | null): void {
+    const nowMs = this.nowMs();
+    const key = networkOf(address);
+    this.addresses.add(key, nowMs);
+    if (this.addresses.left(key, nowMs) === 0) this.barredMinute = minuteOf(nowMs);
+  }
+
+  /** Whether any address has too many failed authentications in this minute. */
+  get barsAddresses(): boolean {
+    return this.barredMinute !== 0 && this.barredMinute === minuteOf(this.nowMs());
+  }
+
+  /** The refusal for an address with too many failed authentications in this minute; null for others. */
+  refusalOf(address: string | null): TooManyRequests | null {
+    const nowMs = this.nowMs();
+    const left = this.addresses.left(networkOf(address), nowMs);
+    return left > 0 ? null : this.refusal(nowMs, [{ counter: this.addresses, left }]);
+  }
+
+  /** Tells the other replicas what this one has counted, and learns what they have. */
+  async share(): Promise<void> {
+    const counters = [
+      this.tokens,
+      this.users,
+      this.links,
+      this.signIns,
+      this.webhookTests,
+      this.addresses,
+    ] as readonly RequestCounter<number | string>[];
+    const taken = counters.flatMap((counter) =>
+      counter.takeUnshared().map((unshared) => ({ ...unshared, counter })),
+    );
+    if (taken.length > 0) {
+      const totals = await queryRows<{ name: string; key: string; minute: number; total: number }>(
+        this.dataSource,
+        `INSERT INTO request_counts (name, key, minute, total)
+         SELECT name, key, minute, count
+           FROM unnest($1::text[], $2::text[], $3::bigint[], $4::int[]) AS counted (name, key, minute, count)
+          ORDER BY name, key, minute
+         ON CONFLICT (name, key, minute) DO UPDATE SET total = request_counts.total + excluded.total
+         RETURNING name, key, minute, total`,
+        [
+          taken.map(({ counter }) => counter.name),
+          taken.map(({ key }) => String(key)),
+          taken.map(({ minute }) => minute),
+          taken.map(({ count }) => count),
+        ],
+      );
+      for (const { name, key, minute, total } of totals) {
+        const counter = counters.find((one) => one.name === name);
+        const isAddress = counter === this.addresses;
+        counter?.learn(isAddress ? key : Number(key), minute, total);
+        if (isAddress && total >= this.addresses.limit) {
+          this.barredMinute = Math.max(this.barredMinute, minute);
+        }
+      }
+    }
+    await this.forgetEarlierMinutes();
+  }
+
+  private async forgetEarlierMinutes(): Promise<void> {
+    const minute = minuteOf(this.nowMs());
+    if (minute === this.cleanedMinute) return;
+    await queryRows(this.dataSource, 'DELETE FROM request_counts WHERE minute < $1', [minute - 1]);
+    this.cleanedMinute = minute;
+  }
+
+  private tell(response: HeaderSink, nowMs: number, remaining: readonly Remaining[]): void {
+    for (const [name, value] of Object.entries(this.fields(nowMs, remaining))) {
+      response.setHeader(name, value);
+    }
+  }
+
+  private refusal(nowMs: number, remaining: readonly Remaining[]): TooManyRequests {
+    return new TooManyRequests(secondsLeft(nowMs), this.fields(nowMs, remaining));
+  }
+
+  /** The fields of draft-ietf-httpapi-ratelimit-headers-10. */
+  private fields(nowMs: number, remaining: readonly Remaining[]): Record<string, string> {
+    const limited = remaining.filter(({ counter }) => counter.limit > 0);
+    const policies = limited.map(
+      ({ counter: { name, limit } }) => `"${name}";q=${limit};w=${WINDOW_MS / 1000}`,
+    );
+    const states = limited.map(
+      ({ counter: { name }, left }) => `"${name}";r=${left};t=${secondsLeft(nowMs)}`,
+    );
+    return { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') };
+  }
+
+  private nowMs(): number {
+    return this.clock.now().getTime();
+  }
+}
+
+/** Until the next minute begins. */
+const secondsLeft = (nowMs: number): number => Math.ceil((WINDOW_MS - (nowMs % WINDOW_MS)) / 1000);

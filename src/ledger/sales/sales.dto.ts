@@ -1,0 +1,44 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiNullable, ApiRoubles } from '../../http';
+
+/** Sums of sales. Amounts are rounded to kopecks after they were summed up. */
+export class SalesFiguresOut {
+  @ApiProperty({ type: 'integer', description: 'Orders that were paid in full or in part', example: 120 })
+  orders!: number;
+
+  @ApiProperty({ type: 'integer', description: 'Prolongations among the orders', example: 20 })
+  prolongations!: number;
+
+  @ApiProperty({ type: 'integer', description: 'Proxies that were bought', example: 340 })
+  proxies!: number;
+
+  @ApiRoubles('Roubles paid for orders', '8527.20')
+  sales!: string;
+
+  @ApiRoubles('Roubles that staff refunded, on the day of the refund', '25.08')
+  refunds!: string;
+
+  @ApiRoubles('Roubles that the provider charged', '7106.00')
+  cost!: string;
+
+  @ApiRoubles('Roubles that remain: sales less refunds and cost, rounded at the end', '1396.12')
+  margin!: string;
+}
+
+export class SalesRowOut extends SalesFiguresOut {
+  @ApiNullable('string', {
+    format: 'date',
+    description: 'The day (UTC). Null when the sums are not by day',
+    example: '2026-11-20',
+  })
+  day!: string | null;
+
+  @ApiNullable('string', { description: 'Null when the sums are not by country', example: null })
+  country!: string | null;
+
+  @ApiNullable('string', {
+    description: '6, 4 or 4s (IPv4 shared). Null when the sums are not by version',
+    example: null,
+  })
+  version!: string | null;
+}

@@ -1,1 +1,0 @@
-export { LinksModule } from './links.module';

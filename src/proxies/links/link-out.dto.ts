@@ -1,0 +1,71 @@
+import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, ApiNullableMoment, PageOf } from '../../http';
+import { FORMAT_NAMES, type FormatName } from '../export/formats';
+import { ProxyFilterBody } from '../filter/proxy-filter.query';
+
+export class LinkOut {
+  @ApiProperty({ type: 'integer', example: 5 })
+  id!: number;
+
+  @ApiNullable('string', { description: 'What the link is for', example: 'Clash on the laptop' })
+  descr!: string | null;
+
+  @ApiNullable(FORMAT_NAMES, { description: 'Null: there is a template', example: 'clash' })
+  format!: FormatName | null;
+
+  @ApiNullable('string', { description: 'Null: there is a format', example: null })
+  template!: string | null;
+
+  @ApiProperty({
+    allOf: [{ $ref: getSchemaPath(ProxyFilterBody) }],
+    description: 'Which proxies: what the request named. Empty: all of them',
+    example: { country: 'ru', active: true },
+  })
+  filter!: object;
+
+  @ApiProperty({
+    anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
+    description: 'The only networks from which the link works. Null: it works from anywhere',
+    example: ['203.0.113.0/24'],
+  })
+  networks!: readonly string[] | null;
+
+  @ApiProperty({
+    type: 'string',
+    enum: ['active', 'expired', 'revoked'],
+    description: '`revoked`: the token that made it was revoked',
+    example: 'active',
+  })
+  state!: 'active' | 'expired' | 'revoked';
+
+  @ApiProperty({ type: 'integer', description: 'The token that made it', example: 17 })
+  token_id!: number;
+
+  @ApiMoment()
+  created_at!: Date;
+
+  @ApiNullableMoment('When the link stops working. Null: not by itself', '2027-01-01T00:00:00.000Z')
+  expires_at!: Date | null;
+
+  @ApiNullableMoment('When it was last fetched, as known some seconds ago', null)
+  last_used_at!: Date | null;
+
+  @ApiProperty({
+    type: 'integer',
+    description: 'How often it was fetched, answers 304 included, as known some seconds ago',
+    example: 0,
+  })
+  uses!: number;
+}
+
+export class CreatedLink extends LinkOut {
+  @ApiProperty({
+    type: 'string',
+    format: 'uri-reference',
+    description: 'What the tool fetches. It has the secret of the link and is shown this once',
+    example: '/l/prl_...',
+  })
+  url!: string;
+}
+
+export class LinksPage extends PageOf(LinkOut) {}

@@ -1,0 +1,119 @@
+import { Body, Controller, Delete, Get, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { type Caller, CurrentCaller, CurrentUserId, Route } from '../../auth';
+import {
+  type ErrorsOfStatus,
+  IdParam,
+  LIMIT_TOO_LARGE,
+  notANetwork,
+  notAnInteger,
+  PageQuery,
+} from '../../http';
+import { CreatedLink, LinkOut, LinksPage } from './link-out.dto';
+import {
+  FormatBesideTemplate,
+  LinkAlreadyOver,
+  LinkNotFound,
+  LinksSwitchedOff,
+  LinkWiderThanToken,
+  TooManyLinks,
+} from './links.errors';
+import { LinksService } from './links.service';
+import { NewLinkRequest } from './new-link.request';
+
+const LinkId = () => IdParam('link_id', 'The `id` of a link of the user', 1);
+
+const NO_SUCH_LINK: ErrorsOfStatus = ['The user has no such link', LinkNotFound];
+
+@ApiTags('Links')
+@Controller('links')
+export class LinksController {
+  constructor(private readonly links: LinksService) {}
+
+  @Post()
+  @Route({
+    scope: 'proxies:export',
+    summary: 'Make a secret link',
+    description:
+      'For tools that can fetch an address, but send no token: a URL with a secret of its own, which ' +
+      'gives an export as it is at that moment. Whoever has it can fetch these proxies with their ' +
+      'passwords, and can do nothing else. It is shown this once. It works until it is deleted, until ' +
+      '`expires_at`, or until the token that made it is revoked, and never from more networks than that ' +
+      'token. A repeated request makes another link.',
+    status: 201,
+    response: { description: 'The link, with its URL', type: CreatedLink },
+    body: {
+      type: NewLinkRequest,
+      examples: {
+        'A subscription for Clash': {
+          value: {
+            format: 'clash',
+            filter: { country: 'ru', active: true },
+            expires_at: '2100-01-01T00:00:00Z',
+            descr: 'Clash on the laptop',
+          },
+        },
+        'A list of one tag, for one network': {
+          value: { template: '{host}:{port}', filter: { tag: 'team-a' }, networks: ['203.0.113.0/24'] },
+        },
+      },
+    },
+    errors: {
+      400: ['`expires_at` has passed', LinkAlreadyOver],
+      403: [
+        'the link would be wider than the token, or links are switched off',
+        new LinkWiderThanToken(['expires_at', 'networks']),
+        LinksSwitchedOff,
+      ],
+      409: ['The user has too many', new TooManyLinks(100)],
+    },
+    invalid: notANetwork('networks'),
+  })
+  createLink(@CurrentCaller() caller: Caller, @Body() body: NewLinkRequest): Promise<CreatedLink> {
+    const { descr, expires_at: expiresAt, networks, filter, template } = body;
+    if (template !== null && body.format !== 'json') throw new FormatBesideTemplate(template);
+    const format = template === null ? body.format : null;
+    return this.links.create(caller, { descr, expiresAt, networks, filter, template, format });
+  }
+
+  @Get()
+  @Route({
+    scope: 'proxies:export',
+    summary: 'List the secret links',
+    description:
+      'The links of the user, oldest first, never with their secrets: what each gives, and when it was ' +
+      'last fetched. One that has ended is shown for 30 days, unless a new one needs its room.',
+    response: { description: 'A page of links, oldest first', type: LinksPage },
+    invalid: LIMIT_TOO_LARGE,
+  })
+  listLinks(@CurrentUserId() userId: number, @Query() page: PageQuery): Promise<LinksPage> {
+    return this.links.list(userId, page);
+  }
+
+  @Get(':link_id')
+  @Route({
+    scope: 'proxies:export',
+    summary: 'Show a secret link',
+    description: 'One link, without its secret.',
+    response: { description: 'The link', type: LinkOut },
+    errors: { 404: NO_SUCH_LINK },
+    invalid: notAnInteger('link_id', 'five'),
+  })
+  getLink(@CurrentUserId() userId: number, @LinkId() linkId: number): Promise<LinkOut> {
+    return this.links.get(userId, linkId);
+  }
+
+  @Delete(':link_id')
+  @Route({
+    scope: 'proxies:export',
+    summary: 'Delete a secret link',
+    description: 'From now on nobody can fetch it, on any replica.',
+    status: 204,
+    response: { description: 'The link was deleted' },
+    errors: { 404: NO_SUCH_LINK },
+    invalid: notAnInteger('link_id', 'five'),
+  })
+  async deleteLink(@CurrentUserId() userId: number, @LinkId() linkId: number): Promise<void> {
+    await this.links.delete(userId, linkId);
+  }
+}

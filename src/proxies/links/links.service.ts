@@ -1,0 +1,278 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { DataSource, type EntityManager } from 'typeorm';
+import {
+  type Caller,
+  generateSecret,
+  hexHashOf,
+  InvalidToken,
+  isWellFormedSecret,
+  isWithin,
+  liesWithin,
+} from '../../auth';
+import { Clock } from '../../common';
+import { AppConfig } from '../../config';
+import { batchedLookup, changeOfUser, preparedRows, queryRows } from '../../database';
+import { type Page, type PageRequest, readPage } from '../../http';
+import { type FormatName } from '../export/formats';
+import { type ExportOptions } from '../export/proxy-export.service';
+import { type ProxyFilter } from '../filter/proxy-filter';
+import { type ProxyFilterBody, toProxyFilter } from '../filter/proxy-filter.query';
+import type { CreatedLink, LinkOut } from './link-out.dto';
+import { ENDED_AT } from './links-retention';
+import {
+  LinkAlreadyOver,
+  LinkNotFound,
+  LinksSwitchedOff,
+  LinkWiderThanToken,
+  NothingToFetch,
+  TooManyLinks,
+} from './links.errors';
+
+/** What a link gives: one of format and template is null. */
+interface LinkLayout {
+  readonly format: FormatName | null;
+  readonly template: string | null;
+}
+
+export interface NewLink extends LinkLayout {
+  readonly descr: string | null;
+  readonly filter: ProxyFilterBody | null;
+  readonly expiresAt: Date | null;
+  /** Addresses and networks in CIDR notation; null allows any address. */
+  readonly networks: readonly string[] | null;
+}
+
+/** A link that works now. */
+export interface OpenLink {
+  readonly id: number;
+  readonly userId: number;
+  /** Grows with every change of what the user sees of their proxies. */
+  readonly proxiesRevision: number;
+  readonly options: ExportOptions;
+}
+
+interface FoundLink extends Omit<OpenLink, 'options'>, LinkLayout {
+  readonly filter: StoredFilter;
+  readonly networks: readonly string[] | null;
+  readonly hash: string;
+}
+
+/** A filter as the request had it, in JSON and without what was null. */
+type StoredFilter = Partial<Omit<ProxyFilterBody, 'ends_before'> & { readonly ends_before: string }>;
+
+/** Links and addresses that opened them; about 200 bytes each. */
+const MAX_KNOWN = 20_000;
+
+/** The columns of a LinkOut. `$1` is the time. */
+const SHOWN = `
+  link.id, link.descr, link.format, link.template, link.filter, link.networks, link.token_id,
+  CASE WHEN token.revoked_at IS NOT NULL THEN 'revoked'
+       WHEN link.expires_at <= $1 THEN 'expired' ELSE 'active' END AS state,
+  link.created_at, link.expires_at, link.last_used_at, link.uses`;
+
+/** Makes, shows and deletes the links of a user, and tells what a secret opens. */
+@Injectable()
+export class LinksService {
+  private readonly known = new LRUCache<string, true>({ max: MAX_KNOWN });
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly config: AppConfig,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Makes a link. Its secret is in the result and nowhere else. The link is never wider than the token that
+   * makes it: what is left out of its end and its networks is as the token's.
+   *
+   * @throws LinksSwitchedOff, LinkAlreadyOver, LinkWiderThanToken, TooManyLinks, InvalidToken
+   */
+  async create(caller: Caller, link: NewLink): Promise<CreatedLink> {
+    const { maxPerUser } = this.config.links;
+    if (maxPerUser === 0) throw new LinksSwitchedOff();
+    const now = this.clock.now();
+    if (link.expiresAt && link.expiresAt <= now) throw new LinkAlreadyOver();
+    const secret = generateSecret('link');
+    // None comes in beyond the limit.
+    const created = await changeOfUser(this.dataSource, caller.userId, async (manager) => {
+      const bounds = await this.withinToken(caller.tokenId, link, manager);
+      await this.makeRoom(caller.userId, maxPerUser, manager);
+      const [row] = await queryRows<LinkOut>(
+        manager,
+        `WITH link AS (
+           INSERT INTO export_links
+             (user_id, token_id, secret_hash, descr, format, template, filter, networks, expires_at)
+           SELECT $2, $3, $4::bytea, $5, $6, $7, $8::jsonb,
+                  (SELECT array_agg(network(address) ORDER BY place)
+                     FROM unnest($9::inet[]) WITH ORDINALITY AS given (address, place)), $10
+           RETURNING *
+         )
+         SELECT ${SHOWN} FROM link JOIN api_tokens token ON token.id = link.token_id`,
+        [
+          now,
+          caller.userId,
+          caller.tokenId,
+          `\\x${hexHashOf(secret)}`,
+          link.descr,
+          link.format,
+          link.template,
+          storedFilter(link.filter),
+          bounds.networks,
+          bounds.expiresAt,
+        ],
+      );
+      if (!row) throw new Error('an inserted link was not returned');
+      return row;
+    });
+    return Object.assign(created, { url: `${this.config.server.publicUrl ?? ''}/l/${secret}` });
+  }
+
+  /**
+   * What bounds a link: what was asked for, and the token's own bounds where nothing was.
+   *
+   * @throws LinkWiderThanToken, or InvalidToken when the token was revoked since the request began
+   */
+  private async withinToken(
+    tokenId: number,
+    { expiresAt, networks }: NewLink,
+    manager: EntityManager,
+  ): Promise<Pick<NewLink, 'expiresAt' | 'networks'>> {
+    const [token] = await queryRows<Pick<NewLink, 'expiresAt' | 'networks'>>(
+      manager,
+      `SELECT expires_at AS "expiresAt", allowed_ips AS networks FROM api_tokens
+        WHERE id = $1 AND revoked_at IS NULL`,
+      [tokenId],
+    );
+    if (!token) throw new InvalidToken();
+    const { networks: allowed, expiresAt: end } = token;
+    const wider = [
+      end && expiresAt && expiresAt > end && 'expires_at',
+      allowed && networks?.some((network) => !liesWithin(allowed, network)) && 'networks',
+    ].filter((field) => typeof field === 'string');
+    if (wider.length > 0) throw new LinkWiderThanToken(wider);
+    return { expiresAt: expiresAt ?? end, networks: networks ?? allowed };
+  }
+
+  /** Removes links that have ended when a new one needs their room. @throws TooManyLinks */
+  private async makeRoom(userId: number, maxPerUser: number, manager: EntityManager): Promise<void> {
+    const [{ count } = { count: 0 }] = await queryRows<{ count: number }>(
+      manager,
+      'SELECT count(*) AS count FROM export_links WHERE user_id = $1',
+      [userId],
+    );
+    const tooMany = count + 1 - maxPerUser;
+    if (tooMany <= 0) return;
+    const removed = await queryRows(
+      manager,
+      `DELETE FROM export_links WHERE id IN (
+         SELECT link.id FROM export_links link JOIN api_tokens token ON token.id = link.token_id
+          WHERE link.user_id = $1 AND ${ENDED_AT} <= $2 ORDER BY ${ENDED_AT} LIMIT $3)
+       RETURNING id`,
+      [userId, this.clock.now(), tooMany],
+    );
+    if (removed.length < tooMany) throw new TooManyLinks(maxPerUser);
+  }
+
+  /** A page of a user's links, oldest first. The cursor is the id of the last link of the previous page. */
+  list(userId: number, page: PageRequest): Promise<Page<LinkOut>> {
+    return readPage(page, ({ cursor, limit }) =>
+      queryRows<LinkOut>(
+        this.dataSource,
+        `SELECT ${SHOWN} FROM export_links link JOIN api_tokens token ON token.id = link.token_id
+            WHERE link.user_id = $2 AND link.id > $3 ORDER BY link.id LIMIT $4`,
+        [this.clock.now(), userId, cursor ?? 0, limit],
+      ),
+    );
+  }
+
+  /** @throws LinkNotFound */
+  async get(userId: number, id: number): Promise<LinkOut> {
+    const [link] = await queryRows<LinkOut>(
+      this.dataSource,
+      `SELECT ${SHOWN} FROM export_links link JOIN api_tokens token ON token.id = link.token_id
+        WHERE link.user_id = $2 AND link.id = $3`,
+      [this.clock.now(), userId, id],
+    );
+    if (!link) throw new LinkNotFound();
+    return link;
+  }
+
+  /** Deletes a link: nobody can fetch it from now on, on any replica. @throws LinkNotFound */
+  async delete(userId: number, id: number): Promise<void> {
+    const deleted = await queryRows(
+      this.dataSource,
+      'DELETE FROM export_links WHERE user_id = $1 AND id = $2 RETURNING id',
+      [userId, id],
+    );
+    if (deleted.length === 0) throw new LinkNotFound();
+  }
+
+  /**
+   * Finds what a secret opens for a request from an address. Each call asks the database, so that whatever
+   * ends a link counts from the next request on.
+   *
+   * @throws NothingToFetch
+   */
+  async open(secret: string, address: string | null): Promise<OpenLink> {
+    if (this.config.links.maxPerUser === 0 || !isWellFormedSecret('link', secret)) throw new NothingToFetch();
+    const hash = hexHashOf(secret);
+    const link = await this.findLink(hash);
+    const use = `${hash} ${address}`;
+    if (!link || (link.networks && !isWithin(link.networks, address))) {
+      this.known.delete(use);
+      throw new NothingToFetch();
+    }
+    this.known.set(use, true);
+    return toOpenLink(link);
+  }
+
+  /**
+   * Whether a secret opened a link when this address last asked. That opens nothing: it tells which secrets
+   * are worth a look-up when their address has presented too many others.
+   */
+  opened(secret: string, address: string | null): boolean {
+    return isWellFormedSecret('link', secret) && this.known.has(`${hexHashOf(secret)} ${address}`);
+  }
+
+  private readonly findLink = batchedLookup(async (hashes: readonly string[]) => {
+    const rows = await preparedRows<FoundLink>(
+      this.dataSource,
+      `SELECT link.id, link.user_id AS "userId", format, template, filter, networks,
+              proxies_revision AS "proxiesRevision", encode(secret_hash, 'hex') AS hash
+         FROM export_links link
+         JOIN api_tokens token ON token.id = link.token_id
+         JOIN users ON users.id = link.user_id
+        WHERE secret_hash = ANY ($1::bytea[]) AND (link.expires_at IS NULL OR link.expires_at > $2)
+          AND token.revoked_at IS NULL AND users.blocked_at IS NULL`,
+      [hashes.map((hash) => `\\x${hash}`), this.clock.now()],
+    );
+    return new Map(rows.map((link) => [link.hash, link]));
+  });
+}
+
+const storedFilter = (filter: ProxyFilterBody | null): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(filter ?? {}).filter(([, value]) => value !== null)));
+
+function toOpenLink({ id, userId, proxiesRevision, format, template, filter }: FoundLink): OpenLink {
+  const options = { format: format ?? 'json', template, filter: readFilter(filter) } as const;
+  return { id, userId, proxiesRevision, options };
+}
+
+const NO_FILTER = {
+  country: null,
+  version: null,
+  proxy_type: null,
+  active: null,
+  label: null,
+  tag: null,
+  ends_before: null,
+  order_id: null,
+} as const satisfies ProxyFilterBody;
+
+const readFilter = ({ ends_before: endsBefore, ...others }: StoredFilter): ProxyFilter =>
+  toProxyFilter({
+    ...NO_FILTER,
+    ...others,
+    ends_before: endsBefore === undefined ? null : new Date(endsBefore),
+  });

@@ -1,0 +1,48 @@
+import { NetworksField } from '../../auth';
+import { ChoiceField, DateTimeField, ObjectField, StrictRequest, TextField } from '../../http';
+import { FORMAT_NAMES, type FormatName } from '../export/formats';
+import { ExportTemplateField } from '../export/template-field';
+import { ProxyFilterBody } from '../filter/proxy-filter.query';
+
+@StrictRequest()
+export class NewLinkRequest {
+  @ChoiceField(FORMAT_NAMES, {
+    description:
+      'The format of the export, as of `GET /proxies/lists/…`: `json`, unless there is a `template`',
+    example: 'clash',
+    default: 'json',
+  })
+  format!: FormatName;
+
+  @ExportTemplateField({ absent: 'null' })
+  template!: string | null;
+
+  @ObjectField(ProxyFilterBody, {
+    description: 'Which proxies, at the moment of each fetch. All of them by default',
+    absent: 'null',
+  })
+  filter!: ProxyFilterBody | null;
+
+  @DateTimeField({
+    description:
+      'When the link stops working. It lies in the future and not behind the end of the token, which is ' +
+      'the default',
+    absent: 'null',
+  })
+  expires_at!: Date | null;
+
+  @NetworksField({
+    description:
+      'The only networks from which the link works, in CIDR notation. They lie within those of the token, ' +
+      'which are the default',
+    example: ['203.0.113.0/24'],
+  })
+  networks!: readonly string[] | null;
+
+  @TextField({
+    description: 'What the link is for; only you see it',
+    example: 'Clash on the laptop',
+    absent: 'null',
+  })
+  descr!: string | null;
+}

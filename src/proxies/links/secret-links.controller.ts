@@ -1,0 +1,82 @@
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { ApiParam, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public, Route } from '../../auth';
+import { plainAddress, setRequestLink } from '../../common';
+import { rateLimitHeaders, RequestLimits } from '../../http';
+import { sendExport } from '../export/conditional-answer';
+import { Conditional, fileResponse } from '../export/file-response';
+import { ProxyExportService } from '../export/proxy-export.service';
+import { ListRevisionService } from '../list-revision.service';
+import { LinkUses } from './link-uses.service';
+import { NothingToFetch } from './links.errors';
+import { LinksService, type OpenLink } from './links.service';
+
+/** Answers whoever has the secret of a link, and a token is none. */
+@ApiTags('Links')
+@Controller('l')
+export class SecretLinksController {
+  constructor(
+    private readonly links: LinksService,
+    private readonly uses: LinkUses,
+    private readonly limits: RequestLimits,
+    private readonly revisions: ListRevisionService,
+    private readonly exporter: ProxyExportService,
+  ) {}
+
+  @Get(':secret')
+  @Public()
+  @Route({
+    summary: 'Fetch a secret link',
+    description:
+      'The export of a link, by its secret alone: a token is neither needed nor looked at, and a query ' +
+      'is ignored. A secret that opens nothing, whatever the reason, is answered 404. No log has it.',
+    // A format is not part of the address, so that the description cannot know the media type.
+    response: fileResponse({ '*/*': { schema: {} } }),
+    errors: {
+      404: ['There is no such link, it has ended, or it does not work from this address', NothingToFetch],
+      429: [
+        'The link was fetched too often in this minute, or the address asked for too many that are not there',
+        'Too many requests',
+      ],
+      503: ['The service cannot reach its database', 'Service temporarily unavailable'],
+    },
+    errorHeaders: { 429: rateLimitHeaders('"link";q=1200;w=60', '"link";r=0;t=17') },
+  })
+  @ApiParam({
+    name: 'secret',
+    description: 'As in the `url` of the new link',
+    schema: { type: 'string', example: 'prl_...' },
+  })
+  @Conditional()
+  async fetchLink(
+    @Param('secret') secret: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    response.setHeader('X-Robots-Tag', 'noindex, nofollow');
+    const link = await this.open(secret, plainAddress(request.ip));
+    setRequestLink(link.id, link.userId);
+    this.limits.admitLink(link.id, response);
+    this.uses.note(link.id);
+    const revision = await this.revisions.get(link);
+    await sendExport(request, response, this.exporter, revision, link.options, `link ${link.id} `);
+  }
+
+  /**
+   * Finds the link, unless the address has asked for too many that are not there. Those that it has fetched
+   * are looked up even then.
+   *
+   * @throws NothingToFetch, TooManyRequests
+   */
+  private async open(secret: string, address: string | null): Promise<OpenLink> {
+    const refusal = this.limits.barsAddresses ? this.limits.refusalOf(address) : null;
+    if (refusal && !this.links.opened(secret, address)) throw refusal;
+    try {
+      return await this.links.open(secret, address);
+    } catch (error) {
+      if (error instanceof NothingToFetch) this.limits.countFailure(address);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import net from 'node:net';
+import tls from 'node:tls';
+import { type RunningSandbox, startSandbox, WireClient } from '../../sandbox';
+import { type ProxyToTry, requestThrough } from './request-through';
+
+const TIMEOUT_MS = 3000;
+
+let sandbox: RunningSandbox;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ rateLimitPerSecond: null });
+});
+afterAll(() => sandbox.close());
+
+async function buy(type: 'http' | 'socks'): Promise<ProxyToTry> {
+  const { list } = await new WireClient(sandbox.baseUrl, sandbox.apiKey).ask<{
+    list: { host: string; port: string; user: string; pass: string }[];
+  }>(`buy?count=1&period=7&country=nl&version=4&type=${type}&nokey`);
+  const [bought] = list;
+  if (!bought) throw new Error('nothing was bought');
+  return { type, host: bought.host, port: Number(bought.port), login: bought.user, password: bought.pass };
+}
+
+async function listen(server: net.Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return (server.address() as net.AddressInfo).port;
+}
+
+const close = (server: net.Server) => new Promise((resolve) => server.close(resolve));
+
+describe.each(['http', 'socks'] as const)('A request through a proxy of type %s', (type) => {
+  it.each(['127.0.0.1', 'localhost'])('reaches %s and gives the text', async (host) => {
+    const target = http.createServer((_request, response) => response.end('here'));
+    const url = new URL(`http://${host}:${await listen(target)}/`);
+    expect(await requestThrough(await buy(type), url, TIMEOUT_MS)).toMatchObject({
+      result: { text: 'here' },
+    });
+    await close(target);
+  });
+
+  it('follows no redirect', async () => {
+    const target = http.createServer((_request, response) =>
+      response.writeHead(302, { Location: '/elsewhere' }).end(),
+    );
+    const url = new URL(`http://127.0.0.1:${await listen(target)}/`);
+    expect(await requestThrough(await buy(type), url, TIMEOUT_MS)).toMatchObject({
+      result: { failure: 'wrong-answer' },
+    });
+    await close(target);
+  });
+
+  it('opens a tunnel to an https target, and trusts nobody without a certificate', async () => {
+    let opened = 0;
+    const target = tls.createServer({}).on('connection', () => (opened += 1));
+    target.on('tlsClientError', () => undefined);
+    const url = new URL(`https://127.0.0.1:${await listen(target)}/`);
+    expect(await requestThrough(await buy(type), url, TIMEOUT_MS)).toMatchObject({
+      connectMs: expect.any(Number),
+      firstByteMs: null,
+      result: { failure: 'wrong-answer' },
+    });
+    expect(opened).toBe(1);
+    await close(target);
+  });
+
+  it.each(['http', 'https'])('tells a wrong login for a target by %s', async (scheme) => {
+    const proxy = { ...(await buy(type)), password: 'wrong' };
+    const passage = await requestThrough(proxy, new URL(`${scheme}://127.0.0.1:1/`), TIMEOUT_MS);
+    expect(passage.result).toEqual({ failure: 'wrong-login' });
+  });
+
+  it.each(['http', 'https'])('tells a target by %s that the proxy does not reach', async (scheme) => {
+    const target = net.createServer();
+    const port = await listen(target);
+    await close(target);
+    const passage = await requestThrough(
+      await buy(type),
+      new URL(`${scheme}://127.0.0.1:${port}/`),
+      TIMEOUT_MS,
+    );
+    expect(passage.result).toEqual({ failure: 'judge-unreachable' });
+  });
+
+  it.each(['no.such.host.invalid', '127.0.0.1'])('tells a proxy that is not there: %s', async (host) => {
+    const passage = await requestThrough(
+      { type, host, port: 1, login: 'a', password: 'b' },
+      new URL('http://127.0.0.1:1/'),
+      TIMEOUT_MS,
+    );
+    expect(passage).toMatchObject({ connectMs: null, result: { failure: 'refused' } });
+  });
+});

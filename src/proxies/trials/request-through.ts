@@ -1,0 +1,169 @@
+import net from 'node:net';
+import { callbackify } from 'node:util';
+import { SocksClient } from 'socks';
+import type * as Undici from 'undici';
+import type { buildConnector, Client, Dispatcher } from 'undici';
+import type { ProxyType } from '../../common';
+
+/** How a request through a proxy can fail. */
+export type ThroughFailure =
+  'refused' | 'wrong-login' | 'timeout' | 'closed' | 'judge-unreachable' | 'wrong-answer';
+
+export interface ProxyToTry {
+  readonly type: ProxyType;
+  readonly host: string;
+  readonly port: number;
+  readonly login: string;
+  readonly password: string;
+}
+
+/** A request through a proxy, as far as it came. Times are milliseconds since its begin. */
+export interface Passage {
+  /** When the TCP connection to the proxy was open. */
+  readonly connectMs: number | null;
+  /** When the first byte of an answer had come, whoever sent it. */
+  readonly firstByteMs: number | null;
+  readonly result: { readonly text: string } | { readonly failure: ThroughFailure };
+}
+
+interface Watch {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Called when a connection is open. */
+  readonly onConnected: () => void;
+}
+
+const MAX_ANSWER_BYTES = 4096;
+
+/** Statuses by which a proxy says that it did not reach the target. */
+const UNREACHED: readonly number[] = [403, 500, 502, 503, 504];
+
+/** The proxy was reached and understood, and refused or failed. */
+class ProxyFailure extends Error {
+  constructor(readonly failure: ThroughFailure) {
+    super(failure);
+  }
+}
+
+/**
+ * Makes a GET request through a proxy, without following redirects, and closes the connection. An HTTP proxy
+ * is sent a plain request for an http URL, as browsers do, and CONNECT for https. A SOCKS proxy resolves the
+ * name of the target itself. Never rejects.
+ */
+export async function requestThrough(proxy: ProxyToTry, url: URL, timeoutMs: number): Promise<Passage> {
+  // It takes 20 MB, which a process gives only once it needs it.
+  const undici = await import('undici');
+  const startedAt = performance.now();
+  const sinceStart = () => Math.ceil(performance.now() - startedAt);
+  const signal = AbortSignal.timeout(timeoutMs);
+  let connectMs: number | null = null;
+  let firstByteMs: number | null = null;
+  const watch: Watch = { timeoutMs, signal, onConnected: () => (connectMs ??= sinceStart()) };
+  const dispatcher = (proxy.type === 'http' ? throughHttp : throughSocks)(undici, proxy, url, watch);
+  try {
+    const answer = await dispatcher.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      signal,
+    });
+    firstByteMs = sinceStart();
+    const text = await readAnswer(answer);
+    return { connectMs, firstByteMs, result: { text } };
+  } catch (error) {
+    return { connectMs, firstByteMs, result: { failure: failureOf(error, signal, connectMs !== null) } };
+  } finally {
+    // Nobody needs to wait for a connection that is still being opened.
+    void dispatcher.destroy().catch(() => undefined);
+  }
+}
+
+/** @throws ProxyFailure */
+async function readAnswer({ statusCode, body }: Dispatcher.ResponseData): Promise<string> {
+  let text = '';
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    text += chunk.toString('latin1');
+    if (text.length > MAX_ANSWER_BYTES) throw new ProxyFailure('wrong-answer');
+  }
+  if (statusCode === 200) return text;
+  if (statusCode === 407) throw new ProxyFailure('wrong-login');
+  throw new ProxyFailure(UNREACHED.includes(statusCode) ? 'judge-unreachable' : 'wrong-answer');
+}
+
+function throughHttp(
+  undici: typeof Undici,
+  { host, port, login, password }: ProxyToTry,
+  url: URL,
+  { timeoutMs, onConnected }: Watch,
+): Dispatcher {
+  const client = (origin: string | URL, options: Client.Options) =>
+    new undici.Client(origin, { ...options, connect: noting(options.connect, onConnected) });
+  return new undici.ProxyAgent({
+    uri: `http://${net.isIPv6(host) ? `[${host}]` : host}:${port}`,
+    token: `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`,
+    proxyTunnel: url.protocol === 'https:',
+    proxyTls: { timeout: timeoutMs },
+    clientFactory: client,
+    factory: client,
+  });
+}
+
+/** The first connection that is opened is the one to the proxy; a second one is the tunnel through it. */
+function noting(connect: Client.Options['connect'], onConnected: () => void): buildConnector.connector {
+  if (typeof connect !== 'function') throw new Error('undici connects otherwise than it did');
+  return (options, callback) =>
+    connect(options, (...result: Parameters<buildConnector.Callback>) => {
+      if (!result[0]) onConnected();
+      callback(...result);
+    });
+}
+
+function throughSocks(undici: typeof Undici, proxy: ProxyToTry, url: URL, watch: Watch): Dispatcher {
+  const overTls = undici.buildConnector({});
+  const open = callbackify(() => openSocks(proxy, url, watch));
+  const connect: buildConnector.connector = (options, callback) =>
+    open((error: Error | null, socket) => {
+      if (error) callback(error, null);
+      else if (url.protocol === 'https:') overTls({ ...options, httpSocket: socket }, callback);
+      else callback(null, socket);
+    });
+  return new undici.Client(url.origin, { connect });
+}
+
+async function openSocks(
+  { host, port, login, password }: ProxyToTry,
+  url: URL,
+  { timeoutMs, signal, onConnected }: Watch,
+): Promise<net.Socket> {
+  const socket = net.connect({ host, port }).once('connect', onConnected);
+  // Whoever waits for the socket hears of its errors as well.
+  socket.on('error', () => undefined);
+  signal.addEventListener('abort', () => socket.destroy(new Error('timeout')), { once: true });
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  const defaultPort = url.protocol === 'https:' ? 443 : 80;
+  await SocksClient.createConnection({
+    command: 'connect',
+    existing_socket: socket,
+    timeout: timeoutMs,
+    proxy: { host, port, type: 5, userId: login, password },
+    destination: { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(url.port || defaultPort) },
+  });
+  return socket;
+}
+
+/** undici and socks tell the answers of a proxy only in the texts of their errors; tests hold these. */
+const TOLD: readonly (readonly [RegExp, ThroughFailure])[] = [
+  [/\b407\b|Socks5 Authentication failed|no accepted authentication type/i, 'wrong-login'],
+  [/Proxy response \(\d+\)|Socks5 proxy rejected connection/i, 'judge-unreachable'],
+  [/CERT|certificate|SSL|TLS|HPE_|Invalid Socks5|invalid socks version|Parse Error/i, 'wrong-answer'],
+];
+
+function failureOf(error: unknown, signal: AbortSignal, isConnected: boolean): ThroughFailure {
+  if (error instanceof ProxyFailure) return error.failure;
+  if (signal.aborted) return 'timeout';
+  const { message = '', code = '' } = error as { message?: string; code?: string };
+  if (/TIMEOUT|ETIMEDOUT/.test(code)) return 'timeout';
+  if (!isConnected) return 'refused';
+  return TOLD.find(([text]) => text.test(`${code} ${message}`))?.[1] ?? 'closed';
+}

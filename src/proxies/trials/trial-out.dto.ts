@@ -1,0 +1,60 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ApiMoment, ApiNullable, PageOf } from '../../http';
+
+export const TRIAL_REASONS = [
+  'refused',
+  'wrong-login',
+  'timeout',
+  'closed',
+  'judge-unreachable',
+  'wrong-answer',
+  'leaks-forwarded-for',
+  'exit-differs',
+  'judge-down',
+] as const;
+export type TrialReason = (typeof TRIAL_REASONS)[number];
+
+export class TrialOut {
+  @ApiProperty({
+    anyOf: [{ type: 'boolean' }, { type: 'null' }],
+    description:
+      'Whether the proxy carried a request to the judge and its answer back, without telling for whom. ' +
+      'Null when nobody can say, because the judge does not answer by itself',
+    example: true,
+  })
+  works!: boolean | null;
+
+  @ApiNullable(TRIAL_REASONS, {
+    description:
+      'Why it does not work: `refused` (no connection to the proxy), `wrong-login`, `timeout`, `closed` ' +
+      '(the proxy closed the connection), `judge-unreachable` (the proxy says that it does not reach the ' +
+      'judge), `wrong-answer` (something else answered), `leaks-forwarded-for` (it tells targets for whom ' +
+      'it asks). With `works: true`: null, or `exit-differs`, when it left by another address than at the ' +
+      'check before. With `works: null`: `judge-down`',
+    example: null,
+  })
+  reason!: TrialReason | null;
+
+  @ApiNullable('string', {
+    description: 'The address that the judge saw. Null when it was not reached',
+    example: '203.0.113.7',
+  })
+  exit_address!: string | null;
+
+  @ApiNullable('integer', {
+    description: 'Milliseconds until the TCP connection to the proxy was open',
+    example: 34,
+  })
+  connect_ms!: number | null;
+
+  @ApiNullable('integer', {
+    description: 'Milliseconds until the first byte of an answer came, from the begin of the check',
+    example: 182,
+  })
+  first_byte_ms!: number | null;
+
+  @ApiMoment('When the check ended')
+  checked_at!: Date;
+}
+
+export class TrialsPage extends PageOf(TrialOut) {}

@@ -1,0 +1,55 @@
+import { Controller, Get, Header, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { CurrentUserId, Route } from '../../auth';
+import { LIMIT_TOO_LARGE, type Page, PageQuery, TooManyUnderWay } from '../../http';
+import { ProxyNotFound } from '../proxies.errors';
+import { NO_SUCH_PROXY, ProxyIdParam } from '../proxy-id';
+import { TrialOut, TrialsPage } from './trial-out.dto';
+import { TrialsSwitchedOff } from './trials.errors';
+import { TrialsService } from './trials.service';
+
+@ApiTags('Proxies')
+@Controller('proxies/:proxy_id')
+export class TrialsController {
+  constructor(private readonly trials: TrialsService) {}
+
+  @Get('check')
+  @Header('Cache-Control', 'no-store')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Check',
+    description:
+      'Makes a request through the proxy to the judge, a route of this service, and tells whether it ' +
+      'came through, by which address, and how fast; at most 10 seconds later. ' +
+      '`GET /proxies/{proxy_id}/ping` tells only whether the port of the proxy can be reached.',
+    response: { description: 'What the check showed', type: TrialOut },
+    errors: {
+      404: [
+        'No proxy of the user has this id, or the operator has switched checks off',
+        ProxyNotFound,
+        TrialsSwitchedOff,
+      ],
+      429: ['more than 10 checks are under way', TooManyUnderWay],
+    },
+  })
+  checkProxy(@CurrentUserId() userId: number, @ProxyIdParam() proxyId: string): Promise<TrialOut> {
+    return this.trials.run(userId, proxyId);
+  }
+
+  @Get('checks')
+  @Route({
+    scope: 'proxies:read',
+    summary: 'Checks of a proxy',
+    description: 'What the checks of a proxy showed, the latest first, as long as they are kept.',
+    response: { description: 'A page of checks', type: TrialsPage },
+    errors: { 404: NO_SUCH_PROXY },
+    invalid: LIMIT_TOO_LARGE,
+  })
+  listProxyChecks(
+    @CurrentUserId() userId: number,
+    @ProxyIdParam() proxyId: string,
+    @Query() page: PageQuery,
+  ): Promise<Page<TrialOut>> {
+    return this.trials.list(userId, proxyId, page);
+  }
+}

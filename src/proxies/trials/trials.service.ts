@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AppConfig } from '../../config';
+import { queryRows } from '../../database';
+import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
+import { ProxiesService } from '../proxies.service';
+import { type Proxy } from '../proxy.entity';
+import { Judge } from './judge';
+import { requestThrough } from './request-through';
+import type { TrialOut, TrialReason } from './trial-out.dto';
+import { TrialsSwitchedOff } from './trials.errors';
+
+const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at AS checked_at`;
+
+interface Finding {
+  readonly works: boolean | null;
+  readonly reason: TrialReason | null;
+  readonly exitAddress: string | null;
+  readonly connectMs: number | null;
+  readonly firstByteMs: number | null;
+}
+
+/**
+ * Trials of proxies: a request that goes through a customer's proxy to the judge shows whether the proxy
+ * works. A proxy is called dead only when the judge answered by itself before and after.
+ */
+@Injectable()
+export class TrialsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly proxies: ProxiesService,
+    private readonly judge: Judge,
+    private readonly underWay: RequestsUnderWay,
+    private readonly config: AppConfig,
+  ) {}
+
+  /** @throws ProxyNotFound, TrialsSwitchedOff, TooManyUnderWay */
+  async run(userId: number, proxyId: string): Promise<TrialOut> {
+    const proxy = await this.proxies.get(userId, proxyId);
+    const { url } = this.judge;
+    if (url === undefined) throw new TrialsSwitchedOff();
+    return this.underWay.run('check', userId, async () => this.store(proxy, await this.tryProxy(proxy, url)));
+  }
+
+  /** The latest first. @throws ProxyNotFound */
+  async list(userId: number, proxyId: string, page: PageRequest): Promise<Page<TrialOut>> {
+    const { id } = await this.proxies.get(userId, proxyId);
+    const { items, next_cursor } = await readPage(page, ({ cursor, limit }) =>
+      queryRows<TrialOut & { id: number }>(
+        this.dataSource,
+        `SELECT id, ${SHOWN} FROM proxy_trials
+            WHERE proxy_id = $1 AND user_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+        [id, userId, cursor ?? Number.MAX_SAFE_INTEGER, limit],
+      ),
+    );
+    return { items: items.map(({ id: _id, ...trial }) => trial), next_cursor };
+  }
+
+  private async tryProxy(proxy: Proxy, judgeUrl: string): Promise<Finding> {
+    const before = this.judge.answers(judgeUrl);
+    const { url, nonce } = this.judge.question(judgeUrl);
+    const { host, port, login, password, proxyType } = proxy;
+    const { connectMs, firstByteMs, result } = await requestThrough(
+      { type: proxyType === 'socks' ? 'socks' : 'http', host, port: Number(port), login, password },
+      url,
+      this.config.trials.timeoutMs,
+    );
+    const times = { connectMs, firstByteMs };
+    const verdict = 'text' in result ? this.judge.read(result.text, nonce) : null;
+    if (verdict) {
+      const reason = verdict.forwardedFor ? 'leaks-forwarded-for' : null;
+      return { ...times, works: reason === null, reason, exitAddress: verdict.address };
+    }
+    const isJudgeUp = (await before) && (await this.judge.answers(judgeUrl));
+    const reason = 'text' in result ? 'wrong-answer' : result.failure;
+    return isJudgeUp
+      ? { ...times, works: false, reason, exitAddress: null }
+      : { ...times, works: null, reason: 'judge-down', exitAddress: null };
+  }
+
+  /** Stores what was found. What works is compared with the trial before that reached the judge. */
+  private async store(proxy: Proxy, finding: Finding): Promise<TrialOut> {
+    const [stored] = await queryRows<TrialOut>(
+      this.dataSource,
+      `WITH last AS (
+         SELECT exit_address FROM proxy_trials
+          WHERE proxy_id = $1 AND user_id = $2 AND exit_address IS NOT NULL ORDER BY id DESC LIMIT 1
+       )
+       INSERT INTO proxy_trials (proxy_id, user_id, works, reason, exit_address, connect_ms, first_byte_ms)
+       SELECT $1, $2, $3,
+              CASE WHEN $3 AND (SELECT exit_address FROM last) <> $5 THEN 'exit-differs' ELSE $4 END,
+              $5, $6, $7
+       RETURNING ${SHOWN}`,
+      [
+        proxy.id,
+        proxy.userId,
+        finding.works,
+        finding.reason,
+        finding.exitAddress,
+        finding.connectMs,
+        finding.firstByteMs,
+      ],
+    );
+    if (!stored) throw new Error('a trial was not stored');
+    return stored;
+  }
+}

@@ -1,1 +1,0 @@
-export { TrialsModule } from './trials.module';

@@ -1,0 +1,63 @@
+import { Body, Controller, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { CreatedToken, Public, Route, UserBlocked } from '../../auth';
+import { setRequestUser } from '../../common';
+import { BodyTooLarge, missing, rateLimitHeaders, RequestLimits } from '../../http';
+import { InitDataTooOld, InvalidInitData, NoAccount, SignInSwitchedOff } from './sign-in.errors';
+import { SignInService } from './sign-in.service';
+import { TelegramSignInRequest } from './telegram-sign-in.request';
+
+/** Longer than any `initData`, as JSON. */
+const MAX_BODY_BYTES = 16 * 1024;
+
+/** Signed with the token of a bot that does not exist: `123456789:AAExampleExampleExampleExampleExample`. */
+const EXAMPLE =
+  'query_id=AAHdF6IQAAAAAN0XohDhrOrc&user=%7B%22id%22%3A123456789%2C%22first_name%22%3A%22Anna%22%2C' +
+  '%22username%22%3A%22anna%22%7D&auth_date=1795348800&' +
+  'hash=18e60b31c9e68a9a1f2c592d22e892e04fd58290eff01805ce4d00fe093a2fe5';
+
+@ApiTags('Tokens')
+@Controller('auth')
+export class SignInController {
+  constructor(
+    private readonly signIns: SignInService,
+    private readonly limits: RequestLimits,
+  ) {}
+
+  @Post('telegram')
+  @Public({ maxBodyBytes: MAX_BODY_BYTES })
+  @Route({
+    summary: 'Sign in with Telegram',
+    description:
+      'For a Telegram Mini App: gives a token for some time to the customer who opened it. The operator ' +
+      'sets for how long, and what the token may do. `initData` is valid for some time as well, an hour ' +
+      'unless the operator has set another; repeating the request with it gives another token. A ' +
+      'customer has 10 such tokens at most: one more ends the oldest. Accounts are opened by the ' +
+      "operator: a Telegram user without one is refused. It also sets `has_app` and the customer's " +
+      '`username` in `GET /me`.',
+    status: 201,
+    response: { description: 'The token, with its text', type: CreatedToken },
+    body: { type: TelegramSignInRequest, examples: { 'A Mini App': { value: { initData: EXAMPLE } } } },
+    errors: {
+      401: ['`initData` is not from the Mini App of this bot, or too old', InvalidInitData, InitDataTooOld],
+      403: ['Nobody has opened an account for this Telegram user, or it is blocked', NoAccount, UserBlocked],
+      404: ['The operator has named no bot', SignInSwitchedOff],
+      413: ['The body is larger than 16 kB', BodyTooLarge],
+      429: [
+        'The address has sent too many requests without a valid token in this minute, failed sign-ins ' +
+          'included, or the Telegram user has signed in 20 times',
+        'Too many requests',
+      ],
+      503: ['The service cannot reach its database', 'Service temporarily unavailable'],
+    },
+    errorHeaders: { 429: rateLimitHeaders('"address";q=600;w=60', '"address";r=0;t=17') },
+    invalid: missing('body', 'initData'),
+  })
+  async signInWithTelegram(@Body() body: TelegramSignInRequest): Promise<CreatedToken> {
+    const telegramUser = this.signIns.read(body.initData);
+    this.limits.admitSignIn(telegramUser.tgId);
+    const { userId, token } = await this.signIns.signIn(telegramUser);
+    setRequestUser(userId, { tokenId: token.id, issuedBy: null });
+    return token;
+  }
+}

@@ -1,0 +1,84 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import {
+  type CreatedToken,
+  type CustomerScope,
+  CustomerTokensService,
+  isCustomerScope,
+  TokensService,
+  UserBlocked,
+} from '../../auth';
+import { Clock, FairTurns } from '../../common';
+import { AppConfig, EnvironmentError } from '../../config';
+import { inTransaction } from '../../database';
+import { UsersService } from '../users.service';
+import { readInitData, type TelegramUser } from './init-data';
+import { NoAccount, SignInSwitchedOff } from './sign-in.errors';
+
+/** How many tokens of sign-ins a user may have at a time. One more ends the oldest. */
+const MOST_SIGN_INS = 10;
+
+/** Signs customers in who open the Mini App of the operator's bot. */
+@Injectable()
+export class SignInService {
+  private readonly scopes: readonly CustomerScope[];
+  /** By Telegram user: one that waits for another one holds no connection. */
+  private readonly turns = new FairTurns(Infinity, 1);
+
+  /** @throws EnvironmentError when the operator gives scopes that no customer can have */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly users: UsersService,
+    private readonly tokens: TokensService,
+    private readonly customerTokens: CustomerTokensService,
+    private readonly clock: Clock,
+    private readonly config: AppConfig,
+  ) {
+    const { scopes } = config.telegram;
+    this.scopes = scopes.filter(isCustomerScope);
+    if (this.scopes.length < scopes.length) {
+      throw new EnvironmentError(['TELEGRAM_SCOPES must be scopes of customers, e.g. profile:read']);
+    }
+  }
+
+  /** @throws SignInSwitchedOff, InvalidInitData, InitDataTooOld */
+  read(initData: string): TelegramUser {
+    const { botToken, maxAgeSeconds } = this.config.telegram;
+    if (botToken === undefined) throw new SignInSwitchedOff();
+    return readInitData(initData, { botToken, maxAgeSeconds, now: this.clock.now() });
+  }
+
+  /**
+   * Issues a token to the user of a Telegram user, and notes that they have the app.
+   *
+   * @throws NoAccount, UserBlocked
+   */
+  signIn(telegramUser: TelegramUser): Promise<{ userId: number; token: CreatedToken }> {
+    const transaction = () =>
+      inTransaction(this.dataSource, async (manager) => {
+        // It locks the user, so that sign-ins of one user come one after the other.
+        const user = await this.users.noteApp(telegramUser, manager);
+        if (!user) throw new NoAccount();
+        if (user.blockedAt) throw new UserBlocked();
+        await this.makeRoom(user.id, manager);
+        const { text, token } = await this.tokens.issue(
+          {
+            userId: user.id,
+            scopes: this.scopes,
+            name: 'Telegram',
+            expiresAt: new Date(this.clock.now().getTime() + this.config.telegram.tokenMinutes * 60_000),
+            origin: 'sign-in',
+          },
+          manager,
+        );
+        return { userId: user.id, token: await this.customerTokens.created(token.id, text, manager) };
+      });
+    return this.turns.run(telegramUser.tgId, transaction);
+  }
+
+  /** Revokes the oldest token of a sign-in where a new one needs its place, and removes those that ended. */
+  private async makeRoom(userId: number, manager: EntityManager): Promise<void> {
+    await this.tokens.forgetEnded({ userId, origin: 'sign-in', keep: 0 }, manager);
+    await this.tokens.revokeOldest({ userId, origin: 'sign-in', keep: MOST_SIGN_INS - 1 }, manager);
+  }
+}

@@ -1,0 +1,14 @@
+import { StrictRequest, StringField } from '../../http';
+
+/** Some times as long as what Telegram gives. */
+const LONGEST = 8192;
+
+@StrictRequest()
+export class TelegramSignInRequest {
+  @StringField({
+    description: 'What Telegram gave to the Mini App, unchanged: `Telegram.WebApp.initData`',
+    minLength: 1,
+    maxLength: LONGEST,
+  })
+  initData!: string;
+}
