@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
@@ -6,6 +7,7 @@ import { createCli } from '../src/cli/cli';
 const ROOT = join(__dirname, '..');
 const MAX_README_BYTES = 9000;
 const MAX_COLUMNS = 120;
+const MAX_DECISIONS = 40;
 
 interface Line {
   readonly number: number;
@@ -102,6 +104,48 @@ function documentedCommands(): [string, string[]][] {
     [...rest.matchAll(/--[a-z][a-z-]*/g)].map(([option]) => option).toSorted(),
   ]);
 }
+
+/** Every file that git knows and whose comments may cite a decision. */
+function citingFiles(): string[] {
+  const patterns = ['*.md', '*.ts', '*.mjs', '*.cjs', '*.sql', '*.yml', '*.toml', '.ci/run'];
+  return execFileSync('git', ['ls-files', ...patterns], { cwd: ROOT, encoding: 'utf8' })
+    .split('\n')
+    .filter((path) => path !== '' && path !== 'CHANGELOG.md' && existsSync(join(ROOT, path)));
+}
+
+describe('the decision records', () => {
+  const records = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => name !== 'README.md');
+  const byNumber = new Map(records.map((name) => [Number(name.slice(0, 4)), name]));
+
+  it(`are at most ${MAX_DECISIONS}, each listed with its number and title`, () => {
+    expect(records.length).toBeLessThanOrEqual(MAX_DECISIONS);
+    const listed = readDocument('docs/decisions/README.md').lines.filter(({ text }) => text.startsWith('- '));
+    expect(listed.map(({ text }) => text)).toEqual(
+      [...byNumber].map(([number, name]) => {
+        const [heading] = readDocument(join('docs/decisions', name)).lines;
+        const title = heading?.text.replace(`# ${number}. `, '');
+        return `- ${number}: [${title}](${name})`;
+      }),
+    );
+  });
+
+  it('exist wherever one is cited, under the number of their file', () => {
+    const citations = citingFiles().flatMap((path) => {
+      const text = readFileSync(join(ROOT, path), 'utf8');
+      const numbers = text.matchAll(
+        /\bdecision\s+(?<number>\d+)(?:\]\((?:[^)]*\/)?(?<name>\d{4}-[^)#]+))?/gi,
+      );
+      const paths = text.matchAll(/decisions\/(?<name>(?<number>\d{4})-[a-z-]+\.md)/g);
+      return [...numbers, ...paths].map(({ 0: found, groups = {} }) => ({ path, found, ...groups }));
+    }) as { path: string; found: string; number: string; name?: string }[];
+    expect(citations.length).toBeGreaterThan(50);
+    const wrong = citations.filter(({ number, name }) => {
+      const record = byNumber.get(Number(number));
+      return record === undefined || (name !== undefined && name !== record);
+    });
+    expect(wrong.map(({ path, found }) => `${path}: ${found}`)).toEqual([]);
+  });
+});
 
 describe('the documents', () => {
   it('have links that lead somewhere', () => {
