@@ -155,6 +155,24 @@ describe('An order in the queue that no request waits for', () => {
       await refund(claimed.flat());
     });
 
+    it('waits no longer than its rental runs when the batch that it was in is refused', async () => {
+      lookAway();
+      const renewal = await leaveRenewal(user);
+      await service.dataSource.query(
+        `UPDATE orders SET date_end_before = now() + interval '30 minutes' WHERE id = $1`,
+        [renewal],
+      );
+      expect(await claimNext()).toEqual([renewal]);
+      const claims = service.app.get(OrderClaims);
+      expect(await claims.requeueRefused(renewal, [renewal], 'alone')).toEqual([renewal]);
+      const [order] = await service.dataSource.query(
+        'SELECT deadline = date_end_before AND next_check_at = deadline AS "isOver" FROM orders WHERE id = $1',
+        [renewal],
+      );
+      expect(order.isOver).toBe(true);
+      await service.app.get(HoldReleases).releaseHolds([renewal], 'unavailable', ['reserved']);
+    });
+
     it('has its turn after ten minutes, however busy the service is', async () => {
       const { purchase, renewal } = await leaveBoth();
       await service.dataSource.query(

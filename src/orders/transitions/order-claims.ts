@@ -142,7 +142,7 @@ export class OrderClaims {
   /**
    * Puts members of a batch that the provider refused as a whole back into the queue, for one more call:
    * `together`, or each alone. Their users count as served, so that everybody who has not been served since
-   * comes first. A renewal has what is left of its time.
+   * comes first. A renewal has what is left of its two hours, and waits no longer than its rental runs.
    *
    * @returns the orders that are queued again
    */
@@ -160,7 +160,8 @@ export class OrderClaims {
               claim = CASE WHEN $3 THEN claim ELSE gen_random_uuid() END,
               deadline = given_up, next_check_at = given_up
          FROM (SELECT id AS order_id,
-                      CASE WHEN ${IS_RENEWAL_SQL} THEN created_at + make_interval(secs => $5)
+                      CASE WHEN ${IS_RENEWAL_SQL}
+                           THEN least(created_at + make_interval(secs => $5), date_end_before)
                            ELSE now() + make_interval(secs => $4) END AS given_up
                  FROM orders WHERE batch_id = $1) AS times
         WHERE id = order_id AND batch_id = $1 AND id = ANY ($2)
