@@ -4,6 +4,8 @@ import { RatePermits } from '../src/provider/rate-permits';
 import { eventually } from './support/built-service';
 import { holdPermits } from './support/hold-permits';
 import { passQuietTime } from './support/quiet-time';
+import { sendRaw } from './support/raw-http';
+import { lockRow, untilWaiting } from './support/table-lock';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const ENVIRONMENT = {
@@ -334,6 +336,35 @@ describe('Orders that are in the queue at the same moment', () => {
     expect(await service.control.getCalls('prolong')).toHaveLength(1);
     await passQuietTime(service);
   }, 30_000);
+
+  it('are in the pages of whoever reads them while their delivery waits for an account', async () => {
+    const [slow, reader] = (await users(2)).sort((a, b) => a.id - b.id) as [TestUser, TestUser];
+    const gate = await service.control.addGate({
+      method: 'buy',
+      stage: 'received',
+      match: { country: 'de' },
+    });
+    const together = inQueue(2, () => [slow, reader].map((user) => buy(user, { country: 'de' })));
+    await service.control.untilGateReached(gate);
+    // The delivery of the batch waits until somebody has let go of the account of one of its customers.
+    const held = await lockRow(service.owner, `SELECT FROM accounts WHERE user_id = ${slow.id} FOR UPDATE`);
+    await service.control.openGate(gate);
+    await untilWaiting(service.owner, 'WITH member AS');
+    const quicker = await buy(reader, { count: 2 });
+
+    const seen: string[] = [];
+    for (let path: string | undefined = '/proxies?limit=1'; path !== undefined;) {
+      const page = await sendRaw(service.baseUrl, { path, token: reader.token });
+      seen.push(...(page.json() as { id: string }[]).map(({ id }) => id));
+      if (seen.length === 1) {
+        await held.release();
+        await together;
+      }
+      path = /^<([^>]+)>; rel="next"$/.exec(String(page.headers['link']))?.[1];
+    }
+    const [, { proxyIds: slower }] = (await together) as [PurchaseAnswer, PurchaseAnswer];
+    expect(seen).toEqual([...quicker.proxyIds, ...slower]);
+  });
 
   it('are prolonged after one listing of all proxies when that takes fewer calls', async () => {
     const owners = await users(4);

@@ -1,9 +1,11 @@
+import type { EntityManager } from 'typeorm';
 import { type CustomerScope, type Scope, TOKEN_REFERENCES, TokensService, USUAL_SCOPES } from '../src/auth';
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
 import { UsersService } from '../src/users';
 import { createApiClient } from './support/api-client';
 import { createStaff, staffWith } from './support/staff';
+import { untilWaiting } from './support/table-lock';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 jest.setTimeout(60_000);
@@ -404,6 +406,21 @@ describe('The scope', () => {
     await revoke(issuer, issuer.tokenId);
     expect((await issue(issuer)).response.status).toBe(401);
   });
+});
+
+it('Tokens of one user get their ids one after the other, so that a walk by cursor misses none', async () => {
+  const { id: userId } = await createCustomer();
+  const tokens = service.app.get(TokensService);
+  const issueFor = (manager?: EntityManager) => tokens.issue({ userId, scopes: WRITE }, manager);
+  const slow = service.dataSource.createQueryRunner();
+  await slow.startTransaction();
+  const { token: first } = await issueFor(slow.manager);
+  const waiting = service.dataSource.transaction(issueFor);
+  await untilWaiting(service.owner, 'SELECT FROM users');
+  await slow.commitTransaction();
+  await slow.release();
+  const { token: second } = await waiting;
+  expect(second.id).toBeGreaterThan(first.id);
 });
 
 it('Tokens can be removed: whatever table names one is asked before, by an index', async () => {

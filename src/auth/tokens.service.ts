@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager, MoreThan, Repository } from 'typeorm';
 import { Clock, type Money } from '../common';
-import { batchedLookup, preparedRows, queryRows, violatedConstraint } from '../database';
+import { batchedLookup, lockUser, preparedRows, queryRows, violatedConstraint } from '../database';
 import type { TooManyRequests } from '../http';
 import { ApiToken, type TokenOrigin } from './api-token.entity';
 import { InvalidToken, TokenNotFound, TokenOwnerNotFound } from './auth.errors';
@@ -84,6 +84,8 @@ export class TokensService {
       allowedIps: token.allowedIps ? await toNetworks(manager, token.allowedIps) : null,
       dailyLimit: token.dailyLimit?.toString() ?? null,
     };
+    // Tokens of a user become visible in the order of their ids, so that a walk by cursor misses none.
+    await lockUser(manager, token.userId);
     const issuer = token.issuedBy === undefined ? null : await this.lockIssuer(token.issuedBy, manager);
     const allowed = issuer ? restrictedBy(issuer, asked) : { ...asked, issuedBy: null, limitedBy: [] };
     try {

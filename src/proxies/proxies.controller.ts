@@ -40,8 +40,8 @@ export class ProxiesController {
 
 With \`limit\` or \`cursor\` the answer is a page, and its \`Link\` header has the address of the next
 one; the last page has none. In a list of more than ${LOOKED_AT} proxies a page with a filter can have less
-than \`limit\`, or none, and there is a next page all the same. A proxy that is delivered while the pages are
-read is in them or not.`,
+than \`limit\`, or none, and there is a next page all the same. A proxy that is delivered before the last
+page is read is on one of them.`,
     response: {
       description: 'Successful Response',
       headers: {

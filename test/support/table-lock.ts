@@ -34,6 +34,18 @@ export async function lockTable(
   };
 }
 
+/** Waits until a session waits for a lock in a statement that begins with the text. */
+export async function untilWaiting(owner: DataSource, beginning: string): Promise<void> {
+  await eventually(async () => {
+    const waiting: unknown[] = await owner.query(
+      `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND starts_with(query, $1)`,
+      [beginning],
+    );
+    return waiting.length > 0;
+  });
+}
+
 /** Holds the lock of a statement in a transaction of its own. */
 export async function lockRow(dataSource: DataSource, statement: string): Promise<Pick<HeldLock, 'release'>> {
   const runner = dataSource.createQueryRunner();

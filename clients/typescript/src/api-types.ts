@@ -137,8 +137,8 @@ export interface paths {
      *
      *     With `limit` or `cursor` the answer is a page, and its `Link` header has the address of the next
      *     one; the last page has none. In a list of more than 10000 proxies a page with a filter can have less
-     *     than `limit`, or none, and there is a next page all the same. A proxy that is delivered while the pages are
-     *     read is in them or not.
+     *     than `limit`, or none, and there is a next page all the same. A proxy that is delivered before the last
+     *     page is read is on one of them.
      */
     get: operations['proxies_proxies_get'];
     put?: never;

@@ -77,11 +77,13 @@ export class OrphansService {
     const [order] = await queryRows<{ userId: number; takes: boolean }>(
       manager,
       `SELECT user_id AS "userId", kind = 'purchase' AND closed_at IS NOT NULL AS takes
-         FROM orders WHERE id = $1`,
+         FROM orders WHERE id = $1 FOR KEY SHARE`,
       [orderId],
     );
     if (!order) throw new OrderNotFound();
     if (!order.takes) throw new OrphansGoToPurchases();
+    // As every delivery does: proxies of a user become visible in the order of their ids.
+    await queryRows(manager, 'SELECT FROM lock_accounts(ARRAY[$1::bigint])', [order.userId]);
     try {
       await queryRows(
         manager,

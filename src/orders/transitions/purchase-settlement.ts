@@ -55,8 +55,9 @@ export class PurchaseSettlement {
     const closed = await preparedRows<ClosedPurchase>(
       queryable,
       `WITH member AS MATERIALIZED (
-         SELECT id, count, has_key, sum(count) OVER (ORDER BY turn, id) AS last
-           FROM (SELECT id, count, has_key, row_number() OVER (PARTITION BY user_id ORDER BY id) AS turn
+         SELECT id, user_id, count, has_key, sum(count) OVER (ORDER BY turn, id) AS last
+           FROM (SELECT id, user_id, count, has_key,
+                        row_number() OVER (PARTITION BY user_id ORDER BY id) AS turn
                    FROM (SELECT id, user_id, count, idempotency_key IS NOT NULL AS has_key FROM orders
                           WHERE batch_id = $1 AND state IN ${sqlList(statesBefore('completed'))}
                             AND id = ANY (coalesce($4::bigint[], ARRAY[id]))
@@ -74,10 +75,14 @@ export class PurchaseSettlement {
                    WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE batch_id = $1))))
           ORDER BY place
        ),
+       -- Before the proxies get their ids: those of one user become visible in the order of their ids, so that
+       -- a walk by cursor misses none.
+       locked AS MATERIALIZED (SELECT FROM lock_accounts(ARRAY(SELECT user_id FROM member))),
        delivered AS MATERIALIZED (
          SELECT nextval((SELECT pg_get_serial_sequence('proxies', 'id')::regclass)) AS id,
                 member.id AS order_id, bought.*
            FROM bought JOIN member ON position > last - count AND position <= last
+          WHERE (SELECT count(*) FROM locked) > 0
        ),
        total AS MATERIALIZED (SELECT count(*) AS size FROM delivered),
        share AS (
