@@ -75,7 +75,7 @@ export class PurchaseSettlement {
                    WHERE order_id = ANY (ARRAY(SELECT id FROM orders WHERE batch_id = $1))))
           ORDER BY place
        ),
-       -- Before the proxies get their ids: those of one user become visible in the order of their ids, so that
+       -- Before the proxies get their ids: those of a user become visible in the order of their ids, so that
        -- a walk by cursor misses none.
        locked AS MATERIALIZED (SELECT FROM lock_accounts(ARRAY(SELECT user_id FROM member))),
        delivered AS MATERIALIZED (
