@@ -44,6 +44,27 @@ const ordersOf = (user: TestUser): Promise<object[]> =>
     user.id,
   ]);
 
+describe('the header Order-Guards', () => {
+  const guardsOf = ({ response }: { response: Response }) => response.headers.get('Order-Guards');
+
+  it('states the guards that were read, also when one of them refuses', async () => {
+    const user = await service.createUser();
+    const bought = await buy(user, { max_price: '60', allow_partial: false });
+    expect(guardsOf(bought)).toBe('max_price=60.00, allow_partial=false');
+    expect(guardsOf(await buy(user, { dry_run: true }))).toBe('dry_run=true');
+    const refused = await prolong(user, bought.data?.proxies[0]?.id ?? '', '0.01');
+    expect(refused.response.status).toBe(409);
+    expect(guardsOf(refused)).toBe('max_price=0.01');
+  });
+
+  it('is absent for a misspelt guard, which the specified body ignores', async () => {
+    const user = await service.createUser();
+    const bought = await buy(user, { max_prise: '0.01', dryrun: true } as Partial<PurchaseRequest>);
+    expect(bought.response.status).toBe(200);
+    expect(guardsOf(bought)).toBeNull();
+  });
+});
+
 describe('max_price', () => {
   it('lets through what costs as much, and refuses with the present price what costs more', async () => {
     const user = await service.createUser({ balance: '1000.00' });

@@ -1828,20 +1828,20 @@ export interface components {
       proxy_type?: string;
       /**
        * Max Price
-       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
+       * @description The highest price of the whole order, in roubles. If the order costs more when its money is held, it is refused with 409, which states the price, and nothing is charged. If omitted or `null`, any price is accepted
        * @example 25.08
        */
       max_price?: string | number | null;
       /**
        * Allow Partial
-       * @description `false`: the provider is asked for its stock right before, and the order is refused with 400 when less is left than it needs after the orders that wait before it. Should the provider then deliver fewer than it confirmed all the same, it takes none back: as with `true`, the customer keeps what came and pays its price, and the rest of the money is free again
+       * @description With `false`, the provider is asked for its stock first, and the order is refused with 400 if the stock does not cover it and the orders queued before it. If the provider still delivers fewer, it takes none back: as with `true`, the customer keeps the delivered proxies, pays for them, and gets the rest of the money back
        * @default true
        * @example true
        */
       allow_partial?: boolean;
       /**
        * Dry Run
-       * @description `true`: everything is checked and nothing is placed or charged; the answer is the price, and what would be refused and why. An Idempotency-Key is looked up, and not used up
+       * @description With `true`, the order is checked but not placed or charged. The response contains the price, and each reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up
        * @default false
        * @example false
        */
@@ -1877,13 +1877,13 @@ export interface components {
       period: number;
       /**
        * Max Price
-       * @description Roubles that the whole order may cost, as text or as a number. When it costs more at the moment at which its price is fixed, it is refused with 409, which names the price, and nothing is charged. Left out or null: any price
+       * @description The highest price of the whole order, in roubles. If the order costs more when its money is held, it is refused with 409, which states the price, and nothing is charged. If omitted or `null`, any price is accepted
        * @example 25.08
        */
       max_price?: string | number | null;
       /**
        * Dry Run
-       * @description `true`: everything is checked and nothing is placed or charged; the answer is the price, and what would be refused and why. An Idempotency-Key is looked up, and not used up
+       * @description With `true`, the order is checked but not placed or charged. The response contains the price, and each reason for which the order would be refused. An `Idempotency-Key` is looked up, but not used up
        * @default false
        * @example false
        */
@@ -6491,7 +6491,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and passwords in it are empty, and `descr` says so. Retry after 429, 5xx, lost connections, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
+        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
         'Idempotency-Key'?: string;
       };
       path?: never;
@@ -6506,6 +6506,8 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
+          /** @description The guards that the service read from this request. Absent if there are none: a misspelt guard is an unknown field, which is ignored */
+          'Order-Guards'?: string;
           /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
           [name: string]: unknown;
@@ -6547,9 +6549,9 @@ export interface operations {
       /** @description The order costs more than `max_price`, and nothing was charged; or the first request with this key is still in progress */
       409: {
         headers: {
-          /** @description Seconds after which to repeat the request. Without it, a 409 does not end by itself */
+          /** @description Seconds after which to retry. A 409 without it is final */
           'Retry-After'?: number;
-          /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
         };
@@ -6603,9 +6605,9 @@ export interface operations {
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
-          /** @description Seconds after which to repeat the request. Without it, a 409 does not end by itself */
+          /** @description Seconds after which to retry. A 409 without it is final */
           'Retry-After'?: number;
-          /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
         };
@@ -6619,7 +6621,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and passwords in it are empty, and `descr` says so. Retry after 429, 5xx, lost connections, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
+        /** @description Makes the request safe to retry: it is executed once per key, and each retry returns the same body with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final. */
         'Idempotency-Key'?: string;
       };
       path: {
@@ -6640,6 +6642,8 @@ export interface operations {
       /** @description Successful Response */
       200: {
         headers: {
+          /** @description The guards that the service read from this request. Absent if there are none: a misspelt guard is an unknown field, which is ignored */
+          'Order-Guards'?: string;
           /** @description Present when this is the stored answer to an earlier request with the same Idempotency-Key */
           'Idempotency-Replayed'?: 'true';
           [name: string]: unknown;
@@ -6690,9 +6694,9 @@ export interface operations {
       /** @description The prolongation costs more than `max_price`, and nothing was charged; or another prolongation of the proxy, or the first request with this key, is still in progress */
       409: {
         headers: {
-          /** @description Seconds after which to repeat the request. Without it, a 409 does not end by itself */
+          /** @description Seconds after which to retry. A 409 without it is final */
           'Retry-After'?: number;
-          /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
         };
@@ -6747,9 +6751,9 @@ export interface operations {
       /** @description The provider cannot be reached and nothing was charged; or the outcome is not known yet, and the named order, or the order of the named request if it was placed, is settled in the background */
       503: {
         headers: {
-          /** @description Seconds after which to repeat the request. Without it, a 409 does not end by itself */
+          /** @description Seconds after which to retry. A 409 without it is final */
           'Retry-After'?: number;
-          /** @description The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, an order that was placed is found by its key: `GET /orders?key=…` */
+          /** @description The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order by its key: `GET /orders?key=…` */
           Location?: string;
           [name: string]: unknown;
         };

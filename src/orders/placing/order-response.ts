@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common';
 import { getSchemaPath } from '@nestjs/swagger';
 import type { ProxyOut } from '../../proxies';
 import { DryRunResponse } from './dto/dry-run-response.dto';
+import { GUARDS_HEADER } from './dto/guards';
 import type { ProlongResponse } from './dto/prolong-response.dto';
 import type { PurchaseResponse } from './dto/purchase-response.dto';
 
@@ -46,6 +47,7 @@ const WOULD_BE_REFUSED = {
 /** Describes the response of an order that was carried out, and that of a dry run. */
 export const orderResponse = (type: Type<PurchaseResponse | ProlongResponse>, delivered: object) => ({
   description: 'Successful Response',
+  headers: GUARDS_HEADER,
   content: {
     'application/json': {
       schema: { anyOf: [{ $ref: getSchemaPath(type) }, { $ref: getSchemaPath(DryRunResponse) }] },

@@ -23,6 +23,7 @@ import {
   UnsupportedProxyType,
 } from '../orders.errors';
 import { DryRunResponse } from './dto/dry-run-response.dto';
+import { nameGuards } from './dto/guards';
 import { ProlongRequest } from './dto/prolong-request.dto';
 import { ProlongResponse } from './dto/prolong-response.dto';
 import { PurchaseRequest } from './dto/purchase-request.dto';
@@ -33,22 +34,22 @@ import { type Delivery, type DryRun, OrdersService } from './orders.service';
 const ORDER_KEY = {
   required: false,
   description:
-    'Makes it safe to repeat the request: under one key it is carried out once, and each repetition gets ' +
-    'the same body with `Idempotency-Replayed: true`; long after the end of the rental, logins and ' +
-    'passwords in it are empty, and `descr` says so. Retry after 429, 5xx, lost connections, and 409 with ' +
-    '`Retry-After`, until the response is 200 or another 4xx; a 409 without `Retry-After` is final.',
+    'Makes the request safe to retry: it is executed once per key, and each retry returns the same body with ' +
+    '`Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and passwords, ' +
+    'and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, until the ' +
+    'response is 200 or another 4xx; a 409 without `Retry-After` is final.',
   example: 'order-2026-12-1',
 };
 
 const UNFINISHED = {
   'Retry-After': {
-    description: 'Seconds after which to repeat the request. Without it, a 409 does not end by itself',
+    description: 'Seconds after which to retry. A 409 without it is final',
     schema: { type: 'integer' as const, example: 5 },
   },
   Location: {
     description:
-      'The path of the order, when it is known: `GET` it with `?wait=30` to be told its end. Without it, ' +
-      'an order that was placed is found by its key: `GET /orders?key=…`',
+      'The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order ' +
+      'by its key: `GET /orders?key=…`',
     schema: { type: 'string' as const, example: '/orders/42' },
   },
 };
@@ -124,6 +125,7 @@ export class OrdersController {
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<PurchaseResponse | DryRunResponse> {
+    nameGuards(response, request);
     if (request.dry_run) {
       return toDryRunResponse(await this.orders.rehearsePurchase(caller, request, idempotencyKey));
     }
@@ -181,6 +183,7 @@ export class OrdersController {
     @Headers('idempotency-key') idempotencyKey: string | undefined,
     @Res({ passthrough: true }) response: Response,
   ): Promise<ProlongResponse | DryRunResponse> {
+    nameGuards(response, request);
     if (request.dry_run) {
       return toDryRunResponse(
         await this.orders.rehearseProlongation(caller, proxyId, request, idempotencyKey),
