@@ -11,19 +11,8 @@ module.exports = {
   testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  transform: {
-    '^.+\\.(t|j)s$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2023',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-        },
-        module: { type: 'commonjs' },
-      },
-    ],
-  },
+  // Its options are those of .swcrc, by which `npm run start:dev` compiles as well.
+  transform: { '^.+\\.(t|j)s$': '@swc/jest' },
   watchman: false,
   testTimeout: 20_000,
   // Most of a test's time is waiting for other processes: a worker for each core would leave the cores idle.
