@@ -89,7 +89,8 @@ export async function createApplication(config: AppConfig, clock?: Clock): Promi
   });
   // X-Forwarded-For is believed from these addresses only, by default from none.
   app.set('trust proxy', config.server.trustedProxies);
-  configureHttp(app, config.server, isDatabaseUnavailable, app.get(Metrics));
+  const limits = { ...config.server, readerIdleMs: config.tuning.readerIdleMs };
+  configureHttp(app, limits, isDatabaseUnavailable, app.get(Metrics));
   adapter.addPages(() => serveDescription(app, CUSTOMERS, ''));
   adapter.addPages(() => serveDescription(app, STAFF, 'staff/'));
   return app;

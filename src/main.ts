@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createApplication, drain } from './application';
 import { failureLine } from './common';
-import { type Environment, EnvironmentError, readEnvironment } from './config';
+import { type Environment, EnvironmentError, environmentWarnings, readEnvironment } from './config';
 import { migrate, untilMigrated } from './database';
 import { acquireResources, provideDemo, tour } from './local';
 
@@ -58,6 +59,7 @@ async function main(): Promise<void> {
     if (database.migrateOnStart) await migrate(database);
     else if (!(await untilMigrated(database, tell, ended.signal))) return;
     const app = await createApplication(resources.config);
+    for (const warning of environmentWarnings()) new Logger('Environment').warn(warning);
     try {
       const baseUrl = await listen(app, environment.server);
       if (environment.database.url === undefined) {

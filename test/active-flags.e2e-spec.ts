@@ -7,10 +7,9 @@ import { startTestService, type TestService, type TestUser } from './support/tes
 
 const POOL_SIZE = 4;
 /** Only the test refreshes the flags. */
-const ENVIRONMENT = {
-  ACTIVE_FLAGS_INTERVAL_SECONDS: '86400',
-  DB_POOL_SIZE: String(POOL_SIZE),
-  LOG_LEVEL: 'debug',
+const OPTIONS = {
+  environment: { DB_POOL_SIZE: String(POOL_SIZE), LOG_LEVEL: 'debug' },
+  tuning: { activeFlagsIntervalSeconds: 86_400 },
 };
 
 describe('The stored flags of proxies', () => {
@@ -22,7 +21,7 @@ describe('The stored flags of proxies', () => {
   beforeAll(async () => {
     log = captureLog();
     // The flags of all users are refreshed.
-    service = await startTestService({ environment: ENVIRONMENT });
+    service = await startTestService(OPTIONS);
     flags = service.app.get(ActiveFlagsService);
   });
   beforeEach(async () => {
@@ -109,7 +108,7 @@ describe('The stored flags of proxies', () => {
 
   it('are found by an index, without a table scan', async () => {
     // What other tests did may be counted late, so this one has a database of its own, too.
-    const own = await startTestService({ environment: ENVIRONMENT });
+    const own = await startTestService(OPTIONS);
     const { id: userId } = await own.createUser();
     const insertOwn = (count: number, row: ProxyRow) => insertProxies(own.dataSource, userId, count, row);
     await insertOwn(10_000, { active: true, endsInSeconds: 3600 });
@@ -164,7 +163,8 @@ describe('The refresh of the flags on two replicas', () => {
   it('runs by itself once in an interval and stores its report', async () => {
     const log = captureLog();
     const service = await startTestService({
-      environment: { ACTIVE_FLAGS_INTERVAL_SECONDS: '1', LOG_LEVEL: 'debug' },
+      environment: { LOG_LEVEL: 'debug' },
+      tuning: { activeFlagsIntervalSeconds: 1 },
     });
     const replica = await startReplica(service);
     try {

@@ -18,13 +18,12 @@ describe('the circuit breakers', () => {
     // Breakers that open, and a balance that is read as a whole.
     service = await startTestService({
       environment: {
-        BREAKER_FAILURES: '3',
-        BREAKER_PROBE_MS: '200',
         PROVIDER_LOW_BALANCE: '500.00',
         LOG_LEVEL: 'info',
         // Hardly ever reached: with a limit, a test can keep calls back.
         PROVIDER_RATE_PER_SECOND: '100',
       },
+      tuning: { breakerFailures: 3, breakerProbeMs: 200 },
     });
     provider = service.app.get(ProxyProvider);
     user = await service.createUser();

@@ -43,7 +43,10 @@ describe('A replica', () => {
       jobIntervalsMs: { 'reconcile-orders': 60_000, 'replica-report': 50 },
     });
     relay = await startDatabaseRelay(service.databaseUrl);
-    replica = await startReplica(service, { database: { url: relay.url, poolSize: 2, poolWaitMs: 100 } });
+    replica = await startReplica(service, {
+      database: { url: relay.url, poolSize: 2 },
+      tuning: { poolWaitMs: 100 },
+    });
   });
   afterAll(async () => {
     await replica.close();

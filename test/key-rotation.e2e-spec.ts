@@ -74,10 +74,8 @@ describe('A new key at the provider', () => {
         LOG_LEVEL: 'info',
         PX6_API_KEY: '',
         PX6_API_KEY_FILE: join(directory, 'data', 'key'),
-        ORDERS_PER_CALL: '1',
-        BREAKER_FAILURES: '2',
-        BREAKER_PROBE_MS: '600000',
       },
+      tuning: { ordersPerCall: 1, breakerFailures: 2, breakerProbeMs: 600_000 },
       jobIntervalsMs: { 'provider-key': 20 },
     });
     user = await service.createUser({ balance: '100000.00' });

@@ -25,9 +25,9 @@ beforeAll(async () => {
     environment: {
       TRUSTED_PROXIES: '127.0.0.1',
       MAX_LINKS_PER_USER: String(MOST_LINKS),
-      LINK_REQUESTS_PER_MINUTE: String(LINK_LIMIT),
       ADDRESS_FAILURES_PER_MINUTE: String(FAILURE_LIMIT),
     },
+    tuning: { linkRequestsPerMinute: LINK_LIMIT },
     jobIntervalsMs: { 'request-counts': 20, 'link-uses': 20 },
   });
   replica = await startReplica(service, { server: { publicUrl: 'https://proxies.example.com' } });

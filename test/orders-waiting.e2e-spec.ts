@@ -226,7 +226,7 @@ describe('A request that waits for the end of an order', () => {
 describe('A service that is closed', () => {
   it('answers the requests that wait for orders at once, with the present state', async () => {
     // It is closed.
-    const service = await startTestService({ environment: { RECONCILE_INTERVAL_MS: '60000' } });
+    const service = await startTestService({ tuning: { reconcileIntervalMs: 60_000 } });
     const user = await service.createUser();
     await leaveOrderOpen(service, user);
     const { data } = await user.api.GET('/orders');

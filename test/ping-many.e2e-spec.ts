@@ -11,7 +11,7 @@ describe('POST /proxies/ping', () => {
 
   beforeAll(async () => {
     // Only the end of the answer or of the connection ends an attempt.
-    service = await startTestService({ environment: { PING_TIMEOUT_MS: '60000' } });
+    service = await startTestService({ tuning: { pingTimeoutMs: 60_000 } });
     silent = await openSilentPort();
   });
   afterAll(async () => {

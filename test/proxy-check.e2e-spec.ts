@@ -23,8 +23,8 @@ beforeAll(async () => {
   service = await startTestService({
     environment: {
       JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
-      CHECK_TIMEOUT_MS: String(TIMEOUT_MS),
     },
+    tuning: { trialTimeoutMs: TIMEOUT_MS },
   });
 });
 afterAll(async () => {

@@ -16,7 +16,8 @@ describe('Many due renewals', () => {
   // The provider takes few calls.
   beforeAll(async () => {
     service = await startTestService({
-      environment: { PROVIDER_RATE_PER_SECOND: String(CALLS_PER_SECOND), ORDERS_PER_CALL: String(PER_CALL) },
+      environment: { PROVIDER_RATE_PER_SECOND: String(CALLS_PER_SECOND) },
+      tuning: { ordersPerCall: PER_CALL },
     });
     await service.control.setStock('6', 'ru', 1_000_000);
   });

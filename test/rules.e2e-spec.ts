@@ -133,7 +133,7 @@ describe('The database and the code agree on', () => {
   });
 
   it.each([
-    ['ORDER_HISTORY_DAYS', () => functionText('note_order_state')],
+    ['HISTORY_DAYS', () => functionText('note_order_state')],
     [
       'AUDIT_LOG_READ_DAYS',
       async () =>

@@ -100,7 +100,8 @@ describe('A service that is closed', () => {
 
   it('waits for no round of a job that waits for an open circuit breaker', async () => {
     const service: TestService = await startTestService({
-      environment: { BREAKER_FAILURES: '3', BREAKER_PROBE_MS: '600000', SWEEP_INTERVAL_SECONDS: '1' },
+      environment: { SWEEP_INTERVAL_SECONDS: '1' },
+      tuning: { breakerFailures: 3, breakerProbeMs: 600_000 },
     });
     await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     const provider = service.app.get(ProxyProvider);

@@ -35,10 +35,9 @@ beforeAll(async () => {
       TRUSTED_PROXIES: '127.0.0.1',
       ADDRESS_FAILURES_PER_MINUTE: String(FAILURE_LIMIT),
       TELEGRAM_BOT_TOKEN: BOT_TOKEN,
-      TELEGRAM_MAX_AGE_SECONDS: String(MAX_AGE_SECONDS),
-      TELEGRAM_TOKEN_MINUTES: String(TOKEN_MINUTES),
       TELEGRAM_SCOPES: SCOPES.join(', '),
     },
+    tuning: { signInMaxAgeSeconds: MAX_AGE_SECONDS, signInTokenMinutes: TOKEN_MINUTES },
   });
 });
 afterAll(async () => {

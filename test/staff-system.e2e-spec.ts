@@ -148,7 +148,7 @@ it('answers with exactly the fields that the description names', async () => {
 
 it('shows an open breaker, and since when it is open', async () => {
   const failing = await startTestService({
-    environment: { BREAKER_FAILURES: '2', BREAKER_PROBE_MS: '600000' },
+    tuning: { breakerFailures: 2, breakerProbeMs: 600_000 },
     jobIntervalsMs: { 'replica-report': 100 },
   });
   const before = new Date().toISOString();

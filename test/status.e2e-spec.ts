@@ -92,9 +92,7 @@ describe('the status of the service', () => {
   });
 
   it('shows the state of each circuit breaker of a replica', async () => {
-    const replica = await startReplica(service, {
-      breaker: { ...service.app.get(AppConfig).breaker, failures: 2 },
-    });
+    const replica = await startReplica(service, { tuning: { breakerFailures: 2 } });
     await service.control.addFault({ method: 'any', kind: 'http-status', status: 500, times: null });
     const api = createApiClient(replica.baseUrl, (await service.createUser()).token);
     try {

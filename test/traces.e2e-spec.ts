@@ -43,8 +43,8 @@ describe('Traces', () => {
         LOG_LEVEL: 'debug',
         PROVIDER_RATE_PER_SECOND: '50',
         JUDGE_URL: `http://127.0.0.1:${relay.port}/judge`,
-        CHECK_TIMEOUT_MS: '600',
       },
+      tuning: { trialTimeoutMs: 600 },
     });
     relay.target = Number(new URL(service.baseUrl).port);
   });

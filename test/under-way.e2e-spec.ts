@@ -24,7 +24,7 @@ describe('What one user has under way', () => {
 
   beforeAll(async () => {
     log = captureLog();
-    service = await startTestService({ environment: { RECONCILE_INTERVAL_MS: '60000' } });
+    service = await startTestService({ tuning: { reconcileIntervalMs: 60_000 } });
     silent = await openSilentPort();
   });
   afterAll(async () => {

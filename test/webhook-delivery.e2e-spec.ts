@@ -39,9 +39,8 @@ describe('Delivery of webhooks', () => {
         LOG_LEVEL: 'debug',
         METRICS_PORT: '0',
         TRACES_URL: traces.url,
-        WEBHOOK_TIMEOUT_MS: '1000',
-        WEBHOOK_RETRY_SECONDS: String(RETRY_SECONDS),
       },
+      tuning: { webhookTimeoutMs: 1000, webhookRetrySeconds: RETRY_SECONDS },
     });
   });
   beforeEach(() => {

@@ -1,4 +1,6 @@
+import { environmentWarnings } from './dropped-variables';
 import { type Environment, EnvironmentError, readEnvironment } from './environment';
+import { settingGroups } from './settings';
 
 type Changes = { readonly [Group in keyof Environment]?: Partial<Environment[Group]> };
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -27,15 +29,13 @@ describe('The environment', () => {
         publicUrl: undefined,
         trustedProxies: [],
         maxConnections: 2000,
-        readerIdleMs: 10_000,
         drainSeconds: 0,
       },
-      database: { url: undefined, ownerUrl: undefined, migrateOnStart: true, poolSize: 16, poolWaitMs: 5000 },
+      database: { url: undefined, ownerUrl: undefined, migrateOnStart: true, poolSize: 16 },
       limits: {
         tokenRequestsPerMinute: 120_000,
         userRequestsPerMinute: 240_000,
         addressFailuresPerMinute: 600,
-        linkRequestsPerMinute: 1200,
       },
       provider: {
         kind: 'sandbox',
@@ -44,47 +44,27 @@ describe('The environment', () => {
         baseUrl: 'https://px6.link',
         timeoutMs: 30_000,
         ratePerSecond: 3,
-        ordersPerCall: 100,
         lowBalance: '1000.00',
       },
       purchases: { waitMs: 20_000, replayDays: 30 },
-      breaker: { failures: 5, probeMs: 5000 },
-      reconciliation: { quietSeconds: 600, intervalMs: 1000 },
-      sweep: { intervalSeconds: 900, missingPercent: 5 },
+      reconciliation: { quietSeconds: 600 },
+      sweep: { intervalSeconds: 900 },
       pricing: { markupPercent: '20' },
-      proxies: { pingTimeoutMs: 3000, activeFlagsIntervalSeconds: 60, expiringHours: [72, 24, 1] },
-      trials: { judgeUrl: undefined, timeoutMs: 7000, historyDays: 30 },
+      proxies: { expiringHours: [72, 24, 1] },
+      trials: { judgeUrl: undefined },
       links: { maxPerUser: 100 },
-      webhooks: {
-        maxPerUser: 10,
-        allowHttp: false,
-        allowedNetworks: [],
-        timeoutMs: 15_000,
-        attemptsAtOnce: 64,
-        attemptsPerWebhook: 8,
-        retrySeconds: 259_200,
-      },
+      webhooks: { maxPerUser: 10, allowHttp: false, allowedNetworks: [] },
       telegram: {
         botToken: undefined,
-        maxAgeSeconds: 3600,
-        tokenMinutes: 60,
         scopes: ['profile:read', 'countries:read', 'price:read', 'proxies:read'],
       },
-      audit: { time: 180, allOn: 'sunday' },
-      retention: {
-        providerCallDays: 180,
-        answerDays: 365,
-        orderHistoryDays: 365,
-        tokenSpendingDays: 90,
-        auditLogReadDays: 0,
-        renewalDays: 180,
-        endedLinkDays: 30,
-        eventDays: 30,
-      },
-      local: { dataDir: '.data', sandboxProfile: undefined },
+      audit: { time: 180 },
+      retention: { providerCallDays: 180, historyDays: 365, auditLogReadDays: 0, eventDays: 30 },
+      local: { dataDir: '.data' },
       metrics: { port: undefined, host: '127.0.0.1' },
       traces: { url: undefined, ratio: 1 },
       log: { level: 'info', format: 'json' },
+      tuning: {},
     } satisfies Environment);
   });
 
@@ -94,12 +74,10 @@ describe('The environment', () => {
     ['PORT', '65535', { server: { port: 65_535 } }],
     ['PUBLIC_URL', 'https://Proxies.example.com/', { server: { publicUrl: 'https://proxies.example.com' } }],
     ['PUBLIC_URL', 'http://10.0.0.7:8080/shop/', { server: { publicUrl: 'http://10.0.0.7:8080/shop' } }],
-    ['LINK_REQUESTS_PER_MINUTE', '0', { limits: { linkRequestsPerMinute: 0 } }],
     ['MAX_LINKS_PER_USER', '0', { links: { maxPerUser: 0 } }],
     ['TRUSTED_PROXIES', '10.0.0.7', { server: { trustedProxies: ['10.0.0.7'] } }],
     ['TRUSTED_PROXIES', '10.0.0.0/8, fd00::/8', { server: { trustedProxies: ['10.0.0.0/8', 'fd00::/8'] } }],
     ['DB_POOL_SIZE', '2', { database: { poolSize: 2 } }],
-    ['DB_POOL_WAIT_MS', '100', { database: { poolWaitMs: 100 } }],
     ['DATA_DIR', '/var/lib/with spaces', { local: { dataDir: '/var/lib/with spaces' } }],
     ['MIGRATE_ON_START', 'false', { database: { migrateOnStart: false } }],
     ['MIGRATE_ON_START', 'true', { database: { migrateOnStart: true } }],
@@ -107,32 +85,18 @@ describe('The environment', () => {
     ['PROVIDER_TIMEOUT_MS', '100', { provider: { timeoutMs: 100 } }],
     ['PROVIDER_RATE_PER_SECOND', '10', { provider: { ratePerSecond: 10 } }],
     ['PROVIDER_RATE_PER_SECOND', '0', { provider: { ratePerSecond: 0 } }],
-    ['ORDERS_PER_CALL', '1', { provider: { ordersPerCall: 1 } }],
-    ['BREAKER_FAILURES', '3', { breaker: { failures: 3 } }],
-    ['BREAKER_PROBE_MS', '100', { breaker: { probeMs: 100 } }],
     ['PROVIDER_LOW_BALANCE', '0', { provider: { lowBalance: '0' } }],
     ['PROVIDER_LOW_BALANCE', '5000.50', { provider: { lowBalance: '5000.50' } }],
-    [
-      'ACTIVE_FLAGS_INTERVAL_SECONDS',
-      '1',
-      { proxies: { activeFlagsIntervalSeconds: 1, expiringHours: [72, 24, 1] } },
-    ],
-    ['SANDBOX_PROFILE', 'realistic', { local: { sandboxProfile: 'realistic' } }],
     ['PURCHASE_WAIT_MS', '0', { purchases: { waitMs: 0, replayDays: 30 } }],
     ['RECONCILE_QUIET_SECONDS', '1', { reconciliation: { quietSeconds: 1 } }],
-    ['RECONCILE_INTERVAL_MS', '50', { reconciliation: { intervalMs: 50 } }],
     ['SWEEP_INTERVAL_SECONDS', '60', { sweep: { intervalSeconds: 60 } }],
-    ['SWEEP_MISSING_PERCENT', '100', { sweep: { missingPercent: 100 } }],
     ['MARKUP_PERCENT', '0', { pricing: { markupPercent: '0' } }],
     ['MARKUP_PERCENT', '12.5', { pricing: { markupPercent: '12.5' } }],
-    ['PING_TIMEOUT_MS', '1', { proxies: { pingTimeoutMs: 1 } }],
     ['TELEGRAM_BOT_TOKEN', BOT_TOKEN, { telegram: { botToken: BOT_TOKEN } }],
-    ['TELEGRAM_TOKEN_MINUTES', '1440', { telegram: { tokenMinutes: 1440 } }],
     ['TELEGRAM_SCOPES', 'a:b, c:d,a:b', { telegram: { scopes: ['a:b', 'c:d'] } }],
     ['AUDIT_TIME', '00:00', { audit: { time: 0 } }],
     ['AUDIT_TIME', '23:59', { audit: { time: 1439 } }],
     ['AUDIT_TIME', 'off', { audit: { time: null } }],
-    ['AUDIT_ALL_ON', 'friday', { audit: { allOn: 'friday' } }],
     ['AUDIT_LOG_READ_DAYS', '365', { retention: { auditLogReadDays: 365 } }],
     ['PROVIDER_CALL_DAYS', '0', { retention: { providerCallDays: 0 } }],
     ['TRACES_URL', 'http://127.0.0.1:4318/v1/traces', { traces: { url: 'http://127.0.0.1:4318/v1/traces' } }],
@@ -223,7 +187,6 @@ describe('The environment', () => {
       'https://proxies.example.com?a=b',
       'https://proxies.example.com/#top',
     ],
-    ['LINK_REQUESTS_PER_MINUTE', 'must be a whole number from 0 to 1000000000', '-1', 'many'],
     ['MAX_LINKS_PER_USER', 'must be a whole number from 0 to 10000', '-1', '10001'],
     [
       'TELEGRAM_BOT_TOKEN',
@@ -232,8 +195,6 @@ describe('The environment', () => {
       'bot123456789:AAExampleExampleExampleExampleExample',
       '123456789:AAExample Example',
     ],
-    ['TELEGRAM_MAX_AGE_SECONDS', 'must be a whole number from 1 to 86400', '0', '86401', '1h'],
-    ['TELEGRAM_TOKEN_MINUTES', 'must be a whole number from 1 to 1440', '0', '1441'],
     [
       'TELEGRAM_SCOPES',
       'must be scopes of customers, e.g. profile:read,proxies:read',
@@ -242,23 +203,15 @@ describe('The environment', () => {
       'profile:read proxies:read',
     ],
     ['DB_POOL_SIZE', 'must be a whole number from 2 to 1000', '0', '1', '1001', 'many'],
-    ['DB_POOL_WAIT_MS', 'must be a whole number from 10 to 60000', '9', '60001'],
     ['MIGRATE_ON_START', 'must be true or false', 'yes', '1', 'TRUE'],
     ['PROVIDER', 'must be one of px6, sandbox', 'px7', 'PX6'],
     ['PX6_BASE_URL', 'must be a URL that begins with https:// or http://', 'px6.link', 'ftp://px6.link'],
     ['PROVIDER_TIMEOUT_MS', 'must be a whole number from 100 to 600000', '99', '600001', '30s'],
     ['PROVIDER_RATE_PER_SECOND', 'must be a whole number from 0 to 100', '101', '2.5'],
-    ['ORDERS_PER_CALL', 'must be a whole number from 1 to 1000', '0', '1001'],
-    ['BREAKER_FAILURES', 'must be a whole number from 1 to 1000000', '0'],
-    ['BREAKER_PROBE_MS', 'must be a whole number from 50 to 600000', '49'],
-    ['ACTIVE_FLAGS_INTERVAL_SECONDS', 'must be a whole number from 1 to 86400', '0'],
     ['PROVIDER_LOW_BALANCE', 'must be an amount in roubles, e.g. 1000.00', '-1', '1.234', 'much'],
-    ['SANDBOX_PROFILE', 'must be one of quick, realistic', 'slow'],
     ['PURCHASE_WAIT_MS', 'must be a whole number from 0 to 600000', '-1', '600001'],
     ['RECONCILE_QUIET_SECONDS', 'must be a whole number from 1 to 86400', '0', '86401'],
-    ['RECONCILE_INTERVAL_MS', 'must be a whole number from 50 to 60000', '49', '60001'],
     ['SWEEP_INTERVAL_SECONDS', 'must be a whole number from 1 to 86400', '0', '86401'],
-    ['SWEEP_MISSING_PERCENT', 'must be a whole number from 0 to 100', '-1', '101', '5%'],
     [
       'MARKUP_PERCENT',
       'must be a decimal number from 0 to 9999, e.g. 12.5',
@@ -269,10 +222,9 @@ describe('The environment', () => {
       '10000',
       '1e2',
     ],
-    ['PING_TIMEOUT_MS', 'must be a whole number from 1 to 60000', '0', '60001'],
     ['AUDIT_TIME', 'must be a time of the day (UTC), e.g. 03:00, or off', '24:00', '3:00', '03:60', 'night'],
     ['AUDIT_LOG_READ_DAYS', 'must be 0, or a whole number from 365 to 36500', '364', '36501', '1y'],
-    ['ORDER_HISTORY_DAYS', 'must be 0, or a whole number from 30 to 36500', '29', '-1'],
+    ['HISTORY_DAYS', 'must be 0, or a whole number from 30 to 36500', '29', '-1'],
     ['LOG_LEVEL', 'must be one of error, warn, info, debug', 'verbose', 'INFO'],
     ['LOG_FORMAT', 'must be one of pretty, json', 'text'],
     [
@@ -351,12 +303,62 @@ describe('The provider', () => {
   );
 });
 
+describe('HISTORY_DAYS', () => {
+  it.each<[days: number, variables: Variables]>([
+    [400, { HISTORY_DAYS: '400', RENEWAL_DAYS: '0' }],
+    [365, { RENEWAL_DAYS: '30', ORDER_HISTORY_DAYS: 'for ever' }],
+    [3650, { RENEWAL_DAYS: '1000', KEPT_ANSWER_DAYS: '3650' }],
+    [0, { KEPT_ANSWER_DAYS: '3650', TOKEN_SPENDING_DAYS: '0' }],
+  ])('is %d days by %j, so that no upgrade removes what was to be kept', (days, variables) => {
+    expect(readEnvironment(variables).retention.historyDays).toBe(days);
+  });
+});
+
+describe('A variable that is no longer read', () => {
+  it('is named in a warning, with what applies in its place and without its value', () => {
+    expect(environmentWarnings({ ORDERS_PER_CALL: '7007', RENEWAL_DAYS: '7007', PORT: '80' })).toEqual([
+      'ORDERS_PER_CALL is no longer read: one call carries 100 orders of the same kind at most',
+      'RENEWAL_DAYS is no longer read: HISTORY_DAYS takes its place; while that is not set, the longest of ' +
+        'those before it counts',
+    ]);
+    expect(environmentWarnings({ ORDERS_PER_CALL: ' ', PORT: '80' })).toEqual([]);
+  });
+
+  it('is none of those that are', () => {
+    const variables = settingGroups().flatMap(([, settings]) => settings.map(([, { variable }]) => variable));
+    expect(environmentWarnings(Object.fromEntries(variables.map((variable) => [variable, 'x'])))).toEqual([]);
+  });
+
+  it('keeps no service from its start, whatever it says', () => {
+    expect(readEnvironment({ BREAKER_FAILURES: 'many' })).toEqual(readEnvironment({}));
+  });
+});
+
+describe('The constants that tests replace', () => {
+  it('are replaced by name, and their replacement is warned of', () => {
+    const variables = { TUNING_FOR_TESTS: '{"breakerFailures":3}' };
+    expect(readEnvironment(variables)).toEqual({ ...readEnvironment({}), tuning: { breakerFailures: 3 } });
+    expect(environmentWarnings(variables)).toEqual([expect.stringContaining('TUNING_FOR_TESTS')]);
+  });
+
+  it.each([
+    ['an unknown name', '{"breakerFailure":3}', 'Unrecognized key: "breakerFailure"'],
+    ['a text', '{"breakerFailures":"3"}', 'expected number, received string'],
+    ['a part', '{"breakerFailures":0.5}', 'expected int, received number'],
+    ['no object', '3', 'expected record, received number'],
+    ['no JSON', '{', 'expected record, received undefined'],
+  ])('are not replaced by %s', (_what, text, complaint) => {
+    expect(problemsOf({ TUNING_FOR_TESTS: text })).toEqual([
+      expect.stringMatching(new RegExp(`^TUNING_FOR_TESTS .*is not usable: .*${complaint}`)),
+    ]);
+  });
+});
+
 describe('What is wrong with the environment', () => {
   const mistakes = {
     PORT: '70001',
     TRUSTED_PROXIES: 'proxies-7',
     DB_POOL_SIZE: 'pool-of-7',
-    DB_POOL_WAIT_MS: 'soon-7',
     DATABASE_URL: 'mysql://admin:hunter2@db.internal/x',
     MIGRATE_ON_START: 'perhaps-7',
     PX6_API_KEY: 'key/with/hunter2',
@@ -364,21 +366,14 @@ describe('What is wrong with the environment', () => {
     PROVIDER: 'provider-7',
     PROVIDER_TIMEOUT_MS: 'long-7',
     PROVIDER_RATE_PER_SECOND: 'fast-7',
-    ORDERS_PER_CALL: 'orders-7',
-    BREAKER_FAILURES: 'failures-7',
-    BREAKER_PROBE_MS: 'probe-7',
     PROVIDER_LOW_BALANCE: 'low-7',
-    ACTIVE_FLAGS_INTERVAL_SECONDS: 'flags-7',
-    SANDBOX_PROFILE: 'profile-7',
     PURCHASE_WAIT_MS: 'wait-7',
     RECONCILE_QUIET_SECONDS: 'quiet-7',
-    RECONCILE_INTERVAL_MS: 'often-7',
     SWEEP_INTERVAL_SECONDS: 'sweep-7',
-    SWEEP_MISSING_PERCENT: 'share-7',
     MARKUP_PERCENT: 'markup-7',
-    PING_TIMEOUT_MS: 'ping-7',
     LOG_LEVEL: 'level-7',
     LOG_FORMAT: 'format-7',
+    TUNING_FOR_TESTS: '{"pingTimeoutMs":"ping-7"}',
   };
 
   it('is told all at once, one line for each variable', () => {

@@ -1,8 +1,9 @@
 import { readSecretFiles } from './secret-files';
 import { type Lookup, settingGroups, type Settings } from './settings';
+import { readTuning, type Tuning, TUNING_VARIABLE } from './tuning';
 
 /** The process environment, checked and typed, in groups. */
-export type Environment = Settings;
+export type Environment = Settings & { readonly tuning: Tuning };
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -38,8 +39,10 @@ export function readEnvironment(variables: Variables = process.env, needs = { pr
   if (fileProblems.length === 0) {
     problems.push(...databaseProblems(given), ...providerProblems(given, needs));
   }
+  const { tuning, problems: tuningProblems } = readTuning(given(TUNING_VARIABLE));
+  problems.push(...tuningProblems);
   if (problems.length > 0) throw new EnvironmentError(problems);
-  return Object.freeze(Object.fromEntries(groups));
+  return Object.freeze({ ...(Object.fromEntries(groups) as Settings), tuning });
 }
 
 /** What is wrong with the database's variables taken together. */

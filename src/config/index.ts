@@ -1,3 +1,5 @@
 export { AppConfig, type ProviderAddress, resolveConfig } from './app-config';
+export { environmentWarnings } from './dropped-variables';
 export { type Environment, EnvironmentError, readEnvironment } from './environment';
 export { readApiKeyFile } from './secret-files';
+export { type Tuning, TUNING_VARIABLE } from './tuning';

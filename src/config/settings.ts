@@ -43,14 +43,33 @@ const time = z
   .transform((at) => (at === 'off' ? null : Number(at.slice(0, 2)) * 60 + Number(at.slice(3))))
   .describe('a time of the day (UTC), e.g. 03:00, or off');
 
+const MOST_DAYS = 36_500;
+
 /** 0 keeps for good. */
 const days = (least: number) =>
   z
     .string()
     .regex(/^\d{1,5}$/)
     .transform(Number)
-    .refine((count) => count === 0 || (count >= least && count <= 36_500))
-    .describe(`0, or a whole number from ${least} to 36500`);
+    .refine((count) => count === 0 || (count >= least && count <= MOST_DAYS))
+    .describe(`0, or a whole number from ${least} to ${MOST_DAYS}`);
+
+const LONG_ENOUGH_DAYS = 365;
+
+/** The variables that earlier versions read in place of `HISTORY_DAYS`. */
+export const HISTORY_BEFORE = [
+  'KEPT_ANSWER_DAYS',
+  'ORDER_HISTORY_DAYS',
+  'RENEWAL_DAYS',
+  'TOKEN_SPENDING_DAYS',
+] as const;
+
+/** What an installation chose to keep for longer, or for good, does not go because it was upgraded. */
+function historyDays(given: Lookup): string {
+  const before = HISTORY_BEFORE.map(given).filter((count) => count !== undefined && /^\d{1,5}$/.test(count));
+  const longest = Math.max(LONG_ENOUGH_DAYS, ...before.map(Number));
+  return String(before.some((count) => Number(count) === 0) ? 0 : Math.min(MOST_DAYS, longest));
+}
 
 /** From the first stage to the last; the text may be empty. */
 const stages = z
@@ -168,14 +187,6 @@ export const SETTINGS = {
         'How many connections of clients a replica keeps. Further ones are refused. Without ' +
         '`TRUSTED_PROXIES`, a client has half of them at most.',
     },
-    readerIdleMs: {
-      variable: 'READER_IDLE_MS',
-      // Below the time for which an idle connection is kept, from which it is told by its length.
-      rule: integer(100, 60_000),
-      default: '10000',
-      description:
-        'Who takes nothing of an answer is disconnected after this time, or twice this time at most.',
-    },
     drainSeconds: {
       variable: 'DRAIN_SECONDS',
       rule: integer(0, 3600),
@@ -216,12 +227,6 @@ export const SETTINGS = {
       default: '16',
       description: 'The number of connections to the database.',
     },
-    poolWaitMs: {
-      variable: 'DB_POOL_WAIT_MS',
-      rule: integer(10, 60_000),
-      default: '5000',
-      description: 'How long a request may wait for a free connection before it is answered 503.',
-    },
   },
   limits: {
     tokenRequestsPerMinute: {
@@ -243,12 +248,6 @@ export const SETTINGS = {
       description:
         'Requests without a valid token or secret link, and sign-ins that fail, that an address may make ' +
         'in a minute. `0`: no limit.',
-    },
-    linkRequestsPerMinute: {
-      variable: 'LINK_REQUESTS_PER_MINUTE',
-      rule: integer(0, 1_000_000_000),
-      default: '1200',
-      description: 'Times that a secret link may be fetched in a minute, over all replicas. `0`: no limit.',
     },
   },
   provider: {
@@ -293,12 +292,6 @@ export const SETTINGS = {
       default: '3',
       description: 'Calls per second that the provider allows for the key, over all replicas. `0`: no limit.',
     },
-    ordersPerCall: {
-      variable: 'ORDERS_PER_CALL',
-      rule: integer(1, 1000),
-      default: '100',
-      description: 'How many orders of the same kind one call may carry at most. `1`: each is sent alone.',
-    },
     lowBalance: {
       variable: 'PROVIDER_LOW_BALANCE',
       rule: roubles,
@@ -322,21 +315,6 @@ export const SETTINGS = {
         'has logins and passwords.',
     },
   },
-  breaker: {
-    failures: {
-      variable: 'BREAKER_FAILURES',
-      rule: integer(1, 1_000_000),
-      default: '5',
-      description:
-        'How many failures in a row open a circuit breaker: orders are then refused before their hold.',
-    },
-    probeMs: {
-      variable: 'BREAKER_PROBE_MS',
-      rule: integer(50, 600_000),
-      default: '5000',
-      description: 'How long an open breaker waits before it lets one call through.',
-    },
-  },
   reconciliation: {
     quietSeconds: {
       variable: 'RECONCILE_QUIET_SECONDS',
@@ -345,12 +323,6 @@ export const SETTINGS = {
       description:
         'An order fails only when the provider shows no proxy for it until this long after its deadline.',
     },
-    intervalMs: {
-      variable: 'RECONCILE_INTERVAL_MS',
-      rule: integer(50, 60_000),
-      default: '1000',
-      description: 'The time between two searches for orders whose check is due.',
-    },
   },
   sweep: {
     intervalSeconds: {
@@ -358,14 +330,6 @@ export const SETTINGS = {
       rule: integer(1, 86_400),
       default: '900',
       description: 'The time between two full comparisons with what the provider lists.',
-    },
-    missingPercent: {
-      variable: 'SWEEP_MISSING_PERCENT',
-      rule: integer(0, 100),
-      default: '5',
-      description:
-        'When more of the rented proxies are missing at the provider, and more than 20, staff decide. ' +
-        '`100`: they are always withdrawn.',
     },
   },
   pricing: {
@@ -377,18 +341,6 @@ export const SETTINGS = {
     },
   },
   proxies: {
-    pingTimeoutMs: {
-      variable: 'PING_TIMEOUT_MS',
-      rule: integer(1, 60_000),
-      default: '3000',
-      description: 'How long the ping of a proxy may take.',
-    },
-    activeFlagsIntervalSeconds: {
-      variable: 'ACTIVE_FLAGS_INTERVAL_SECONDS',
-      rule: integer(1, 86_400),
-      default: '60',
-      description: 'The time between two updates of the stored flags of proxies that have expired.',
-    },
     expiringHours: {
       variable: 'EXPIRING_HOURS',
       rule: stages,
@@ -406,18 +358,6 @@ export const SETTINGS = {
       description:
         'The public URL of `GET /judge` of this service. Checks of proxies ask it through the proxy. ' +
         'Without it, they are switched off.',
-    },
-    timeoutMs: {
-      variable: 'CHECK_TIMEOUT_MS',
-      rule: integer(100, 7000),
-      default: '7000',
-      description: 'How long the request through a proxy may take that a customer checks.',
-    },
-    historyDays: {
-      variable: 'CHECK_HISTORY_DAYS',
-      rule: integer(1, 3650),
-      default: '30',
-      description: 'How long the results of checks of proxies are kept.',
     },
   },
   links: {
@@ -452,38 +392,6 @@ export const SETTINGS = {
         'Addresses and networks beside the public ones that webhooks may be sent to, e.g. receivers on a ' +
         'private network.',
     },
-    timeoutMs: {
-      variable: 'WEBHOOK_TIMEOUT_MS',
-      rule: integer(100, 60_000),
-      default: '15000',
-      description:
-        'How long one attempt to send a webhook may take as a whole, looking up the name and connecting ' +
-        'included.',
-    },
-    attemptsAtOnce: {
-      variable: 'WEBHOOK_ATTEMPTS_AT_ONCE',
-      rule: integer(0, 1000),
-      default: '64',
-      description:
-        'How many attempts a replica makes at once. At most half of them are for webhooks that fail. `0`: ' +
-        'it leaves them to other replicas.',
-    },
-    attemptsPerWebhook: {
-      variable: 'WEBHOOK_ATTEMPTS_PER_WEBHOOK',
-      rule: integer(1, 100),
-      default: '8',
-      description:
-        'How many attempts are made at once for one webhook, over all replicas, and twice as many for all ' +
-        'webhooks of a user. One that fails is tried once at a time.',
-    },
-    retrySeconds: {
-      variable: 'WEBHOOK_RETRY_SECONDS',
-      rule: integer(1, 2_592_000),
-      default: '259200',
-      description:
-        'For how long an event is sent again with growing pauses, and after what time without a success a ' +
-        'webhook is switched off. The pauses are longer or shorter with it.',
-    },
   },
   telegram: {
     botToken: {
@@ -494,20 +402,6 @@ export const SETTINGS = {
       description:
         'The token of the bot whose Mini App customers open. Without it, `POST /auth/telegram` is switched ' +
         'off.',
-    },
-    maxAgeSeconds: {
-      variable: 'TELEGRAM_MAX_AGE_SECONDS',
-      rule: integer(1, 86_400),
-      default: '3600',
-      description:
-        'How long ago the Mini App may have been opened at a sign-in. Until then, whoever has got hold of ' +
-        'its `initData` can sign in with it.',
-    },
-    tokenMinutes: {
-      variable: 'TELEGRAM_TOKEN_MINUTES',
-      rule: integer(1, 1440),
-      default: '60',
-      description: 'How long the token of a sign-in works.',
     },
     scopes: {
       variable: 'TELEGRAM_SCOPES',
@@ -524,12 +418,6 @@ export const SETTINGS = {
       default: '03:00',
       description: 'When the books are audited each day (UTC): what changed since yesterday began. Or `off`.',
     },
-    allOn: {
-      variable: 'AUDIT_ALL_ON',
-      rule: oneOf('sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'),
-      default: 'sunday',
-      description: 'The day of the week on which the whole books are audited, at the same time.',
-    },
   },
   retention: {
     providerCallDays: {
@@ -540,28 +428,16 @@ export const SETTINGS = {
         'For how many days staff see what was said to the provider for an order that is closed. `0`: for ' +
         'good.',
     },
-    answerDays: {
-      variable: 'KEPT_ANSWER_DAYS',
-      rule: days(1),
-      default: '365',
-      description:
-        'For how many days after the end of a rental the repeated answer to its `Idempotency-Key` is the ' +
-        'one that was given; then it tells the proxies as they are. `0`: for good.',
-    },
-    orderHistoryDays: {
-      variable: 'ORDER_HISTORY_DAYS',
+    historyDays: {
+      variable: 'HISTORY_DAYS',
       rule: days(30),
-      default: '365',
+      default: historyDays,
+      defaultText: `\`${LONG_ENOUGH_DAYS}\``,
       description:
-        'For how many days after the end of an order staff see each of its states with its time; then its ' +
-        'last one. `0`: for good.',
-    },
-    tokenSpendingDays: {
-      variable: 'TOKEN_SPENDING_DAYS',
-      rule: days(7),
-      default: '90',
-      description:
-        'For how many days it is kept what tokens with a daily limit spent in a day. `0`: for good.',
+        'For how many days it is kept what only tells of the past: each state of an order, after its end; ' +
+        'the response to an `Idempotency-Key` as it was given, after the end of the rental (then it shows ' +
+        'the proxies as they are); renewals that failed, and rules that were switched off and renewed ' +
+        'nothing; what a token with a daily limit spent in a day. `0`: for good.',
     },
     auditLogReadDays: {
       variable: 'AUDIT_LOG_READ_DAYS',
@@ -570,20 +446,6 @@ export const SETTINGS = {
       description:
         'For how many days the audit log keeps what staff looked at, and what they were refused. What they ' +
         'changed is kept for good. `0`: all of it.',
-    },
-    renewalDays: {
-      variable: 'RENEWAL_DAYS',
-      rule: days(30),
-      default: '180',
-      description:
-        'For how many days customers and staff see a renewal that failed, and a rule that was switched off ' +
-        'and renewed nothing. What was renewed is kept with its order. `0`: for good.',
-    },
-    endedLinkDays: {
-      variable: 'ENDED_LINK_DAYS',
-      rule: days(1),
-      default: '30',
-      description: 'For how many days customers see a secret link that has ended. `0`: for good.',
     },
     eventDays: {
       variable: 'EVENT_DAYS',
@@ -598,12 +460,6 @@ export const SETTINGS = {
       rule: text,
       default: '.data',
       description: 'The directory of the embedded database, the sandbox and the token of the demo user.',
-    },
-    sandboxProfile: {
-      variable: 'SANDBOX_PROFILE',
-      rule: oneOf('quick', 'realistic'),
-      defaultText: '`quick`',
-      description: 'How the sandbox behaves. `realistic`: purchases take 5 to 7 s, 1 % of all calls fail.',
     },
   },
   metrics: {

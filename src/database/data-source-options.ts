@@ -29,7 +29,7 @@ export function dataSourceOptions(database: {
   url: string;
   poolSize: number;
   /** The longest wait for a free connection. */
-  poolWaitMs?: number;
+  poolWaitMs?: number | undefined;
   /** 0: no limit. */
   statementTimeoutSeconds?: number;
   lockTimeoutSeconds?: number;

@@ -16,7 +16,7 @@ export class DatabaseModule {
             ...dataSourceOptions({
               url: config.database.url,
               poolSize: config.database.poolSize,
-              poolWaitMs: config.database.poolWaitMs,
+              poolWaitMs: config.tuning.poolWaitMs,
               applicationName: 'proxy-rental-service',
             }),
             entities: [...entities],

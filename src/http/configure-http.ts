@@ -19,11 +19,17 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Longer than the minute for which load balancers usually keep a connection, so that they close it first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
+/**
+ * Longer than any network keeps a reader waiting that is still there. It is below KEEP_ALIVE_TIMEOUT_MS, from
+ * which it is told apart by its length.
+ */
+const READER_IDLE_MS = 10_000;
+
 /** What clients may occupy. */
 export interface ConnectionLimits {
   readonly maxConnections: number;
   /** A client that takes nothing of an answer is disconnected after this time, or twice this time at most. */
-  readonly readerIdleMs: number;
+  readonly readerIdleMs?: number | undefined;
   /** Behind one, all clients have its address. With none, an address has a part of the connections. */
   readonly trustedProxies: readonly string[];
 }
@@ -93,7 +99,7 @@ function neverFreshWithoutTag(express: Application): void {
 
 function configureServer(
   server: Server,
-  { maxConnections, readerIdleMs }: ConnectionLimits,
+  { maxConnections, readerIdleMs = READER_IDLE_MS }: ConnectionLimits,
   metrics: Metrics,
 ): void {
   server.maxConnections = maxConnections;

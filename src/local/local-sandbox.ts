@@ -4,7 +4,6 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Environment } from '../config';
 import { isAlive } from './system';
 
 const SANDBOX_PROGRAM = join(__dirname, '..', 'sandbox', 'main.js');
@@ -31,7 +30,6 @@ export interface LocalSandbox {
 export interface LocalSandboxOptions {
   /** Where the sandbox keeps its state. */
   directory: string;
-  profile?: Environment['local']['sandboxProfile'];
   /** Receives single lines for the user when there is trouble. */
   onNote: (line: string) => void;
   /** The compiled program of the sandbox. */
@@ -87,17 +85,14 @@ export async function startLocalSandbox(options: LocalSandboxOptions): Promise<L
 
 async function spawnSandbox({
   directory,
-  profile,
   program = SANDBOX_PROGRAM,
 }: LocalSandboxOptions): Promise<ChildProcess> {
   const log = await open(logFileIn(directory), 'a', 0o600);
   try {
-    const chosen = profile === undefined ? [] : ['--profile', profile];
-    const child = spawn(
-      process.execPath,
-      [program, '--directory', directory, '--until-input-ends', ...chosen],
-      { detached: true, stdio: ['pipe', log.fd, log.fd] },
-    );
+    const child = spawn(process.execPath, [program, '--directory', directory, '--until-input-ends'], {
+      detached: true,
+      stdio: ['pipe', log.fd, log.fd],
+    });
     child.on('error', () => undefined);
     child.unref();
     return child;

@@ -89,6 +89,6 @@ async function acquireProvider(
   const directory = join(local.dataDir, 'sandbox');
   const running = sharesSandbox ? await findLocalSandbox(directory) : null;
   if (running !== null) return { value: running, release: nothingToRelease };
-  const sandbox = await startLocalSandbox({ directory, profile: local.sandboxProfile, onNote });
+  const sandbox = await startLocalSandbox({ directory, onNote });
   return { value: sandbox, release: () => sandbox.release() };
 }

@@ -21,18 +21,21 @@ export class OrderRetention {
     retention: Retention,
     private readonly dataSource: DataSource,
     bulks: BulkRecords,
-    { purchases: { replayDays }, retention: days }: AppConfig,
+    { purchases: { replayDays }, retention: { historyDays, providerCallDays } }: AppConfig,
   ) {
     retention.add<{ ended: string; id: number }>('order_passwords', (place) =>
       this.forgetCredentials(replayDays, place ?? { ended: '', id: 0 }),
     );
     retention.add('unused_bulks', () => bulks.forgetUnused());
-    if (days.answerDays > 0) retention.add('answers', () => this.forgetAnswers(days.answerDays));
+    if (historyDays > 0) {
+      retention.add('answers', () => this.forgetAnswers(historyDays));
+      retention.add('token_spending_days', () => this.forgetSpending(historyDays));
+    }
     retention.addOldRows({
       name: 'order_histories',
       table: 'orders',
       time: 'created_at',
-      days: days.orderHistoryDays && days.orderHistoryDays + DAYS_TO_CLOSE,
+      days: historyDays && historyDays + DAYS_TO_CLOSE,
       removal: `UPDATE orders SET history = jsonb_build_array(history -> -1)
                  WHERE id = ANY (ARRAY(SELECT id FROM old)) AND jsonb_array_length(history) > 1
                    AND closed_at < now() - make_interval(days => $2 - ${DAYS_TO_CLOSE})`,
@@ -42,15 +45,12 @@ export class OrderRetention {
       name: 'provider_calls',
       table: 'provider_calls',
       time: 'created_at',
-      days: days.providerCallDays,
+      days: providerCallDays,
       removal: `DELETE FROM provider_calls
                  WHERE id = ANY (ARRAY(SELECT id FROM old))
                    AND order_id <> ALL (ARRAY(SELECT unnest(ARRAY[id, coalesce(batch_id, id)]) FROM orders
                                                WHERE state IN ${sqlList(OPEN_STATES)}))`,
     });
-    if (days.tokenSpendingDays > 0) {
-      retention.add('token_spending_days', () => this.forgetSpending(days.tokenSpendingDays));
-    }
   }
 
   /**

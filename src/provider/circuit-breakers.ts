@@ -7,6 +7,7 @@ import {
   handleAll,
 } from 'cockatiel';
 import { type Clock, compareDecimals, messageOf } from '../common';
+import type { Tuning } from '../config';
 import { Deadline } from './deadline';
 import {
   NoPermitInTime,
@@ -18,6 +19,10 @@ import {
 } from './provider-errors';
 import type { BreakerStatus, ProviderBalance } from './proxy-provider';
 
+/** One or two failures are those of calls; five in a row are the provider's. */
+const FAILURES_IN_A_ROW = 5;
+/** How long an open breaker waits before its first probe: most disturbances are over by then. */
+const PROBE_MS = 5000;
 const LONGEST_PROBE_INTERVAL_MS = 60_000;
 
 const STATE_NAMES = {
@@ -99,6 +104,7 @@ class CircuitBreaker {
  * is open, a read probes the provider at growing intervals and closes those to which its answer applies.
  */
 export class CircuitBreakers {
+  private readonly probeMs: number;
   private readonly money: CircuitBreaker;
   private readonly reads: CircuitBreaker;
   private readonly funds: CircuitBreaker;
@@ -115,13 +121,15 @@ export class CircuitBreakers {
    * @param balance null when it is not known
    */
   constructor(
-    private readonly options: { readonly failures: number; readonly probeMs: number; readonly clock: Clock },
+    clock: Clock,
+    tuning: Tuning,
     private readonly sendProbe: () => Promise<unknown>,
     private readonly balance: () => ProviderBalance | null,
   ) {
-    const { failures, probeMs, clock } = options;
-    this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(probeMs));
-    this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(probeMs));
+    const failures = tuning.breakerFailures ?? FAILURES_IN_A_ROW;
+    this.probeMs = tuning.breakerProbeMs ?? PROBE_MS;
+    this.money = new CircuitBreaker('money', failures, clock, () => this.probeFirstIn(this.probeMs));
+    this.reads = new CircuitBreaker('reads', failures, clock, () => this.probeFirstIn(this.probeMs));
     // The refusal does not tell the balance, so the first probe asks for it at once.
     this.funds = new CircuitBreaker('funds', 1, clock, () => this.probeFirstIn(0));
   }
@@ -220,7 +228,7 @@ export class CircuitBreakers {
     ]);
     this.isProbing = false;
     if (this.areClosed()) return;
-    const { probeMs } = this.options;
+    const { probeMs } = this;
     this.probeIn(Math.min(probeMs * 2 ** this.failedProbes, Math.max(probeMs, LONGEST_PROBE_INTERVAL_MS)));
     this.failedProbes += 1;
   }

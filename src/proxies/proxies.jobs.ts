@@ -3,6 +3,8 @@ import { Jobs } from '../common';
 import { AppConfig } from '../config';
 import { ActiveFlagsService } from './active-flags.service';
 
+/** The flags are a copy of what `date_end` says, for lists: a minute late harms nobody. */
+const INTERVAL_SECONDS = 60;
 /** How many times each replica checks in an interval whether a refresh is due. */
 const CHECKS_PER_INTERVAL = 10;
 
@@ -15,9 +17,9 @@ export class ProxyJobs implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    const { activeFlagsIntervalSeconds } = this.config.proxies;
-    this.jobs.every('active-flags', (activeFlagsIntervalSeconds * 1000) / CHECKS_PER_INTERVAL, () =>
-      this.activeFlags.refreshWhenDue(activeFlagsIntervalSeconds),
+    const intervalSeconds = this.config.tuning.activeFlagsIntervalSeconds ?? INTERVAL_SECONDS;
+    this.jobs.every('active-flags', (intervalSeconds * 1000) / CHECKS_PER_INTERVAL, () =>
+      this.activeFlags.refreshWhenDue(intervalSeconds),
     );
   }
 }

@@ -7,7 +7,7 @@ import { batchedLookup, preparedRows } from '../database';
 import { PROXY_COLUMNS, type ProxyFields, type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 import { ProxyNotFound } from './proxies.errors';
 import { Proxy } from './proxy.entity';
-import { tcpPing } from './tcp-ping';
+import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
 
 /** An id of ours: digits, few enough for a bigint column. */
 export const PROXY_ID = /^[1-9]\d{0,14}$/;
@@ -80,6 +80,6 @@ export class ProxiesService {
   /** Milliseconds to a TCP connection; null when the proxy cannot be reached. @throws ProxyNotFound */
   async ping(userId: number, proxyId: string): Promise<number | null> {
     const { host, port } = await this.get(userId, proxyId);
-    return tcpPing(host, Number(port), this.config.proxies.pingTimeoutMs);
+    return tcpPing(host, Number(port), this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS);
   }
 }

@@ -2,6 +2,9 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { TimeLimit } from '../common';
 
+/** A proxy that takes longer to accept a connection is of no use. */
+export const PING_TIMEOUT_MS = 3000;
+
 /**
  * Opens a TCP connection and closes it: gives the milliseconds it took, rounded up, or null on failure.
  *

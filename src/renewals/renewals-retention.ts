@@ -8,18 +8,18 @@ import { queryRows, Retention, type RetentionStep, STEP_ROWS } from '../database
 export class RenewalsRetention {
   constructor(
     private readonly dataSource: DataSource,
-    { retention: { renewalDays } }: AppConfig,
+    { retention: { historyDays } }: AppConfig,
     retention: Retention,
   ) {
     retention.addOldRows({
       name: 'failed_renewals',
       table: 'renewals',
       time: 'created_at',
-      days: renewalDays,
+      days: historyDays,
       removal: `DELETE FROM renewals WHERE id = ANY (ARRAY(SELECT id FROM old)) AND state = 'failed'`,
     });
-    if (renewalDays > 0) {
-      retention.add<number>('renewal_rules', (place) => this.forgetRules(renewalDays, place ?? 0));
+    if (historyDays > 0) {
+      retention.add<number>('renewal_rules', (place) => this.forgetRules(historyDays, place ?? 0));
     }
   }
 

@@ -32,7 +32,6 @@ const SHIPPED = {
   USER_REQUESTS_PER_MINUTE: '240000',
   ADDRESS_FAILURES_PER_MINUTE: '600',
   PURCHASE_WAIT_MS: '10000',
-  RECONCILE_INTERVAL_MS: '1000',
 };
 /** It is 1.5 s on two cores that the adversary, the customers, the database and both replicas share. */
 const SLOWEST_MS = 5000;
@@ -50,6 +49,7 @@ describe('An adversary with a token of their own', () => {
   beforeAll(async () => {
     silent = await openSilentPort();
     replicas = await Replicas.open({
+      tuning: { reconcileIntervalMs: 1000 },
       environment: { ...SHIPPED, WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' },
     });
     services = [await replicas.start(), await replicas.start()];

@@ -22,16 +22,14 @@ const SCRAPE_MS = 1000;
 const FAILURES = 20;
 
 const ENVIRONMENT = {
-  WEBHOOK_ATTEMPTS_AT_ONCE: '0',
   PROVIDER_RATE_PER_SECOND: '50',
   PROVIDER_TIMEOUT_MS: '5000',
-  ORDERS_PER_CALL: '1',
   PURCHASE_WAIT_MS: '60000',
-  BREAKER_FAILURES: String(FAILURES),
   RECONCILE_QUIET_SECONDS: '600',
   SWEEP_INTERVAL_SECONDS: '2',
   DRAIN_SECONDS: '60',
 };
+const TUNING = { webhookAttemptsAtOnce: 0, ordersPerCall: 1, breakerFailures: FAILURES };
 
 /** The rules as they are, but for the time that each must hold before it fires, which promtool tests. */
 const quickRules = (): string =>
@@ -81,7 +79,7 @@ if (missing.length > 0) {
       database = await createTestDatabase();
       owner = new Client({ connectionString: database.ownerUrl });
       await owner.connect();
-      replicas = await Replicas.open({ database, environment: ENVIRONMENT });
+      replicas = await Replicas.open({ database, environment: ENVIRONMENT, tuning: TUNING });
       customer = await replicas.createCustomer();
       const ports = await freePorts(2);
       const [one, two] = await Promise.all(

@@ -10,6 +10,7 @@ import {
 import { runCliHere } from '../support/cli';
 import { createTestDatabase, type TestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+import { tuned } from '../support/tuning';
 
 const LONGEST_START_MS = 3000;
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -74,7 +75,7 @@ describe('the command line as a process of its own', () => {
       ...environment,
       DATA_DIR: dataDir,
       SWEEP_INTERVAL_SECONDS: '1',
-      ACTIVE_FLAGS_INTERVAL_SECONDS: '1',
+      ...tuned({ activeFlagsIntervalSeconds: 1 }),
     });
     try {
       const status = await eventually(async () => {

@@ -40,8 +40,8 @@ describe(`${PROXIES} prolongations under one key`, () => {
       environment: {
         PURCHASE_WAIT_MS: '2000',
         PROVIDER_TIMEOUT_MS: '2000',
-        ORDERS_PER_CALL: String(ORDERS_PER_CALL),
       },
+      tuning: { ordersPerCall: ORDERS_PER_CALL },
     });
     await replicas.control.setStock('6', 'ru', 1_000_000);
     await replicas.control.setBalance('100000000.00');

@@ -23,8 +23,10 @@ describe('kill -9 of the replica that renews', () => {
       environment: {
         // An heir is given the time to find an order that was placed and not sent.
         PURCHASE_WAIT_MS: '60000',
+      },
+      tuning: {
         // A call for each renewal, so that each is held at another stage.
-        ORDERS_PER_CALL: '1',
+        ordersPerCall: 1,
       },
     });
   }, BUILD_TIMEOUT_MS);

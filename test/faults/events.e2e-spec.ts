@@ -27,11 +27,13 @@ describe(`${ORDERS} orders at three replicas that are killed again and again`, (
   beforeAll(async () => {
     replicas = await Replicas.open({
       environment: {
-        // The provider has no limit, and a call carries many orders.
-        ORDERS_PER_CALL: '200',
         PURCHASE_WAIT_MS: '5000',
         PROVIDER_TIMEOUT_MS: '3000',
         AUDIT_TIME: 'off',
+      },
+      tuning: {
+        // The provider has no limit, and a call carries many orders.
+        ordersPerCall: 200,
       },
     });
     await replicas.control.setStock('6', 'ru', 1_000_000);

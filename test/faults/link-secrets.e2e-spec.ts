@@ -31,10 +31,9 @@ describe('The secret of a link', () => {
       environment: {
         LOG_LEVEL: 'debug',
         LOG_FORMAT: 'json',
-        LINK_REQUESTS_PER_MINUTE: '60',
         ADDRESS_FAILURES_PER_MINUTE: '200',
-        DB_POOL_WAIT_MS: '500',
       },
+      tuning: { linkRequestsPerMinute: 60, poolWaitMs: 500 },
     });
     services = await Promise.all([replicas.start({ throughRelay: true }), replicas.start()]);
   });

@@ -2,7 +2,6 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import { transformFile } from '@swc/core';
 import { findLocalSandbox, type LocalSandbox, startLocalSandbox } from '../../src/local/local-sandbox';
-import { SandboxControl } from '../../src/sandbox';
 import { eventually, isRunning } from '../support/built-service';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
 
@@ -32,19 +31,14 @@ describe('the sandbox of a directory', () => {
   let program: string;
   let notes: string[];
   let started: LocalSandbox[];
-  const start = async (profile?: 'quick' | 'realistic'): Promise<LocalSandbox> => {
+  const start = async (): Promise<LocalSandbox> => {
     const sandbox = await startLocalSandbox({
       directory,
       program,
-      profile,
       onNote: (line) => notes.push(line),
     });
     started.push(sandbox);
     return sandbox;
-  };
-  const hasFaults = async (): Promise<boolean> => {
-    const address = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
-    return (await new SandboxControl(address).getFaults()).length > 0;
   };
   const readPid = async (): Promise<number> => {
     const { pid } = JSON.parse(await readFile(join(directory, 'address.json'), 'utf8'));
@@ -111,11 +105,6 @@ describe('the sandbox of a directory', () => {
 
     await sandbox.release();
     expect(isRunning(pid)).toBe(false);
-  });
-
-  it('takes the profile of its start', async () => {
-    await start('realistic');
-    expect(await hasFaults()).toBe(true);
   });
 
   it('keeps its directory to its owner, and leaves the one above as it would be', async () => {

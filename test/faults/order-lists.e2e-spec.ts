@@ -25,7 +25,7 @@ describe('Lists of a customer with very many orders', () => {
   const report: string[] = [];
 
   beforeAll(async () => {
-    service = await startTestService({ environment: { RECONCILE_INTERVAL_MS: '60000' } });
+    service = await startTestService({ tuning: { reconcileIntervalMs: 60_000 } });
     buyer = await service.createUser();
     unlucky = await service.createUser();
     const columns = `user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price, held,

@@ -3,7 +3,7 @@ import { openSilentPort } from '../support/silent-port';
 import { startTestService } from '../support/test-service';
 
 it('POST /proxies/ping answers within 10 s when no proxy does, and says which were not tried', async () => {
-  const service = await startTestService({ environment: { PING_TIMEOUT_MS: '60000' } });
+  const service = await startTestService({ tuning: { pingTimeoutMs: 60_000 } });
   const silent = await openSilentPort();
   try {
     const user = await service.createUser();

@@ -41,13 +41,13 @@ describe(`${PROXIES} renewals that are due at once`, () => {
   beforeAll(async () => {
     replicas = await Replicas.open({
       environment: {
-        ORDERS_PER_CALL: String(inLongForm(200, 20)),
         PURCHASE_WAIT_MS: '10000',
         PROVIDER_TIMEOUT_MS: String(inLongForm(5000, 500)),
         RECONCILE_QUIET_SECONDS: String(inLongForm(10, 1)),
         SWEEP_INTERVAL_SECONDS: String(inLongForm(900, 3)),
         AUDIT_TIME: 'off',
       },
+      tuning: { ordersPerCall: inLongForm(200, 20) },
     });
     await replicas.control.setStock('6', 'ru', 1_000_000);
     await replicas.control.setBalance('1000000000.00');

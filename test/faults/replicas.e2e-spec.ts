@@ -10,7 +10,7 @@ describe('Two replicas on one database', () => {
   let other: BuiltService;
 
   beforeAll(async () => {
-    replicas = await Replicas.open({ environment: { DB_POOL_SIZE: '4', DB_POOL_WAIT_MS: '300' } });
+    replicas = await Replicas.open({ environment: { DB_POOL_SIZE: '4' }, tuning: { poolWaitMs: 300 } });
     [one, other] = await Promise.all([replicas.start({ throughRelay: true }), replicas.start()]);
   }, BUILD_TIMEOUT_MS);
   afterAll(async () => {

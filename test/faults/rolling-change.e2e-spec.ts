@@ -13,6 +13,7 @@ import { makeNextRelease } from '../support/next-release';
 import { type Answer, type Customer, type Order, prolongation, purchase, send } from '../support/replicas';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from '../support/test-database';
 import { createTestDirectory, removeTestDirectory } from '../support/test-directory';
+import { tuned } from '../support/tuning';
 
 const WORKERS = 4;
 
@@ -88,7 +89,7 @@ describe('A rolling change', () => {
       LOG_LEVEL: 'warn',
       PROVIDER_RATE_PER_SECOND: '0',
       RECONCILE_QUIET_SECONDS: '1',
-      RECONCILE_INTERVAL_MS: '50',
+      ...tuned({ reconcileIntervalMs: 50 }),
       MIGRATE_ON_START: 'false',
     };
   }, BUILD_TIMEOUT_MS);

@@ -53,7 +53,8 @@ describe('Clients that do not read', () => {
 
   beforeAll(async () => {
     replicas = await Replicas.open({
-      environment: { NODE_OPTIONS: SHIPPED_NODE_OPTIONS, READER_IDLE_MS: '4000' },
+      environment: { NODE_OPTIONS: SHIPPED_NODE_OPTIONS },
+      tuning: { readerIdleMs: 4000 },
     });
     service = await replicas.start();
     customer = await replicas.createCustomer();

@@ -31,10 +31,12 @@ describe('a soak of two replicas, with faults of every kind at random', () => {
         SWEEP_INTERVAL_SECONDS: '2',
         WEBHOOK_ALLOW_HTTP: 'true',
         WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
-        WEBHOOK_TIMEOUT_MS: '500',
-        // Pauses between attempts are seconds.
-        WEBHOOK_RETRY_SECONDS: '100',
         LOG_LEVEL: 'error',
+      },
+      tuning: {
+        webhookTimeoutMs: 500,
+        // Pauses between attempts are seconds.
+        webhookRetrySeconds: 100,
       },
     });
   }, BUILD_TIMEOUT_MS);

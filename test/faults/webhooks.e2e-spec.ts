@@ -41,9 +41,9 @@ describe('Webhooks of several replicas', () => {
       database,
       environment: {
         WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
-        WEBHOOK_ATTEMPTS_PER_WEBHOOK: String(PER_WEBHOOK),
         AUDIT_TIME: 'off',
       },
+      tuning: { webhookAttemptsPerWebhook: PER_WEBHOOK },
     });
     receiver = await startWebhookReceiver();
   }, BUILD_TIMEOUT_MS);
@@ -152,7 +152,7 @@ describe('Webhooks of several replicas', () => {
   });
 
   it(`${EVENTS} events are received under kills, and each repetition has its id`, async () => {
-    const environment = { WEBHOOK_TIMEOUT_MS: '500', WEBHOOK_RETRY_SECONDS: '100' };
+    const tuning = { webhookTimeoutMs: 500, webhookRetrySeconds: 100 };
     const hooks = await createHooks(20);
     const seen = new Set<string>();
     receiver.received.length = 0;
@@ -167,7 +167,7 @@ describe('Webhooks of several replicas', () => {
       if (way === 3) return void setTimeout(() => response.writeHead(200).end('late'), 100);
       return 204;
     };
-    const start = () => replicas.start({ environment });
+    const start = () => replicas.start({ tuning });
     const running = await Promise.all([start(), start()]);
     const expected = new Map<string, Hook>();
     let kills = 0;
@@ -224,7 +224,7 @@ describe('Webhooks of several replicas', () => {
     const [hook] = await createHooks(1);
     if (!hook) throw new Error('no webhook');
     receiver.answering = () => 'hang';
-    const stopping = await replicas.start({ environment: { WEBHOOK_TIMEOUT_MS: '60000' } });
+    const stopping = await replicas.start({ tuning: { webhookTimeoutMs: 60_000 } });
     await happen(hook, 'cut off');
     await eventually(() => receiver.of(hook.path).length === 1);
     receiver.answering = () => 204;

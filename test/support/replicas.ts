@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { AdministrationModule } from '../../src/administration.module';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Clock, Money } from '../../src/common';
-import { AppConfig, readEnvironment, resolveConfig } from '../../src/config';
+import { AppConfig, readEnvironment, resolveConfig, type Tuning } from '../../src/config';
 import { AuditRuns, IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
@@ -15,6 +15,8 @@ import { holdPermits } from './hold-permits';
 import { untilSettled } from './settled';
 import { type HeldLock, lockTable } from './table-lock';
 import { createTestDatabase, type DatabaseUrls } from './test-database';
+import { QUICK_TUNING } from './test-service';
+import { tuned } from './tuning';
 
 export interface Customer {
   readonly id: number;
@@ -35,17 +37,15 @@ const QUICK = {
   TOKEN_REQUESTS_PER_MINUTE: '0',
   USER_REQUESTS_PER_MINUTE: '0',
   ADDRESS_FAILURES_PER_MINUTE: '0',
-  // Tests of single faults follow each other quickly: an open breaker would keep them from the provider.
-  BREAKER_FAILURES: '1000000',
   PURCHASE_WAIT_MS: '200',
   RECONCILE_QUIET_SECONDS: '1',
-  RECONCILE_INTERVAL_MS: '50',
   MIGRATE_ON_START: 'false',
 };
 
 interface ReplicaOptions {
   readonly throughRelay?: boolean;
   readonly environment?: Readonly<Record<string, string>>;
+  readonly tuning?: Tuning;
 }
 
 /**
@@ -59,12 +59,18 @@ export class Replicas {
     readonly relay: DatabaseRelay,
     private readonly database: DatabaseUrls,
     private readonly environment: Readonly<Record<string, string>>,
+    private readonly tuning: Tuning,
     private readonly office: INestApplicationContext,
     private readonly dropDatabase: () => Promise<void>,
   ) {}
 
   static async open(
-    options: { environment?: Record<string, string>; sandbox?: SandboxOptions; database?: DatabaseUrls } = {},
+    options: {
+      environment?: Record<string, string>;
+      tuning?: Tuning;
+      sandbox?: SandboxOptions;
+      database?: DatabaseUrls;
+    } = {},
   ): Promise<Replicas> {
     await ensureBuild();
     const database = options.database
@@ -88,6 +94,7 @@ export class Replicas {
       await startDatabaseRelay(database.url),
       database,
       environment,
+      { ...QUICK_TUNING, ...options.tuning },
       office,
       () => database.drop(),
     );
@@ -98,9 +105,17 @@ export class Replicas {
   }
 
   /** The environment that a replica is started with. */
-  environmentOf({ throughRelay = false, environment = {} }: ReplicaOptions = {}): Record<string, string> {
+  environmentOf({ throughRelay = false, environment = {}, tuning }: ReplicaOptions = {}): Record<
+    string,
+    string
+  > {
     const url = throughRelay ? this.relay.url : this.database.url;
-    return { ...this.environment, ...environment, DATABASE_URL: url };
+    return {
+      ...this.environment,
+      ...tuned({ ...this.tuning, ...tuning }),
+      ...environment,
+      DATABASE_URL: url,
+    };
   }
 
   async createCustomer(balance = '100000.00', scopes: readonly Scope[] = ALL_SCOPES): Promise<Customer> {

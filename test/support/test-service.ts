@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { createApplication } from '../../src/application';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
 import { Jobs, Money } from '../../src/common';
-import { readEnvironment, resolveConfig } from '../../src/config';
+import { readEnvironment, resolveConfig, type Tuning } from '../../src/config';
 import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
@@ -14,6 +14,7 @@ import { type ApiClient, createApiClient } from './api-client';
 import { untilSettled } from './settled';
 import { TestClock } from './test-clock';
 import { connectAsOwner, createTestDatabase, type DatabaseUrls, type TestDatabase } from './test-database';
+import { tuned } from './tuning';
 
 export interface TestUser {
   readonly id: number;
@@ -52,12 +53,15 @@ const QUICK = {
   TOKEN_REQUESTS_PER_MINUTE: '0',
   USER_REQUESTS_PER_MINUTE: '0',
   ADDRESS_FAILURES_PER_MINUTE: '0',
-  // Tests of single faults follow each other quickly: an open breaker would keep them from the provider.
-  BREAKER_FAILURES: '1000000',
   RECONCILE_QUIET_SECONDS: '1',
-  RECONCILE_INTERVAL_MS: '50',
   // Receivers of webhooks are on this machine.
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+};
+
+export const QUICK_TUNING: Tuning = {
+  // Tests of single faults follow each other quickly: an open breaker would keep them from the provider.
+  breakerFailures: 1_000_000,
+  reconcileIntervalMs: 50,
 };
 
 /** A job that runs less often would hit some tests and miss others, by how quick the machine is. */
@@ -79,6 +83,8 @@ export function changeJobIntervals(jobs: Jobs, intervalsMs: JobIntervalsMs = {})
 
 interface TestServiceOptions {
   environment?: Record<string, string>;
+  /** Constants of the application, in place of the usual ones. */
+  tuning?: Tuning;
   sandbox?: SandboxOptions;
   /** A migrated database of the test's own; left out: one is created. */
   database?: DatabaseUrls;
@@ -110,6 +116,7 @@ async function start(options: TestServiceOptions): Promise<Started> {
     PX6_API_KEY: sandbox.apiKey,
     PX6_BASE_URL: sandbox.baseUrl,
     ...QUICK,
+    ...tuned({ ...QUICK_TUNING, ...options.tuning }),
     ...options.environment,
   });
   const clock = new TestClock();

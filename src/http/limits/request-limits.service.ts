@@ -10,6 +10,8 @@ import { minuteOf, RequestCounter, WINDOW_MS } from './request-counter';
 const MAX_CALLERS = 50_000;
 /** Strangers cannot make the service remember more addresses than this. */
 const MAX_ADDRESSES = 10_000;
+/** Programs fetch a link each few minutes. Whoever gets hold of one cannot keep a replica busy with it. */
+const LINK_REQUESTS_PER_MINUTE = 1200;
 /** Whoever opens an app needs one. Each takes the place of an older one, and is told as an event. */
 const SIGN_INS_PER_MINUTE = 20;
 /** Each is an event that is stored, and a request to an address that a customer chose. */
@@ -55,13 +57,14 @@ export class RequestLimits {
   private cleanedMinute = 0;
 
   constructor(
-    { limits }: AppConfig,
+    { limits, tuning }: AppConfig,
     private readonly dataSource: DataSource,
     private readonly clock: Clock,
   ) {
     this.tokens = new RequestCounter('token', limits.tokenRequestsPerMinute, MAX_CALLERS);
     this.users = new RequestCounter('user', limits.userRequestsPerMinute, MAX_CALLERS);
-    this.links = new RequestCounter('link', limits.linkRequestsPerMinute, MAX_CALLERS);
+    const linkRequests = tuning.linkRequestsPerMinute ?? LINK_REQUESTS_PER_MINUTE;
+    this.links = new RequestCounter('link', linkRequests, MAX_CALLERS);
     this.addresses = new RequestCounter('address', limits.addressFailuresPerMinute, MAX_ADDRESSES);
   }
 

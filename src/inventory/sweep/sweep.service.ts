@@ -1,6 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { AppConfig } from '../../config';
 import { databaseTime, JobLease, type JobRun, queryRows } from '../../database';
 import { RECOVERING_SQL, RecoveryState, TAG_PREFIX_SQL } from '../../orders';
 import { type ListedProxy, ProxyProvider } from '../../provider';
@@ -54,6 +53,8 @@ const RECOVERY_INTERVAL_SECONDS = 60;
 
 /** So many may be missing however few are rented. */
 const ALWAYS_BELIEVED = 20;
+/** Of those rented. When more are missing, the listing may well be wrong: staff decide. */
+const BELIEVED_PERCENT = 5;
 
 /** A recovery, which looks farthest back, does not last that long. */
 const COMPLETED_KEPT_DAYS = 30;
@@ -87,7 +88,6 @@ export class SweepService {
     private readonly provider: ProxyProvider,
     private readonly withdrawals: WithdrawalsService,
     private readonly recovery: RecoveryState,
-    private readonly config: AppConfig,
   ) {
     this.lease = new JobLease(dataSource, 'sweep');
   }
@@ -147,7 +147,7 @@ export class SweepService {
 
   /** Whether so many missing proxies may have been withdrawn by the provider. */
   private isBelievable({ rented, missing }: Absences): boolean {
-    return missing <= Math.max(ALWAYS_BELIEVED, (rented * this.config.sweep.missingPercent) / 100);
+    return missing <= Math.max(ALWAYS_BELIEVED, (rented * BELIEVED_PERCENT) / 100);
   }
 
   private logReport({ listed, changed, orphans, withdrawn, doubted }: SweepReport): void {

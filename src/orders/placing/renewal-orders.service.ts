@@ -11,6 +11,7 @@ import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
 import { type Idempotency, IS_RENEWAL_SQL, renewalKey } from '../order-keys';
 import { PURCHASE_TAG_SQL } from '../order-tag';
 import { HoldReleases } from '../transitions/hold-releases';
+import { ORDERS_PER_CALL } from '../transitions/order-claims';
 import { newOrder, type Payer } from './new-order';
 import { OrderChecks } from './order-checks';
 import { OrderPlacement, type RenewalPlacement } from './order-placement';
@@ -85,7 +86,8 @@ export class RenewalOrders {
     );
     if (!queue) throw new Error('a count returned no row');
     const { underWay, queued, cost, toList } = queue;
-    const size = CALLS_QUEUED * Math.min(this.config.provider.ordersPerCall, PROXIES_PER_CALL);
+    const ordersPerCall = this.config.tuning.ordersPerCall ?? ORDERS_PER_CALL;
+    const size = CALLS_QUEUED * Math.min(ordersPerCall, PROXIES_PER_CALL);
     const spendable = this.provider.spendable();
     return new RenewalRoom({
       underWay,

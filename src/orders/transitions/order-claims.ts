@@ -13,6 +13,9 @@ import { HoldReleases } from './hold-releases';
 /** The key of the advisory lock of a claim. Any constant does. */
 export const CLAIM_LOCK = 7_283_002;
 
+/** Of the same kind. More would only make a call whose outcome is lost concern more customers. */
+export const ORDERS_PER_CALL = 100;
+
 /** One page of a listing confirms a purchase, and every server reads a URL that names so many proxies. */
 const PROXIES_PER_PURCHASE = 1000;
 const PROXIES_PER_PROLONGATION = 200;
@@ -117,7 +120,12 @@ export class OrderClaims {
          RETURNING orders.*
        )
        SELECT batch.*, (SELECT count(*) FROM queued) AS queued FROM (${SELECT_BATCH_ROWS}) AS batch`,
-      [this.config.provider.timeoutMs / 1000, claim, this.config.provider.ordersPerCall, affordable],
+      [
+        this.config.provider.timeoutMs / 1000,
+        claim,
+        this.config.tuning.ordersPerCall ?? ORDERS_PER_CALL,
+        affordable,
+      ],
     );
     const [batch] = toBatches(rows);
     return batch ? { ...batch, leavesOthers: (rows[0]?.queued ?? 0) > batch.members.length } : null;

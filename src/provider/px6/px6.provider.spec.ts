@@ -93,7 +93,7 @@ describe('the PROXY6 adapter', () => {
 
   async function createProvider(port: number): Promise<ProxyProvider> {
     const config = {
-      database: { url: database.url, poolSize: 2, poolWaitMs: 1000 },
+      database: { url: database.url, poolSize: 2 },
       provider: {
         baseUrl: `http://127.0.0.1:${port}`,
         apiKey: API_KEY,
@@ -102,7 +102,7 @@ describe('the PROXY6 adapter', () => {
         lowBalance: '0',
       },
       purchases: { waitMs: 1000 },
-      breaker: { failures: 1000, probeMs: 600_000 },
+      tuning: { poolWaitMs: 1000, breakerFailures: 1000, breakerProbeMs: 600_000 },
     };
     @Global()
     @Module({

@@ -126,7 +126,8 @@ export class Px6Provider extends ProxyProvider implements OnModuleDestroy {
     super();
     this.readWaitMs = Math.min(LONGEST_READ_WAIT_MS, config.purchases.waitMs);
     this.breakers = new CircuitBreakers(
-      { ...config.breaker, clock },
+      clock,
+      config.tuning,
       () => this.probe(),
       () => account.balance(),
     );

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../../common';
-import { AppConfig } from '../../config';
 import { queryRows, Retention, type RetentionStep, STEP_ROWS } from '../../database';
 
 const DAY_MS = 24 * 3600 * 1000;
+/** Long enough to see in a list which program still asked for a link that ended. */
+const ENDED_LINK_DAYS = 30;
 
 /** When a link has ended: by itself, or with its token. Null: it has not. */
 export const ENDED_AT = 'least(link.expires_at, token.revoked_at)';
@@ -15,14 +16,13 @@ export class LinksRetention {
   constructor(
     private readonly dataSource: DataSource,
     private readonly clock: Clock,
-    { retention: { endedLinkDays } }: AppConfig,
     retention: Retention,
   ) {
-    if (endedLinkDays > 0) retention.add<number>('links', (place) => this.step(endedLinkDays, place ?? 0));
+    retention.add<number>('links', (place) => this.step(place ?? 0));
   }
 
   /** Walks through all links by id: each step reads as many rows, however many have ended. */
-  private async step(days: number, after: number): Promise<RetentionStep<number>> {
+  private async step(after: number): Promise<RetentionStep<number>> {
     const [step] = await queryRows<{ removed: number; next: number | null }>(
       this.dataSource,
       `WITH walked AS (
@@ -33,7 +33,7 @@ export class LinksRetention {
          DELETE FROM export_links WHERE id IN (SELECT id FROM walked WHERE is_over) RETURNING 1
        )
        SELECT (SELECT count(*) FROM removed) AS removed, (SELECT max(id) FROM walked) AS next`,
-      [new Date(this.clock.now().getTime() - days * DAY_MS), after, STEP_ROWS],
+      [new Date(this.clock.now().getTime() - ENDED_LINK_DAYS * DAY_MS), after, STEP_ROWS],
     );
     return step ?? { removed: 0, next: null };
   }

@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { RequestsUnderWay } from '../../http';
 import { ProxyNotFound } from '../proxies.errors';
 import { type SelectedProxy, type Selection, SelectionsService } from '../selection/selections.service';
-import { tcpPing } from '../tcp-ping';
+import { PING_TIMEOUT_MS, tcpPing } from '../tcp-ping';
 import type { PingedProxy } from './ping-proxies.dto';
 
 /** Of a replica, for all requests together. */
@@ -59,7 +59,8 @@ export class ProxyPings {
     { id, host, port }: SelectedProxy,
     end: AbortSignal,
   ): Promise<PingedProxy> {
-    const ping = () => tcpPing(host, Number(port), this.config.proxies.pingTimeoutMs, end);
+    const timeoutMs = this.config.tuning.pingTimeoutMs ?? PING_TIMEOUT_MS;
+    const ping = () => tcpPing(host, Number(port), timeoutMs, end);
     const latencyMs = await this.turns.run(userId, ping, end).catch(() => null);
     // An attempt that the limit cut off says nothing about the proxy.
     const detail = latencyMs === null && end.aborted ? NOT_TRIED : null;

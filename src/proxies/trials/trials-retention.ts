@@ -1,16 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { AppConfig } from '../../config';
 import { Retention } from '../../database';
+
+/** Whether a proxy works is of interest while it is rented, and many are checked each few minutes. */
+const HISTORY_DAYS = 30;
 
 /** How long the results of trials are kept. */
 @Injectable()
 export class TrialsRetention {
-  constructor(retention: Retention, config: AppConfig) {
+  constructor(retention: Retention) {
     retention.addOldRows({
       name: 'trials',
       table: 'proxy_trials',
       time: 'tried_at',
-      days: config.trials.historyDays,
+      days: HISTORY_DAYS,
       removal: 'DELETE FROM proxy_trials WHERE id = ANY (ARRAY(SELECT id FROM old))',
     });
   }

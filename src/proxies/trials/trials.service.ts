@@ -12,6 +12,9 @@ import { TrialsSwitchedOff } from './trials.errors';
 
 const SHOWN = `works, reason, exit_address, connect_ms, first_byte_ms, tried_at AS checked_at`;
 
+/** The customer waits for it, and clients give up after ten seconds: the judge is heard before and after. */
+const TRIAL_TIMEOUT_MS = 7000;
+
 interface Finding {
   readonly works: boolean | null;
   readonly reason: TrialReason | null;
@@ -63,7 +66,7 @@ export class TrialsService {
     const { connectMs, firstByteMs, result } = await requestThrough(
       { type: proxyType === 'socks' ? 'socks' : 'http', host, port: Number(port), login, password },
       url,
-      this.config.trials.timeoutMs,
+      this.config.tuning.trialTimeoutMs ?? TRIAL_TIMEOUT_MS,
     );
     const times = { connectMs, firstByteMs };
     const verdict = 'text' in result ? this.judge.read(result.text, nonce) : null;

@@ -328,7 +328,7 @@ export class OrderDetail extends OrderOut {
 
   @ApiProperty({
     type: [OrderStepOut],
-    description: 'Its states; the last one alone, long after the order is closed (ORDER_HISTORY_DAYS)',
+    description: 'Its states; the last one alone, long after the order is closed (HISTORY_DAYS)',
   })
   history!: readonly OrderStepOut[];
 

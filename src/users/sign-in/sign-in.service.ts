@@ -15,6 +15,10 @@ import { UsersService } from '../users.service';
 import { readInitData, type TelegramUser } from './init-data';
 import { NoAccount, SignInSwitchedOff } from './sign-in.errors';
 
+/** Since the Mini App was opened. Until then, whoever has got hold of its `initData` can sign in with it. */
+const MAX_AGE_SECONDS = 3600;
+/** The app signs in again whenever it is opened. */
+const TOKEN_MINUTES = 60;
 /** How many tokens of sign-ins a user may have at a time. One more ends the oldest. */
 const MOST_SIGN_INS = 10;
 
@@ -43,7 +47,8 @@ export class SignInService {
 
   /** @throws SignInSwitchedOff, InvalidInitData, InitDataTooOld */
   read(initData: string): TelegramUser {
-    const { botToken, maxAgeSeconds } = this.config.telegram;
+    const { botToken } = this.config.telegram;
+    const maxAgeSeconds = this.config.tuning.signInMaxAgeSeconds ?? MAX_AGE_SECONDS;
     if (botToken === undefined) throw new SignInSwitchedOff();
     return readInitData(initData, { botToken, maxAgeSeconds, now: this.clock.now() });
   }
@@ -54,6 +59,7 @@ export class SignInService {
    * @throws NoAccount, UserBlocked
    */
   signIn(telegramUser: TelegramUser): Promise<{ userId: number; token: CreatedToken }> {
+    const tokenMinutes = this.config.tuning.signInTokenMinutes ?? TOKEN_MINUTES;
     const transaction = () =>
       inTransaction(this.dataSource, async (manager) => {
         // It locks the user, so that sign-ins of one user come one after the other.
@@ -66,7 +72,7 @@ export class SignInService {
             userId: user.id,
             scopes: this.scopes,
             name: 'Telegram',
-            expiresAt: new Date(this.clock.now().getTime() + this.config.telegram.tokenMinutes * 60_000),
+            expiresAt: new Date(this.clock.now().getTime() + tokenMinutes * 60_000),
             origin: 'sign-in',
           },
           manager,

@@ -6,14 +6,22 @@ import type { EventOut, EventType } from '../../events';
 import type { SigningSecrets } from '../signing';
 import {
   askedPause,
+  ATTEMPT_TAKES_MS,
   FAILURES_UNTIL_PAUSED,
   leaseMs,
   pauseOfDelivery,
   pausesOfWebhook,
+  USUAL_RETRY_SECONDS,
 } from './delivery-times';
 import type { SendResult } from './webhook-sender';
 
 const GONE = 410;
+
+/**
+ * At once for one webhook, over all replicas, and twice as many for all webhooks of a user: a receiver that
+ * takes a second for an event still gets 8 a second, and no customer has all attempts of a replica.
+ */
+const ATTEMPTS_PER_WEBHOOK = 8;
 
 /** A delivery that this replica is to send, until its lease ends. */
 export interface ClaimedDelivery extends SigningSecrets {
@@ -169,16 +177,20 @@ const SETTLE = `
  */
 @Injectable()
 export class DeliveryQueue {
+  private readonly retrySeconds: number;
+  private readonly attemptsPerWebhook: number;
   private readonly leaseSeconds: number;
   private readonly pausesOfWebhook: readonly number[];
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly config: AppConfig,
+    config: AppConfig,
   ) {
-    const { timeoutMs, retrySeconds } = config.webhooks;
-    this.leaseSeconds = leaseMs(timeoutMs) / 1000;
-    this.pausesOfWebhook = pausesOfWebhook(retrySeconds);
+    const { tuning } = config;
+    this.retrySeconds = tuning.webhookRetrySeconds ?? USUAL_RETRY_SECONDS;
+    this.attemptsPerWebhook = tuning.webhookAttemptsPerWebhook ?? ATTEMPTS_PER_WEBHOOK;
+    this.leaseSeconds = leaseMs(tuning.webhookTimeoutMs ?? ATTEMPT_TAKES_MS) / 1000;
+    this.pausesOfWebhook = pausesOfWebhook(this.retrySeconds);
   }
 
   /**
@@ -192,7 +204,7 @@ export class DeliveryQueue {
       limit,
       further,
       FAILURES_UNTIL_PAUSED,
-      this.config.webhooks.attemptsPerWebhook,
+      this.attemptsPerWebhook,
       this.leaseSeconds,
     ]);
   }
@@ -203,7 +215,7 @@ export class DeliveryQueue {
    * @returns null when the lease is over: somebody else sends it, or it was written before
    */
   async settle(delivery: ClaimedDelivery, result: SendResult): Promise<SettledDelivery | null> {
-    const { retrySeconds } = this.config.webhooks;
+    const { retrySeconds } = this;
     const isCutOff = result.outcome === 'cut-off';
     const isDelivered = result.outcome === 'delivered';
     const asked = askedPause(result.retryAfterSeconds, retrySeconds);

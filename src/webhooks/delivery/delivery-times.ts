@@ -2,7 +2,7 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY_SECONDS = 24 * HOUR;
 
-/** For how long an event is sent again, unless the operator sets another time. */
+/** For how long an event is sent again: a receiver that failed on Friday evening has the weekend. */
 export const USUAL_RETRY_SECONDS = 3 * DAY_SECONDS;
 
 /**
@@ -34,6 +34,8 @@ export const FAILURES_UNTIL_PAUSED = 3;
 /** How long nothing is sent to a webhook after so many failures in a row, the first one first. */
 const PAUSES_OF_WEBHOOK_SECONDS: readonly number[] = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 5 * MINUTE];
 
+/** One attempt as a whole, looking up the name and connecting included. */
+export const ATTEMPT_TAKES_MS = 15_000;
 /** How late an attempt may begin after its claim was sent; it is left to another replica then. */
 export const CLAIM_TAKES_MS = 3000;
 /** For how long the outcome of an attempt is tried to be written. */

@@ -8,13 +8,15 @@ import { inSpan, noteInSpan } from '../../tracing';
 import { AddressRules } from '../addresses';
 import { signatureHeader } from '../signing';
 import { type ClaimedDelivery, DeliveryQueue, type SettledDelivery } from './delivery-queue';
-import { CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
+import { ATTEMPT_TAKES_MS, CLAIM_TAKES_MS, SETTLING_TAKES_MS } from './delivery-times';
 import { type SendResult, WebhookSender } from './webhook-sender';
 
 /** New events are told by a hint as a rule. What is sent again is found by looking. */
 const LOOK_EVERY_MS = 250;
 /** Attempts that end at about the same time make room for one claim together. */
 const LOOK_AFTER_MS = 25;
+/** Of a replica; each has a socket, and its memory is bounded by them. */
+const ATTEMPTS_AT_ONCE = 64;
 /** While the database is away, a failure is not logged four times a second. */
 const PAUSE_AFTER_FAILURE_MS = 2000;
 const LONGEST_PAUSE_OF_SETTLING_MS = 2000;
@@ -30,6 +32,7 @@ const STOP_MS = 5000;
 export class DeliveryService implements OnApplicationBootstrap {
   private readonly logger = new Logger(DeliveryService.name);
   private readonly sender: WebhookSender;
+  private readonly attemptsAtOnce: number;
   /** On the machine's own clock: a lease passes while a process is suspended. */
   private readonly clock = new SystemClock();
   private readonly underWay = new Map<Promise<void>, { readonly isFurther: boolean }>();
@@ -44,15 +47,16 @@ export class DeliveryService implements OnApplicationBootstrap {
     private readonly queue: DeliveryQueue,
     private readonly published: PublishedEvents,
     private readonly jobs: Jobs,
-    private readonly config: AppConfig,
+    config: AppConfig,
     private readonly metrics: Metrics,
   ) {
-    const { allowedNetworks, timeoutMs } = config.webhooks;
-    this.sender = new WebhookSender(new AddressRules(allowedNetworks), timeoutMs);
+    const { webhookAttemptsAtOnce = ATTEMPTS_AT_ONCE, webhookTimeoutMs = ATTEMPT_TAKES_MS } = config.tuning;
+    this.attemptsAtOnce = webhookAttemptsAtOnce;
+    this.sender = new WebhookSender(new AddressRules(config.webhooks.allowedNetworks), webhookTimeoutMs);
   }
 
   onApplicationBootstrap(): void {
-    if (this.config.webhooks.attemptsAtOnce === 0) return;
+    if (this.attemptsAtOnce === 0) return;
     this.published.listen(() => this.lookSoon(0));
     this.jobs.every('send-webhooks', LOOK_EVERY_MS, () => this.look());
   }
@@ -91,7 +95,7 @@ export class DeliveryService implements OnApplicationBootstrap {
     try {
       do {
         this.isAskedAgain = false;
-        const room = this.config.webhooks.attemptsAtOnce - this.underWay.size;
+        const room = this.attemptsAtOnce - this.underWay.size;
         if (room <= 0 || this.isStopping) return;
         const since = this.clock.moment();
         const claimed = await this.queue.claim(room, this.roomForFurther());
@@ -107,7 +111,7 @@ export class DeliveryService implements OnApplicationBootstrap {
   /** Half of all attempts: the other half is for webhooks to which nothing is under way. */
   private roomForFurther(): number {
     const taken = [...this.underWay.values()].filter(({ isFurther }) => isFurther).length;
-    return Math.max(0, Math.floor(this.config.webhooks.attemptsAtOnce / 2) - taken);
+    return Math.max(0, Math.floor(this.attemptsAtOnce / 2) - taken);
   }
 
   private begin(delivery: ClaimedDelivery, since: Moment): void {
