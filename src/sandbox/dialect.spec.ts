@@ -1,22 +1,28 @@
-import { type Dialect, type RunningSandbox, SandboxControl, startSandbox, WireClient } from '.';
-import { readDialect } from './dialect';
+import {
+  DEFAULT_DIALECT,
+  type Dialect,
+  type RunningSandbox,
+  SandboxControl,
+  startSandbox,
+  WireClient,
+} from '.';
+
+const STARTED = { pageLimit: 4 } as const;
 
 let sandbox: RunningSandbox;
 let client: WireClient;
 let control: SandboxControl;
-let started: Dialect;
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ rateLimitPerSecond: null, dialect: { pageLimit: 4 } });
+  sandbox = await startSandbox({ rateLimitPerSecond: null, dialect: STARTED });
   client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
   control = new SandboxControl(sandbox);
-  started = await control.getDialect();
   for (const descr of ['o1', 'o10', 'x.o1']) {
     await client.ask(`buy?count=2&period=7&country=nl&version=4&descr=${descr}`);
   }
 });
 afterAll(() => sandbox.close());
-afterEach(() => control.setDialect(started));
+afterEach(() => control.setDialect({ ...DEFAULT_DIALECT, ...STARTED }));
 
 async function listed(query: string): Promise<Array<Record<string, string>>> {
   const { list } = await client.ask(`getproxy?nokey&${query}`);
@@ -27,14 +33,6 @@ async function listed(query: string): Promise<Array<Record<string, string>>> {
 const ids = async (query: string): Promise<number[]> => (await listed(query)).map(({ id }) => Number(id));
 
 const ascending = (numbers: readonly number[]): number[] => [...numbers].sort((a, b) => a - b);
-
-test('the start chooses settings; the others are the defaults', async () => {
-  await expect(control.getDialect()).resolves.toMatchObject({
-    descrFilter: 'exact',
-    pageLimit: 4,
-    pageOrder: 'sorted',
-  } satisfies Partial<Dialect>);
-});
 
 test.each<[descrFilter: Dialect['descrFilter'], found: string[]]>([
   ['exact', ['o1', 'o1']],
@@ -48,7 +46,7 @@ test.each<[descrFilter: Dialect['descrFilter'], found: string[]]>([
   expect(pages.flat().map(({ descr }) => descr)).toEqual(found);
 });
 
-test('a page is never longer than the limit of the dialect', async () => {
+test('a page is never longer than the limit of the dialect, which the start chose', async () => {
   await control.setDialect({ descrFilter: 'exact' });
 
   const pages = [await ids('limit=1000'), await ids('limit=1000&page=2'), await ids('page=3')];
@@ -78,11 +76,4 @@ test.each<[values: Record<string, unknown>, message: string]>([
   [{ colour: 'red' }, 'colour'],
 ])('%j is refused with a message that names it', async (values, message) => {
   await expect(control.setDialect(values)).rejects.toThrow(message);
-});
-
-test('a setting can be read from the text of an argument', () => {
-  expect(readDialect({ pageLimit: '25', pageOrder: 'moving' })).toEqual({
-    pageLimit: 25,
-    pageOrder: 'moving',
-  });
 });

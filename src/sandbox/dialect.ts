@@ -1,21 +1,19 @@
 import { z } from 'zod';
 
 /**
- * What the provider's documentation leaves open, or what its years and mirrors do differently. Each setting
- * is independent of the others.
+ * What the provider's documentation leaves open, or what its mirrors do differently. Each setting is
+ * independent of the others.
  */
-export const dialectSchema = z.strictObject({
+const dialectSchema = z.strictObject({
   /** Which comments `getproxy?descr=…` finds. */
   descrFilter: z.enum(['exact', 'prefix', 'substring', 'ignored']),
-  /** The most proxies on a page of getproxy, whatever `limit` says. Digits when it is an argument. */
-  pageLimit: z.coerce.number<number | string>().pipe(z.int().min(1).max(1000)),
+  /** The most proxies on a page of getproxy, whatever `limit` says. */
+  pageLimit: z.int().min(1).max(1000),
   /**
    * The order of getproxy: by id, an order of its own, or one that begins at another proxy with each
    * request, so that a proxy can be on two pages or on none.
    */
   pageOrder: z.enum(['sorted', 'unsorted', 'moving']),
-  /** The year of the published interface, whose answers have other fields. */
-  form: z.enum(['2025', '2023']),
   /** How numbers are written: as published, which differs by field and method, or all in one way. */
   numbers: z.enum(['published', 'strings', 'numbers']),
 });
@@ -27,7 +25,6 @@ export const DEFAULT_DIALECT: Dialect = {
   descrFilter: 'exact',
   pageLimit: 1000,
   pageOrder: 'sorted',
-  form: '2025',
   numbers: 'published',
 };
 

@@ -41,8 +41,8 @@ export class DirectoryLock {
     this.path = join(directory, LOCK_FILE);
   }
 
-  /** Fails early; only {@link acquire} is decisive. @throws DirectoryInUseError */
-  async assertFree(): Promise<void> {
+  /** @throws DirectoryInUseError */
+  private async assertFree(): Promise<void> {
     const content = await this.findContent();
     const owner = content === null ? null : readOwner(content);
     if (owner && (await isHeld(owner))) throw new DirectoryInUseError(this.directory, owner.pid);

@@ -2,7 +2,6 @@ export { startSandbox, type RunningSandbox, type SandboxOptions } from './sandbo
 export { DirectoryInUseError } from './directory-lock';
 export { DEFAULT_DIALECT, type Dialect } from './dialect';
 export { SandboxControl } from './control/control-client';
-export { PROFILES, type Profile, type ProfileName } from './profiles';
 export { WireClient, type WireAnswer } from './wire-client';
 export type { ExitFault } from './exits/endpoint';
 export type { Fault, FaultKind, FaultSpec, RequestFilter } from './wire/faults/fault';

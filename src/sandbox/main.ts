@@ -2,11 +2,8 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { z } from 'zod';
-import { type Dialect, readDialect } from './dialect';
 import { DirectoryInUseError } from './directory-lock';
 import { writePrivateFile } from './private-file';
-import { isProfileName, PROFILE_NAMES, type ProfileName } from './profiles';
 import { type RunningSandbox, type SandboxOptions, startSandbox } from './sandbox';
 
 const DEFAULT_DIRECTORY = '.data/sandbox';
@@ -30,10 +27,7 @@ function readCommand(): Command {
   return {
     directory: values.directory ?? DEFAULT_DIRECTORY,
     port: values.port === undefined ? defaultPorts() : readPort('--port', values.port),
-    controlPort: readPort('--control-port', values['control-port'] ?? '0'),
     ...(values['api-key'] !== undefined && { apiKey: readApiKey(values['api-key']) }),
-    ...(values.profile !== undefined && { profile: readProfile(values.profile) }),
-    ...(values.dialect !== undefined && { dialect: readDialectTexts(values.dialect) }),
     ...(values['no-rate-limit'] && { rateLimitPerSecond: null }),
     untilInputEnds: values['until-input-ends'] ?? false,
   };
@@ -45,10 +39,7 @@ function parseArguments() {
       options: {
         directory: { type: 'string' },
         port: { type: 'string' },
-        'control-port': { type: 'string' },
         'api-key': { type: 'string' },
-        profile: { type: 'string' },
-        dialect: { type: 'string', multiple: true },
         'no-rate-limit': { type: 'boolean' },
         'until-input-ends': { type: 'boolean' },
       },
@@ -66,20 +57,6 @@ function readPort(name: string, text: string): number {
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new UsageError(`${name} must be a port number`);
   return port;
-}
-
-function readProfile(name: string): ProfileName {
-  if (!isProfileName(name)) throw new UsageError(`--profile must be one of ${PROFILE_NAMES.join(', ')}`);
-  return name;
-}
-
-/** Reads `NAME=VALUE` pairs. */
-function readDialectTexts(pairs: readonly string[]): Partial<Dialect> {
-  try {
-    return readDialect(Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s))));
-  } catch (error) {
-    throw error instanceof z.ZodError ? new UsageError(`--dialect: ${z.prettifyError(error)}`) : error;
-  }
 }
 
 /** The key becomes part of a URL's path. */

@@ -8,7 +8,6 @@ import { DirectoryLock } from './directory-lock';
 import { Credentials } from './exits/credentials';
 import { ProxyExits } from './exits/proxy-exits';
 import { listenOnFirstFree } from './listen';
-import { type ProfileName, PROFILES } from './profiles';
 import { SandboxClock } from './sandbox-clock';
 import { EventStore } from './state/event-store';
 import type { Account } from './state/provider-state';
@@ -20,6 +19,7 @@ import { SlidingRateLimit } from './wire/rate-limit';
 import { WireServer } from './wire/wire-server';
 
 const LOOPBACK = '127.0.0.1';
+const RATE_PER_SECOND = 3;
 
 export interface SandboxOptions {
   /** Directory of the state. Default: in memory only. */
@@ -31,11 +31,9 @@ export interface SandboxOptions {
   controlPort?: number;
   /** Default: generated and stored in the directory. */
   apiKey?: string;
-  /** Default `quick`. The next two options override it. */
-  profile?: ProfileName;
-  /** null: no limit. */
+  /** Default 3, as at the provider. null: no limit. */
   rateLimitPerSecond?: number | null;
-  /** Latency by method. */
+  /** Latency by method. Default: none. */
   latencyMs?: Latencies;
   /** What differs from the published interface. */
   dialect?: Partial<Dialect>;
@@ -76,7 +74,14 @@ async function closeAll(closers: Array<() => Promise<void>>): Promise<void> {
 }
 
 async function start(
-  { directory, host = LOOPBACK, port = 0, controlPort = 0, ...options }: SandboxOptions,
+  {
+    directory,
+    host = LOOPBACK,
+    port = 0,
+    controlPort = 0,
+    rateLimitPerSecond = RATE_PER_SECOND,
+    ...options
+  }: SandboxOptions,
   closers: Array<() => Promise<void>>,
 ): Promise<Omit<RunningSandbox, 'close'>> {
   const lock = directory === undefined ? null : await openLock(directory);
@@ -100,21 +105,17 @@ async function start(
   closers.unshift(() => exits.close());
   await exits.listen();
 
-  const profile = PROFILES[options.profile ?? 'quick'];
   const parts = {
     provider: {
       store,
       clock,
       exits,
       dialect: { current: { ...DEFAULT_DIALECT, ...options.dialect } },
-      reachablePort: () => exits.portOf('http'),
     },
     keys: new Map([[apiKey, account.userId]]),
-    rateLimit: new SlidingRateLimit(
-      options.rateLimitPerSecond === undefined ? profile.ratePerSecond : options.rateLimitPerSecond,
-    ),
-    latencies: { current: options.latencyMs ?? profile.latencies },
-    faults: new FaultPlan(profile.faults),
+    rateLimit: new SlidingRateLimit(rateLimitPerSecond),
+    latencies: { current: options.latencyMs ?? {} },
+    faults: new FaultPlan(),
     gates: new Gates(),
     calls: new CallLog(),
   };
@@ -131,9 +132,7 @@ async function openLock(directory: string): Promise<DirectoryLock> {
   // Only the directory itself is private: other users may need to enter its parents.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const lock = new DirectoryLock(directory);
-  await lock.assertFree();
-  return lock;
+  return new DirectoryLock(directory);
 }
 
 function ensureAccount(store: EventStore): Account {

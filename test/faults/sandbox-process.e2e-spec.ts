@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { access, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SandboxControl, startSandbox, WireClient } from '../../src/sandbox';
+import { SandboxControl, WireClient } from '../../src/sandbox';
 import { eventually, isRunning } from '../support/built-service';
 
 interface Address {
@@ -164,40 +164,8 @@ test('of several concurrent starts after kill -9, exactly one runs', async () =>
   await expect(firstThree).resolves.toEqual([3, 3, 3]);
 });
 
-test.each(['http', 'socks'])(
-  'it goes on after check has tried the string of a %s proxy, which works',
-  async (type) => {
-    const { client } = await startedSandbox('--no-rate-limit');
-    const { list } = await client.ask<{ list: Array<Record<string, string>> }>(
-      `buy?count=1&period=7&country=nl&version=4&nokey&type=${type}`,
-    );
-    const [proxy] = list;
-    const string = [proxy?.['host'], proxy?.['port'], proxy?.['user'], proxy?.['pass']].join(':');
-
-    await expect(client.ask(`check?proxy=${string}`)).resolves.toMatchObject({ proxy_status: true });
-    await expect(client.ask(`check?proxy=${string}x`)).resolves.toMatchObject({ proxy_status: false });
-  },
-);
-
-test('a profile can be chosen at the start', async () => {
-  const { address } = await startedSandbox('--profile', 'realistic');
-
-  expect(await new SandboxControl(address).getFaults()).not.toEqual([]);
-});
-
-test('settings of the dialect can be chosen at the start', async () => {
-  const { address } = await startedSandbox('--dialect', 'descrFilter=prefix', '--dialect', 'pageLimit=25');
-
-  expect(await new SandboxControl(address).getDialect()).toMatchObject({
-    descrFilter: 'prefix',
-    pageLimit: 25,
-  });
-});
-
 test.each([
-  [['--dialect', 'descrFilter=fuzzy'], '--dialect: '],
   [['--port', '70000'], '--port'],
-  [['--profile', 'slow'], '--profile must be one of quick, realistic'],
   [['--api-key', 'a/b'], '--api-key'],
   [['--colour'], '--colour'],
 ])('invalid arguments %j are refused with a message that names them', async (args, word) => {
@@ -233,29 +201,4 @@ test('an owner that is suspended keeps the directory, and is named', async () =>
 
   await expect(exitOf(second.child)).resolves.toBe(3);
   expect(second.output()).toBe(`A sandbox already runs in ${directory} (process ${child.pid})\n`);
-});
-
-test('realistic: purchases are slow, other calls quick, and a fourth call is refused', async () => {
-  const sandbox = await startSandbox({ profile: 'realistic' });
-  const client = new WireClient(sandbox.baseUrl, sandbox.apiKey);
-  const control = new SandboxControl(sandbox);
-  await control.resetFaults();
-
-  await Promise.all([
-    client.ask('buy?count=1&period=7&country=nl&version=4'),
-    client.send('prolong?period=7&ids=1'),
-    client.ask('getcountry'),
-  ]);
-  const calls = await control.getCalls();
-  for (const { method, receivedAtMs, answeredAtMs } of calls) {
-    const tookMs = (answeredAtMs ?? Number.NaN) - receivedAtMs;
-    const [minMs, maxMs] = ['buy', 'prolong'].includes(method) ? [5000, 7000] : [100, 400];
-    expect(tookMs).toBeGreaterThan(minMs - 2);
-    // Allows for timers and a busy machine.
-    expect(tookMs).toBeLessThan(maxMs + 300);
-  }
-  expect(calls).toHaveLength(3);
-  const answers = await Promise.all([1, 2, 3, 4].map(() => client.send('getcountry')));
-  expect(answers.map(({ status }) => status).filter((status) => status !== 200)).toEqual([429]);
-  await sandbox.close();
 });

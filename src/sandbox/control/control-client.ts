@@ -1,7 +1,6 @@
 import type { Version } from '../catalog/catalog';
 import type { Dialect } from '../dialect';
 import type { ExitFault } from '../exits/endpoint';
-import type { ProfileName } from '../profiles';
 import type { Call } from '../wire/call-log';
 import type { Fault, FaultSpec } from '../wire/faults/fault';
 import type { GateSpec, GateVerdict } from '../wire/faults/gates';
@@ -71,17 +70,8 @@ export class SandboxControl {
     return this.ask('POST', '/prices', { version, periodDays, price });
   }
 
-  /** Replaces latencies, rate limit and the former profile's faults. */
-  setProfile(name: ProfileName): Promise<unknown> {
-    return this.ask('POST', '/profile', { name });
-  }
-
-  getDialect(): Promise<Dialect> {
-    return this.ask('GET', '/dialect');
-  }
-
-  /** Changes the given settings and gives all of them. */
-  setDialect(changes: Partial<Dialect>): Promise<Dialect> {
+  /** Changes the given settings. */
+  setDialect(changes: Partial<Dialect>): Promise<unknown> {
     return this.ask('POST', '/dialect', changes);
   }
 

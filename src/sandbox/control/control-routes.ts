@@ -2,12 +2,11 @@ import { z } from 'zod';
 import { CATALOG, VERSIONS } from '../catalog/catalog';
 import { readDialect } from '../dialect';
 import { EXIT_FAULTS } from '../exits/endpoint';
-import { PROFILE_NAMES, PROFILES } from '../profiles';
 import { faultSchema } from '../wire/faults/fault';
 import { gateSchema } from '../wire/faults/gates';
 import { latenciesSchema } from '../wire/latency';
 import type { WireServerParts } from '../wire/wire-server';
-import { stateJson } from './views';
+import { viewOf } from './views';
 
 const MAX_WAIT_MS = 60_000;
 const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
@@ -30,7 +29,6 @@ const BODIES = {
     }),
   price: z.strictObject({ version, periodDays: z.int().min(1), price: kopecks.nullable() }),
   clock: z.strictObject({ offsetMs: z.int().min(-MAX_OFFSET_MS).max(MAX_OFFSET_MS) }),
-  profile: z.strictObject({ name: z.enum(PROFILE_NAMES) }),
   rateLimit: z.strictObject({ perSecond: z.int().min(1).nullable() }),
   proxy: z.strictObject({
     host: z.string().min(1).optional(),
@@ -52,9 +50,7 @@ export interface ControlRequest {
 
 export interface ControlAnswer {
   status: number;
-  /** Sent as JSON, unless `pieces` are the JSON text. */
   json: unknown;
-  pieces?: Iterable<string>;
 }
 
 type Route = (request: ControlRequest) => ControlAnswer | Promise<ControlAnswer>;
@@ -77,7 +73,7 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
   }
 
   return {
-    'GET /state': () => ({ status: 200, json: null, pieces: stateJson(state, clock.nowMs()) }),
+    'GET /state': () => ok(viewOf(state, clock.nowMs())),
 
     'GET /calls': ({ query }) => {
       const method = query.get('method');
@@ -138,17 +134,9 @@ export function controlRoutes(parts: WireServerParts): Readonly<Record<string, R
       store.record({ kind: 'clock', ...BODIES.clock.parse(body) });
       return doneDurably();
     },
-    'POST /profile': ({ body }) => {
-      const profile = PROFILES[BODIES.profile.parse(body).name];
-      parts.latencies.current = profile.latencies;
-      parts.rateLimit.perSecond = profile.ratePerSecond;
-      faults.replaceProfileFaults(profile.faults);
-      return done();
-    },
-    'GET /dialect': () => ok(dialect.current),
     'POST /dialect': ({ body }) => {
       dialect.current = { ...dialect.current, ...readDialect(body) };
-      return ok(dialect.current);
+      return done();
     },
     'POST /rate-limit': ({ body }) => {
       parts.rateLimit.perSecond = BODIES.rateLimit.parse(body).perSecond;

@@ -1,6 +1,4 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { stopListening } from '../listen';
 import { findForeign, findStranger } from './admission';
@@ -47,7 +45,7 @@ export class ControlServer {
     if (endpoint === 'GET /') return send(response, { status: 200, json: { instance: this.instance } });
     const stranger = findStranger(request, this.secret);
     if (stranger) return send(response, stranger);
-    await send(response, await this.answer(endpoint, url.searchParams, request));
+    send(response, await this.answer(endpoint, url.searchParams, request));
   }
 
   private async answer(
@@ -70,10 +68,9 @@ export class ControlServer {
   }
 }
 
-async function send(response: ServerResponse, { status, json, pieces }: ControlAnswer): Promise<void> {
+function send(response: ServerResponse, { status, json }: ControlAnswer): void {
   response.writeHead(status, { 'content-type': 'application/json' });
-  if (pieces) await pipeline(Readable.from(pieces), response);
-  else response.end(JSON.stringify(json));
+  response.end(JSON.stringify(json));
 }
 
 /** Gives undefined without a body. */

@@ -54,7 +54,13 @@ export class ProxyExits {
     return { host: proxy.host ?? EXIT_HOST, port: proxy.port ?? this.portOf(proxy.type) };
   }
 
-  portOf(type: ProxyType): number {
+  /** Whether a proxy connects: it is active, listed where the exits listen, and nothing is wrong with it. */
+  serves(proxy: SoldProxy): boolean {
+    const isHere = proxy.host === null && proxy.port === null;
+    return isHere && !this.faults.has(proxy.id) && isActive(proxy, this.clock.nowMs());
+  }
+
+  private portOf(type: ProxyType): number {
     const { ports } = this.store.state;
     if (!ports) throw new Error('The proxies do not listen yet');
     return ports[type];

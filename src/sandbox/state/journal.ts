@@ -1,4 +1,4 @@
-import { type FileHandle, open, readFile, rename, truncate } from 'node:fs/promises';
+import { type FileHandle, open, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hasErrorCode } from '../system-error';
 
@@ -85,21 +85,7 @@ export async function readJournal(path: string): Promise<string[]> {
     .filter((line) => line !== '');
 }
 
-/** Replaces the journal atomically. */
-export async function replaceJournal(path: string, lines: Iterable<string>): Promise<void> {
-  const temporary = `${path}.new`;
-  const file = await open(temporary, 'w', 0o600);
-  try {
-    await file.writeFile(`${[...lines].join('\n')}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
-  await syncDirectory(dirname(path));
-}
-
-/** A new or renamed file survives a power failure only after its directory is synced. */
+/** A new file survives a power failure only after its directory is synced. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -14,7 +14,7 @@ import type { SlidingRateLimit } from './rate-limit';
 import { sendDripping, sendHtml, sendJson, sendJsonInHalves, sendText, sendTruncated } from './responses';
 import { findWireAddress } from './wire-address';
 import { WIRE_ERRORS, WireError, type WireErrorId } from './wire-error';
-import { balanceText, moscowTime, roubles, wireJson } from './wire-formats';
+import { balanceText, roubles, wireJson } from './wire-formats';
 
 /** The default of nginx. A shorter time would close connections that a client is about to reuse. */
 const KEEP_ALIVE_MS = 75_000;
@@ -118,16 +118,14 @@ export class WireServer {
     try {
       const fields = await WIRE_METHODS[method](provider, query, fault ?? DEFAULT_EFFECT);
       const { balanceKopecks } = provider.store.state;
-      const dialect = provider.dialect.current;
       const answer = {
         status: 'yes',
         user_id: userId,
         balance: CHARGING.has(method) ? roubles(balanceKopecks) : balanceText(balanceKopecks),
         currency: fault?.kind === 'wrong-currency' ? fault.currency : 'RUB',
-        ...(dialect.form === '2023' && { date_mod: moscowTime(provider.clock.nowS()) }),
         ...fields,
       };
-      return wireJson(answer, dialect);
+      return wireJson(answer, provider.dialect.current);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       call.errorId = error.id;

@@ -280,7 +280,7 @@ describe('the other methods', () => {
     await expect(client.ask('delete?descr=gone')).resolves.toMatchObject({ error_id: 404 });
   });
 
-  test('check connects through the proxy', async () => {
+  test('check says whether a proxy works, by its id or its string', async () => {
     const id = await buyOne('checked');
 
     await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({
@@ -289,6 +289,16 @@ describe('the other methods', () => {
     });
     await client.ask(`settype?ids=${id}&type=socks`);
     await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({ proxy_status: true });
+    const { list } = await client.ask<{ list: Array<Record<string, string>> }>(
+      'getproxy?descr=checked&nokey',
+    );
+    const [proxy] = list;
+    const string = [proxy?.['host'], proxy?.['port'], proxy?.['user'], proxy?.['pass']].join(':');
+    await expect(client.ask(`check?proxy=${string}`)).resolves.toMatchObject({ proxy_status: true });
+    await expect(client.ask(`check?proxy=${string}x`)).resolves.toMatchObject({ proxy_status: false });
+    await control.setExitFault(Number(id), 'hang');
+    await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({ proxy_status: false });
+    await control.setExitFault(Number(id), null);
     await control.changeProxy(Number(id), { port: 9 });
     await expect(client.ask(`check?ids=${id}`)).resolves.toMatchObject({
       proxy_status: false,

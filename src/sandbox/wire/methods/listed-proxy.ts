@@ -3,15 +3,15 @@ import type { SoldProxy } from '../../state/sale-record';
 import { moscowTime } from '../wire-formats';
 import type { Provider } from './wire-method';
 
-/** A proxy as `buy` lists it. The form of 2023 does not name its version. */
-export function boughtProxy(proxy: SoldProxy, { exits, clock, dialect }: Provider) {
+/** A proxy as `buy` lists it. */
+export function boughtProxy(proxy: SoldProxy, { exits, clock }: Provider) {
   const nowMs = clock.nowMs();
   const { host, port } = exits.addressOf(proxy);
   const startsAtS = Math.floor(proxy.sale.atMs / 1000);
   const endsAtS = shownEndS(proxy, nowMs);
   return {
     id: String(proxy.id),
-    ...(dialect.current.form !== '2023' && { version: proxy.sale.version }),
+    version: proxy.sale.version,
     ip: exits.credentials.exitAddressOf(proxy.id, proxy.sale.version),
     host,
     port: String(port),

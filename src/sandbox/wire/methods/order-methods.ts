@@ -48,7 +48,8 @@ export const buy: WireMethod = (provider, query, effect) => {
   const ids = Array.from({ length: delivered }, (_, offset) => firstProxyId + offset);
   const proxies = delivered > 0 ? getKnown(provider, ids) : [];
   return {
-    ...orderFields(provider, orderId, [unitKopecks], periodDays),
+    order_id: orderId,
+    price_single: priceSingle(unitKopecks, periodDays),
     count,
     price: roubles(priceKopecks),
     period: periodDays,
@@ -88,9 +89,11 @@ export const prolong: WireMethod = (provider, query, effect) => {
     proxies,
     ...hidden(provider, effect),
   });
-  const unitPrices = proxies.map((proxy) => proxy.priceKopecks);
+  const [unitKopecks = 0, ...others] = new Set(proxies.map((proxy) => proxy.priceKopecks));
   return {
-    ...orderFields(provider, orderId, unitPrices, periodDays),
+    order_id: orderId,
+    // There is no single price of proxies whose prices differ.
+    ...(others.length === 0 && { price_single: priceSingle(unitKopecks, periodDays) }),
     price: roubles(priceKopecks),
     period: periodDays,
     count: proxies.length,
@@ -100,21 +103,6 @@ export const prolong: WireMethod = (provider, query, effect) => {
     ),
   };
 };
-
-/** The form of 2023 has neither; there is no single price of proxies whose prices differ. */
-function orderFields(
-  { dialect }: Provider,
-  orderId: number,
-  unitPrices: readonly number[],
-  periodDays: number,
-): { order_id?: number; price_single?: number } {
-  if (dialect.current.form === '2023') return {};
-  const [unitKopecks = 0, ...others] = new Set(unitPrices);
-  return {
-    order_id: orderId,
-    ...(others.length === 0 && { price_single: priceSingle(unitKopecks, periodDays) }),
-  };
-}
 
 function totalOf(priced: ReadonlyArray<{ priceKopecks: number }>): number {
   return priced.reduce((sum, { priceKopecks }) => sum + priceKopecks, 0);

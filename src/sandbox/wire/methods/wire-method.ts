@@ -9,8 +9,6 @@ export interface Provider {
   readonly clock: SandboxClock;
   readonly exits: ProxyExits;
   readonly dialect: { current: Dialect };
-  /** A listening local port, to which `check` connects through a proxy. */
-  reachablePort(): number;
 }
 
 /** How a fault changes the effect of a purchase or prolongation. */
