@@ -40,6 +40,6 @@ export {
 } from './scopes';
 export { generateSecret, hexHashOf, isWellFormedSecret } from './token-text';
 export { type Caller, type NewToken, TOKEN_REFERENCES, TokensService } from './tokens.service';
-export { CreatedToken } from './tokens/token.dto';
+export { CreatedToken, Token } from './tokens/token.dto';
 export { CustomerTokensModule } from './tokens/customer-tokens.module';
 export { CustomerTokensService } from './tokens/customer-tokens.service';

@@ -9,11 +9,9 @@ import {
   ORDER_DECISIONS,
   ORPHAN_MARKS,
   StaffBalancesService,
-  StaffMissingService,
+  StaffFindingsService,
   StaffOrdersService,
-  StaffOrphansService,
   StaffPricesService,
-  StaffProlongationsService,
   StaffRecoveryService,
   StaffRenewalsService,
   StaffTokensService,
@@ -298,16 +296,16 @@ export const COMMANDS: readonly AddCommand[] = [
     run: (orders, { id, key, ...refund }, audit) => orders.refund(audit, { orderId: id, ...refund }, key),
   }),
 
-  read(StaffOrphansService, 'orphans list', 'Lists orphans, newest first.', {
+  read(StaffFindingsService, 'orphans list', 'Lists orphans, newest first.', {
     options: {
       ...paged(),
       state: optional('<state>', 'what was decided about them', ORPHAN_STATES),
       tag: optional('<tag>', 'the tag under which the provider lists them', parseText),
     },
-    run: async (orphans, options) => (await orphans.list(options, toPage(options))).items,
+    run: async (findings, options) => (await findings.listOrphans(options, toPage(options))).items,
   }),
   change(
-    StaffOrphansService,
+    StaffFindingsService,
     'orphans assign',
     'Gives an orphan to the user of a purchase, free of charge.',
     {
@@ -316,11 +314,11 @@ export const COMMANDS: readonly AddCommand[] = [
         order: required('<id>', 'the purchase; an assignment cannot be undone', parseId),
         ...withReason,
       },
-      run: (orphans, { id, order, reason }, audit) => orphans.assign(audit, id, order, reason),
+      run: (findings, { id, order, reason }, audit) => findings.assignOrphan(audit, id, order, reason),
     },
   ),
   change(
-    StaffOrphansService,
+    StaffFindingsService,
     'orphans deliver',
     'Delivers orphans of one tag to a user and charges for them.',
     {
@@ -336,16 +334,17 @@ export const COMMANDS: readonly AddCommand[] = [
         ...withTerms,
         ...withReason,
       },
-      run: (orphans, { id, user, ...terms }, audit) => orphans.deliver(audit, id, { userId: user, ...terms }),
+      run: (findings, { id, user, ...terms }, audit) =>
+        findings.deliverOrphans(audit, id, { userId: user, ...terms }),
     },
   ),
-  change(StaffOrphansService, 'orphans mark', 'Marks what is to become of an orphan.', {
+  change(StaffFindingsService, 'orphans mark', 'Marks what is to become of an orphan.', {
     options: {
       ...withId('orphan'),
       as: required('<state>', 'written-off: it stays our cost; open: look into it again', ORPHAN_MARKS),
       ...withReason,
     },
-    run: (orphans, { id, as, reason }, audit) => orphans.mark(audit, id, as, reason),
+    run: (findings, { id, as, reason }, audit) => findings.markOrphan(audit, id, as, reason),
   }),
 
   read(StaffRenewalsService, 'renewals list', 'Lists renewals, newest first.', {
@@ -373,29 +372,29 @@ export const COMMANDS: readonly AddCommand[] = [
     run: (renewals, { as, reason }, audit) => renewals.pauseAll(audit, as === 'paused', reason),
   }),
 
-  read(StaffMissingService, 'missing show', 'Shows how many rented proxies are missing.', {
+  read(StaffFindingsService, 'missing show', 'Shows how many rented proxies are missing.', {
     action: 'missing.read',
     options: {},
-    run: (missing) => missing.count(),
+    run: (findings) => findings.countMissing(),
   }),
-  change(StaffMissingService, 'missing withdraw', 'Withdraws the proxies that are missing.', {
+  change(StaffFindingsService, 'missing withdraw', 'Withdraws the proxies that are missing.', {
     options: {
       proxies: required('<count>', 'how many were shown to be missing', parseId),
       ...withReason,
     },
-    run: (missing, { proxies, reason }, audit) => missing.withdraw(audit, proxies, reason),
+    run: (findings, { proxies, reason }, audit) => findings.withdrawMissing(audit, proxies, reason),
   }),
 
-  read(StaffProlongationsService, 'prolongations list', 'Lists found prolongations, newest first.', {
+  read(StaffFindingsService, 'prolongations list', 'Lists found prolongations, newest first.', {
     action: 'found-prolongations.list',
     options: {
       ...paged(),
       state: optional('<state>', 'what was decided about them', FOUND_PROLONGATION_STATES),
     },
-    run: async (prolongations, { state, ...options }) =>
-      (await prolongations.list(state ?? null, toPage(options))).items,
+    run: async (findings, { state, ...options }) =>
+      (await findings.listProlongations(state ?? null, toPage(options))).items,
   }),
-  change(StaffProlongationsService, 'prolongations charge', 'Charges the user for a found prolongation.', {
+  change(StaffFindingsService, 'prolongations charge', 'Charges the user for a found prolongation.', {
     action: 'found-prolongations.charge',
     options: {
       ...withId('found-prolongation'),
@@ -403,12 +402,12 @@ export const COMMANDS: readonly AddCommand[] = [
       ...withTerms,
       ...withReason,
     },
-    run: (prolongations, { id, reason, ...terms }, audit) => prolongations.charge(audit, id, terms, reason),
+    run: (findings, { id, reason, ...terms }, audit) => findings.chargeProlongation(audit, id, terms, reason),
   }),
-  change(StaffProlongationsService, 'prolongations write-off', 'Leaves a found prolongation our cost.', {
+  change(StaffFindingsService, 'prolongations write-off', 'Leaves a found prolongation our cost.', {
     action: 'found-prolongations.write-off',
     options: { ...withId('found-prolongation'), ...withReason },
-    run: (prolongations, { id, reason }, audit) => prolongations.writeOff(audit, id, reason),
+    run: (findings, { id, reason }, audit) => findings.writeOffProlongation(audit, id, reason),
   }),
   change(StaffRecoveryService, 'recovery begin', 'Shuts orders after a restore, before the service starts.', {
     options: {

@@ -21,7 +21,8 @@ export {
 } from './recovery/found-prolongation.dto';
 export { RecoveryOut } from './recovery/recovery.dto';
 export { DEFAULT_SKIPPED_IDS, RecoveryService } from './recovery/recovery.service';
+export { MissingProxiesOut } from './sweep/missing-proxies.dto';
 export { ORPHAN_STATES, OrphanOut, type OrphanState } from './sweep/orphan.dto';
 export { OrphansService } from './sweep/orphans.service';
 export { SweepService } from './sweep/sweep.service';
-export { type MissingProxies, WithdrawalsService } from './sweep/withdrawals.service';
+export { WithdrawalsService } from './sweep/withdrawals.service';

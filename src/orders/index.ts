@@ -33,6 +33,7 @@ export {
   RefundTooLarge,
 } from './orders.errors';
 export { OrdersModule } from './orders.module';
+export { OrderSummary } from './reading/dto/order.dto';
 export { OrdersService } from './placing/orders.service';
 export { OrderWaits } from './order-waits';
 export { RECOVERING_SQL, RecoveryState } from './recovery-state';

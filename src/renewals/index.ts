@@ -2,6 +2,8 @@ export { SKIP_REASONS, type SkipReason } from './decide';
 export { BALANCE_DAYS, firstUnpaidDay } from './forecast';
 export { pauseAllRenewals, pauseRenewalsOf } from './pauses';
 export { RENEWAL_STATES, type RenewalState } from './renewal-states';
+export { RenewalOut } from './renewal.dto';
 export { RenewalsModule } from './renewals.module';
+export { RenewalRuleOut } from './rules.dto';
 export { RenewalRun } from './running/renewal-run.service';
 export { OUR_REASONS, RENEWAL_WAITS } from './waiting';

@@ -2,12 +2,10 @@ export { AuditContext, type AuditTarget, parseTarget, type TargetType } from './
 export { AuditLogService } from './audit-log/audit-log.service';
 export { StaffBalancesService } from './balances/staff-balances.service';
 export { ORDER_DECISIONS } from './orders/staff-orders.dto';
-export { StaffMissingService } from './missing/staff-missing.service';
 export { StaffOrdersService } from './orders/staff-orders.service';
-export { ORPHAN_MARKS } from './orphans/staff-orphans.dto';
-export { StaffOrphansService } from './orphans/staff-orphans.service';
+export { ORPHAN_MARKS } from './findings/staff-findings.dto';
+export { StaffFindingsService } from './findings/staff-findings.service';
 export { StaffPricesService } from './prices/staff-prices.service';
-export { StaffProlongationsService } from './recovery/staff-prolongations.service';
 export { StaffRecoveryService } from './recovery/staff-recovery.service';
 export { StaffRenewalsService } from './renewals/staff-renewals.service';
 export { StaffModule } from './staff.module';

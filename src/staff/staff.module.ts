@@ -15,16 +15,14 @@ import { AuditLogService } from './audit-log/audit-log.service';
 import { StaffBalancesController } from './balances/staff-balances.controller';
 import { StaffBalancesService } from './balances/staff-balances.service';
 import { StaffPostingsService } from './balances/staff-postings.service';
-import { StaffMissingController } from './missing/staff-missing.controller';
-import { StaffMissingService } from './missing/staff-missing.service';
+import { StaffFindingsService } from './findings/staff-findings.service';
+import { StaffMissingController } from './findings/staff-missing.controller';
+import { StaffOrphansController } from './findings/staff-orphans.controller';
+import { StaffProlongationsController } from './findings/staff-prolongations.controller';
 import { StaffOrdersController } from './orders/staff-orders.controller';
 import { StaffOrdersService } from './orders/staff-orders.service';
-import { StaffOrphansController } from './orphans/staff-orphans.controller';
-import { StaffOrphansService } from './orphans/staff-orphans.service';
 import { StaffPricesController } from './prices/staff-prices.controller';
 import { StaffPricesService } from './prices/staff-prices.service';
-import { StaffProlongationsController } from './recovery/staff-prolongations.controller';
-import { StaffProlongationsService } from './recovery/staff-prolongations.service';
 import { StaffRecoveryController } from './recovery/staff-recovery.controller';
 import { StaffRecoveryService } from './recovery/staff-recovery.service';
 import { StaffRenewalsController } from './renewals/staff-renewals.controller';
@@ -42,11 +40,9 @@ import { StaffWebhooksService } from './webhooks/staff-webhooks.service';
 const SERVICES = [
   AuditLogService,
   StaffBalancesService,
-  StaffMissingService,
+  StaffFindingsService,
   StaffOrdersService,
-  StaffOrphansService,
   StaffPricesService,
-  StaffProlongationsService,
   StaffRecoveryService,
   StaffRenewalsService,
   StaffTokensService,

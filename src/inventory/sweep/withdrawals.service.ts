@@ -2,16 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Queryable, queryRows } from '../../database';
 import { MissingProxiesChanged } from '../inventory.errors';
+import type { MissingProxiesOut } from './missing-proxies.dto';
 
 /** Rented proxies that were missing from two listings in a row and are not withdrawn yet. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
-
-/** Proxies that are missing at the provider, for staff. */
-export interface MissingProxies {
-  readonly proxies: number;
-  /** How many customers rent them. */
-  readonly users: number;
-}
 
 /** Withdraws proxies that are missing at the provider: they are inactive until they are listed again. */
 @Injectable()
@@ -19,8 +13,8 @@ export class WithdrawalsService {
   constructor(private readonly dataSource: DataSource) {}
 
   /** What a decision of staff would withdraw. */
-  async countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxies> {
-    const [missing] = await queryRows<MissingProxies>(
+  async countMissing(queryable: Queryable = this.dataSource): Promise<MissingProxiesOut> {
+    const [missing] = await queryRows<MissingProxiesOut>(
       queryable,
       `SELECT count(*) AS proxies, count(DISTINCT user_id) AS users FROM proxies WHERE ${MISSING}`,
     );

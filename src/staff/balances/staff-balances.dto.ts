@@ -12,14 +12,11 @@ import {
 } from '../../http';
 import { type LedgerEntryKind, PostedEntryOut } from '../../ledger';
 import { ORDER_KINDS, type OrderKind, type OrderState } from '../../orders';
+import { ReasonRequest } from '../fields';
 
-@StrictRequest()
-export class PostingRequest {
+export class PostingRequest extends ReasonRequest {
   @AmountField()
   amount!: Money;
-
-  @TextField()
-  reason!: string;
 
   @TextField({ absent: 'null' })
   reference!: string | null;

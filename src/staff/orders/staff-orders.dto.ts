@@ -1,5 +1,5 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { IP_VERSIONS, type Money, PROXY_TYPES } from '../../common';
+import { ApiProperty, PickType } from '@nestjs/swagger';
+import type { Money } from '../../common';
 import {
   AmountField,
   ApiMoment,
@@ -12,12 +12,12 @@ import {
   PageOf,
   PageQuery,
   SearchField,
-  StrictRequest,
   TextField,
 } from '../../http';
-import { ORDER_KINDS, ORDER_STATES, type OrderKind, type OrderState } from '../../orders';
+import { ORDER_KINDS, ORDER_STATES, type OrderKind, type OrderState, OrderSummary } from '../../orders';
 import { ActionOut } from '../audit-log/audit-log.dto';
 import { LedgerEntryOut } from '../balances/staff-balances.dto';
+import { ReasonRequest } from '../fields';
 import { OrderLinks } from '../links';
 
 export const ORDER_DECISIONS = ['deliver', 'refund'] as const;
@@ -61,32 +61,35 @@ export class OrdersQuery extends PageQuery {
   request_id!: string | null;
 }
 
-@StrictRequest()
-export class DecisionRequest {
+export class DecisionRequest extends ReasonRequest {
   @ChoiceField(ORDER_DECISIONS)
   decision!: OrderDecision;
-
-  @TextField()
-  reason!: string;
 }
 
-@StrictRequest()
-export class RefundRequest {
+export class RefundRequest extends ReasonRequest {
   @AmountField({ absent: 'null' })
   amount!: Money | null;
-
-  @TextField()
-  reason!: string;
 
   @TextField({ absent: 'null' })
   reference!: string | null;
 }
 
 /** An order as lists show it. */
-export class OrderOut {
-  @ApiProperty({ type: 'integer', example: 815 })
-  id!: number;
-
+export class OrderOut extends PickType(OrderSummary, [
+  'id',
+  'kind',
+  'country',
+  'version',
+  'period',
+  'count',
+  'proxy_type',
+  'unit_price',
+  'released',
+  'refunded',
+  'request_id',
+  'created_at',
+  'closed_at',
+]) {
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
@@ -96,35 +99,14 @@ export class OrderOut {
   })
   username!: string | null;
 
-  @ApiProperty({ type: 'string', enum: ORDER_KINDS, example: 'purchase' })
-  kind!: OrderKind;
-
   @ApiProperty({ type: 'string', enum: ORDER_STATES, example: 'completed' })
   state!: OrderState;
 
   @ApiProperty({ type: 'string', description: 'The tag of this order', example: 'prs.f3k9.u42.o815x' })
   tag!: string;
 
-  @ApiProperty({ type: 'string', example: 'ru' })
-  country!: string;
-
-  @ApiProperty({ type: 'string', enum: IP_VERSIONS, example: '6' })
-  version!: string;
-
-  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
-  period!: number;
-
-  @ApiProperty({ type: 'integer', example: 3 })
-  count!: number;
-
-  @ApiProperty({ type: 'string', enum: PROXY_TYPES, example: 'http' })
-  proxy_type!: string;
-
   @ApiNullable('integer', { description: 'The proxy that a prolongation prolongs', example: null })
   proxy_id!: number | null;
-
-  @ApiRoubles('Roubles for one proxy', '8.36')
-  unit_price!: string;
 
   @ApiRoubles('Roubles held when the order was placed', '25.08')
   held!: string;
@@ -132,32 +114,14 @@ export class OrderOut {
   @ApiRoubles('Roubles paid', '25.08')
   captured!: string;
 
-  @ApiRoubles('Roubles released when the order was closed', '0.00')
-  released!: string;
-
-  @ApiRoubles('Roubles that staff refunded of what was paid', '0.00')
-  refunded!: string;
-
   @ApiNullable('string', { example: '100500' })
   provider_order_id!: string | null;
 
   @ApiNullable('string', { description: 'Why the order was refunded or is in review', example: null })
   failure!: string | null;
 
-  @ApiNullable('string', {
-    description: '`X-Request-Id` of the request that placed the order',
-    example: '3c9f4a52-7d0f-4bb0-a2d3-6b1a3e0ddf0e',
-  })
-  request_id!: string | null;
-
-  @ApiMoment()
-  created_at!: Date;
-
   @ApiNullableMoment('When the order was sent to the provider', '2026-11-21T12:00:00.200Z')
   submitted_at!: Date | null;
-
-  @ApiNullableMoment('When the order reached its last state', '2026-11-21T12:00:01.000Z')
-  closed_at!: Date | null;
 
   @ApiNullable('integer', {
     description:

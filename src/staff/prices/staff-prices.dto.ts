@@ -18,6 +18,7 @@ import {
   TextField,
 } from '../../http';
 import type { NewPriceRule } from '../../pricing';
+import { ReasonRequest } from '../fields';
 
 const CountryField = (options: FieldOptions = {}) =>
   StringField({ ...options, absent: 'null', pattern: '^[A-Za-z]{2,4}$' });
@@ -70,13 +71,9 @@ export class NewPriceRuleRequest extends PriceRuleFields {
   reason!: string;
 }
 
-@StrictRequest()
-export class EndPriceRuleRequest {
+export class EndPriceRuleRequest extends ReasonRequest {
   @DateTimeField({ absent: 'null' })
   at!: Date | null;
-
-  @TextField()
-  reason!: string;
 }
 
 @StrictRequest()

@@ -1,6 +1,5 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, OmitType } from '@nestjs/swagger';
 import {
-  ApiMoment,
   ApiNullable,
   ApiNullableMoment,
   ApiRoubles,
@@ -9,10 +8,16 @@ import {
   IdField,
   PageOf,
   PageQuery,
-  StrictRequest,
-  TextField,
 } from '../../http';
-import { RENEWAL_STATES, type RenewalState, SKIP_REASONS, type SkipReason } from '../../renewals';
+import {
+  RENEWAL_STATES,
+  RenewalOut,
+  RenewalRuleOut,
+  type RenewalState,
+  SKIP_REASONS,
+  type SkipReason,
+} from '../../renewals';
+import { ReasonRequest } from '../fields';
 import { UserLinks } from '../links';
 
 export class RenewalsQuery extends PageQuery {
@@ -32,19 +37,12 @@ export class RenewalsQuery extends PageQuery {
   due!: boolean;
 }
 
-@StrictRequest()
-export class PauseRequest {
+export class PauseRequest extends ReasonRequest {
   @BooleanField()
   paused!: boolean;
-
-  @TextField()
-  reason!: string;
 }
 
-export class StaffRenewalOut {
-  @ApiProperty({ type: 'integer', example: 318 })
-  id!: number;
-
+export class StaffRenewalOut extends OmitType(RenewalOut, ['proxy_id', 'charged_at']) {
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
 
@@ -56,43 +54,6 @@ export class StaffRenewalOut {
 
   @ApiProperty({ type: 'integer', example: 17 })
   proxy_id!: number;
-
-  @ApiMoment('The end of the rental that it renews', '2026-11-28T12:00:00.000Z')
-  date_end!: Date;
-
-  @ApiProperty({ type: 'integer', description: 'The rule that held when it was last looked at', example: 5 })
-  rule_id!: number;
-
-  @ApiProperty({
-    type: 'string',
-    enum: RENEWAL_STATES,
-    description:
-      '`planned` is due later; `placed` has an open order; `done` is charged and carried out; `skipped` ' +
-      'was not carried out, and is tried again while `next_try_at` tells when; `failed` is not tried again',
-    example: 'skipped',
-  })
-  state!: RenewalState;
-
-  @ApiNullable(SKIP_REASONS, { description: 'Why it was skipped or failed', example: 'balance-short' })
-  reason!: SkipReason | null;
-
-  @ApiProperty({ type: 'integer', description: 'Days', example: 30 })
-  period!: number;
-
-  @ApiNullable('string', {
-    description: 'Roubles: what its order holds or was charged. Null before it has one',
-    example: null,
-  })
-  price!: string | null;
-
-  @ApiMoment('When its time came, or comes', '2026-11-27T12:00:00.000Z')
-  due_at!: Date;
-
-  @ApiNullableMoment('When it is looked at next. Null: no more', '2026-11-27T12:10:00.000Z')
-  next_try_at!: Date | null;
-
-  @ApiNullable('integer', { description: 'Its last order. Null: it has had none', example: null })
-  order_id!: number | null;
 
   @ApiProperty({ type: UserLinks })
   links!: UserLinks;
@@ -108,10 +69,12 @@ export class AllRenewalsOut {
   paused_reason!: string | null;
 }
 
-export class RenewalRuleOfUserOut {
-  @ApiProperty({ type: 'integer', example: 5 })
-  id!: number;
-
+export class RenewalRuleOfUserOut extends OmitType(RenewalRuleOut, [
+  'target',
+  'proxy_id',
+  'filter',
+  'renews',
+]) {
   @ApiNullable('integer', { description: 'The only proxy that it is for', example: null })
   proxy_id!: number | null;
 
@@ -123,24 +86,6 @@ export class RenewalRuleOfUserOut {
 
   @ApiNullable('string', { description: 'Only proxies with this tag', example: null })
   tag!: string | null;
-
-  @ApiNullable('integer', {
-    description: 'Days. Null: the proxy is excluded from all other rules',
-    example: 30,
-  })
-  period!: number | null;
-
-  @ApiNullable('string', {
-    description: 'Roubles that one renewal of one proxy may cost at most. Null: any price',
-    example: '30.00',
-  })
-  max_price!: string | null;
-
-  @ApiProperty({ type: 'integer', description: 'Hours before the end of a rental', example: 24 })
-  hours_before!: number;
-
-  @ApiMoment()
-  created_at!: Date;
 }
 
 export class RenewalsOfUserOut {

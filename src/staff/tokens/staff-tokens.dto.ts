@@ -1,18 +1,17 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, OmitType } from '@nestjs/swagger';
 import {
   ALL_SCOPES,
   ALL_STAFF_SCOPES,
   isScope,
   NetworksField,
   type Scope,
+  Token,
   type TokenOrigin,
 } from '../../auth';
 import { type Money } from '../../common';
 import {
   AmountField,
-  ApiMoment,
   ApiNullable,
-  ApiNullableMoment,
   BooleanField,
   DateTimeField,
   PageOf,
@@ -51,43 +50,9 @@ export class NewTokenRequest {
   daily_limit!: Money | null;
 }
 
-export class TokenOut {
-  @ApiProperty({ type: 'integer', example: 17 })
-  id!: number;
-
+export class TokenOut extends OmitType(Token, ['state', 'is_current', 'issued_by']) {
   @ApiProperty({ type: 'integer', example: 42 })
   user_id!: number;
-
-  @ApiNullable('string', { example: 'laptop' })
-  name!: string | null;
-
-  @ApiProperty({ type: 'array', items: { type: 'string' }, example: ['profile:read', 'proxies:read'] })
-  scopes!: readonly string[];
-
-  @ApiMoment()
-  created_at!: Date;
-
-  @ApiNullableMoment('Null: the token does not expire', null)
-  expires_at!: Date | null;
-
-  @ApiNullableMoment('When the token was revoked', null)
-  revoked_at!: Date | null;
-
-  @ApiNullableMoment('When the token was last used, to the minute', null)
-  last_used_at!: Date | null;
-
-  @ApiProperty({
-    anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }],
-    description: 'The only networks that the token works from. Null: it works from anywhere',
-    example: ['203.0.113.0/24'],
-  })
-  allowed_ips!: readonly string[] | null;
-
-  @ApiNullable('string', {
-    description: 'The most roubles that its orders may take in one day (UTC). Null: no limit',
-    example: '500.00',
-  })
-  daily_limit!: string | null;
 
   @ApiNullable('integer', {
     description: 'The token by which it was issued. Null: on the command line, or by a sign-in',
@@ -104,7 +69,6 @@ export class TokenOut {
   origin!: TokenOrigin;
 }
 
-@StrictRequest()
 export class RevokeRequest extends ReasonRequest {
   @BooleanField({ default: false })
   descendants!: boolean;

@@ -1,16 +1,16 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { missing } from '../../http';
-import { type MissingProxies, MissingProxiesChanged } from '../../inventory';
+import { MissingProxiesChanged, MissingProxiesOut } from '../../inventory';
 import type { AuditContext } from '../audit-log/audit-context';
 import { CurrentAudit, StaffRoute } from '../staff-route';
-import { MissingProxiesOut, WithdrawalRequest } from './staff-missing.dto';
-import { StaffMissingService } from './staff-missing.service';
+import { WithdrawalRequest } from './staff-findings.dto';
+import { StaffFindingsService } from './staff-findings.service';
 
 @ApiTags('System')
 @Controller('staff/missing-proxies')
 export class StaffMissingController {
-  constructor(private readonly missingProxies: StaffMissingService) {}
+  constructor(private readonly findings: StaffFindingsService) {}
 
   @Get()
   @StaffRoute({
@@ -23,8 +23,8 @@ export class StaffMissingController {
       'are few enough for a sweep to do it. None is missing any more once the provider lists it again.',
     response: { description: 'What a withdrawal would change', type: MissingProxiesOut },
   })
-  read(): Promise<MissingProxies> {
-    return this.missingProxies.count();
+  read(): Promise<MissingProxiesOut> {
+    return this.findings.countMissing();
   }
 
   @Post('withdraw')
@@ -43,7 +43,7 @@ export class StaffMissingController {
   withdraw(
     @CurrentAudit() audit: AuditContext,
     @Body() { proxies, reason }: WithdrawalRequest,
-  ): Promise<MissingProxies> {
-    return this.missingProxies.withdraw(audit, proxies, reason);
+  ): Promise<MissingProxiesOut> {
+    return this.findings.withdrawMissing(audit, proxies, reason);
   }
 }

@@ -22,13 +22,13 @@ import {
   MarkRequest,
   OrphansPage,
   OrphansQuery,
-} from './staff-orphans.dto';
-import { StaffOrphansService } from './staff-orphans.service';
+} from './staff-findings.dto';
+import { StaffFindingsService } from './staff-findings.service';
 
 @ApiTags('Orders')
 @Controller('staff/orphans')
 export class StaffOrphansController {
-  constructor(private readonly orphans: StaffOrphansService) {}
+  constructor(private readonly findings: StaffFindingsService) {}
 
   @Get()
   @StaffRoute({
@@ -43,7 +43,7 @@ export class StaffOrphansController {
     invalid: notOneOf('state', ORPHAN_STATES, 'lost'),
   })
   list(@Query() query: OrphansQuery): Promise<OrphansPage> {
-    return this.orphans.list(query, query);
+    return this.findings.listOrphans(query, query);
   }
 
   @Post(':orphan_id/assign')
@@ -68,7 +68,7 @@ export class StaffOrphansController {
     @IdParam('orphan_id') orphanId: number,
     @Body() { order_id: orderId, reason }: AssignmentRequest,
   ): Promise<OrphanOut> {
-    return this.orphans.assign(audit, orphanId, orderId, reason);
+    return this.findings.assignOrphan(audit, orphanId, orderId, reason);
   }
 
   @Post(':orphan_id/deliver')
@@ -104,7 +104,7 @@ export class StaffOrphansController {
     @IdParam('orphan_id') orphanId: number,
     @Body() { user_id: userId, ...delivery }: DeliveryRequest,
   ): Promise<OrphanOut> {
-    return this.orphans.deliver(audit, orphanId, { userId, ...delivery });
+    return this.findings.deliverOrphans(audit, orphanId, { userId, ...delivery });
   }
 
   @Post(':orphan_id/mark')
@@ -125,6 +125,6 @@ export class StaffOrphansController {
     @IdParam('orphan_id') orphanId: number,
     @Body() { state, reason }: MarkRequest,
   ): Promise<OrphanOut> {
-    return this.orphans.mark(audit, orphanId, state, reason);
+    return this.findings.markOrphan(audit, orphanId, state, reason);
   }
 }

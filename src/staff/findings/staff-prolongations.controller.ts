@@ -11,13 +11,13 @@ import { InsufficientBalance } from '../../ledger';
 import type { AuditContext } from '../audit-log/audit-context';
 import { ReasonRequest } from '../fields';
 import { CurrentAudit, NOT_FOR_ONESELF, notFound, StaffRoute } from '../staff-route';
-import { ChargeRequest, FoundProlongationsPage, FoundProlongationsQuery } from './staff-prolongations.dto';
-import { StaffProlongationsService } from './staff-prolongations.service';
+import { ChargeRequest, FoundProlongationsPage, FoundProlongationsQuery } from './staff-findings.dto';
+import { StaffFindingsService } from './staff-findings.service';
 
 @ApiTags('Orders')
 @Controller('staff/found-prolongations')
 export class StaffProlongationsController {
-  constructor(private readonly prolongations: StaffProlongationsService) {}
+  constructor(private readonly findings: StaffFindingsService) {}
 
   @Get()
   @StaffRoute({
@@ -32,7 +32,7 @@ export class StaffProlongationsController {
     invalid: notOneOf('state', FOUND_PROLONGATION_STATES, 'lost'),
   })
   list(@Query() query: FoundProlongationsQuery): Promise<FoundProlongationsPage> {
-    return this.prolongations.list(query.state, query);
+    return this.findings.listProlongations(query.state, query);
   }
 
   @Post(':prolongation_id/charge')
@@ -56,7 +56,7 @@ export class StaffProlongationsController {
     @IdParam('prolongation_id') id: number,
     @Body() { reason, ...terms }: ChargeRequest,
   ): Promise<FoundProlongationOut> {
-    return this.prolongations.charge(audit, id, terms, reason);
+    return this.findings.chargeProlongation(audit, id, terms, reason);
   }
 
   @Post(':prolongation_id/write-off')
@@ -79,6 +79,6 @@ export class StaffProlongationsController {
     @IdParam('prolongation_id') id: number,
     @Body() { reason }: ReasonRequest,
   ): Promise<FoundProlongationOut> {
-    return this.prolongations.writeOff(audit, id, reason);
+    return this.findings.writeOffProlongation(audit, id, reason);
   }
 }

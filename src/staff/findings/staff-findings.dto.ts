@@ -1,0 +1,84 @@
+import type { Money } from '../../common';
+import { AmountField, ChoiceField, IdField, IntegerField, PageOf, PageQuery, SearchField } from '../../http';
+import {
+  FOUND_PROLONGATION_STATES,
+  FoundProlongationOut,
+  type FoundProlongationState,
+  ORPHAN_STATES,
+  OrphanOut,
+  type OrphanState,
+} from '../../inventory';
+import { ReasonRequest } from '../fields';
+
+export const ORPHAN_MARKS = ['open', 'written-off'] as const;
+export type OrphanMark = (typeof ORPHAN_MARKS)[number];
+
+export class OrphansQuery extends PageQuery {
+  @ChoiceField(ORPHAN_STATES, { description: 'What was decided about them', absent: 'null' })
+  state!: OrphanState | null;
+
+  @SearchField({ description: 'The whole tag under which the provider lists them' })
+  tag!: string | null;
+}
+
+export class OrphansPage extends PageOf(OrphanOut) {}
+
+export class AssignmentRequest extends ReasonRequest {
+  @IdField()
+  order_id!: number;
+}
+
+export class DeliveryRequest extends ReasonRequest {
+  @IdField({ description: 'The user to whom they are delivered' })
+  user_id!: number;
+
+  @IdField({ description: 'How many orphans of this tag, this one first. Left out: all', absent: 'null' })
+  count!: number | null;
+
+  @IdField({
+    description: 'For how many days they were bought. Left out: from their beginning to their end',
+    absent: 'null',
+  })
+  period!: number | null;
+
+  @AmountField({ description: 'Roubles that the user pays for each' })
+  price!: Money;
+
+  @AmountField({
+    description: 'Roubles that the provider took for each. Left out: the price',
+    absent: 'null',
+  })
+  cost!: Money | null;
+}
+
+export class MarkRequest extends ReasonRequest {
+  @ChoiceField(ORPHAN_MARKS)
+  state!: OrphanMark;
+}
+
+export class FoundProlongationsQuery extends PageQuery {
+  @ChoiceField(FOUND_PROLONGATION_STATES, { description: 'What was decided about them', absent: 'null' })
+  state!: FoundProlongationState | null;
+}
+
+export class FoundProlongationsPage extends PageOf(FoundProlongationOut) {}
+
+export class ChargeRequest extends ReasonRequest {
+  @IdField({ description: 'Days. Left out: those that were found', absent: 'null' })
+  period!: number | null;
+
+  @AmountField({ description: 'Roubles that the user pays' })
+  price!: Money;
+
+  @AmountField({ description: 'Roubles that the provider took. Left out: the price', absent: 'null' })
+  cost!: Money | null;
+}
+
+export class WithdrawalRequest extends ReasonRequest {
+  @IntegerField({
+    description: 'How many proxies were seen to be missing',
+    greaterThan: 0,
+    atMost: Number.MAX_SAFE_INTEGER,
+  })
+  proxies!: number;
+}

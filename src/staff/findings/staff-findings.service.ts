@@ -1,0 +1,178 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { type PageRequest, readPage } from '../../http';
+import {
+  ForgottenOrdersService,
+  type ForgottenTerms,
+  type FoundProlongationOut,
+  type FoundProlongationState,
+  type MissingProxiesOut,
+  type OrphanOut,
+  OrphansService,
+  type OrphanState,
+  WithdrawalsService,
+} from '../../inventory';
+import { LedgerService } from '../../ledger';
+import type { AuditContext } from '../audit-log/audit-context';
+import { AuditLogService } from '../audit-log/audit-log.service';
+import type { FoundProlongationsPage, OrphanMark, OrphansPage } from './staff-findings.dto';
+
+/** What is null or left out counts as any. */
+export interface OrphanFilter {
+  readonly state?: OrphanState | null | undefined;
+  readonly tag?: string | null | undefined;
+}
+
+/** To whom orphans are delivered, and for how much. */
+export interface OrphanDelivery extends ForgottenTerms {
+  readonly userId: number;
+  /** Null: all of the tag that are undecided. */
+  readonly count?: number | null | undefined;
+  readonly reason: string;
+}
+
+/**
+ * What staff decide of what sweeps found, over HTTP and on the command line: proxies and prolongations that
+ * the provider shows and no order accounts for, and proxies of ours that it does not list.
+ */
+@Injectable()
+export class StaffFindingsService {
+  constructor(
+    private readonly orphans: OrphansService,
+    private readonly forgotten: ForgottenOrdersService,
+    private readonly withdrawals: WithdrawalsService,
+    private readonly ledger: LedgerService,
+    private readonly auditLog: AuditLogService,
+  ) {}
+
+  /** A page of orphans, newest first. The cursor is the id of the last orphan of the previous page. */
+  listOrphans({ state = null, tag = null }: OrphanFilter, page: PageRequest): Promise<OrphansPage> {
+    return readPage(page, (wider) => this.orphans.list({ state, tag }, wider));
+  }
+
+  /**
+   * Gives an orphan to the user of a closed purchase, free of charge.
+   *
+   * @throws OrphanNotFound, OrphanAssigned, OrderNotFound, OrphansGoToPurchases, ProxyBelongsToAnother,
+   *   OwnAccount
+   */
+  assignOrphan(audit: AuditContext, orphanId: number, orderId: number, reason: string): Promise<OrphanOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.orphans.lockUndecided(orphanId, manager);
+      const after = Object.assign({}, before, { state: 'assigned', order_id: orderId });
+      const actionId = await record({ reason, before, after });
+      audit.assertConcernsAnother(await this.orphans.assign(orphanId, orderId, actionId, manager));
+      return this.orphans.get(orphanId, manager);
+    });
+  }
+
+  /**
+   * Delivers orphans of one tag to a user as a purchase, and charges for it.
+   *
+   * @throws OrphanNotFound, OrphanAssigned, UserNotFound, TooFewOrphans, OrphansGoToPurchases,
+   *   OrphansIncomplete, TaggedUserFirst, InsufficientBalance, ProxyBelongsToAnother, OwnAccount
+   */
+  async deliverOrphans(
+    audit: AuditContext,
+    orphanId: number,
+    { userId, reason, ...terms }: OrphanDelivery,
+  ): Promise<OrphanOut> {
+    audit.assertConcernsAnother(userId);
+    return this.decideOrphan(audit, orphanId, reason, async (manager) => {
+      await this.ledger.available(userId);
+      await this.forgotten.deliver(orphanId, userId, terms, manager);
+    });
+  }
+
+  /** @throws OrphanNotFound, OrphanAssigned */
+  markOrphan(audit: AuditContext, orphanId: number, state: OrphanMark, reason: string): Promise<OrphanOut> {
+    return this.decideOrphan(audit, orphanId, reason, (manager) =>
+      this.orphans.mark(orphanId, state, manager),
+    );
+  }
+
+  private decideOrphan(
+    audit: AuditContext,
+    id: number,
+    reason: string,
+    decision: (manager: EntityManager) => Promise<void>,
+  ): Promise<OrphanOut> {
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.orphans.lockUndecided(id, manager),
+      change: async (manager) => {
+        await decision(manager);
+        return this.orphans.get(id, manager);
+      },
+    });
+  }
+
+  /** A page of found prolongations, newest first. The cursor is the id of the last of the previous page. */
+  listProlongations(
+    state: FoundProlongationState | null,
+    page: PageRequest,
+  ): Promise<FoundProlongationsPage> {
+    return readPage(page, (wider) => this.forgotten.listProlongations(state, wider));
+  }
+
+  /**
+   * Charges the user for a found prolongation.
+   *
+   * @throws FoundProlongationNotFound, FoundProlongationDecided, InsufficientBalance, OwnAccount
+   */
+  chargeProlongation(
+    audit: AuditContext,
+    id: number,
+    terms: ForgottenTerms,
+    reason: string,
+  ): Promise<FoundProlongationOut> {
+    return this.decideProlongation(audit, id, reason, (manager) =>
+      this.forgotten.chargeProlongation(id, terms, manager),
+    );
+  }
+
+  /**
+   * Leaves a found prolongation our cost.
+   *
+   * @throws FoundProlongationNotFound, FoundProlongationDecided, OwnAccount
+   */
+  writeOffProlongation(audit: AuditContext, id: number, reason: string): Promise<FoundProlongationOut> {
+    return this.decideProlongation(audit, id, reason, (manager) =>
+      this.forgotten.writeOffProlongation(id, manager),
+    );
+  }
+
+  private decideProlongation(
+    audit: AuditContext,
+    id: number,
+    reason: string,
+    decision: (manager: EntityManager) => Promise<void>,
+  ): Promise<FoundProlongationOut> {
+    return this.auditLog.recordChangeOf(audit, reason, {
+      before: (manager) => this.forgotten.lockProlongation(id, manager),
+      change: async (manager, before) => {
+        audit.assertConcernsAnother(before.user_id);
+        await decision(manager);
+        return this.forgotten.getProlongation(id, manager);
+      },
+    });
+  }
+
+  /** What a withdrawal of missing proxies would change. */
+  countMissing(): Promise<MissingProxiesOut> {
+    return this.withdrawals.countMissing();
+  }
+
+  /**
+   * @param proxies how many were seen to be missing
+   * @returns what was withdrawn
+   * @throws MissingProxiesChanged
+   */
+  withdrawMissing(audit: AuditContext, proxies: number, reason: string): Promise<MissingProxiesOut> {
+    return this.auditLog.recordChange(audit, async (manager, record) => {
+      const before = await this.withdrawals.countMissing(manager);
+      await this.withdrawals.decide(proxies, manager);
+      await record({ reason, before, after: await this.withdrawals.countMissing(manager) });
+      return before;
+    });
+  }
+}
