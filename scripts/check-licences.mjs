@@ -1,4 +1,5 @@
-// Checks that each dependency in package-lock.json has a licence under which the service may be used and passed on.
+// Checks that each dependency in package-lock.json has a licence under which the service may be used and
+// passed on.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -34,10 +34,10 @@ import { type Delivery, type DryRun, OrdersService } from './orders.service';
 const ORDER_KEY = {
   required: false,
   description:
-    'Makes the request safe to retry: it is executed once per key, and each retry returns the same body with ' +
-    '`Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and passwords, ' +
-    'and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, until the ' +
-    'response is 200 or another 4xx; a 409 without `Retry-After` is final.',
+    'Makes the request safe to retry: it is executed once per key, and each retry returns the same body ' +
+    'with `Idempotency-Replayed: true`. Long after the end of the rental, the body has empty logins and ' +
+    'passwords, and `descr` says so. Retry after 429, 5xx, a lost connection, and 409 with `Retry-After`, ' +
+    'until the response is 200 or another 4xx; a 409 without `Retry-After` is final.',
   example: 'order-2026-12-1',
 };
 
@@ -48,8 +48,8 @@ const UNFINISHED = {
   },
   Location: {
     description:
-      'The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the order ' +
-      'by its key: `GET /orders?key=…`',
+      'The path of the order, if known: `GET` it with `?wait=30` to wait for its end. Otherwise find the ' +
+      'order by its key: `GET /orders?key=…`',
     schema: { type: 'string' as const, example: '/orders/42' },
   },
 };

@@ -23,8 +23,8 @@ export const DRY_RUN_TEXT =
 export const GUARDS_HEADER = {
   'Order-Guards': {
     description:
-      'The guards that the service read from this request. Absent if there are none: a misspelt guard is an ' +
-      'unknown field, which is ignored',
+      'The guards that the service read from this request. Absent if there are none: a misspelt guard is ' +
+      'an unknown field, which is ignored',
     schema: { type: 'string' as const, example: 'max_price=25.08, allow_partial=false' },
   },
 };
@@ -36,8 +36,8 @@ interface Guards {
 }
 
 /**
- * States in the response which guards were read, so that a script notices a misspelt one: the specified bodies
- * ignore unknown fields.
+ * States in the response which guards were read, so that a script notices a misspelt one: the specified
+ * bodies ignore unknown fields.
  */
 export function nameGuards(response: Response, guards: Guards): void {
   const named = [
