@@ -19,7 +19,7 @@ const tables = {
   export_links: { owner: 'proxies' },
   found_prolongations: { owner: 'inventory' },
   installation: { owner: 'orders' },
-  job_runs: { owner: 'database', readers: ['status'] },
+  job_runs: { owner: 'work', readers: ['status'] },
   ledger_entries: {
     owner: 'ledger',
     writers: { orders: 'an order and its entries change in one statement' },
@@ -56,7 +56,7 @@ const tables = {
   renewals_pause: { owner: 'renewals', readers: ['status'] },
   replica_reports: { owner: 'status' },
   request_counts: { owner: 'http' },
-  retention_marks: { owner: 'database', readers: ['events'] },
+  retention_marks: { owner: 'work', readers: ['events'] },
   sales_days: { owner: 'ledger' },
   sales_rollup: { owner: 'ledger' },
   sweep_sightings: { owner: 'inventory' },

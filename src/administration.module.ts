@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from './auth';
-import { PricePreviewModule } from './catalog';
+import { CatalogModule } from './catalog';
 import type { AppConfig } from './config';
 import { GlobalsModule } from './globals.module';
 import { IntegrityModule } from './integrity';
@@ -10,7 +10,7 @@ import { StaffModule } from './staff';
 import { StatusModule } from './status';
 import { UsersModule } from './users';
 
-/** Users, tokens and balances without the HTTP server and its jobs: what the command line needs. */
+/** What the command line needs. No job of it is ever begun. */
 @Module({})
 export class AdministrationModule {
   static with(config: AppConfig): DynamicModule {
@@ -24,7 +24,7 @@ export class AdministrationModule {
         IntegrityModule,
         StatusModule,
         PricingModule,
-        PricePreviewModule,
+        CatalogModule,
         SalesModule,
         StaffModule,
       ],

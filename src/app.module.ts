@@ -1,29 +1,27 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type DynamicModule, Module, type OnModuleDestroy } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { AuthModule, CustomerTokensModule } from './auth';
 import { CatalogModule } from './catalog';
-import { type Clock, Jobs, JobsModule } from './common';
+import { type Clock, isOverWithin } from './common';
 import { AppConfig } from './config';
-import { RetentionJobsModule } from './database';
-import { EventReadingModule, EventsJobsModule, EventsModule, EventWaits } from './events';
+import { EventsModule, EventWaits } from './events';
 import { GlobalsModule } from './globals.module';
 import { HealthModule, Readiness } from './health';
-import { LimitsJobsModule } from './http';
-import { IntegrityJobsModule } from './integrity';
+import { IntegrityModule } from './integrity';
 import { InventoryModule } from './inventory';
-import { LedgerModule, SalesJobsModule } from './ledger';
+import { LedgerModule, SalesModule } from './ledger';
 import { MetricsModule } from './metrics';
 import { longestOrderMs, OrdersModule, OrdersService, OrderWaits } from './orders';
-import { ProviderJobsModule, ProviderModule, ProxyProvider } from './provider';
+import { ProviderModule, ProxyProvider } from './provider';
 import { LinksModule, ProxiesModule, TrialsModule } from './proxies';
 import { RenewalsModule } from './renewals';
 import { StaffModule } from './staff';
-import { StatusJobsModule } from './status';
+import { StatusModule } from './status';
 import { TracingModule } from './tracing';
 import { UsageModule } from './usage';
 import { SignInModule, UsersModule } from './users';
-import { DeliveryService, WebhookDeliveryModule, WebhooksModule } from './webhooks';
+import { WebhooksModule } from './webhooks';
+import { Work } from './work';
 
 /** The service as a whole. */
 @Module({})
@@ -35,8 +33,7 @@ export class AppModule implements OnModuleDestroy {
     private readonly waits: OrderWaits,
     private readonly eventWaits: EventWaits,
     private readonly provider: ProxyProvider,
-    private readonly jobs: Jobs,
-    private readonly webhooks: DeliveryService,
+    private readonly work: Work,
     private readonly config: AppConfig,
   ) {}
 
@@ -46,8 +43,6 @@ export class AppModule implements OnModuleDestroy {
       imports: [
         GlobalsModule.with(config, clock),
         TracingModule,
-        JobsModule,
-        LimitsJobsModule,
         AuthModule,
         UsersModule,
         LedgerModule,
@@ -58,19 +53,14 @@ export class AppModule implements OnModuleDestroy {
         UsageModule,
         LinksModule,
         WebhooksModule,
-        WebhookDeliveryModule,
         RenewalsModule,
         EventsModule,
-        EventReadingModule,
-        EventsJobsModule,
         CustomerTokensModule,
         SignInModule,
         ProviderModule,
-        ProviderJobsModule,
-        IntegrityJobsModule,
-        SalesJobsModule,
-        RetentionJobsModule,
-        StatusJobsModule,
+        IntegrityModule,
+        SalesModule,
+        StatusModule,
         MetricsModule,
         TrialsModule,
         // The router tries routes in the order of their modules: those that are asked most come first.
@@ -88,16 +78,10 @@ export class AppModule implements OnModuleDestroy {
   async onModuleDestroy(): Promise<void> {
     this.readiness.drain();
     this.waits.endReading();
-    const webhooksEnd = this.webhooks.stop();
     this.eventWaits.end();
     await this.http.httpAdapter.close();
-    const waiting = new AbortController();
-    const { signal } = waiting;
-    const tooLong = pause(longestOrderMs(this.config), undefined, { signal }).catch(() => undefined);
-    await Promise.race([this.orders.untilIdle(), tooLong]);
-    waiting.abort();
+    await isOverWithin(longestOrderMs(this.config), this.orders.untilIdle());
     this.provider.stop();
-    await this.jobs.stop();
-    await webhooksEnd;
+    await this.work.stop();
   }
 }

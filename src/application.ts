@@ -6,7 +6,7 @@ import { CatalogModule } from './catalog';
 import { AppLogger, type Clock, SERVICE_NAME } from './common';
 import type { AppConfig } from './config';
 import { isDatabaseUnavailable } from './database';
-import { EventReadingModule, EventWaits } from './events';
+import { EventsModule, EventWaits } from './events';
 import { HealthModule, Readiness } from './health';
 import { type ApiInterface, configureHttp, HttpAdapter, serveDescription } from './http';
 import { InventoryModule } from './inventory';
@@ -50,7 +50,7 @@ const CUSTOMERS: ApiInterface = {
     TrialsModule,
     LinksModule,
     RenewalsModule,
-    EventReadingModule,
+    EventsModule,
     WebhooksModule,
     SignInModule,
     CustomerTokensModule,

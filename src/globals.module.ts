@@ -2,13 +2,14 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { ApiToken } from './auth';
 import { Clock, SystemClock } from './common';
 import { AppConfig } from './config';
-import { DatabaseModule, RetentionModule } from './database';
+import { DatabaseModule } from './database';
 import { RequestsUnderWay } from './http';
 import { Metrics } from './metrics';
 import { Order } from './orders';
 import { PriceRule } from './pricing';
 import { Proxy } from './proxies';
 import { User } from './users';
+import { Retention, Work } from './work';
 
 /** What repositories read: for the application, and for the test that compares it with the schema. */
 export const entities = [ApiToken, Order, PriceRule, Proxy, User];
@@ -20,14 +21,16 @@ export class GlobalsModule {
     return {
       module: GlobalsModule,
       global: true,
-      imports: [DatabaseModule.with(entities), RetentionModule],
+      imports: [DatabaseModule.with(entities)],
       providers: [
         { provide: AppConfig, useValue: config },
         { provide: Clock, useValue: clock },
         RequestsUnderWay,
+        Retention,
+        Work,
         { provide: Metrics, useFactory: () => Metrics.open(config.metrics.port !== undefined) },
       ],
-      exports: [AppConfig, Clock, Metrics, RequestsUnderWay],
+      exports: [AppConfig, Clock, Metrics, RequestsUnderWay, Retention, Work],
     };
   }
 }

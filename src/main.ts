@@ -10,6 +10,7 @@ import { failureLine } from './common';
 import { type Environment, EnvironmentError, environmentWarnings, readEnvironment } from './config';
 import { migrate, untilMigrated } from './database';
 import { acquireResources, provideDemo, tour } from './local';
+import { Work } from './work';
 
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -35,6 +36,7 @@ function stopRequest(): Promise<void> {
 
 async function listen(app: NestExpressApplication, { host, port }: Environment['server']): Promise<string> {
   await app.init();
+  await app.get(Work).start();
   const server: Server = app.getHttpServer();
   try {
     // Nest's own listen() also logs the error that is reported here.

@@ -1,4 +1,4 @@
-import { ActiveFlagsService } from '../src/proxies';
+import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { captureLog, type LogCapture } from './support/log-capture';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
@@ -15,14 +15,12 @@ const OPTIONS = {
 describe('The stored flags of proxies', () => {
   let log: LogCapture;
   let service: TestService;
-  let flags: ActiveFlagsService;
   let user: TestUser;
 
   beforeAll(async () => {
     log = captureLog();
     // The flags of all users are refreshed.
     service = await startTestService(OPTIONS);
-    flags = service.app.get(ActiveFlagsService);
   });
   beforeEach(async () => {
     user = await service.createUser();
@@ -33,7 +31,7 @@ describe('The stored flags of proxies', () => {
   });
 
   const insert = (count: number, row: ProxyRow) => insertProxies(service.dataSource, user.id, count, row);
-  const refresh = () => flags.refreshWhenDue(0);
+  const refresh = () => service.runJob('active-flags');
 
   /** The flag and the transaction that wrote the row, by id. */
   async function stored(): Promise<Map<number, { active: boolean; writtenBy: string }>> {
@@ -123,7 +121,7 @@ describe('The stored flags of proxies', () => {
       return row as { reads: number; changed: number };
     };
     const before = await statistics();
-    const report = await own.app.get(ActiveFlagsService).refreshWhenDue(0);
+    const report = await own.runJob('active-flags');
     expect(report).toEqual({ ended: 1, restored: 1 });
     // A session publishes its statistics a while later, unless it is asked to at once.
     const publish = () => own.dataSource.query('SELECT pg_stat_force_next_flush(), pg_sleep(0.02)');
@@ -149,13 +147,10 @@ describe('The stored flags of proxies', () => {
 
   it('are refreshed by one replica at a time and once in an interval', async () => {
     await service.owner.query(`DELETE FROM job_runs WHERE name = 'active-flags'`);
-    const reports = await Promise.all([
-      flags.refreshWhenDue(3600),
-      flags.refreshWhenDue(3600),
-      flags.refreshWhenDue(3600),
-    ]);
+    const whenDue = () => service.app.get(Work).runWhenDue('active-flags');
+    const reports = await Promise.all([whenDue(), whenDue(), whenDue()]);
     expect(reports.filter((report) => report !== null)).toHaveLength(1);
-    expect(await flags.refreshWhenDue(3600)).toBeNull();
+    expect(await whenDue()).toBeNull();
   });
 });
 

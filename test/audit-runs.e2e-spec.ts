@@ -1,5 +1,5 @@
-import { AuditRuns } from '../src/integrity';
 import { lastMoment } from '../src/integrity/audit-times';
+import { Work } from '../src/work';
 import { eventually } from './support/built-service';
 import { captureLog, type LogCapture } from './support/log-capture';
 import { createStaff, type Staff } from './support/staff';
@@ -46,8 +46,7 @@ describe('the audit as a job', () => {
     log.stop();
   });
 
-  const runs = () => service.app.get(AuditRuns);
-  const run = (scope: 'day' | 'all') => runs().run(scope, 0);
+  const run = (scope: 'day' | 'all') => service.runJob(`audit-${scope}`);
   const told = async (): Promise<readonly AuditRun[]> =>
     (await staff.get<{ audits: AuditRun[] }>('/staff/status')).body.audits;
   const errors = () => log.lines.slice(logged).filter((line) => line.includes('the books are broken'));
@@ -114,7 +113,7 @@ describe('the audit as a job', () => {
 
   it('runs at its time, once for all replicas, and makes up for a time that was missed', async () => {
     const runDue = async () => {
-      for (const scope of ['day', 'all'] as const) await runs().runWhenDue(scope);
+      for (const scope of ['day', 'all'] as const) await service.app.get(Work).runWhenDue(`audit-${scope}`);
     };
     const count = async (scope: string) => {
       const [row] = await service.dataSource.query<{ runs: number }[]>(
@@ -160,7 +159,7 @@ describe('the audit as a job', () => {
     await blocker.startTransaction();
     await blocker.query('LOCK TABLE price_rules IN ACCESS EXCLUSIVE MODE');
     const stopping = new AbortController();
-    const running = runs().run('all', 0, stopping.signal);
+    const running = service.runJob('audit-all', stopping.signal);
     const waiting = () =>
       service.owner.query(
         `SELECT FROM pg_stat_activity

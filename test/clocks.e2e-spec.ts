@@ -1,6 +1,7 @@
 import { SystemClock } from '../src/common';
-import { JobLease } from '../src/database';
+import { Metrics } from '../src/metrics';
 import { OrderClaims } from '../src/orders';
+import { Work } from '../src/work';
 import { startReplica } from './support/replica';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -81,9 +82,9 @@ describe('When a clock is changed', () => {
   });
 
   it('the database’s clock is set back: jobs are not put off', async () => {
-    const lease = new JobLease(service.dataSource, 'set-back');
-    const times = { intervalSeconds: 600, leaseSeconds: 60 };
-    const run = () => lease.runWhenDue(times, () => Promise.resolve({ done: 1 }));
+    const work = new Work(service.dataSource, Metrics.off);
+    work.run({ name: 'set-back', everySeconds: 600, carryOut: () => Promise.resolve({ done: 1 }) });
+    const run = () => work.runWhenDue('set-back');
     expect(await run()).toEqual({ done: 1 });
     expect(await run()).toBeNull();
     await service.dataSource.query(

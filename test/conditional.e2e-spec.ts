@@ -1,4 +1,3 @@
-import { ActiveFlagsService } from '../src/proxies';
 import { createApiClient } from './support/api-client';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
@@ -147,7 +146,7 @@ describe('An earlier answer about proxies', () => {
     const other = await service.createUser();
     await insert(user, 2, { active: false });
     const tags = await tagsOf(user);
-    await service.app.get(ActiveFlagsService).refreshWhenDue(0);
+    await service.runJob('active-flags');
     const flags = await service.dataSource.query('SELECT active FROM proxies WHERE user_id = $1', [user.id]);
     expect(flags).toEqual([{ active: true }, { active: true }]);
     await insert(other, 1);

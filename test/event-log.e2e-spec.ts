@@ -1,10 +1,8 @@
 import { Client } from 'pg';
 import { TokensService } from '../src/auth';
 import { EVENT_TYPES, type EventType, PublishedEvents } from '../src/events';
-import { SweepService } from '../src/inventory';
 import { HoldReleases, OutcomeChecks } from '../src/orders';
 import { FAILURE_REASONS, refusalOf } from '../src/orders/refusals';
-import { ActiveFlagsService } from '../src/proxies';
 import { eventually } from './support/built-service';
 import { leaveOrderOpen } from './support/open-order';
 import { SeededRandom } from './support/seeded-random';
@@ -152,7 +150,7 @@ describe('An event is written', () => {
       [id],
     );
     const providerId = Number(row?.providerId);
-    const sweep = () => service.app.get(SweepService).sweepWhenDue(0);
+    const sweep = () => service.runJob('sweep');
     const endsIn = async (seconds: number) => {
       const unixtimeEnd = Math.floor(Date.now() / 1000) + seconds;
       await service.control.changeProxy(providerId, { unixtimeEnd });
@@ -171,7 +169,7 @@ describe('An event is written', () => {
     const end = (await query<{ end: Date }>('SELECT date_end AS end FROM proxies WHERE id = $1', [id]))[0]
       ?.end;
     await query(`UPDATE proxies SET date_end = now() - interval '1 second' WHERE id = $1`, [id]);
-    await service.app.get(ActiveFlagsService).refreshWhenDue(0);
+    await service.runJob('active-flags');
     const told = (await toldTo(user)).slice(1);
     expect(told).toEqual([
       ['proxy.moved', { proxy_id: id }],

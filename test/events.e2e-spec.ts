@@ -1,6 +1,5 @@
 import { drain } from '../src/application';
 import { ALL_SCOPES, TokensService } from '../src/auth';
-import { Retention } from '../src/database';
 import { EventReadingService, EventWaits } from '../src/events';
 import { eventually } from './support/built-service';
 import { openEventStream } from './support/event-stream';
@@ -165,7 +164,7 @@ describe('Events', () => {
         `UPDATE events SET at = at - interval '31 days'
           WHERE position <= (SELECT max(position) FROM events) - 1`,
       );
-      await service.app.get(Retention).runWhenDue(0);
+      await service.runJob('retention');
       const gone = await read(`after=${cursor}&wait=30`);
       expect(gone).toEqual({
         status: 410,

@@ -1,4 +1,4 @@
-import { ActiveFlagsService, ExpiringService } from '../src/proxies';
+import { ExpiringService } from '../src/proxies/expiring/expiring.service';
 import { insertProxies } from './support/proxy-rows';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -27,7 +27,7 @@ describe('The end of a proxy', () => {
   });
   afterAll(() => service.close());
 
-  const announce = () => service.app.get(ExpiringService).announceWhenDue(0);
+  const announce = () => service.runJob('expiring');
 
   /** Proxies that were rented for a month and end in so many hours. */
   async function rented(hours: number, count = 1): Promise<number[]> {
@@ -158,9 +158,8 @@ describe('The end of a proxy', () => {
 
   it('is told when it has come, and not again', async () => {
     const [id] = await rented(-1);
-    const flags = service.app.get(ActiveFlagsService);
-    await flags.refreshWhenDue(0);
-    await flags.refreshWhenDue(0);
+    await service.runJob('active-flags');
+    await service.runJob('active-flags');
     expect(await announced()).toEqual([{ type: 'proxy.expired', proxy_id: String(id), hours_left: null }]);
   });
 });

@@ -1,46 +1,117 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
-import { JobLease, type JobRun } from '../src/database';
+import { Metrics } from '../src/metrics';
+import { type LeasedRun, type Run, Work } from '../src/work';
+import { eventually } from './support/built-service';
 import { connectAsOwner, createTestDatabase, type TestDatabase } from './support/test-database';
 
-const TIMES = { intervalSeconds: 3600, leaseSeconds: 60 };
-
-describe('The lease of a job', () => {
+describe('The lease of a run', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
-  let lease: JobLease;
+  let work: Work;
+  let name: string;
+  let named = 0;
 
   beforeAll(async () => {
     database = await createTestDatabase();
     dataSource = await connectAsOwner(database);
-    lease = new JobLease(dataSource, 'a-job');
+  });
+  beforeEach(() => {
+    work = new Work(dataSource, Metrics.off);
+    name = `run-${(named += 1)}`;
   });
   afterAll(async () => {
     await dataSource.destroy();
     await database.drop();
   });
 
-  it('keeps a run that has lost it from renewing or finishing a later run of the same replica', async () => {
-    const kept = () =>
-      dataSource.query('SELECT report, finished_at, succeeded_at FROM job_runs WHERE leased_until > now()');
-    let endFirst: (report: object) => void = () => undefined;
-    const lost: JobRun[] = [];
-    const first = lease.runWhenDue(TIMES, (run) => {
-      lost.push(run);
-      return new Promise<object>((resolve) => (endFirst = resolve));
-    });
-    while (lost.length === 0) await new Promise(setImmediate);
-    await dataSource.query('UPDATE job_runs SET leased_until = now()');
+  const add = (run: Omit<Run, 'name' | 'everySeconds'>): void =>
+    work.run({ name, everySeconds: 3600, ...run });
 
-    await lease.runWhenDue(TIMES, async (later) => {
-      await later.renew({ done: 1 });
-      await expect(lost[0]?.renew({ done: 100 })).rejects.toThrow('ran out');
-      endFirst({ done: 100 });
-      await first;
-      expect(await kept()).toEqual([{ report: { done: 1 }, finished_at: null, succeeded_at: null }]);
-      return { done: 2 };
+  const kept = async () => {
+    const [row] = await dataSource.query(
+      `SELECT report, finished_at, succeeded_at, leased_until > now() AS "isLeased"
+         FROM job_runs WHERE name = $1`,
+      [name],
+    );
+    return row;
+  };
+
+  it('keeps a run that has lost it from renewing or finishing a later run of the same replica', async () => {
+    const runs: { run: LeasedRun; end: (report: object) => void }[] = [];
+    add({ carryOut: (run) => new Promise((resolve) => runs.push({ run, end: resolve })) });
+    const first = work.runNow(name);
+    await eventually(() => runs.length === 1);
+    await dataSource.query('UPDATE job_runs SET leased_until = now() WHERE name = $1', [name]);
+
+    const second = work.runNow(name);
+    await eventually(() => runs.length === 2);
+    await runs[1]?.run.renew({ done: 1 });
+    await expect(runs[0]?.run.renew({ done: 100 })).rejects.toThrow('ran out');
+    runs[0]?.end({ done: 100 });
+    await first;
+    expect(await kept()).toMatchObject({ report: { done: 1 }, finished_at: null, succeeded_at: null });
+    runs[1]?.end({ done: 2 });
+    await second;
+    expect(await kept()).toMatchObject({
+      report: { done: 2 },
+      finished_at: expect.any(Date),
+      succeeded_at: expect.any(Date),
     });
-    expect(await kept()).toEqual([
-      { report: { done: 2 }, finished_at: expect.any(Date), succeeded_at: expect.any(Date) },
-    ]);
+  });
+
+  it('outlasts a step that takes longer', async () => {
+    add({
+      leaseSeconds: 0.3,
+      carryOut: async (run) => {
+        await run.renew({});
+        await pause(900);
+        expect(await work.runNow(name)).toBeNull();
+        await run.renew({});
+        return { done: 1 };
+      },
+    });
+    expect(await work.runNow(name)).toEqual({ done: 1 });
+  });
+
+  it('does not outlast a step that hangs', async () => {
+    let end: (report: object) => void = () => undefined;
+    let begun = 0;
+    add({
+      leaseSeconds: 0.3,
+      longestStepSeconds: 0.1,
+      carryOut: () => {
+        begun += 1;
+        return begun > 1 ? Promise.resolve({ done: 2 }) : new Promise((resolve) => (end = resolve));
+      },
+    });
+    const hanging = work.runNow(name);
+    await eventually(() => begun === 1);
+    expect(await eventually(() => work.runNow(name))).toEqual({ done: 2 });
+    end({ done: 1 });
+    await hanging;
+    expect(await kept()).toMatchObject({ report: { done: 2 } });
+  });
+
+  it('is given back by a process that stops, at the end of the step under way', async () => {
+    let steps = 0;
+    let endStep = (): void => undefined;
+    add({
+      carryOut: async (run) => {
+        await run.repeat<true>({}, 'steps', async () => {
+          steps += 1;
+          await new Promise<void>((resolve) => (endStep = resolve));
+          return { done: 1, next: true };
+        });
+        return {};
+      },
+    });
+    await work.start(() => 10);
+    await eventually(() => steps === 1);
+    const stopped = work.stop();
+    endStep();
+    await stopped;
+    expect(steps).toBe(1);
+    expect(await kept()).toMatchObject({ finished_at: null, isLeased: false });
   });
 });

@@ -1,4 +1,3 @@
-import { SweepService } from '../src/inventory';
 import { insertProxies } from './support/proxy-rows';
 import { type RawAnswer, sendRaw } from './support/raw-http';
 import { startReplica } from './support/replica';
@@ -140,7 +139,7 @@ describe('PATCH /proxies/{proxy_id}', () => {
       [id],
     );
     await service.control.changeProxy(Number(row.id), { host: '127.0.0.3' });
-    await service.app.get(SweepService).sweepWhenDue(0);
+    await service.runJob('sweep');
     await user.api.POST('/proxies/{proxy_id}/prolong', {
       params: { path: { proxy_id: id } },
       body: { period: 30 },

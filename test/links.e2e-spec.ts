@@ -1,6 +1,5 @@
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { generateSecret } from '../src/auth/token-text';
-import { Retention } from '../src/database';
 import { FORMAT_NAMES } from '../src/proxies';
 import { eventually } from './support/built-service';
 import { insertProxies, type ProxyRow } from './support/proxy-rows';
@@ -410,12 +409,11 @@ describe('A link ends', () => {
       const { items } = (await send(user.token, 'GET', '/links')).json() as { items: Link[] };
       return items.map(({ state }) => state);
     };
-    const retention = service.app.get(Retention);
     service.clock.advanceDays(29);
-    await retention.runWhenDue(0);
+    await service.runJob('retention');
     expect(await states()).toEqual(['expired', 'revoked', 'active']);
     service.clock.advanceDays(2);
-    expect((await retention.runWhenDue(0))?.['links']).toBeGreaterThanOrEqual(2);
+    expect((await service.runJob('retention'))?.['links']).toBeGreaterThanOrEqual(2);
     expect(await states()).toEqual(['active']);
     expect((await fetchLink(lasting)).status).toBe(200);
   });

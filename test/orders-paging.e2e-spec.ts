@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { TokensService } from '../src/auth';
 import { Money } from '../src/common';
 import { AppConfig } from '../src/config';
-import { DispatcherService, HoldReleases } from '../src/orders';
+import { HoldReleases } from '../src/orders';
 import { OrderQueries } from '../src/orders/order-queries';
 import type { NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
+import { lookAway } from './support/look-away';
 import { sharedTestService, type TestService, type TestUser } from './support/test-service';
 
 const WRITERS = 8;
@@ -22,7 +23,7 @@ describe("Pages of a customer's orders", () => {
   });
   beforeEach(async () => {
     // What is placed here stays in the queue.
-    jest.spyOn(service.app.get(DispatcherService), 'look').mockResolvedValue();
+    lookAway(service);
     user = await service.createUser({ balance: '100000.00' });
     const caller = await service.app.get(TokensService).findCaller(user.token);
     order = {

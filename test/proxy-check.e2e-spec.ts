@@ -1,5 +1,4 @@
 import net from 'node:net';
-import { Retention } from '../src/database';
 import type { ExitFault } from '../src/sandbox';
 import { captureLog } from './support/log-capture';
 import { openSilentPort, type SilentPort } from './support/silent-port';
@@ -284,7 +283,7 @@ describe('GET /proxies/{id}/checks', () => {
        SELECT -n, $1, $2, true, now() - interval '31 days' FROM generate_series(1, 25000) n`,
       [proxy.id, user.id],
     );
-    expect(await service.app.get(Retention).runWhenDue(0)).toMatchObject({ trials: 25_000 });
+    expect(await service.runJob('retention')).toMatchObject({ trials: 25_000 });
     expect((await history(proxy.id)).items).toHaveLength(1);
   });
 });

@@ -1,5 +1,3 @@
-import { SweepService } from '../src/inventory';
-import { ActiveFlagsService } from '../src/proxies';
 import { insertProxies } from './support/proxy-rows';
 import { sendRaw } from './support/raw-http';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -79,7 +77,7 @@ describe('The history of a proxy', () => {
   it('tells what the provider changed, and never a login or a password', async () => {
     const user = await service.createUser();
     const proxy = await buyOne(user);
-    const sweep = () => service.app.get(SweepService).sweepWhenDue(0);
+    const sweep = () => service.runJob('sweep');
     const unixtimeEnd = Math.floor(Date.now() / 1000) + 90 * 86_400;
     await service.control.changeProxy(proxy.providerId, { host: '127.0.0.9', port: 4321 });
     await sweep();
@@ -125,7 +123,7 @@ describe('The history of a proxy', () => {
     await query(`UPDATE proxies SET descr = 'x', tags = '{y}', absences = 1, active = false WHERE id = $1`, [
       proxy.id,
     ]);
-    await service.app.get(ActiveFlagsService).refreshWhenDue(0);
+    await service.runJob('active-flags');
     await query('UPDATE proxies SET host = host, date_end = date_end WHERE id = $1', [proxy.id]);
     const [{ count: after } = { count: 0 }] = await query('SELECT count(*) FROM proxy_changes');
     expect(after).toBe(before);

@@ -6,6 +6,7 @@ import { renewalKey } from '../src/orders/order-keys';
 import { newOrder, type NewOrder } from '../src/orders/placing/new-order';
 import { OrderPlacement } from '../src/orders/placing/order-placement';
 import { eventually } from './support/built-service';
+import { lookAway } from './support/look-away';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 const PERIOD = 30;
@@ -56,9 +57,6 @@ describe('An order in the queue that no request waits for', () => {
     return placement.id;
   }
 
-  /** Nobody looks for what is queued, until the mock is restored. */
-  const lookAway = () => jest.spyOn(service.app.get(DispatcherService), 'look').mockResolvedValue();
-
   const stateOf = async (orderId: number): Promise<string> => {
     const [order] = await service.dataSource.query('SELECT state FROM orders WHERE id = $1', [orderId]);
     return order.state;
@@ -80,12 +78,12 @@ describe('An order in the queue that no request waits for', () => {
 
   it('is read by one replica at a time, and by another one when that is gone', async () => {
     const proxyId = await buy(user);
-    const looking = lookAway();
+    const lookAgain = lookAway(service);
     const order = await leave(user, proxyId);
     await service.dataSource.query('UPDATE orders SET end_read_at = now() WHERE id = $1', [order]);
     await service.control.clearCalls();
-    looking.mockRestore();
-    await service.app.get(DispatcherService).look();
+    lookAgain();
+    service.app.get(DispatcherService).wake();
     // A purchase has its turn meanwhile.
     await buy(user);
     expect([await stateOf(order), await listings()]).toEqual(['reserved', 0]);
@@ -99,7 +97,7 @@ describe('An order in the queue that no request waits for', () => {
 
   it('is read again when its end was read long ago', async () => {
     const proxyId = await buy(user);
-    const looking = lookAway();
+    const lookAgain = lookAway(service);
     const order = await leave(user, proxyId);
     // It was prolonged by somebody else since.
     await service.dataSource.query(
@@ -107,7 +105,7 @@ describe('An order in the queue that no request waits for', () => {
       [order],
     );
     await service.control.clearCalls();
-    looking.mockRestore();
+    lookAgain();
     await untilCompleted(order);
     expect(await listings()).toBe(1);
     const [row] = await service.dataSource.query(
@@ -137,7 +135,7 @@ describe('An order in the queue that no request waits for', () => {
     /** A customer who was served a moment ago, and another one, whose renewal waits, who never was. */
     async function leaveBoth(): Promise<{ purchase: number; renewal: number }> {
       const other = await service.createUser();
-      lookAway();
+      lookAway(service);
       await buy(user);
       const renewal = await leaveRenewal(other);
       await service.dataSource.query('UPDATE orders SET submitted_at = NULL WHERE user_id = $1', [other.id]);
@@ -156,7 +154,7 @@ describe('An order in the queue that no request waits for', () => {
     });
 
     it('waits no longer than its rental runs when the batch that it was in is refused', async () => {
-      lookAway();
+      lookAway(service);
       const renewal = await leaveRenewal(user);
       await service.dataSource.query(
         `UPDATE orders SET date_end_before = now() + interval '30 minutes' WHERE id = $1`,

@@ -50,7 +50,7 @@ async function customer(): Promise<Customer> {
 async function run(): Promise<void> {
   await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
   Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
-  await service.app.get(RenewalRun).runWhenDue(0, new AbortController().signal);
+  await service.runJob('renewals');
 }
 
 /** Waits until a session is as the condition says while it waits for a lock. */

@@ -1,6 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import { SweepService } from '../src/inventory';
-import { RenewalRun } from '../src/renewals';
 import { eventually } from './support/built-service';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -44,14 +42,14 @@ describe('Many due renewals', () => {
       await service.createUser(),
     ];
     expect((await buy(renewing, DUE)).response.status).toBe(200);
-    await service.app.get(SweepService).sweepWhenDue(0);
+    await service.runJob('sweep');
     const before = await purchaseMs(buying);
     await service.dataSource.query(
       'INSERT INTO renewal_rules (user_id, period, hours_before) VALUES ($1, 7, 168)',
       [renewing.id],
     );
     const stopping = new AbortController();
-    const running = service.app.get(RenewalRun).runWhenDue(0, stopping.signal);
+    const running = service.runJob('renewals', stopping.signal);
     const count = async (state: string): Promise<number> =>
       (await service.dataSource.query('SELECT FROM renewals WHERE state = $1', [state])).length;
     await eventually(async () => (await count('placed')) > 0);

@@ -1,10 +1,11 @@
 import { Money } from '../src/common';
 import { LedgerService } from '../src/ledger';
-import { DispatcherService, RenewalOrders } from '../src/orders';
+import { RenewalOrders } from '../src/orders';
 import { ProviderClosed, ProxyProvider } from '../src/provider';
 import { RenewalRun } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
 import { captureLog } from './support/log-capture';
+import { lookAway } from './support/look-away';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 /** Days. What is rented for a week is due at once by a rule that renews a week before the end. */
@@ -39,7 +40,7 @@ describe('Renewals', () => {
   async function run(signal = new AbortController().signal): Promise<void> {
     await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
     Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
-    await service.app.get(RenewalRun).runWhenDue(0, signal);
+    await service.runJob('renewals', signal);
   }
 
   async function customerWith(
@@ -438,7 +439,7 @@ describe('Renewals', () => {
     const { user, ids } = await customerWith(3);
     await switchOn(user);
     // Nobody of this process looks for them: neither the run, which ends right after their placement.
-    const looking = jest.spyOn(service.app.get(DispatcherService), 'look').mockResolvedValue();
+    const lookAgain = lookAway(service);
     const running = new AbortController();
     const orders = service.app.get(RenewalOrders);
     const place = orders.place.bind(orders);
@@ -448,7 +449,7 @@ describe('Renewals', () => {
     });
     await run(running.signal);
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'placed'));
-    looking.mockRestore();
+    lookAgain();
     await service.untilSettled();
     await run();
     expect((await renewalsOf(user)).map(({ state }) => state)).toEqual(ids.map(() => 'done'));
@@ -464,7 +465,7 @@ describe('Renewals', () => {
   it('hold no money while the provider is closed: none is placed, those queued are refunded', async () => {
     const [queued, due] = [await customerWith(2), await customerWith(1)];
     const provider = service.app.get(ProxyProvider);
-    const looking = jest.spyOn(service.app.get(DispatcherService), 'look').mockResolvedValue();
+    const lookAgain = lookAway(service);
     const running = new AbortController();
     const orders = service.app.get(RenewalOrders);
     const place = orders.place.bind(orders);
@@ -488,7 +489,7 @@ describe('Renewals', () => {
       expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });
     }
     closed.mockRestore();
-    looking.mockRestore();
+    lookAgain();
     for (const { user } of [queued, due]) await wait(user);
     await run();
     for (const { user } of [queued, due]) {

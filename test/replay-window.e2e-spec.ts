@@ -1,4 +1,3 @@
-import { Retention } from '../src/database';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 describe('After the replay window', () => {
@@ -36,7 +35,7 @@ describe('After the replay window', () => {
     if (!what.list) return;
     await service.owner.query('UPDATE proxies SET date_end = $2 WHERE user_id = $1', [user.id, ended]);
   };
-  const close = () => service.app.get(Retention).runWhenDue(0);
+  const close = () => service.runJob('retention');
   const keptSecrets = async (): Promise<number> => {
     const [row] = await service.owner.query<{ n: number }[]>(
       `SELECT count(*)::int AS n FROM orders JOIN proxies USING (user_id)

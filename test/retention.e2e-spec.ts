@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ALL_SCOPES, TokensService } from '../src/auth';
 import { Money } from '../src/common';
-import { Retention, STEP_ROWS } from '../src/database';
+import { Metrics } from '../src/metrics';
+import { Retention, STEP_ROWS, Work } from '../src/work';
 import { createApiClient } from './support/api-client';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -42,7 +43,7 @@ describe('What has been kept for long enough', () => {
       body: { country: 'ru', period: 30 },
       ...(key !== undefined && { params: { header: { 'Idempotency-Key': key } } }),
     });
-  const retain = () => service.app.get(Retention).runWhenDue(0);
+  const retain = () => service.runJob('retention');
   const count = async (table: string, condition = 'true'): Promise<number> => {
     const [row] = await service.owner.query<{ n: number }[]>(
       `SELECT count(*) AS n FROM ${table} WHERE ${condition}`,
@@ -291,8 +292,9 @@ describe('What has been kept for long enough', () => {
   });
 
   it('is nothing where it is said to be kept for 0 days', async () => {
-    const retention = new Retention(service.dataSource);
+    const work = new Work(service.dataSource, Metrics.off);
+    const retention = new Retention(service.dataSource, work);
     retention.addOldRows({ name: 'orders', table: 'orders', time: 'created_at', days: 0, removal: 'DELETE' });
-    expect(await retention.runWhenDue(0)).toEqual({});
+    expect(await work.runNow('retention')).toEqual({});
   });
 });

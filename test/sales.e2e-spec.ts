@@ -1,4 +1,4 @@
-import { type Sales, type SalesQuery, SalesRollupService, SalesService } from '../src/ledger';
+import { type Sales, type SalesQuery, SalesService } from '../src/ledger';
 import { eventually } from './support/built-service';
 import { createStaff, type Staff } from './support/staff';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -78,7 +78,7 @@ const ask = async (query: string): Promise<Page> => {
   return body;
 };
 const forgetRollUp = () => service.owner.query('TRUNCATE sales_days, sales_rollup');
-const rollUp = () => service.app.get(SalesRollupService).rollUpWhenDue(0);
+const rollUp = () => service.runJob('sales-days');
 const read = (question: SalesQuery): Promise<Sales> => service.app.get(SalesService).read(question);
 
 /** Sells on several days, with a refund, a prolongation and a purchase that is refused. */
@@ -254,9 +254,9 @@ describe('Sales of several days', () => {
       await holdUp.query('SELECT FROM sales_rollup FOR UPDATE');
       const first = rollUp();
       await waitingFor(1);
-      expect(await new SalesRollupService(dataSource).rollUpWhenDue(0)).toBeNull();
+      expect(await rollUp()).toBeNull();
       await dataSource.query(`UPDATE job_runs SET leased_until = now() WHERE name = 'sales-days'`);
-      const second = new SalesRollupService(dataSource).rollUpWhenDue(0);
+      const second = rollUp();
       await waitingFor(2);
       await holdUp.commitTransaction();
       await holdUp.release();

@@ -1,6 +1,6 @@
 import { ALL_STAFF_SCOPES } from '../src/auth';
 import type { Page } from '../src/http';
-import { type OrphanOut, SweepService } from '../src/inventory';
+import { type OrphanOut } from '../src/inventory';
 import type { FaultSpec } from '../src/sandbox';
 import { WireClient } from '../src/sandbox';
 import type { OrderOut } from '../src/staff/orders/staff-orders.dto';
@@ -126,7 +126,7 @@ describe('An order in review', () => {
     expect([status, body.state, body.released]).toEqual([200, 'refunded', PRICE]);
     expect(await service.balanceOf(user)).toEqual({ available: '1000.00', held: '0.00' });
     expect(await proxiesOf()).toEqual([]);
-    await service.app.get(SweepService).sweepWhenDue(0);
+    await service.runJob('sweep');
     const { items } = (await staff.get<Page<Orphan>>(`/staff/orphans?state=open&tag=${order?.tag}`)).body;
     expect(items).toEqual([expect.objectContaining({ tag_order_id: order?.id, order_id: null })]);
     await staff.post(`/staff/orphans/${items[0]?.id}/mark`, { state: 'written-off', ...REASON });
@@ -176,7 +176,7 @@ describe('An order in review', () => {
     expect(answers.map(({ status }) => status).sort(ascending)).toEqual([200, 409, 409, 409, 409, 409]);
     expect(await linesOf('orders.decide', order?.id ?? 0)).toHaveLength(1);
     // If the order was refunded, what the provider has becomes an orphan.
-    await service.app.get(SweepService).sweepWhenDue(0);
+    await service.runJob('sweep');
   });
 
   it('is decided alone when it was sent in a batch', async () => {
@@ -214,7 +214,7 @@ describe('An order in review', () => {
     expect(owned.map(({ order_id: id, size }) => [id, size])).toEqual(
       [second, third].map((order) => [order?.id, order?.count]),
     );
-    await service.app.get(SweepService).sweepWhenDue(0);
+    await service.runJob('sweep');
     const { items } = (await staff.get<Page<Orphan>>(`/staff/orphans?tag=${first?.tag}`)).body;
     expect(items).toHaveLength(first?.count ?? 0);
   });
@@ -384,7 +384,7 @@ describe('An orphan', () => {
     const { tag } = await orderOf(id);
     const stranger = new WireClient(service.sandbox.baseUrl, service.sandbox.apiKey);
     await stranger.ask(`buy/?count=1&period=30&country=ru&version=6&descr=${tag}`);
-    await service.app.get(SweepService).sweepWhenDue(0);
+    await service.runJob('sweep');
     const { items } = (await staff.get<Page<Orphan>>(`/staff/orphans?state=open&tag=${tag}`)).body;
     return items[0] as Orphan;
   }

@@ -1,4 +1,3 @@
-import { SalesRollupService } from '../src/ledger';
 import { PriceRulesService } from '../src/pricing';
 import { eventually } from './support/built-service';
 import { createStaff, type Staff } from './support/staff';
@@ -108,7 +107,7 @@ it('answers with exactly the fields that the description names', async () => {
   };
   await user.api.GET('/price', { params: { query: { count: 1, period: 30 } } });
   await eventually(async () => (await readStatus()).replicas.length > 0);
-  await service.app.get(SalesRollupService).rollUpWhenDue(0);
+  await service.runJob('sales-days');
   const { id } = await service.app
     .get(PriceRulesService)
     .add({ userId: user.id, markupPercent: '1' }, { by: 'test', reason: 'test' });

@@ -3,9 +3,8 @@ import { NestFactory } from '@nestjs/core';
 import { AdministrationModule } from '../src/administration.module';
 import { REPLICA_ID } from '../src/common';
 import { AppConfig } from '../src/config';
-import { JobLease } from '../src/database';
-import { SweepService } from '../src/inventory';
 import { type StatusOut, StatusService } from '../src/status';
+import { LeasedRun, type Run } from '../src/work';
 import { createApiClient } from './support/api-client';
 import { eventually } from './support/built-service';
 import { captureLog } from './support/log-capture';
@@ -240,7 +239,7 @@ describe('the status of the service', () => {
 
     it('shows what the last run did, and when', async () => {
       await buy(await service.createUser());
-      await service.app.get(SweepService).sweepWhenDue(0);
+      await service.runJob('sweep');
       expect(await sweepStatus()).toEqual({
         name: 'sweep',
         state: 'done',
@@ -277,7 +276,7 @@ describe('the status of the service', () => {
         stage: 'received',
         match: { page: '2' },
       });
-      const swept = service.app.get(SweepService).sweepWhenDue(0);
+      const swept = service.runJob('sweep');
       await service.control.untilGateReached(gate);
       expect(await sweepStatus()).toMatchObject({
         state: 'running',
@@ -297,15 +296,22 @@ describe('a long job', () => {
     const service = await startTestService({ environment: { LOG_LEVEL: 'info' } });
     const progress = () =>
       log.lines.map((line) => JSON.parse(line).message).filter((message) => /is still running/.test(message));
-    const runOf = (lease: JobLease) =>
-      lease.runWhenDue({ intervalSeconds: 0, leaseSeconds: 60 }, async (run) => {
-        for (let done = 1; done <= 3; done++) await run.renew({ done, left: 3 - done });
-        return { done: 3, left: 0 };
-      });
+    const runOf = async (name: string, progressEveryMs?: number) => {
+      const run: Run = {
+        name,
+        everySeconds: 900,
+        carryOut: async (begun) => {
+          for (let done = 1; done <= 3; done++) await begun.renew({ done, left: 3 - done });
+          return { done: 3, left: 0 };
+        },
+      };
+      const begun = await LeasedRun.begin(service.dataSource, run, 0, () => false, progressEveryMs);
+      await begun?.carryOut(new AbortController().signal);
+    };
     try {
-      await runOf(new JobLease(service.dataSource, 'short'));
+      await runOf('short');
       expect(progress()).toEqual([]);
-      await runOf(new JobLease(service.dataSource, 'long', 0));
+      await runOf('long', 0);
       expect(progress()).toEqual([
         'long is still running: 1 done, 2 left so far',
         'long is still running: 2 done, 1 left so far',

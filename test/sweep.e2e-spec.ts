@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { SweepService } from '../src/inventory';
 import { WireClient } from '../src/sandbox';
+import { Work } from '../src/work';
 import { leaveOrderOpen } from './support/open-order';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
@@ -9,12 +9,10 @@ const NOTHING = { changed: 0, extended: 0, orphans: 0, withdrawn: 0, doubted: 0 
 
 describe('The full sweep', () => {
   let service: TestService;
-  let sweep: SweepService;
 
   // A sweep reads what all users have, so the tests have a service of their own; each begins with nothing.
   beforeAll(async () => {
     service = await startTestService();
-    sweep = service.app.get(SweepService);
   });
   afterEach(() => service.audit());
   afterEach(async () => {
@@ -37,7 +35,7 @@ describe('The full sweep', () => {
   };
 
   /** Sweeps now. */
-  const run = () => sweep.sweepWhenDue(0);
+  const run = () => service.runJob('sweep');
 
   async function providerIdOf(proxyId: string | undefined): Promise<number> {
     const [row] = await service.dataSource.query(
@@ -355,14 +353,11 @@ describe('The full sweep', () => {
   });
 
   it('runs on one replica at a time, and not again before it is due', async () => {
-    const reports = await Promise.all([
-      sweep.sweepWhenDue(3600),
-      sweep.sweepWhenDue(3600),
-      sweep.sweepWhenDue(3600),
-    ]);
+    const whenDue = () => service.app.get(Work).runWhenDue('sweep');
+    const reports = await Promise.all([whenDue(), whenDue(), whenDue()]);
     expect(reports.filter((report) => report !== null)).toHaveLength(1);
-    expect(await sweep.sweepWhenDue(3600)).toBeNull();
-    expect(await sweep.sweepWhenDue(0)).not.toBeNull();
+    expect(await whenDue()).toBeNull();
+    expect(await run()).not.toBeNull();
   });
 
   it('records its report with the job', async () => {

@@ -1,4 +1,3 @@
-import { SweepService } from '../src/inventory';
 import type { FaultSpec } from '../src/sandbox';
 import { captureLog } from './support/log-capture';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
@@ -41,7 +40,7 @@ async function change(id: string, proxyType: string, from = user) {
 
 const list = async () => (await user.api.GET('/proxies')).data ?? [];
 const callsOf = async (method: string) => (await service.control.getCalls(method)).length;
-const sweep = () => service.app.get(SweepService).sweepWhenDue(0);
+const sweep = () => service.runJob('sweep');
 const fault = (spec: Omit<FaultSpec, 'method'>, method: FaultSpec['method'] = 'settype') =>
   service.control.addFault({ method, ...spec });
 

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { Retention } from '../src/database';
 import { IntegrityService } from '../src/integrity';
 import { holdPublishing } from '../src/webhooks/switching';
 import { eventually } from './support/built-service';
@@ -298,7 +297,7 @@ describe('A webhook', () => {
     expect(await rows()).toEqual([{ url: '', secret: null, previous: null }]);
     await happen('order.completed');
     expect((await deliveries()).filter(({ type }) => type === 'order.completed')).toHaveLength(1);
-    const report = await service.app.get(Retention).runWhenDue(0);
+    const report = await service.runJob('retention');
     expect(report?.['deleted_webhooks']).toBeGreaterThan(0);
     expect(await rows()).toEqual([]);
     expect(await deliveries()).toEqual([]);

@@ -1,15 +1,51 @@
 import { Module } from '@nestjs/common';
-import { PricingModule } from '../pricing';
+import { Metrics } from '../metrics';
+import { CurrentMarkups, MarkupHistoryService, PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
+import { Work } from '../work';
+import { CatalogStore } from './catalog-store';
 import { CatalogController } from './catalog.controller';
-import { CatalogJobs } from './catalog.jobs';
 import { CatalogService } from './catalog.service';
-import { PricePreviewModule } from './price-preview.module';
+import { PricePreviewService } from './price-preview.service';
+
+/** Twice in the time between writing a rule and its taking effect. */
+const FOLLOW_RULES_MS = 500;
+const FOLLOW_MS = 1000;
+const REFRESH_MS = 1000;
+const FORGET_MS = 60_000;
 
 @Module({
-  imports: [ProviderModule, PricingModule, PricePreviewModule],
+  imports: [ProviderModule, PricingModule],
   controllers: [CatalogController],
-  providers: [CatalogService, CatalogJobs],
-  exports: [CatalogService, PricePreviewModule],
+  providers: [CatalogService, CatalogStore, PricePreviewService],
+  exports: [CatalogService, PricePreviewService],
 })
-export class CatalogModule {}
+export class CatalogModule {
+  constructor(
+    work: Work,
+    metrics: Metrics,
+    catalog: CatalogService,
+    markups: CurrentMarkups,
+    history: MarkupHistoryService,
+  ) {
+    // The first request is answered from what was known before the start.
+    work.first(async () => {
+      await history.recordDefault();
+      await markups.follow();
+      await catalog.followStore();
+      metrics.addReader((set) => {
+        for (const [copy, ageMs] of Object.entries(catalog.agesMs())) {
+          if (ageMs !== undefined) set('catalog_age_seconds', { copy }, ageMs / 1000);
+        }
+      });
+    });
+    work.every('follow-price-rules', FOLLOW_RULES_MS, () => markups.follow());
+    work.every('follow-catalog', FOLLOW_MS, async () => {
+      await catalog.writeSales();
+      await catalog.followStore();
+    });
+    // A copy is refreshed before it is too old, or at a request's demand: that is no row which comes due.
+    work.every('refresh-catalog', REFRESH_MS, async () => catalog.refreshDue());
+    work.every('forget-prices', FORGET_MS, () => catalog.forgetOldPrices());
+  }
+}

@@ -9,6 +9,5 @@ export {
 export { CatalogModule } from './catalog.module';
 export { CatalogService, type PriceList, type Quote } from './catalog.service';
 export { checkPeriod, PERIODS_TEXT, toIpVersion } from './rental-periods';
-export { PricePreviewModule } from './price-preview.module';
 export { PricePreviewOut } from './dto/price-preview.dto';
 export { PricePreviewService } from './price-preview.service';

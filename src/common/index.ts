@@ -8,8 +8,6 @@ export { failureLine } from './failure-line';
 export { messageOf, stackOf } from './error-text';
 export { inSlices } from './in-slices';
 export { IP_VERSION_PATTERN, IP_VERSIONS, IP_VERSIONS_TEXT, type IpVersion } from './ip-version';
-export { Jobs } from './jobs/jobs';
-export { JobsModule } from './jobs/jobs.module';
 export { AppLogger } from './logging/app-logger';
 export {
   chooseRequestId,
@@ -23,3 +21,4 @@ export { compareDecimals, Money, multiplyDecimal, subtractDecimals, unitPriceWit
 export { PROXY_TYPES, type ProxyType } from './proxy-type';
 export { REPLICA_ID, SERVICE_NAME, SERVICE_VERSION } from './service';
 export { TimeLimit } from './time-limit';
+export { isOverWithin } from './within';

@@ -9,7 +9,6 @@ export { Hints } from './hints';
 export { type DatabaseAddress, migrate, untilMigrated } from './migrate';
 export { groupedStatement } from './grouped-statement';
 export { installFunctions, type InstallsFunctions } from './install-functions';
-export { JobLease, type JobRun, leasedJobs } from './job-lease';
 export { lookUpLost, StatementOutcomeUnknown } from './lost-answers';
 export { clientOutsideThePool } from './client-outside-the-pool';
 export { preparedRows } from './prepared';
@@ -30,6 +29,3 @@ export {
 } from './sql';
 export { inTransaction } from './transaction';
 export { changeOfUser, inTurnOf, lockUser } from './user-turns';
-export { RetentionJobsModule } from './retention/retention-jobs.module';
-export { Retention, type RetentionStep, STEP_ROWS } from './retention/retention';
-export { RetentionModule } from './retention/retention.module';

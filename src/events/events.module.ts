@@ -1,5 +1,29 @@
 import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth';
+import { LedgerModule } from '../ledger';
 import { PublishedEvents } from './published-events';
+import { Publisher } from './publisher';
+import { EventPages } from './reading/event-pages';
+import { EventReadingService } from './reading/event-reading.service';
+import { EventRetention } from './reading/event-retention';
+import { EventWaits } from './reading/event-waits';
+import { EventsController } from './reading/events.controller';
+import { EventSettingsController } from './settings/event-settings.controller';
+import { EventSettingsService } from './settings/event-settings.service';
 
-@Module({ providers: [PublishedEvents], exports: [PublishedEvents] })
+/** How events are published, how customers read them, and for how long these are kept. */
+@Module({
+  imports: [AuthModule, LedgerModule],
+  controllers: [EventSettingsController, EventsController],
+  providers: [
+    PublishedEvents,
+    Publisher,
+    EventPages,
+    EventReadingService,
+    EventRetention,
+    EventSettingsService,
+    EventWaits,
+  ],
+  exports: [EventWaits, PublishedEvents],
+})
 export class EventsModule {}

@@ -8,8 +8,6 @@ export {
   positionOf,
   toEventOut,
 } from './event-types';
-export { EventReadingModule } from './event-reading.module';
-export { EventsJobsModule } from './events-jobs.module';
 export { EventsModule } from './events.module';
 export { PublishedEvents, type PublishedListener } from './published-events';
 export { EventReadingService } from './reading/event-reading.service';

@@ -57,7 +57,6 @@ export { RequestInvalid } from './validation/request-invalid';
 export { StrictRequest } from './validation/strict-request';
 export { RefuseStrayQuery } from './validation/route-input';
 export { type ApiInterface, serveDescription } from './description/swagger';
-export { LimitsJobsModule } from './limits/limits-jobs.module';
 export { TooManyRequests } from './limits/limits.errors';
 export { LimitsModule } from './limits/limits.module';
 export { RequestLimits } from './limits/request-limits.service';

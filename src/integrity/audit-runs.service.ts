@@ -2,7 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
-import { JobLease, queryRows } from '../database';
+import { queryRows } from '../database';
+import { type LeasedRun, Work } from '../work';
 import { lastMoment } from './audit-times';
 import { IntegrityService } from './integrity.service';
 import type { AuditScope } from './scopes';
@@ -19,8 +20,8 @@ const INTERVAL_SECONDS = { day: DAY_SECONDS, all: 7 * DAY_SECONDS };
 const ALL_ON = 'sunday';
 /** Far more than an invariant takes over a hundred million orders. */
 const INVARIANT_SECONDS = 1800;
-/** The lease is renewed before each invariant. */
-const LEASE_SECONDS = INVARIANT_SECONDS + 600;
+/** What failed is not repeated at once: an audit reads all orders. */
+const LEASE_SECONDS = 600;
 /** How many runs of a scope are kept: about a year of nights. */
 const KEPT_RUNS = 400;
 /** Clocks of replicas may differ by this much; what one of them ran at a moment, the others do not repeat. */
@@ -35,42 +36,46 @@ export class AuditRuns {
     private readonly dataSource: DataSource,
     private readonly integrity: IntegrityService,
     private readonly clock: Clock,
-    private readonly config: AppConfig,
-  ) {}
-
-  /** Audits when its time has come and no other replica did or does it; gives null otherwise. */
-  async runWhenDue(scope: AuditScope, signal?: AbortSignal): Promise<AuditRunReport | null> {
-    const { time } = this.config.audit;
-    if (time === null) return null;
-    const now = this.clock.now();
-    const since = lastMoment(now, time, scope === 'all' ? ALL_ON : undefined);
-    return this.run(scope, (now.getTime() - since.getTime()) / 1000 + CLOCKS_APART_SECONDS, signal);
+    { audit: { time } }: AppConfig,
+    work: Work,
+  ) {
+    if (time === null) return;
+    for (const scope of ['day', 'all'] as const) {
+      work.run({
+        name: `audit-${scope}`,
+        everySeconds: INTERVAL_SECONDS[scope],
+        dueForSeconds: () => this.secondsSince(time, scope === 'all' ? ALL_ON : undefined),
+        leaseSeconds: LEASE_SECONDS,
+        longestStepSeconds: INVARIANT_SECONDS + 60,
+        carryOut: (run, cutOff) => this.audit(scope, run, cutOff),
+      });
+    }
   }
 
-  /** Audits, unless that was begun more recently than this or another replica does it: null then. */
-  run(scope: AuditScope, dueForSeconds: number, signal?: AbortSignal): Promise<AuditRunReport | null> {
-    const lease = new JobLease(this.dataSource, `audit-${scope}`);
-    const intervalSeconds = INTERVAL_SECONDS[scope];
-    const times = { intervalSeconds, dueForSeconds, leaseSeconds: LEASE_SECONDS };
-    return lease.runWhenDue(times, async (run) => {
-      const startedAt = performance.now();
-      const { checks } = await this.integrity.run({
-        scope,
-        invariantSeconds: INVARIANT_SECONDS,
-        beforeEach: (checked) => run.renew({ checked }),
-        ...(signal && { signal }),
-      });
-      const violated = checks.filter(({ violations }) => violations > 0);
-      await this.keep(scope, performance.now() - startedAt, violated);
-      if (violated.length > 0) {
-        const names = violated.map(({ name, violations }) => `${name} (${violations})`).join(', ');
-        this.logger.error(
-          `the audit found that the books are broken: ${names}. \`cli audit\` shows the rows; ` +
-            'docs/operations.md (AuditFails) tells what to do',
-        );
-      }
-      return { checked: checks.length, violated: violated.length };
+  /** How long ago it was this time of day, or longer as far as the clocks of replicas are apart. */
+  private secondsSince(...timeOfDay: [minutes: number, weekday: Parameters<typeof lastMoment>[2]]): number {
+    const now = this.clock.now();
+    return (now.getTime() - lastMoment(now, ...timeOfDay).getTime()) / 1000 + CLOCKS_APART_SECONDS;
+  }
+
+  private async audit(scope: AuditScope, run: LeasedRun, signal: AbortSignal): Promise<AuditRunReport> {
+    const startedAt = performance.now();
+    const { checks } = await this.integrity.run({
+      scope,
+      invariantSeconds: INVARIANT_SECONDS,
+      beforeEach: (checked) => run.renew({ checked }),
+      signal,
     });
+    const violated = checks.filter(({ violations }) => violations > 0);
+    await this.keep(scope, performance.now() - startedAt, violated);
+    if (violated.length > 0) {
+      const names = violated.map(({ name, violations }) => `${name} (${violations})`).join(', ');
+      this.logger.error(
+        `the audit found that the books are broken: ${names}. \`cli audit\` shows the rows; ` +
+          'docs/operations.md (AuditFails) tells what to do',
+      );
+    }
+    return { checked: checks.length, violated: violated.length };
   }
 
   private async keep(scope: AuditScope, tookMs: number, violated: readonly object[]): Promise<void> {

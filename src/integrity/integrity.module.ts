@@ -1,6 +1,11 @@
 import { Module } from '@nestjs/common';
 import { ProviderModule } from '../provider';
+import { AuditRuns } from './audit-runs.service';
 import { IntegrityService } from './integrity.service';
 
-@Module({ imports: [ProviderModule], providers: [IntegrityService], exports: [IntegrityService] })
+@Module({
+  imports: [ProviderModule],
+  providers: [IntegrityService, AuditRuns],
+  exports: [IntegrityService],
+})
 export class IntegrityModule {}

@@ -1,4 +1,3 @@
-export { InventoryRecordsModule } from './inventory-records.module';
 export {
   FoundProlongationDecided,
   FoundProlongationNotFound,

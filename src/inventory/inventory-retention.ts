@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../config';
-import { Retention } from '../database';
+import { Retention } from '../work';
 import { OrphansService } from './sweep/orphans.service';
 
 /** Logins and passwords of orphans go once nobody can need them. */

@@ -1,18 +1,28 @@
 import { Module } from '@nestjs/common';
-import { OrderRecordsModule } from '../orders';
+import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
-import { InventoryRecordsModule } from './inventory-records.module';
 import { InventoryRetention } from './inventory-retention';
-import { InventoryJobs } from './inventory.jobs';
+import { ForgottenOrdersService } from './recovery/forgotten-orders.service';
+import { RecoveryService } from './recovery/recovery.service';
+import { OrphansService } from './sweep/orphans.service';
 import { SweepService } from './sweep/sweep.service';
+import { WithdrawalsService } from './sweep/withdrawals.service';
 import { TypeChangeController } from './type-change/type-change.controller';
 import { TypeChangeService } from './type-change/type-change.service';
 
 @Module({
-  imports: [InventoryRecordsModule, OrderRecordsModule, ProviderModule, ProxiesModule],
+  imports: [OrdersModule, ProviderModule, ProxiesModule],
   controllers: [TypeChangeController],
-  providers: [InventoryJobs, InventoryRetention, SweepService, TypeChangeService],
-  exports: [SweepService],
+  providers: [
+    ForgottenOrdersService,
+    InventoryRetention,
+    OrphansService,
+    RecoveryService,
+    SweepService,
+    TypeChangeService,
+    WithdrawalsService,
+  ],
+  exports: [ForgottenOrdersService, OrphansService, RecoveryService, WithdrawalsService],
 })
 export class InventoryModule {}

@@ -22,6 +22,9 @@ const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const CALL_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 15, 30];
 const WAIT_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
+/** From a look that finds nothing to the audit of all books. */
+const JOB_BUCKETS = [0.005, 0.05, 0.5, 5, 30, 300, 3600];
+
 const METHOD = '`GET`, `POST` and so on; `other` stands for all that are not known';
 const ROUTE = 'the template of the path; `unmatched` stands for all paths that no route serves';
 const PROVIDER_METHOD = 'of the interface of the provider, such as `buy`';
@@ -203,6 +206,17 @@ export const METRICS = {
     type: 'counter',
     help: 'Rounds of a job that failed on this replica.',
     labels: { name: JOB_NAME },
+  },
+  job_claimed_total: {
+    type: 'counter',
+    help: 'Rows that a job of this replica has claimed, or runs that it has begun.',
+    labels: { name: JOB_NAME },
+  },
+  job_seconds: {
+    type: 'histogram',
+    help: 'Time that a row, a run or a round of a job took.',
+    labels: { name: JOB_NAME },
+    buckets: JOB_BUCKETS,
   },
   webhook_attempts_total: {
     type: 'counter',

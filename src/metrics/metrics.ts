@@ -47,8 +47,8 @@ export class Metrics {
     return this.recorder !== undefined;
   }
 
-  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): void {
-    this.recorder?.counters.get(name)?.inc(labels, 1);
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, times = 1): void {
+    this.recorder?.counters.get(name)?.inc(labels, times);
   }
 
   /** @param seconds not negative: a difference of two clocks may be */

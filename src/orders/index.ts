@@ -1,7 +1,6 @@
 export { CHECKS_END_AFTER_SECONDS, spacingOfEmptyChecksSeconds } from './check-schedule';
 export { DispatcherService } from './dispatch/dispatcher.service';
 export { longestOrderMs } from './longest-order';
-export { OrderRecordsModule } from './order-records.module';
 export {
   OPEN_STATES,
   type OpenState,

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
-import { queryRows, Retention, type RetentionStep, sqlList, STEP_ROWS } from '../database';
+import { queryRows, sqlList } from '../database';
+import { Retention, type RetentionStep, STEP_ROWS } from '../work';
 import { BulkRecords } from './bulk/bulk-records';
 import { OPEN_STATES } from './order-states';
 

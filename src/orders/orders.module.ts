@@ -1,9 +1,12 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth';
 import { CatalogModule } from '../catalog';
+import { AppConfig } from '../config';
 import { LedgerModule } from '../ledger';
 import { ProviderModule } from '../provider';
 import { ProxiesModule } from '../proxies';
+import { Work } from '../work';
 import { BulkProlongations } from './bulk/bulk-prolongations.service';
 import { BulkRecords } from './bulk/bulk-records';
 import { BulkController } from './bulk/bulk.controller';
@@ -11,23 +14,60 @@ import { BatchCallService } from './dispatch/batch-call.service';
 import { DispatcherService } from './dispatch/dispatcher.service';
 import { EndReader } from './dispatch/end-reader';
 import { OrderRequests } from './dispatch/order-requests';
-import { OrderRecordsModule } from './order-records.module';
+import { OrderQueries } from './order-queries';
 import { OrderRetention } from './order-retention';
 import { OrderWaits } from './order-waits';
-import { OrderJobs } from './orders.jobs';
+import { Order } from './order.entity';
 import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
 import { OrdersController } from './placing/orders.controller';
 import { OrdersService } from './placing/orders.service';
 import { RenewalOrders } from './placing/renewal-orders.service';
+import { ProviderCallLog } from './provider-call-log';
 import { OrderReadingController } from './reading/order-reading.controller';
 import { OrderReadingService } from './reading/order-reading.service';
 import { ReconciliationService } from './reconciliation/reconciliation.service';
+import { ReviewService } from './reconciliation/review.service';
+import { RecoveryState } from './recovery-state';
+import { EndReadings } from './transitions/end-readings';
+import { ForgottenOrderRecords } from './transitions/forgotten-order-records';
+import { HoldReleases } from './transitions/hold-releases';
+import { OrderClaims } from './transitions/order-claims';
+import { OutcomeChecks } from './transitions/outcome-checks';
+import { ProlongationSettlement } from './transitions/prolongation-settlement';
+import { PurchaseSettlement } from './transitions/purchase-settlement';
+
+/** An order whose answer was lost is checked first after a second: it is not found later than that. */
+const RECONCILE_INTERVAL_MS = 1000;
+const CHECKS_AT_ONCE = 20;
+
+/** The orders' statements, and what staff decide of orders. */
+const RECORDS = [
+  OrderQueries,
+  OrderClaims,
+  EndReadings,
+  OutcomeChecks,
+  PurchaseSettlement,
+  ProlongationSettlement,
+  HoldReleases,
+  ForgottenOrderRecords,
+  ProviderCallLog,
+  RecoveryState,
+  ReviewService,
+];
 
 @Module({
-  imports: [AuthModule, OrderRecordsModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
+  imports: [
+    TypeOrmModule.forFeature([Order]),
+    AuthModule,
+    ProviderModule,
+    CatalogModule,
+    LedgerModule,
+    ProxiesModule,
+  ],
   controllers: [OrdersController, BulkController, OrderReadingController],
   providers: [
+    ...RECORDS,
     BatchCallService,
     BulkProlongations,
     BulkRecords,
@@ -41,9 +81,15 @@ import { ReconciliationService } from './reconciliation/reconciliation.service';
     OrderWaits,
     ReconciliationService,
     RenewalOrders,
-    OrderJobs,
     OrderRetention,
   ],
-  exports: [DispatcherService, OrdersService, OrderWaits, ReconciliationService, RenewalOrders],
+  exports: [...RECORDS, DispatcherService, OrdersService, OrderWaits, RenewalOrders],
 })
-export class OrdersModule {}
+export class OrdersModule {
+  constructor(work: Work, { tuning }: AppConfig, reconciliation: ReconciliationService) {
+    // Checks come due by a schedule that decides what counts as evidence, so no failure or lease moves it:
+    // the claim of one sets the moment of the next.
+    const intervalMs = tuning.reconcileIntervalMs ?? RECONCILE_INTERVAL_MS;
+    work.every('reconcile-orders', intervalMs, () => reconciliation.settleDue(CHECKS_AT_ONCE));
+  }
+}

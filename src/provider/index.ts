@@ -8,7 +8,6 @@ export {
   type RefusalReason,
 } from './provider-errors';
 export { ProviderModule } from './provider.module';
-export { ProviderJobsModule } from './provider-jobs.module';
 export {
   type BreakerStatus,
   type CallPriority,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows, Retention } from '../database';
+import { queryRows } from '../database';
+import { Retention } from '../work';
 
 /** Removes what replicas left behind that were killed while their calls waited for a permit. */
 @Injectable()

@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
 import { Metrics } from '../metrics';
+import { Work } from '../work';
 import { ProviderAccount } from './provider-account';
 import { ProviderRetention } from './provider-retention';
 import { ProxyProvider } from './proxy-provider';
@@ -13,6 +14,8 @@ import { PX6, Px6Provider } from './px6/px6.provider';
 import { createReadyAgents } from './px6/ready-agents';
 import { RatePermits } from './rate-permits';
 
+/** A mounted secret is changed in place, by a renamed file or by a link. Reading it sees all of them. */
+const READ_KEY_EVERY_MS = 2000;
 const CONNECT_TIMEOUT_MS = 3000;
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
 
@@ -50,4 +53,9 @@ const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
   ],
   exports: [ProxyProvider],
 })
-export class ProviderModule {}
+export class ProviderModule {
+  constructor(work: Work, provider: ProxyProvider, config: AppConfig) {
+    if (config.provider.apiKeyFile === undefined) return;
+    work.every('provider-key', READ_KEY_EVERY_MS, () => provider.followKey());
+  }
+}

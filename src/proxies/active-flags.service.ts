@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { JobLease, type JobRun, queryRows } from '../database';
+import { queryRows } from '../database';
+import type { LeasedRun } from '../work';
 
 export interface ActiveFlagsReport {
   /** Flags that were cleared because the rental is over. */
@@ -9,8 +10,7 @@ export interface ActiveFlagsReport {
   readonly restored: number;
 }
 
-/** A batch takes well below a second, so a run that is silent for this long is dead. */
-const LEASE_SECONDS = 60;
+/** It takes well below a second. */
 const BATCH_SIZE = 10_000;
 
 /** Wrong flags, each found by a partial index. The sweep keeps the flags of withdrawn proxies. */
@@ -23,20 +23,11 @@ const WRONG = {
 @Injectable()
 export class ActiveFlagsService {
   private readonly logger = new Logger(ActiveFlagsService.name);
-  private readonly lease: JobLease;
 
-  constructor(private readonly dataSource: DataSource) {
-    this.lease = new JobLease(dataSource, 'active-flags');
-  }
+  constructor(private readonly dataSource: DataSource) {}
 
-  /** Refreshes the flags when they are due and no other replica does it; gives null otherwise. */
-  refreshWhenDue(intervalSeconds: number): Promise<ActiveFlagsReport | null> {
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, (run) =>
-      this.refresh(run),
-    );
-  }
-
-  private async refresh(run: JobRun): Promise<ActiveFlagsReport> {
+  /** Corrects all flags that are wrong. */
+  async refresh(run: LeasedRun): Promise<ActiveFlagsReport> {
     const report = { ended: 0, restored: 0 };
     for (const kind of ['ended', 'restored'] as const) {
       await run.repeat<true>(report, kind, async () => {

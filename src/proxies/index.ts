@@ -1,6 +1,4 @@
-export { ActiveFlagsService } from './active-flags.service';
 export { ProxyOut, toProxyOut } from './dto/proxy-out.dto';
-export { ExpiringService } from './expiring/expiring.service';
 export { sendConditionally, sendExport } from './export/conditional-answer';
 export { Conditional, fileResponse } from './export/file-response';
 export { FORMAT_NAMES, type FormatName } from './export/formats';

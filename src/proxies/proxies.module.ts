@@ -1,9 +1,10 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AppConfig } from '../config';
+import { Work } from '../work';
 import { ActiveFlagsService } from './active-flags.service';
 import { ProxyDetailsController } from './details/proxy-details.controller';
 import { ProxyHistoryService } from './details/proxy-history.service';
-import { ExpiringJobs } from './expiring/expiring.jobs';
 import { ExpiringService } from './expiring/expiring.service';
 import { ProxyExportService } from './export/proxy-export.service';
 import { PROXY_FILE_CONTROLLERS } from './export/proxy-files.controller';
@@ -12,11 +13,14 @@ import { ListRevisionService } from './list-revision.service';
 import { ProxyPingsController } from './pings/proxy-pings.controller';
 import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
-import { ProxyJobs } from './proxies.jobs';
 import { ProxiesService } from './proxies.service';
 import { ProxyPagesService } from './proxy-pages.service';
 import { Proxy } from './proxy.entity';
 import { SelectionsService } from './selection/selections.service';
+
+/** The flags are a copy of what `date_end` says, for lists: a minute late harms nobody. */
+const REFRESH_FLAGS_SECONDS = 60;
+const ANNOUNCE_SECONDS = 60;
 
 @Module({
   imports: [TypeOrmModule.forFeature([Proxy])],
@@ -31,17 +35,27 @@ import { SelectionsService } from './selection/selections.service';
     ListRevisionService,
     SelectionsService,
     ActiveFlagsService,
-    ProxyJobs,
-    ExpiringService,
-    ExpiringJobs,
-  ],
-  exports: [
-    ProxiesService,
-    ProxyExportService,
-    ListRevisionService,
-    SelectionsService,
-    ActiveFlagsService,
     ExpiringService,
   ],
+  exports: [ProxiesService, ProxyExportService, ListRevisionService, SelectionsService],
 })
-export class ProxiesModule {}
+export class ProxiesModule {
+  constructor(
+    work: Work,
+    { proxies, tuning }: AppConfig,
+    activeFlags: ActiveFlagsService,
+    expiring: ExpiringService,
+  ) {
+    work.run({
+      name: 'active-flags',
+      everySeconds: tuning.activeFlagsIntervalSeconds ?? REFRESH_FLAGS_SECONDS,
+      carryOut: (run) => activeFlags.refresh(run),
+    });
+    if (proxies.expiringHours.length === 0) return;
+    work.run({
+      name: 'expiring',
+      everySeconds: ANNOUNCE_SECONDS,
+      carryOut: (run) => expiring.announce(run),
+    });
+  }
+}

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../config';
-import { queryRows, Retention, type RetentionStep, STEP_ROWS } from '../database';
+import { queryRows } from '../database';
+import { Retention, type RetentionStep, STEP_ROWS } from '../work';
 
 /** How long renewals are kept that came to nothing. Those that have an order are part of the books. */
 @Injectable()

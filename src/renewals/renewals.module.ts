@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog';
-import { OrderRecordsModule, OrdersModule } from '../orders';
+import { OrdersModule } from '../orders';
 import { ProxiesModule } from '../proxies';
 import { ForecastService } from './forecast.service';
 import { RenewalLists } from './renewal-lists.service';
@@ -12,10 +12,9 @@ import { DueRenewals } from './running/due-renewals.service';
 import { RenewalPrices } from './running/renewal-prices';
 import { RenewalRecords } from './running/renewal-records';
 import { RenewalRun } from './running/renewal-run.service';
-import { RenewalJobs } from './running/renewals.jobs';
 
 @Module({
-  imports: [CatalogModule, ProxiesModule, OrdersModule, OrderRecordsModule],
+  imports: [CatalogModule, ProxiesModule, OrdersModule],
   controllers: [RenewalsController],
   providers: [
     RulesService,
@@ -26,9 +25,7 @@ import { RenewalJobs } from './running/renewals.jobs';
     RenewalPrices,
     RenewalRecords,
     RenewalRun,
-    RenewalJobs,
     RenewalsRetention,
   ],
-  exports: [RenewalRun],
 })
 export class RenewalsModule {}

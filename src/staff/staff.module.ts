@@ -1,10 +1,10 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { AuthModule } from '../auth';
-import { PricePreviewModule } from '../catalog';
-import { InventoryRecordsModule } from '../inventory';
+import { CatalogModule } from '../catalog';
+import { InventoryModule } from '../inventory';
 import { LedgerModule, SalesModule } from '../ledger';
-import { OrderRecordsModule } from '../orders';
+import { OrdersModule } from '../orders';
 import { PricingModule } from '../pricing';
 import { ProviderModule } from '../provider';
 import { StatusModule } from '../status';
@@ -56,10 +56,10 @@ const SERVICES = [
     AuthModule,
     UsersModule,
     LedgerModule,
-    OrderRecordsModule,
-    InventoryRecordsModule,
+    OrdersModule,
+    InventoryModule,
     PricingModule,
-    PricePreviewModule,
+    CatalogModule,
     StatusModule,
     SalesModule,
     ProviderModule,

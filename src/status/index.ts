@@ -1,4 +1,3 @@
-export { StatusJobsModule } from './status-jobs.module';
 export { StatusModule } from './status.module';
 export { ProviderBalanceOut, StatusOut } from './status.dto';
 export { StatusService } from './status.service';

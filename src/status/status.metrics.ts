@@ -1,12 +1,13 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Pool, type QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
-import { Jobs, messageOf, SERVICE_VERSION } from '../common';
-import { connectionPool, leasedJobs } from '../database';
+import { messageOf, SERVICE_VERSION } from '../common';
+import { connectionPool } from '../database';
 import { Metrics, type SetGauge } from '../metrics';
 import { OPEN_STATES } from '../orders';
 import { ProxyProvider } from '../provider';
 import { RENEWAL_STATES } from '../renewals';
+import { Work } from '../work';
 import { Facts } from './facts';
 
 /** A scraper usually waits 10 s, and is to learn of a database that hangs. */
@@ -37,7 +38,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
-    private readonly jobs: Jobs,
+    private readonly work: Work,
     private readonly metrics: Metrics,
   ) {
     const { options } = connectionPool(dataSource);
@@ -75,9 +76,9 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     set('database_pool_connections', { state: 'idle' }, idleCount);
     set('database_pool_connections', { state: 'busy' }, totalCount - idleCount);
     set('database_pool_connections', { state: 'waiting' }, waitingCount);
-    for (const [name, { intervalMs, lastSuccessMs }] of this.jobs.times()) {
-      // Its rounds only ask whether it is due.
-      if (leasedJobs().has(name)) continue;
+    for (const { name, isRun, intervalMs, lastSuccessMs } of this.work.list()) {
+      // Which replica ran it, and when, is in the database.
+      if (isRun) continue;
       set('job_interval_seconds', { name }, intervalMs / 1000);
       if (lastSuccessMs === undefined) continue;
       set('job_last_success_timestamp_seconds', { name }, lastSuccessMs / 1000);
@@ -97,7 +98,7 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
       await readEvents(facts, setLater, ageOf);
       await readRenewals(facts, setLater, ageOf);
       await this.readProvider(facts, setLater);
-      await readJobs(facts, setLater);
+      await this.readRuns(facts, setLater);
       setLater('replicas', {}, (await facts.replicas()).length);
       for (const setNow of gauges) setNow();
       set('database_up', {}, 1);
@@ -115,6 +116,19 @@ export class StatusMetrics implements OnApplicationBootstrap, OnApplicationShutd
     const balance = Number(account.amount);
     set('provider_balance_roubles', {}, balance);
     if (spent > 0) set('provider_runway_seconds', {}, (DAY_SECONDS * Math.max(0, balance)) / spent);
+  }
+
+  private async readRuns(facts: Facts, set: SetGauge): Promise<void> {
+    // One that is switched off may have a row from before.
+    const runs = new Set(this.work.list().flatMap(({ name, isRun }) => (isRun ? [name] : [])));
+    for (const { name, succeeded_at: succeeded, interval_seconds: interval } of await facts.jobs()) {
+      if (!runs.has(name)) continue;
+      if (interval !== null) set('job_interval_seconds', { name }, interval);
+      if (succeeded !== null) {
+        set('job_last_success_timestamp_seconds', { name }, succeeded.getTime() / 1000);
+      }
+    }
+    await readAudits(facts, set);
   }
 
   /** All statements together take no longer than this. */
@@ -176,12 +190,7 @@ async function readRenewals(facts: Facts, set: SetGauge, ageOf: AgeOf): Promise<
   set('renewals_paused', { of: 'users' }, paused.users);
 }
 
-async function readJobs(facts: Facts, set: SetGauge): Promise<void> {
-  for (const { name, succeeded_at: succeeded, interval_seconds: interval } of await facts.jobs()) {
-    if (!leasedJobs().has(name)) continue;
-    if (interval !== null) set('job_interval_seconds', { name }, interval);
-    if (succeeded !== null) set('job_last_success_timestamp_seconds', { name }, succeeded.getTime() / 1000);
-  }
+async function readAudits(facts: Facts, set: SetGauge): Promise<void> {
   for (const { scope, ok, finished_at: finished, violations } of await facts.lastAudits()) {
     set('audit_ok', { scope }, ok ? 1 : 0);
     set('audit_last_run_timestamp_seconds', { scope }, finished.getTime() / 1000);

@@ -1,12 +1,37 @@
-import { Module } from '@nestjs/common';
-import { InventoryRecordsModule } from '../inventory';
+import { Logger, Module } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { findExcessiveRights } from '../database';
+import { InventoryModule } from '../inventory';
+import { OrdersModule } from '../orders';
 import { ProviderModule } from '../provider';
+import { Work } from '../work';
+import { ReplicaReports, REPORT_INTERVAL_MS } from './replica-reports';
+import { StatusMetrics } from './status.metrics';
 import { StatusService } from './status.service';
 
-/** Without jobs, so that the command line can use it. */
 @Module({
-  imports: [ProviderModule, InventoryRecordsModule],
-  providers: [StatusService],
+  imports: [ProviderModule, OrdersModule, InventoryModule],
+  providers: [StatusService, ReplicaReports, StatusMetrics],
   exports: [StatusService],
 })
-export class StatusModule {}
+export class StatusModule {
+  private readonly logger = new Logger(StatusModule.name);
+
+  constructor(
+    private readonly dataSource: DataSource,
+    work: Work,
+    reports: ReplicaReports,
+  ) {
+    work.first(() => this.warnOfExcessiveRights());
+    work.every('replica-report', REPORT_INTERVAL_MS, () => reports.write());
+  }
+
+  private async warnOfExcessiveRights(): Promise<void> {
+    const rights = await findExcessiveRights(this.dataSource);
+    if (rights.length === 0) return;
+    this.logger.warn(
+      `The database's role of the service may do more than it needs: it ${rights.join(', ')}. ` +
+        'docs/operations.md (Two roles) tells how to run it as another.',
+    );
+  }
+}

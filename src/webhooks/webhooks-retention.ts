@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryRows, Retention, type RetentionStep, STEP_ROWS } from '../database';
+import { queryRows } from '../database';
+import { Retention, type RetentionStep, STEP_ROWS } from '../work';
 
 /** Removes deleted webhooks with all that they were sent. What others were sent goes with its event. */
 @Injectable()

@@ -1,5 +1,8 @@
 import { Module } from '@nestjs/common';
+import { EventsModule } from '../events';
 import { LimitsModule } from '../http';
+import { DeliveryQueue } from './delivery/delivery-queue';
+import { DeliveryService } from './delivery/delivery.service';
 import { ReplaysService } from './replays.service';
 import { WebhooksRetention } from './webhooks-retention';
 import { WebhooksController } from './webhooks.controller';
@@ -7,8 +10,8 @@ import { WebhooksService } from './webhooks.service';
 
 /** Webhooks: routes in this folder, and what sends in `delivery/`. */
 @Module({
-  imports: [LimitsModule],
+  imports: [EventsModule, LimitsModule],
   controllers: [WebhooksController],
-  providers: [WebhooksService, ReplaysService, WebhooksRetention],
+  providers: [WebhooksService, ReplaysService, DeliveryQueue, DeliveryService, WebhooksRetention],
 })
 export class WebhooksModule {}

@@ -1,13 +1,11 @@
 import { DataSource } from 'typeorm';
 import { seedDatabase, type Seeded } from '../../bench/seeding/seed-database';
-import { dataSourceOptions, Retention } from '../../src/database';
+import { dataSourceOptions } from '../../src/database';
 import { INVARIANTS } from '../../src/integrity/invariants';
 import { SCOPE_SQL } from '../../src/integrity/scopes';
-import { RecoveryService, SweepService } from '../../src/inventory';
-import { SalesRollupService, SalesService } from '../../src/ledger';
+import { RecoveryService } from '../../src/inventory';
+import { SalesService } from '../../src/ledger';
 import { ProxyProvider } from '../../src/provider';
-import { ActiveFlagsService } from '../../src/proxies';
-import { RenewalRun } from '../../src/renewals';
 import { StatusService } from '../../src/status';
 import { createApiClient } from '../support/api-client';
 import { eventually } from '../support/built-service';
@@ -178,10 +176,10 @@ describe('with many users, orders and proxies', () => {
     await buy('lost');
     const open = await service.balanceOf(user);
     await eventually(async () => (await service.balanceOf(user)).held !== open.held || open.held === '0.00');
-    await service.app.get(SweepService).sweepWhenDue(0);
-    await service.app.get(ActiveFlagsService).refreshWhenDue(0);
-    await service.app.get(Retention).runWhenDue(0);
-    await service.app.get(SalesRollupService).rollUpWhenDue(0);
+    await service.runJob('sweep');
+    await service.runJob('active-flags');
+    await service.runJob('retention');
+    await service.runJob('sales-days');
     await service.app
       .get(SalesService)
       .read({ from: '2026-01-01', to: '2026-02-01', by: ['day', 'country', 'version'] });
@@ -231,7 +229,7 @@ describe('with many users, orders and proxies', () => {
     await api.GET('/renewals/forecast');
     // An order that is not closed when the run ends is settled by the next one.
     await eventually(async () => {
-      await service.app.get(RenewalRun).runWhenDue(0, new AbortController().signal);
+      await service.runJob('renewals');
       return (await api.GET('/renewals')).data?.items[0]?.state === 'done';
     });
     await api.DELETE('/renewals/rules/{rule_id}', { params: { path: { rule_id: rule?.id ?? 0 } } });

@@ -31,7 +31,7 @@ describe('Renewals', () => {
   async function run(): Promise<void> {
     await service.dataSource.query(`UPDATE job_runs SET finished_at = now() WHERE name = 'renewals'`);
     Reflect.set(service.app.get(RenewalRun), 'plannedAtMs', -Infinity);
-    await service.app.get(RenewalRun).runWhenDue(0, new AbortController().signal);
+    await service.runJob('renewals');
   }
 
   const renewalsOf = ({ id }: TestUser): Promise<{ state: string; reason: string | null }[]> =>

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { AppConfig } from '../../src/config';
 import { shared } from '../jest/shared';
-import { changeJobIntervals, type TestService } from './test-service';
+import { listen, type TestService } from './test-service';
 
 type SettingChanges = { readonly [Group in keyof AppConfig]?: Partial<AppConfig[Group]> };
 type Application = typeof import('../../src/application');
-type Common = typeof import('../../src/common');
+type WorkModule = typeof import('../../src/work');
 
 export interface Replica {
   readonly baseUrl: string;
@@ -27,10 +27,9 @@ export async function startReplica(service: TestService, changes: SettingChanges
     ]),
   ) as unknown as AppConfig;
   const copy = copies.pop() ?? loadCopy();
-  const { createApplication, Jobs } = copy;
+  const { createApplication, Work } = copy;
   const app = await createApplication(config, service.clock);
-  changeJobIntervals(app.get(Jobs), service.jobIntervalsMs);
-  await app.listen(0, '127.0.0.1');
+  await listen(app, app.get(Work), service.jobIntervalsMs);
   const server: Server = app.getHttpServer();
   const { port } = server.address() as AddressInfo;
   return {
@@ -47,15 +46,15 @@ const load = createRequire(__filename);
 const APPLICATION = join(__dirname, '..', '..', 'src');
 
 /** Copies of the application that no replica runs on at the moment. */
-const copies = shared.copies as (Application & Common)[];
+const copies = shared.copies as (Application & WorkModule)[];
 
-function loadCopy(): Application & Common {
+function loadCopy(): Application & WorkModule {
   const modules = Object.entries(load.cache).filter(([path]) => path.startsWith(APPLICATION));
   for (const [path] of modules) delete load.cache[path];
   try {
     return {
       ...(load('../../src/application') as Application),
-      ...(load('../../src/common') as Common),
+      ...(load('../../src/work') as WorkModule),
     };
   } finally {
     Object.assign(load.cache, Object.fromEntries(modules));

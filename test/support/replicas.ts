@@ -3,12 +3,13 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { AdministrationModule } from '../../src/administration.module';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
-import { Clock, Money } from '../../src/common';
-import { AppConfig, readEnvironment, resolveConfig, type Tuning } from '../../src/config';
-import { AuditRuns, IntegrityService } from '../../src/integrity';
+import { Money } from '../../src/common';
+import { readEnvironment, resolveConfig, type Tuning } from '../../src/config';
+import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
+import { Work } from '../../src/work';
 import { type BuiltService, ensureBuild, eventually, startBuiltService } from './built-service';
 import { type DatabaseRelay, startDatabaseRelay } from './database-relay';
 import { holdPermits } from './hold-permits';
@@ -164,9 +165,7 @@ export class Replicas {
 
   /** Audits the last day as the nightly job does, and keeps the result. */
   async runAudit(): Promise<void> {
-    const [dataSource, integrity] = [this.office.get(DataSource), this.office.get(IntegrityService)];
-    const audits = new AuditRuns(dataSource, integrity, this.office.get(Clock), this.office.get(AppConfig));
-    await audits.run('day', 0);
+    await this.office.get(Work).runNow('audit-day');
   }
 
   /** Fails the test when an invariant is broken. */

@@ -3,12 +3,13 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
 import { createApplication } from '../../src/application';
 import { ALL_SCOPES, type Scope, TokensService } from '../../src/auth';
-import { Jobs, Money } from '../../src/common';
+import { Money } from '../../src/common';
 import { readEnvironment, resolveConfig, type Tuning } from '../../src/config';
 import { IntegrityService } from '../../src/integrity';
 import { LedgerService } from '../../src/ledger';
 import { type RunningSandbox, SandboxControl, type SandboxOptions, startSandbox } from '../../src/sandbox';
 import { UsersService } from '../../src/users';
+import { Work } from '../../src/work';
 import { shared } from '../jest/shared';
 import { type ApiClient, createApiClient } from './api-client';
 import { untilSettled } from './settled';
@@ -37,6 +38,8 @@ export interface TestService {
   readonly jobIntervalsMs: JobIntervalsMs | undefined;
   createUser(user?: { balance?: string; scopes?: readonly Scope[] }): Promise<TestUser>;
   balanceOf(user: Pick<TestUser, 'id'>): Promise<{ available: string; held: string }>;
+  /** Has what one replica does for all done now. Gives null when a replica does it already. */
+  runJob(name: string, cutOff?: AbortSignal): Promise<Readonly<Record<string, number>> | null>;
   /** Waits until reconciliation has closed every order. */
   untilSettled(): Promise<void>;
   /** Fails the test when an invariant of the books is broken, or one of the books and the provider. */
@@ -69,16 +72,16 @@ const REGULAR_WITHIN_MS = 4000;
 const NOT_IN_THIS_TEST_MS = 3_600_000;
 
 /**
- * Gives jobs other intervals than the usual ones. A job that usually runs every few seconds, or less
- * often, runs only in tests that name it. To be called before the application is initialized, which is when
- * the jobs are scheduled.
+ * Starts a service with other intervals than the usual ones. A job that usually runs every few seconds, or
+ * less often, runs only in tests that name it.
  */
-export function changeJobIntervals(jobs: Jobs, intervalsMs: JobIntervalsMs = {}): void {
-  const every = jobs.every.bind(jobs);
-  jobs.every = (name, usualMs, work) => {
+export async function listen(app: NestExpressApplication, work: Work, intervalsMs: JobIntervalsMs = {}) {
+  await app.init();
+  await work.start((name, usualMs) => {
     const quick = usualMs > REGULAR_WITHIN_MS ? NOT_IN_THIS_TEST_MS : usualMs;
-    every(name, intervalsMs[name] ?? quick, work);
-  };
+    return intervalsMs[name] ?? quick;
+  });
+  await app.listen(0, '127.0.0.1');
 }
 
 interface TestServiceOptions {
@@ -121,8 +124,7 @@ async function start(options: TestServiceOptions): Promise<Started> {
   });
   const clock = new TestClock();
   const app = await createApplication(resolveConfig(environment, database.url, sandbox), clock);
-  changeJobIntervals(app.get(Jobs), options.jobIntervalsMs);
-  await app.listen(0, '127.0.0.1');
+  await listen(app, app.get(Work), options.jobIntervalsMs);
   const baseUrl = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const owner = await connectAsOwner(database);
   return { app, baseUrl, database, clock, owner, sandbox, jobIntervalsMs: options.jobIntervalsMs };
@@ -158,6 +160,7 @@ function serve(started: Started, close: () => Promise<void>): TestService {
       if (!account) throw new Error('no account');
       return account;
     },
+    runJob: (name, cutOff) => app.get(Work).runNow(name, cutOff) as Promise<Record<string, number> | null>,
     untilSettled: () => untilSettled(dataSource),
     async audit(scope) {
       const { checks } = await app.get(IntegrityService).run(scope);

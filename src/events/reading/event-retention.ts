@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../config';
-import { Retention } from '../../database';
+import { Retention } from '../../work';
 
 /** The name of the mark that tells up to which position events were removed. */
 export const REMOVED_EVENTS = 'events';

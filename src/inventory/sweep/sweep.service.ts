@@ -1,8 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { databaseTime, JobLease, type JobRun, queryRows } from '../../database';
+import { AppConfig } from '../../config';
+import { databaseTime, queryRows } from '../../database';
 import { RECOVERING_SQL, RecoveryState, TAG_PREFIX_SQL } from '../../orders';
 import { type ListedProxy, ProxyProvider } from '../../provider';
+import { type LeasedRun, Work } from '../../work';
 import { WithdrawalsService } from './withdrawals.service';
 
 export interface SweepReport {
@@ -41,11 +43,9 @@ interface Absences {
   readonly missing: number;
 }
 
-/**
- * How long a sweep may show no progress before another replica starts anew: it waits for a rate permit for
- * each page.
- */
-const LONGEST_LEASE_SECONDS = 180;
+/** A sweep waits for a rate permit for each page. */
+const LONGEST_PAGE_SECONDS = 180;
+const LONGEST_LEASE_SECONDS = 60;
 const SHORTEST_LEASE_SECONDS = 5;
 
 /** While orders are shut, everybody waits for the sweeps. */
@@ -81,26 +81,28 @@ const PAGE = `jsonb_to_recordset($2::jsonb) AS listed (
 @Injectable()
 export class SweepService {
   private readonly logger = new Logger(SweepService.name);
-  private readonly lease: JobLease;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly provider: ProxyProvider,
     private readonly withdrawals: WithdrawalsService,
-    private readonly recovery: RecoveryState,
+    recovery: RecoveryState,
+    { sweep: { intervalSeconds } }: AppConfig,
+    work: Work,
   ) {
-    this.lease = new JobLease(dataSource, 'sweep');
+    work.run({
+      name: 'sweep',
+      everySeconds: intervalSeconds,
+      dueForSeconds: async () =>
+        (await recovery.isOn()) ? Math.min(intervalSeconds, RECOVERY_INTERVAL_SECONDS) : intervalSeconds,
+      // What failed is tried again when the lease ends, and not before it would be due anyway.
+      leaseSeconds: Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds)),
+      longestStepSeconds: LONGEST_PAGE_SECONDS,
+      carryOut: (run) => this.sweep(run),
+    });
   }
 
-  /** Sweeps when it is time and no other replica is sweeping: more often in a recovery. */
-  async sweepWhenDue(usualSeconds: number): Promise<SweepReport | null> {
-    const isRecovering = await this.recovery.isOn();
-    const intervalSeconds = isRecovering ? Math.min(usualSeconds, RECOVERY_INTERVAL_SECONDS) : usualSeconds;
-    const leaseSeconds = Math.min(LONGEST_LEASE_SECONDS, Math.max(SHORTEST_LEASE_SECONDS, intervalSeconds));
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds }, (run) => this.sweep(run));
-  }
-
-  private async sweep(run: JobRun): Promise<SweepReport> {
+  private async sweep(run: LeasedRun): Promise<SweepReport> {
     const startedAt = await databaseTime(this.dataSource);
     await queryRows(this.dataSource, 'TRUNCATE sweep_sightings');
     await this.recordSightings([sweepMark(startedAt)]);
@@ -253,7 +255,7 @@ export class SweepService {
    *
    * @throws Error when the sightings are no longer there to compare with
    */
-  private async recordAbsences(run: JobRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
+  private async recordAbsences(run: LeasedRun, startedAt: Date, soFar: SweepReport): Promise<Absences> {
     const [last] = await queryRows<{ id: number | null }>(
       this.dataSource,
       'SELECT max(id) AS id FROM proxies',

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Money } from '../../common';
-import { queryRows, type RetentionStep, untilReplicated } from '../../database';
+import { queryRows, untilReplicated } from '../../database';
+import { type RetentionStep } from '../../work';
 import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
 import type { OrderOutcome } from '../order-queries';
 import { IdempotencyKeyReused } from '../orders.errors';

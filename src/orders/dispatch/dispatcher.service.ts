@@ -7,6 +7,7 @@ import { mayHaveCommitted } from '../../database';
 import { Metrics } from '../../metrics';
 import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../provider';
 import { inSharedSpan, origin } from '../../tracing';
+import { type Claimed, type DueRows, Work } from '../../work';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
 import type { OrderOutcome } from '../order-queries';
 import type { OrderKind } from '../order-states';
@@ -15,25 +16,31 @@ import { type ClaimedBatch, OrderClaims } from '../transitions/order-claims';
 import { BatchCallService, type CallPermission } from './batch-call.service';
 import { EndReader } from './end-reader';
 import { OrderRequests } from './order-requests';
-import { StepLoop } from './step-loop';
 
+/** How soon orders are found that another replica has left in the queue, or did not get to. */
+const LOOK_EVERY_MS = 1000;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const PAUSE_WHEN_OTHERS_CLAIM_MS = 10;
+
+/** A batch that is sent, or whatever else follows from a claim. */
+type ClaimedCall = () => Promise<void>;
+
+const NOTHING: Claimed<ClaimedCall> = { rows: [], isMore: false };
 
 /**
  * The queue in front of the provider. It is the table of orders, one queue for all replicas: whoever has a
  * rate permit sends the next batch, whoever placed its orders. What is placed here is sent at once, and what
  * another replica has left is found within a second.
+ *
+ * Its claim is no lease, as that of other due work is: it means "possibly bought", so nobody ever claims the
+ * order again, and the permit comes before it.
  */
 @Injectable()
 export class DispatcherService {
   private readonly logger = new Logger(DispatcherService.name);
-  private readonly underWay = new Set<Promise<void>>();
-  private readonly sending = new StepLoop(() => this.sendNext());
+  private readonly calls: DueRows<ClaimedCall>;
   private readonly background = origin();
   private isStopping = false;
-  /** Whether orders may be queued for which no request of this process waits. */
-  private mayOthersBeQueued = false;
 
   constructor(
     private readonly claims: OrderClaims,
@@ -44,8 +51,17 @@ export class DispatcherService {
     private readonly provider: ProxyProvider,
     private readonly config: AppConfig,
     private readonly metrics: Metrics,
+    work: Work,
   ) {
-    this.ends.onceRead(() => this.sendOthers());
+    this.calls = work.due<ClaimedCall>({
+      name: 'dispatch-orders',
+      lookEveryMs: LOOK_EVERY_MS,
+      // The provider's rate is the bound.
+      atOnce: Infinity,
+      claim: () => this.claimNext(),
+      carryOut: (call) => call(),
+    });
+    this.ends.onceRead(() => this.calls.wake());
   }
 
   /** How many requests of this process are queued. */
@@ -60,16 +76,15 @@ export class DispatcherService {
    */
   awaitOutcome(orderId: number, kind: OrderKind): Promise<OrderOutcome | undefined> {
     const outcome = this.requests.untilOutcome(orderId, kind);
-    if (kind === 'purchase') this.sending.wake();
+    if (kind === 'purchase') this.calls.wake();
     else this.ends.wake();
     return outcome;
   }
 
-  /** Looks for what is queued, whoever placed it. */
-  async look(): Promise<void> {
-    const [hasNext, hasUnread] = await Promise.all([this.claims.hasNext(), this.ends.hasUnread()]);
-    if (hasNext) this.sendOthers();
-    if (hasUnread) this.ends.wake();
+  /** Orders were placed for which no request waits. */
+  wake(): void {
+    this.calls.wake();
+    this.ends.wake();
   }
 
   /** Sends from now on only while requests of this process are queued. */
@@ -79,26 +94,21 @@ export class DispatcherService {
   }
 
   /** Waits until no call is under way. */
-  async untilIdle(): Promise<void> {
-    while (this.underWay.size > 0) await Promise.allSettled(this.underWay);
+  untilIdle(): Promise<void> {
+    return this.calls.untilIdle();
   }
 
-  private sendOthers(): void {
-    this.mayOthersBeQueued = true;
-    this.sending.wake();
+  /** Whether orders are queued, whoever placed them. */
+  isAnyQueued(): Promise<boolean> {
+    return this.claims.hasNext();
   }
 
-  /** @returns whether there may be more to send */
-  private async sendNext(): Promise<boolean> {
-    const hasOthers = this.mayOthersBeQueued && !this.isStopping;
+  private async claimNext(): Promise<Claimed<ClaimedCall>> {
     // What woke this may have been claimed with the batch before: a permit and a claim would find nothing.
-    if (!hasOthers && !this.requests.isAnyQueued()) return false;
-    this.mayOthersBeQueued = false;
+    if (!this.requests.isAny('queued') && (this.isStopping || !(await this.isAnyQueued()))) return NOTHING;
     try {
       this.provider.assertTakesOrders();
-      return await this.sendNextBatch(
-        await this.provider.waitForPermit('order', this.config.purchases.waitMs),
-      );
+      return await this.claimBatch(await this.provider.waitForPermit('order', this.config.purchases.waitMs));
     } catch (error) {
       if (error instanceof ProviderError) {
         // There was no permit in time, or there will be none. Requests that have waited long enough leave
@@ -108,44 +118,40 @@ export class DispatcherService {
         this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
       }
       await pause(PAUSE_AFTER_FAILURE_MS);
-      return this.countQueued() > 0;
+      return { rows: [], isMore: this.countQueued() > 0 };
     }
   }
 
-  private async sendNextBatch(permit: RatePermit): Promise<boolean> {
+  private async claimBatch(permit: RatePermit): Promise<Claimed<ClaimedCall>> {
     // It counts from before the claim, so that it ends no later than the deadline that the database stores.
     const deadline = Deadline.after(this.config.provider.timeoutMs);
-    const batch = await this.claimNext(permit);
+    const claim = randomUUID();
+    let batch: ClaimedBatch | null;
+    try {
+      batch = await this.claims.claimNextBatch(claim, this.provider.spendable());
+    } catch (error) {
+      await permit.giveBack();
+      if (!mayHaveCommitted(error)) throw error;
+      this.logger.error(`the next batch was not sent: ${messageOf(error)}`);
+      return { rows: [() => this.undoClaim(claim, error)], isMore: this.countQueued() > 0 };
+    }
     if (!batch) {
       await permit.giveBack();
       // What is still queued is being claimed by another replica at this very moment.
       await pause(PAUSE_WHEN_OTHERS_CLAIM_MS);
-      if (!(await this.claims.hasNext())) return false;
-      this.mayOthersBeQueued = true;
-      return true;
+      return { rows: [], isMore: await this.claims.hasNext() };
     }
-    if (batch.leavesOthers) this.mayOthersBeQueued = true;
     this.requests.noteSent(memberIds(batch));
     if (!batch.resent) this.observeWaits(batch);
-    // Only a batch of one may cost more than is known to be there.
-    if (batch.members.length === 1 && !(await this.provider.affords(batch.providerPrice))) {
-      await permit.giveBack();
-      this.track(this.refundUnsent(batch));
-    } else {
-      this.track(this.send(batch, { permit, deadline }));
-    }
-    return batch.leavesOthers;
+    return { rows: [await this.toCall(batch, { permit, deadline })], isMore: batch.leavesOthers };
   }
 
-  private async claimNext(permit: RatePermit): Promise<ClaimedBatch | null> {
-    const claim = randomUUID();
-    try {
-      return await this.claims.claimNextBatch(claim, this.provider.spendable());
-    } catch (error) {
-      await permit.giveBack();
-      if (mayHaveCommitted(error)) this.track(this.undoClaim(claim, error));
-      throw error;
-    }
+  private async toCall(batch: ClaimedBatch, permission: CallPermission): Promise<ClaimedCall> {
+    // Only a batch of one may cost more than is known to be there.
+    const isAfforded = batch.members.length > 1 || (await this.provider.affords(batch.providerPrice));
+    if (isAfforded) return () => this.send(batch, permission);
+    await permission.permit.giveBack();
+    return () => this.refundUnsent(batch);
   }
 
   private observeWaits({ submittedAt, members }: OrderBatch): void {
@@ -173,14 +179,9 @@ export class DispatcherService {
     const work = async (): Promise<void> => {
       const { outcomes, mayBeQueued } = await this.batchCall.callAndSettle(batch, permission);
       await this.requests.noteCallOver(ids, outcomes);
-      if (mayBeQueued) this.sendOthers();
+      if (mayBeQueued) this.calls.wake();
     };
     return inSharedSpan('orders.send', attributes, this.requests.origins(ids), this.background, work);
-  }
-
-  private track(work: Promise<void>): void {
-    this.underWay.add(work);
-    void work.finally(() => this.underWay.delete(work));
   }
 
   /** Nothing is ever sent for a claim whose reply was lost. */

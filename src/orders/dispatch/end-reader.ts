@@ -9,18 +9,28 @@ import {
   type RatePermit,
 } from '../../provider';
 import { inSharedSpan, origin } from '../../tracing';
+import { type Claimed, type DueRows, Work } from '../../work';
 import { hasAll } from '../order-batch';
 import type { FailureReason } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';
 import { EndReadings, type EndToRead } from '../transitions/end-readings';
 import { HoldReleases } from '../transitions/hold-releases';
 import { OrderRequests } from './order-requests';
-import { StepLoop } from './step-loop';
 
+/** How soon ends are found that another replica was to read. */
+const LOOK_EVERY_MS = 1000;
 /** The provider's largest page. */
 const PAGE_SIZE = 1000;
 /** From this many purchases on, listing everything may take fewer calls. */
 const PURCHASES_WORTH_A_FULL_LISTING = 3;
+
+/** Ends that are read by one listing. */
+interface ClaimedEnds {
+  readonly ends: readonly EndToRead[];
+  readonly list: () => Promise<ReadonlyMap<string, ListedProxy>>;
+}
+
+const NOTHING: Claimed<ClaimedEnds> = { rows: [], isMore: false };
 
 /**
  * Reads when rentals end at the provider, right before they are prolonged, which tells afterwards whether the
@@ -32,7 +42,7 @@ const PURCHASES_WORTH_A_FULL_LISTING = 3;
 @Injectable()
 export class EndReader {
   private readonly logger = new Logger(EndReader.name);
-  private readonly reading = new StepLoop(() => this.readNext());
+  private readonly listings: DueRows<ClaimedEnds>;
   private readonly background = origin();
   private isStopping = false;
   private whenRead: () => void = () => undefined;
@@ -44,7 +54,17 @@ export class EndReader {
     private readonly provider: ProxyProvider,
     private readonly calls: ProviderCallLog,
     private readonly config: AppConfig,
-  ) {}
+    work: Work,
+  ) {
+    this.listings = work.due<ClaimedEnds>({
+      name: 'read-ends',
+      lookEveryMs: LOOK_EVERY_MS,
+      // The provider's rate is the bound: the next permit does not wait for a listing.
+      atOnce: Infinity,
+      claim: () => this.claimNext(),
+      carryOut: (claimed) => this.read(claimed),
+    });
+  }
 
   /** @param whenRead is called whenever prolongations wait for their calls */
   onceRead(whenRead: () => void): void {
@@ -58,7 +78,7 @@ export class EndReader {
 
   /** There may be something to read. */
   wake(): void {
-    this.reading.wake();
+    this.listings.wake();
   }
 
   /** From now on, reads only while requests of this process are queued. */
@@ -66,32 +86,31 @@ export class EndReader {
     this.isStopping = true;
   }
 
-  /** @returns whether there may be more to read */
-  private async readNext(): Promise<boolean> {
-    if (this.isStopping && this.requests.countQueued() === 0) return false;
+  private async claimNext(): Promise<Claimed<ClaimedEnds>> {
+    if (!this.requests.isAny('unread') && (this.isStopping || !(await this.hasUnread()))) return NOTHING;
     try {
       this.provider.assertTakesOrders();
-      const permit = await this.provider.waitForPermit('order', this.config.purchases.waitMs);
-      const claimed = await this.claimNext(permit);
-      // The next permit does not wait for this listing.
-      if (claimed.ends.length > 0) void this.read(claimed.ends, claimed.list);
-      else await permit.giveBack();
-      return claimed.leavesOthers;
+      return await this.claimEnds(await this.provider.waitForPermit('order', this.config.purchases.waitMs));
     } catch (error) {
       // What waits for a listing leaves the queue in time, or has its turn at the next look.
       if (error instanceof ProviderError) await this.requests.emptyQueueIfClosed();
       else this.logger.warn(`no end was read: ${messageOf(error)}`);
-      return false;
+      return NOTHING;
     }
   }
 
-  private async claimNext(permit: RatePermit) {
+  private async claimEnds(permit: RatePermit): Promise<Claimed<ClaimedEnds>> {
     try {
       const purchases = await this.readings.countPurchases();
       const isAll = await this.isFullListingShorter(purchases);
       const ends = await this.readings.claim(isAll ? 'everything' : 'a purchase');
+      const isMore = !isAll && purchases > 1;
+      if (ends.length === 0) {
+        await permit.giveBack();
+        return { rows: [], isMore };
+      }
       const list = () => (isAll ? this.listEverything(ends, permit) : this.listPurchase(ends, permit));
-      return { ends, list, leavesOthers: !isAll && purchases > 1 };
+      return { rows: [{ ends, list }], isMore };
     } catch (error) {
       await permit.giveBack();
       throw error;
@@ -105,23 +124,16 @@ export class EndReader {
     return listed !== null && Math.ceil(listed / PAGE_SIZE) + 1 < purchases;
   }
 
-  /** Never rejects. */
-  private read(
-    ends: readonly EndToRead[],
-    list: () => Promise<ReadonlyMap<string, ListedProxy>>,
-  ): Promise<void> {
+  private read({ ends, list }: ClaimedEnds): Promise<void> {
     const ids = ends.map(({ orderId }) => orderId);
     this.requests.noteStep(ids, 'reading');
     const attributes = { 'order.ids': ids };
     return inSharedSpan('orders.read_ends', attributes, this.requests.origins(ids), this.background, () =>
-      this.listAndStore(ends, list),
+      this.listAndStore({ ends, list }),
     );
   }
 
-  private async listAndStore(
-    ends: readonly EndToRead[],
-    list: () => Promise<ReadonlyMap<string, ListedProxy>>,
-  ): Promise<void> {
+  private async listAndStore({ ends, list }: ClaimedEnds): Promise<void> {
     try {
       const listed = await list();
       const found = ends.flatMap((end) => {

@@ -40,9 +40,9 @@ export class OrderRequests {
     return [...this.requests.values()].filter(({ step }) => step !== null).length;
   }
 
-  /** Whether the call for one of their orders can be made. */
-  isAnyQueued(): boolean {
-    return [...this.requests.values()].some(({ step }) => step === 'queued');
+  /** Whether one of their orders stands there. */
+  isAny(atStep: QueueStep): boolean {
+    return [...this.requests.values()].some(({ step }) => step === atStep);
   }
 
   /** The requests of these orders, as far as they wait here. */

@@ -114,7 +114,7 @@ export class RenewalOrders {
         waitSeconds: this.longestWaitSeconds(renewal),
       })),
     );
-    await this.dispatcher.look();
+    this.dispatcher.wake();
     return placements;
   }
 

@@ -9,8 +9,9 @@ import { TestClock } from '../../../test/support/test-clock';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database';
 import { Clock, SystemClock } from '../../common';
 import { AppConfig } from '../../config';
-import { DatabaseModule, RetentionModule } from '../../database';
+import { DatabaseModule } from '../../database';
 import { Metrics } from '../../metrics';
+import { Retention, Work } from '../../work';
 import { Deadline } from '../deadline';
 import {
   ProviderClosed,
@@ -110,11 +111,13 @@ describe('the PROXY6 adapter', () => {
         { provide: AppConfig, useValue: config },
         { provide: Clock, useClass: TestClock },
         { provide: Metrics, useValue: Metrics.off },
+        Retention,
+        Work,
       ],
-      exports: [AppConfig, Clock, Metrics],
+      exports: [AppConfig, Clock, Metrics, Retention, Work],
     })
     class GlobalsModule {}
-    const imports = [GlobalsModule, DatabaseModule.with([]), RetentionModule, ProviderModule];
+    const imports = [GlobalsModule, DatabaseModule.with([]), ProviderModule];
     const module = await Test.createTestingModule({ imports }).compile();
     modules.push(await module.init());
     return module.get(ProxyProvider);

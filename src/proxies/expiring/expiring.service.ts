@@ -1,13 +1,13 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { JobLease, queryRows } from '../../database';
+import { queryRows } from '../../database';
+import type { LeasedRun } from '../../work';
 
 /** How many proxies were announced, by the hours of the stage. */
 export type ExpiringReport = Readonly<Record<string, number>>;
 
-/** A batch takes some hundredths of a second, so a run that is silent for this long is dead. */
-const LEASE_SECONDS = 60;
+/** It takes some hundredths of a second. */
 const BATCH_SIZE = 1000;
 
 /**
@@ -19,29 +19,24 @@ const BATCH_SIZE = 1000;
 @Injectable()
 export class ExpiringService {
   private readonly logger = new Logger(ExpiringService.name);
-  private readonly lease: JobLease;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly config: AppConfig,
-  ) {
-    this.lease = new JobLease(dataSource, 'expiring');
-  }
+  ) {}
 
-  /** Announces what is due, unless that was done less than the interval ago or another replica does it. */
-  announceWhenDue(intervalSeconds: number): Promise<ExpiringReport | null> {
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async (run) => {
-      const report: Record<string, number> = {};
-      for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
-        await run.repeat<true>(report, `stage_${hours}`, async () => {
-          const done = await this.announceBatch(hours);
-          return { done, next: done === BATCH_SIZE ? true : null };
-        });
-      }
-      const count = Object.values(report).reduce((sum, each) => sum + each, 0);
-      if (count > 0) this.logger.log(`the end of ${count} proxies was announced`);
-      return report;
-    });
+  /** Announces all that is due. */
+  async announce(run: LeasedRun): Promise<ExpiringReport> {
+    const report: Record<string, number> = {};
+    for (const hours of [...this.config.proxies.expiringHours].sort((one, other) => one - other)) {
+      await run.repeat<true>(report, `stage_${hours}`, async () => {
+        const done = await this.announceBatch(hours);
+        return { done, next: done === BATCH_SIZE ? true : null };
+      });
+    }
+    const count = Object.values(report).reduce((sum, each) => sum + each, 0);
+    if (count > 0) this.logger.log(`the end of ${count} proxies was announced`);
+    return report;
   }
 
   /** Rows that another transaction is changing are left to the next run: the end may be about to move. */

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Clock } from '../../common';
-import { queryRows, Retention, type RetentionStep, STEP_ROWS } from '../../database';
+import { queryRows } from '../../database';
+import { Retention, type RetentionStep, STEP_ROWS } from '../../work';
 
 const DAY_MS = 24 * 3600 * 1000;
 /** Long enough to see in a list which program still asked for a link that ended. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Retention } from '../../database';
+import { Retention } from '../../work';
 
 /** Whether a proxy works is of interest while it is rented, and many are checked each few minutes. */
 const HISTORY_DAYS = 30;

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import { JobLease, type JobRun } from '../../database';
 import { RenewalOrders } from '../../orders';
+import { type LeasedRun, Work } from '../../work';
 import { Announcements } from './announcements.service';
 import { DueRenewals } from './due-renewals.service';
 import { type Place, RenewalRecords } from './renewal-records';
@@ -21,12 +20,9 @@ type RunReport = typeof NOTHING_DONE;
 
 const countOf = (report: RunReport): number => Object.values(report).reduce((sum, count) => sum + count, 0);
 
-/** A run that does not renew its lease for so long counts as dead. */
+const EVERY_SECONDS = 5;
+/** Nothing is decided meanwhile when a replica has died. */
 const LEASE_SECONDS = 5;
-/** Prices that the provider is asked for, and large forecasts, take longer than a lease. */
-const RENEW_LEASE_EVERY_MS = 1500;
-/** A round that takes longer than this hangs: another replica may begin. */
-const LONGEST_ROUND_MS = 120_000;
 
 /** How long a run waits for its orders, or for room in the queue, before it looks again. */
 const PAUSE_MS = 200;
@@ -42,62 +38,44 @@ const CREDITS_EVERY_MS = 5000;
  */
 @Injectable()
 export class RenewalRun {
-  private readonly lease: JobLease;
   private plannedAtMs = -Infinity;
   /** Whether something may have been planned that its customer was not told of. */
   private isUntold = false;
   private creditsAtMs = -Infinity;
 
   constructor(
-    dataSource: DataSource,
     private readonly records: RenewalRecords,
     private readonly announcements: Announcements,
     private readonly due: DueRenewals,
     private readonly orders: RenewalOrders,
+    work: Work,
   ) {
-    this.lease = new JobLease(dataSource, 'renewals');
-  }
-
-  /**
-   * Runs until nothing is due and nothing of it is under way, unless another replica does.
-   *
-   * @returns null when another replica does, or the last run was a moment ago
-   */
-  runWhenDue(intervalMs: number, signal: AbortSignal): Promise<RunReport | null> {
-    const times = {
-      intervalSeconds: Math.ceil(intervalMs / 1000),
-      dueForSeconds: intervalMs / 1000,
+    work.run({
+      name: 'renewals',
+      everySeconds: EVERY_SECONDS,
+      askEveryMs: EVERY_SECONDS * 1000,
       leaseSeconds: LEASE_SECONDS,
-    };
-    return this.lease.runWhenDue(times, (run) => this.run(run, signal));
+      carryOut: (run, cutOff) => this.carryOut(run, cutOff),
+    });
   }
 
-  private async run(run: JobRun, signal: AbortSignal): Promise<RunReport> {
+  /** Runs until nothing is due and nothing of it is under way. */
+  private async carryOut(run: LeasedRun, cutOff: AbortSignal): Promise<RunReport> {
     const report = { ...NOTHING_DONE };
-    let roundBeganMs = performance.now();
-    // A lease that was lost ends the run before its next round.
-    const renewing = setInterval(() => {
-      if (performance.now() - roundBeganMs < LONGEST_ROUND_MS) run.renew(report).catch(() => undefined);
-    }, RENEW_LEASE_EVERY_MS);
-    try {
-      while (!signal.aborted) {
-        roundBeganMs = performance.now();
-        await run.renew(report);
-        const before = countOf(report);
-        const isBusy = await this.round(run, report);
-        // What has changed something may have left more of it.
-        if (countOf(report) > before) continue;
-        if (!isBusy) break;
-        await pause(PAUSE_MS, undefined, { signal }).catch(() => undefined);
-      }
-    } finally {
-      clearInterval(renewing);
+    while (!cutOff.aborted) {
+      await run.renew(report);
+      const before = countOf(report);
+      const isBusy = await this.round(run, report);
+      // What has changed something may have left more of it.
+      if (countOf(report) > before) continue;
+      if (!isBusy) break;
+      await pause(PAUSE_MS, undefined, { signal: cutOff }).catch(() => undefined);
     }
     return report;
   }
 
   /** @returns whether something is under way, or due and has to wait */
-  private async round(run: JobRun, report: RunReport): Promise<boolean> {
+  private async round(run: LeasedRun, report: RunReport): Promise<boolean> {
     await this.lookAhead(run, report);
     if (!this.orders.canBeSent()) await this.orders.withdraw();
     // Before outcomes are noted: what is not under way by now is noted by this round.
@@ -113,7 +91,7 @@ export class RenewalRun {
   }
 
   /** Plans and announces what comes due later. */
-  private async lookAhead(run: JobRun, report: RunReport): Promise<void> {
+  private async lookAhead(run: LeasedRun, report: RunReport): Promise<void> {
     const now = performance.now();
     if (now - this.creditsAtMs >= CREDITS_EVERY_MS) {
       this.creditsAtMs = now;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppConfig } from '../../config';
-import { Retention } from '../../database';
+import { Retention } from '../../work';
 
 /**
  * How long the audit log keeps what staff looked at. The service may not delete a line: a function of the

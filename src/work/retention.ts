@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { JobLease } from '../job-lease';
-import { queryRows } from '../sql';
+import { queryRows } from '../database';
+import type { LeasedRun } from './leased-run';
+import { Work } from './work';
 
 /** How much a run removed, by the name of the rule. */
 export type RetentionReport = Readonly<Record<string, number>>;
@@ -26,9 +27,8 @@ export interface OldRows {
   readonly removal: string;
 }
 
-/** A step takes some hundredths of a second, so a run that is silent for this long is dead. */
-const LEASE_SECONDS = 60;
-/** How many rows a statement looks at, and so the most that it removes. */
+const INTERVAL_SECONDS = 3600;
+/** How many rows a statement looks at, and so the most that it removes: some hundredths of a second. */
 export const STEP_ROWS = 1000;
 /** A step is followed by a pause that is longer by this factor: two thirds of a run are pauses. */
 const PAUSE_FACTOR = 2;
@@ -43,10 +43,16 @@ type Step = (place: unknown) => Promise<RetentionStep<unknown>>;
 export class Retention {
   private readonly logger = new Logger(Retention.name);
   private readonly steps = new Map<string, Step>();
-  private readonly lease: JobLease;
 
-  constructor(private readonly dataSource: DataSource) {
-    this.lease = new JobLease(dataSource, 'retention');
+  constructor(
+    private readonly dataSource: DataSource,
+    work: Work,
+  ) {
+    work.run({
+      name: 'retention',
+      everySeconds: INTERVAL_SECONDS,
+      carryOut: (run, cutOff) => this.removeAll(run, cutOff),
+    });
   }
 
   /**
@@ -103,27 +109,23 @@ export class Retention {
     });
   }
 
-  /** Removes what is due, unless that was done less than the interval ago or another replica does it. */
-  runWhenDue(intervalSeconds: number, signal?: AbortSignal): Promise<RetentionReport | null> {
-    return this.lease.runWhenDue({ intervalSeconds, leaseSeconds: LEASE_SECONDS }, async (run) => {
-      const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
-      for (const [name, step] of this.steps) {
-        await run.repeat(report, name, async (place) => {
-          const begunMs = performance.now();
-          const { removed, next } = await step(place);
-          if (next !== null) {
-            const pauseMs = (performance.now() - begunMs) * PAUSE_FACTOR;
-            await pause(pauseMs, undefined, signal && { signal });
-          }
-          return { done: removed, next };
-        });
-      }
-      const removed = Object.entries(report).filter(([, count]) => count > 0);
-      if (removed.length > 0) {
-        this.logger.log(`no longer kept: ${removed.map(([name, count]) => `${count} ${name}`).join(', ')}`);
-      }
-      return report;
-    });
+  private async removeAll(run: LeasedRun, signal: AbortSignal): Promise<RetentionReport> {
+    const report = Object.fromEntries([...this.steps.keys()].map((name) => [name, 0]));
+    for (const [name, step] of this.steps) {
+      await run.repeat(report, name, async (place) => {
+        const begunMs = performance.now();
+        const { removed, next } = await step(place);
+        if (next !== null) {
+          await pause((performance.now() - begunMs) * PAUSE_FACTOR, undefined, { signal });
+        }
+        return { done: removed, next };
+      });
+    }
+    const removed = Object.entries(report).filter(([, count]) => count > 0);
+    if (removed.length > 0) {
+      this.logger.log(`no longer kept: ${removed.map(([name, count]) => `${count} ${name}`).join(', ')}`);
+    }
+    return report;
   }
 
   private async mark(name: string): Promise<number> {
