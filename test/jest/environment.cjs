@@ -17,11 +17,17 @@ for (const stream of [process.stdout, process.stderr]) {
   };
 }
 
+/** What Node and packages have warned of since the last test ended: it breaks with one of their next versions. */
+const deprecations = [];
+process.on('warning', (warning) => {
+  if (warning.name === 'DeprecationWarning') deprecations.push(warning);
+});
+
 const exit = process.exit.bind(process);
 
 /**
  * Gives tests the globals of the application, which Jest does not load, where it matters that they are the
- * same, and shows what the service logged with the test that fails.
+ * same, and shows what the service logged with the test that fails. A test fails that uses what is deprecated.
  */
 module.exports = class extends TestEnvironment {
   constructor(...parameters) {
@@ -31,6 +37,7 @@ module.exports = class extends TestEnvironment {
 
   handleTestEvent({ name, test }) {
     if (name !== 'test_done') return;
+    test.errors.push(...deprecations.splice(0));
     if (test.errors.length > 0 && log.length > 0) {
       test.errors.push([{ stack: ['The service logged:', ...log].join('\n') }]);
     }
@@ -41,5 +48,7 @@ module.exports = class extends TestEnvironment {
     await super.teardown();
     // Jest replaces the exit of a test's process, which is this process.
     process.exit = exit;
+    const [deprecation] = deprecations.splice(0);
+    if (deprecation) throw deprecation;
   }
 };
