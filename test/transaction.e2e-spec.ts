@@ -3,10 +3,13 @@ import {
   dataSourceOptions,
   inTransaction,
   isDatabaseUnavailable,
+  type Queryable,
+  queryRows,
   TransactionOutcomeUnknown,
 } from '../src/database';
 import { entities } from '../src/globals.module';
 import { User } from '../src/users';
+import { eventually } from './support/built-service';
 import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay';
 import { createTestDatabase, type TestDatabase } from './support/test-database';
 
@@ -28,7 +31,7 @@ describe('A transaction', () => {
     relay = await startDatabaseRelay(database.url);
     // One connection, so that each transaction would meet whatever the one before left open.
     dataSource = await connect(relay.url, 1);
-    observer = await connect(database.ownerUrl, 1);
+    observer = await connect(database.ownerUrl, 2);
   });
   afterAll(async () => {
     await dataSource.destroy();
@@ -121,6 +124,32 @@ describe('A transaction', () => {
     expect(error).not.toBeInstanceOf(TransactionOutcomeUnknown);
     expect(isDatabaseUnavailable(error)).toBe(true);
     expect(await count('early')).toBe(0);
+  });
+
+  it.each(['a statement by itself', 'a transaction'])('is retried when it deadlocks: %s', async (what) => {
+    const ids = await queryRows<{ id: number }>(
+      observer,
+      `INSERT INTO users (username) VALUES ('one'), ('two') RETURNING id`,
+    );
+    const [first, second] = ids.map(({ id }) => id);
+    const other = observer.createQueryRunner();
+    await other.startTransaction();
+    // Whoever waits for so long looks for a deadlock: the other one has been waiting for longer.
+    await other.query(`SET LOCAL deadlock_timeout = '30s'`);
+    await other.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [second]);
+    const lockBoth = `WITH first AS MATERIALIZED (SELECT id FROM users WHERE id = $1 FOR UPDATE),
+                           waited AS MATERIALIZED (SELECT pg_sleep(0.3) FROM first)
+                      SELECT users.id FROM waited, users WHERE users.id = $2 FOR UPDATE OF users`;
+    const lock = (queryable: Queryable) => queryRows(queryable, lockBoth, [first, second]);
+    const locked = what === 'a transaction' ? inTransaction(dataSource, lock) : lock(dataSource);
+    await eventually(async () => {
+      const isFree = 'SELECT FROM users WHERE id = $1 FOR UPDATE SKIP LOCKED';
+      return (await queryRows(observer, isFree, [first])).length === 0;
+    });
+    await other.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [first]);
+    await other.commitTransaction();
+    await other.release();
+    expect(await locked).toEqual([{ id: second }]);
   });
 
   it('has failed when COMMIT was refused', async () => {

@@ -1,6 +1,7 @@
 import { DataSource, QueryFailedError } from 'typeorm';
 import { connectionPool } from './connection-pool';
 import { noteSession } from './lost-answers';
+import { retryUndone } from './retry-undone';
 import { isSessionLost, type Queryable, queryRows } from './sql';
 
 /** The name of each prepared statement, which is the same on every connection. */
@@ -27,17 +28,25 @@ export async function preparedRows<Row>(
   statement: string,
   parameters: readonly unknown[] = [],
 ): Promise<Row[]> {
-  if (!(queryable instanceof DataSource)) return queryRows<Row>(queryable, statement, parameters);
-  const values = [...parameters];
-  const client = await connectionPool(queryable).connect();
+  return queryable instanceof DataSource
+    ? retryUndone(() => runPrepared<Row>(queryable, statement, [...parameters]))
+    : queryRows<Row>(queryable, statement, parameters);
+}
+
+async function runPrepared<Row>(
+  dataSource: DataSource,
+  statement: string,
+  values: unknown[],
+): Promise<Row[]> {
+  const client = await connectionPool(dataSource).connect();
   client.on('error', ignore);
   let isLost = false;
   try {
-    queryable.logger.logQuery(statement, values);
+    dataSource.logger.logQuery(statement, values);
     const { rows } = await client.query({ name: nameOf(statement), text: statement, values });
     return rows as Row[];
   } catch (error) {
-    queryable.logger.logQueryError(String(error), statement, values);
+    dataSource.logger.logQueryError(String(error), statement, values);
     isLost = isSessionLost(error);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const failure = new QueryFailedError(statement, values, error as Error);

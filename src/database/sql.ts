@@ -1,4 +1,5 @@
-import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { retryUndone } from './retry-undone';
 import { snakeCase } from './snake-naming.strategy';
 
 /** Runs a statement by itself (a data source) or in a transaction (its manager). */
@@ -6,14 +7,15 @@ export type Queryable = Pick<DataSource | EntityManager, 'query'>;
 
 /**
  * Runs a statement and gives the rows that it selects or returns. TypeORM answers an UPDATE or DELETE with
- * `[rows, count]` and anything else with the rows.
+ * `[rows, count]` and anything else with the rows. A statement by itself that deadlocks is retried.
  */
 export async function queryRows<Row>(
   dataSource: Queryable,
   statement: string,
   parameters: readonly unknown[] = [],
 ): Promise<Row[]> {
-  const answer = await dataSource.query<Row[] | [Row[], number]>(statement, [...parameters]);
+  const run = () => dataSource.query<Row[] | [Row[], number]>(statement, [...parameters]);
+  const answer = await (dataSource instanceof DataSource ? retryUndone(run) : run());
   return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
 }
 

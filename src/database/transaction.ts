@@ -1,6 +1,7 @@
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { messageOf } from '../common';
 import { lookUpLost, noteSession } from './lost-answers';
+import { retryUndone } from './retry-undone';
 import { isSessionLost, TransactionOutcomeUnknown } from './sql';
 
 /** A client of pg, as far as it is used here. TypeORM does not pass on the answer to a COMMIT. */
@@ -20,9 +21,15 @@ interface Releasing {
  * whatever its state. When COMMIT was not answered, its session is ended, so that whoever reads the database
  * afterwards sees what became of it.
  *
+ * @param work runs again from the beginning when the transaction deadlocks
  * @throws TransactionOutcomeUnknown
  */
-export async function inTransaction<Result>(
+export const inTransaction = <Result>(
+  dataSource: DataSource,
+  work: (manager: EntityManager) => Promise<Result>,
+): Promise<Result> => retryUndone(() => runTransaction(dataSource, work));
+
+async function runTransaction<Result>(
   dataSource: DataSource,
   work: (manager: EntityManager) => Promise<Result>,
 ): Promise<Result> {

@@ -273,10 +273,14 @@ export class SweepService {
              FROM proxies LEFT JOIN sweep_sightings sighted USING (provider_proxy_id)
             WHERE id > $3 AND id <= $4 AND provider = $1 AND date_end > now() AND created_at < $2
          ),
-         absent AS (
-           UPDATE proxies SET absences = absences + 1
+         locked AS MATERIALIZED (
+           SELECT id FROM proxies
             WHERE id > $3 AND id <= $4 AND id IN (SELECT id FROM rented WHERE is_missing)
               AND absences < 2 AND EXISTS (SELECT FROM mark)
+            ORDER BY id FOR NO KEY UPDATE
+         ),
+         absent AS (
+           UPDATE proxies SET absences = absences + 1 WHERE id = ANY (ARRAY(SELECT id FROM locked))
          )
          SELECT count(*) AS rented,
                 -- Those withdrawn in the last day count again: the listing may shrink little by little.

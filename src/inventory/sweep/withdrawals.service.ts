@@ -7,6 +7,11 @@ import type { MissingProxiesOut } from './missing-proxies.dto';
 /** Rented proxies that were missing from two listings in a row and are not withdrawn yet. */
 const MISSING = 'absences = 2 AND withdrawn_at IS NULL AND date_end > now()';
 
+/** Locks them in the order of ids, as every statement that changes proxies does: `WITH locked AS (…)`. */
+const lockMissing = (condition = 'true'): string => `WITH locked AS MATERIALIZED (
+         SELECT id FROM proxies WHERE ${MISSING} AND ${condition} ORDER BY id FOR NO KEY UPDATE
+       )`;
+
 /** Withdraws proxies that are missing at the provider: they are inactive until they are listed again. */
 @Injectable()
 export class WithdrawalsService {
@@ -25,11 +30,10 @@ export class WithdrawalsService {
   async withdraw(queryable: Queryable): Promise<number> {
     const withdrawn = await queryRows(
       queryable,
-      `UPDATE proxies SET withdrawn_at = now(), active = false
-        WHERE ${MISSING}
-          AND NOT EXISTS (SELECT FROM sweep_sightings sighted
-                           WHERE sighted.provider_proxy_id = proxies.provider_proxy_id)
-       RETURNING id`,
+      `${lockMissing(`NOT EXISTS (SELECT FROM sweep_sightings sighted
+                           WHERE sighted.provider_proxy_id = proxies.provider_proxy_id)`)}
+       UPDATE proxies SET withdrawn_at = now(), active = false
+        WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id`,
     );
     return withdrawn.length;
   }
@@ -44,7 +48,9 @@ export class WithdrawalsService {
   async decide(expected: number, manager: EntityManager): Promise<void> {
     const withdrawn = await queryRows(
       manager,
-      `UPDATE proxies SET withdrawn_at = now(), active = false, absences = 3 WHERE ${MISSING} RETURNING id`,
+      `${lockMissing()}
+       UPDATE proxies SET withdrawn_at = now(), active = false, absences = 3
+        WHERE id = ANY (ARRAY(SELECT id FROM locked)) RETURNING id`,
     );
     if (withdrawn.length !== expected) throw new MissingProxiesChanged();
   }

@@ -171,9 +171,10 @@ export class OrderClaims {
                       CASE WHEN ${IS_RENEWAL_SQL}
                            THEN least(created_at + make_interval(secs => $5), date_end_before)
                            ELSE now() + make_interval(secs => $4) END AS given_up
-                 FROM orders WHERE batch_id = $1) AS times
-        WHERE id = order_id AND batch_id = $1 AND id = ANY ($2)
-          AND state IN ${sqlList(statesBefore('reserved'))}
+                 FROM orders
+                WHERE batch_id = $1 AND id = ANY ($2) AND state IN ${sqlList(statesBefore('reserved'))}
+                ORDER BY id FOR NO KEY UPDATE) AS times
+        WHERE id = order_id
        RETURNING id`,
       [
         batchId,

@@ -41,7 +41,9 @@ export class OutcomeChecks {
     await queryRows(
       this.dataSource,
       `UPDATE orders SET state = 'confirming', next_check_at = now()
-        WHERE batch_id = $1 AND state IN ${sqlList(statesBefore('confirming'))}`,
+        WHERE id IN (SELECT id FROM orders
+                      WHERE batch_id = $1 AND state IN ${sqlList(statesBefore('confirming'))}
+                      ORDER BY id FOR NO KEY UPDATE)`,
       [batchId],
     );
   }
@@ -64,7 +66,14 @@ export class OutcomeChecks {
        leaders AS (
          SELECT id FROM orders
           WHERE id IN (SELECT leader FROM due GROUP BY leader ORDER BY min(next_check_at) LIMIT $1)
-            FOR UPDATE SKIP LOCKED
+            -- A settlement that has locked members may record the call of the leader meanwhile.
+            FOR NO KEY UPDATE SKIP LOCKED
+       ),
+       locked AS MATERIALIZED (
+         SELECT id FROM orders
+          WHERE id IN (SELECT due.id FROM due JOIN leaders ON leaders.id = due.leader)
+            AND state IN ${sqlList(UNATTENDED_STATES)} AND next_check_at <= now()
+          ORDER BY id FOR NO KEY UPDATE
        )
        UPDATE orders
           SET state = CASE state WHEN 'submitting' THEN 'confirming' ELSE state END,
@@ -75,8 +84,8 @@ export class OutcomeChecks {
                         LATERAL (SELECT deadline + make_interval(secs => seconds) AS scheduled_at) AS schedule
                   WHERE scheduled_at > now() + interval '100 ms'),
                 now() + make_interval(secs => $3 * (1 + random())))
-         FROM due JOIN leaders ON leaders.id = due.leader
-        WHERE orders.id = due.id AND state IN ${sqlList(UNATTENDED_STATES)} AND orders.next_check_at <= now()
+         FROM locked
+        WHERE orders.id = locked.id
        RETURNING orders.id, orders.batch_id AS "batchId"`,
       [limit, offsets, offsets.at(-1)],
     );
@@ -108,7 +117,7 @@ export class OutcomeChecks {
                 least(next_check_at, greatest(deadline + make_interval(secs => $4),
                                              $2 + make_interval(secs => $5)))
                 ELSE next_check_at END
-        WHERE id = ANY ($1)
+        WHERE id IN (SELECT id FROM orders WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
        RETURNING nothing_seen_since AS since`,
       [orderIds, startedAt, found === 'nothing', quietSeconds, spacingOfEmptyChecksSeconds(quietSeconds)],
     );
@@ -120,7 +129,9 @@ export class OutcomeChecks {
     const sent = await queryRows<EndedOrder>(
       this.dataSource,
       `UPDATE orders SET state = 'review', failure = $2
-        WHERE id = ANY ($1) AND state IN ${sqlList(statesBefore('review'))}
+        WHERE id IN (SELECT id FROM orders
+                      WHERE id = ANY ($1) AND state IN ${sqlList(statesBefore('review'))}
+                      ORDER BY id FOR NO KEY UPDATE)
        RETURNING kind, state`,
       [orderIds, why],
     );

@@ -1,0 +1,194 @@
+import { SweepService, WithdrawalsService } from '../src/inventory';
+import { OutcomeChecks } from '../src/orders/transitions/outcome-checks';
+import { insertProxies } from './support/proxy-rows';
+import { lockRow, untilWaiting } from './support/table-lock';
+import { startTestService, type TestService, type TestUser } from './support/test-service';
+
+/*
+ * Each statement that changes several rows of a table locks them in the order of their ids, which
+ * `docs/architecture.md` has for all tables: so no two of them deadlock. It is given rows that lie in the
+ * opposite order in the table, and somebody holds the first of them: it waits, and has none of the others.
+ */
+
+let service: TestService;
+let user: TestUser;
+
+// Rows are written that nobody bought, the sweep reads those of all users, and checks come on request.
+beforeAll(async () => {
+  service = await startTestService({ environment: { RECONCILE_INTERVAL_MS: '60000' } });
+  user = await service.createUser();
+});
+afterAll(() => service.close());
+
+const query = <Row>(statement: string, parameters: readonly unknown[] = []): Promise<Row[]> =>
+  service.owner.query<Row[]>(statement, [...parameters]);
+
+const freeOf = async (table: string, ids: readonly number[]): Promise<number[]> => {
+  const free = await query<{ id: number }>(
+    `SELECT id FROM ${table} WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
+    [ids],
+  );
+  return free.map(({ id }) => id);
+};
+
+/** Runs the work while somebody holds the first row. @returns the rows that nobody holds then */
+async function freeWhileFirstIsHeld(
+  table: 'proxies' | 'orders' | 'users',
+  ids: readonly number[],
+  work: () => Promise<unknown>,
+  waitsIn: string,
+): Promise<number[]> {
+  const held = await lockRow(
+    service.owner,
+    `SELECT FROM ${table} WHERE id = ${Math.min(...ids)} FOR NO KEY UPDATE`,
+  );
+  const working = work();
+  await untilWaiting(service.owner, waitsIn);
+  const free = await freeOf(table, ids);
+  await held.release();
+  await working;
+  return free;
+}
+
+describe('Proxies are locked in the order of their ids by', () => {
+  let ids: number[];
+
+  beforeEach(async () => {
+    await query('UPDATE proxies SET absences = 0, withdrawn_at = now()');
+    const count = 4;
+    const bought = await user.api.POST('/proxies/buy', { body: { country: 'ru', period: 30, count } });
+    ids = (bought.data?.proxies ?? []).map(({ id }) => Number(id));
+    for (const id of ids.toReversed()) await query('UPDATE proxies SET active = active WHERE id = $1', [id]);
+  });
+
+  const providerIds = async (): Promise<number[]> => {
+    const rows = await query<{ id: number }>(
+      'SELECT provider_proxy_id::bigint AS id FROM proxies WHERE id = ANY ($1)',
+      [ids],
+    );
+    return rows.map(({ id }) => id);
+  };
+  const sweep = () => service.app.get(SweepService).sweepWhenDue(0);
+  const miss = () => query('UPDATE proxies SET absences = 2 WHERE id = ANY ($1)', [ids]);
+
+  it.each<[string, string, () => Promise<() => Promise<unknown>>]>([
+    [
+      'a change of labels',
+      'WITH locked AS',
+      () =>
+        Promise.resolve(() =>
+          user.api.PATCH('/proxies', {
+            body: { proxy_ids: ids.map(String).toReversed(), descr: 'x' } as never,
+          }),
+        ),
+    ],
+    [
+      'a sweep that takes over what has changed',
+      'WITH changing AS',
+      async () => {
+        for (const id of await providerIds()) await service.control.changeProxy(id, { host: '127.0.0.9' });
+        return sweep;
+      },
+    ],
+    [
+      'a sweep that counts absences',
+      'WITH mark AS',
+      async () => {
+        for (const id of await providerIds()) await service.control.withdrawProxy(id);
+        return sweep;
+      },
+    ],
+    [
+      'a sweep that withdraws what is missing',
+      'WITH locked AS',
+      async () => {
+        await miss();
+        await query('TRUNCATE sweep_sightings');
+        return () => service.app.get(WithdrawalsService).withdraw(service.dataSource);
+      },
+    ],
+    [
+      'staff who withdraw what is missing',
+      'WITH locked AS',
+      async () => {
+        await miss();
+        const { manager } = service.dataSource;
+        return () => service.app.get(WithdrawalsService).decide(ids.length, manager);
+      },
+    ],
+    [
+      'prolongations that are settled',
+      'WITH member AS',
+      () =>
+        Promise.resolve(() =>
+          user.api.POST('/proxies/prolong', {
+            params: { header: { 'Idempotency-Key': `prolong ${ids[0]}`.replace(' ', '-') } },
+            body: { proxy_ids: ids.map(String).toReversed(), period: 30 } as never,
+          }),
+        ),
+    ],
+  ])('%s', async (_, waitsIn, prepare) => {
+    const work = await prepare();
+    expect(await freeWhileFirstIsHeld('proxies', ids, work, waitsIn)).toEqual(ids.slice(1));
+  });
+});
+
+it('Users are locked in the order of their ids when changes of their lists are counted', async () => {
+  const ids = [user.id, (await service.createUser()).id, (await service.createUser()).id];
+  const count = () => service.dataSource.query('SELECT count_list_changes($1)', [ids.toReversed()]);
+  const free = await freeWhileFirstIsHeld('users', ids, count, 'SELECT count_list_changes');
+  expect(free).toEqual(ids.slice(1));
+});
+
+describe('Due checks of a batch', () => {
+  let ids: number[];
+
+  /** A leader, and members that wait for a check. */
+  beforeEach(async () => {
+    await insertProxies(service.owner, user.id, 1);
+    const rows = await query<{ id: number }>(
+      `INSERT INTO orders (user_id, kind, state, tag, country, version, period, count, proxy_type, unit_price,
+                           held, provider, provider_price, deadline, next_check_at, submitted_at)
+       SELECT $1, 'purchase', 'confirming', gen_random_uuid(), 'ru', '6', 30, 1, 'http', 1, 1, 'test', 1,
+              now() - interval '1 hour', now() + interval '1 hour', now() - interval '1 hour'
+         FROM generate_series(1, 4) RETURNING id`,
+      [user.id],
+    );
+    ids = rows.map(({ id }) => id).sort((one, other) => one - other);
+    for (const id of ids.toReversed()) {
+      await query(`UPDATE orders SET batch_id = $2, next_check_at = now() + $3::interval WHERE id = $1`, [
+        id,
+        ids[0],
+        id === ids[0] ? '1 hour' : '-1 second',
+      ]);
+    }
+  });
+  afterEach(() =>
+    query(`UPDATE orders SET next_check_at = now() + interval '1 hour' WHERE state = 'confirming'`),
+  );
+
+  const claim = () => service.app.get(OutcomeChecks).claimDueChecks(10);
+
+  it('lock its members in the order of their ids', async () => {
+    const members = ids.slice(1);
+    expect(await freeWhileFirstIsHeld('orders', members, claim, 'WITH due AS')).toEqual(members.slice(1));
+  });
+
+  it('let whoever has locked a member record the call of the leader', async () => {
+    const [leader, member] = ids;
+    const settling = service.owner.createQueryRunner();
+    await settling.startTransaction();
+    await settling.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [member]);
+    const claimed = claim();
+    await untilWaiting(service.owner, 'WITH due AS');
+    await settling.query(`SET LOCAL lock_timeout = '500ms'`);
+    await settling.query(
+      `INSERT INTO provider_calls (order_id, method, request, outcome, duration_ms)
+       VALUES ($1, 'buy', '{}', 'answered', 1)`,
+      [leader],
+    );
+    await settling.rollbackTransaction();
+    await settling.release();
+    expect((await claimed).batches).toHaveLength(1);
+  });
+});
