@@ -15,7 +15,7 @@ let user: TestUser;
 
 // Rows are written that nobody bought, the sweep reads those of all users, and checks come on request.
 beforeAll(async () => {
-  service = await startTestService({ environment: { RECONCILE_INTERVAL_MS: '60000' } });
+  service = await startTestService({ tuning: { reconcileIntervalMs: 3_600_000 } });
   user = await service.createUser();
 });
 afterAll(() => service.close());
