@@ -5,14 +5,12 @@ import { AppConfig } from './config';
 import { DatabaseModule } from './database';
 import { RequestsUnderWay } from './http';
 import { Metrics } from './metrics';
-import { Order } from './orders';
 import { PriceRule } from './pricing';
-import { Proxy } from './proxies';
 import { User } from './users';
 import { Retention, Work } from './work';
 
 /** What repositories read: for the application, and for the test that compares it with the schema. */
-export const entities = [ApiToken, Order, PriceRule, Proxy, User];
+export const entities = [ApiToken, PriceRule, User];
 
 /** What every module may inject. */
 @Module({})

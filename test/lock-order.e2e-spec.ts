@@ -1,4 +1,4 @@
-import { SweepService, WithdrawalsService } from '../src/inventory';
+import { WithdrawalsService } from '../src/inventory';
 import { OutcomeChecks } from '../src/orders/transitions/outcome-checks';
 import { insertProxies } from './support/proxy-rows';
 import { lockRow, untilWaiting } from './support/table-lock';
@@ -68,7 +68,7 @@ describe('Proxies are locked in the order of their ids by', () => {
     );
     return rows.map(({ id }) => id);
   };
-  const sweep = () => service.app.get(SweepService).sweepWhenDue(0);
+  const sweep = () => service.runJob('sweep');
   const miss = () => query('UPDATE proxies SET absences = 2 WHERE id = ANY ($1)', [ids]);
 
   it.each<[string, string, () => Promise<() => Promise<unknown>>]>([

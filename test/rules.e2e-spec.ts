@@ -4,14 +4,15 @@ import { SHOWN_KIND } from '../src/ledger';
 import { LEDGER_ENTRY_KINDS } from '../src/ledger/entry-kinds';
 import { renewalKey, renewalKeySql } from '../src/orders';
 import { bulkOrderKey, bulkOrderKeySql } from '../src/orders/order-keys';
-import { ORDER_STATES, type OrderState, toldState } from '../src/orders/order-states';
+import { ORDER_STATES, type OrderState, publicState } from '../src/orders/order-states';
 import { PLACEMENT_REFUSALS } from '../src/orders/placing/order-checks';
 import { prolongationEvidence } from '../src/orders/reconciliation/evidence';
 import type { ListedProxy } from '../src/provider';
 import { CALL_PRIORITIES } from '../src/provider/proxy-provider';
 import { MOST_PASSED_OVER } from '../src/provider/rate-permits';
-import { type ProxyFields, toProxyOut } from '../src/proxies/dto/proxy-out.dto';
+import { toProxyOut } from '../src/proxies/dto/proxy-out.dto';
 import { ALL_PROXIES, proxyFilterSql } from '../src/proxies/filter/proxy-filter';
+import type { ProxyFields } from '../src/proxies/proxy';
 import { ruleOfProxySql } from '../src/renewals/rule-of-proxy';
 import { insertProxies } from './support/proxy-rows';
 import { SeededRandom } from './support/seeded-random';
@@ -108,7 +109,7 @@ describe('The database and the code agree on', () => {
       'SELECT state, told_state(state) AS told FROM unnest($1::text[]) AS state',
       [ORDER_STATES],
     );
-    expect(told).toEqual(ORDER_STATES.map((state) => ({ state, told: toldState(state) })));
+    expect(told).toEqual(ORDER_STATES.map((state) => ({ state, told: publicState(state) })));
   });
 
   /** The text of a function as the database has it. */

@@ -6,7 +6,7 @@ import {
   OPEN_STATES,
   PURCHASE_TAG_SQL,
   renewalKeySql,
-  statesTold,
+  statesShownAs,
   TAG_PREFIX_SQL,
   UNATTENDED_STATES,
 } from '../orders';
@@ -318,14 +318,14 @@ export const INVARIANTS: readonly Invariant[] = [
         FULL JOIN (SELECT audited.*, created_at >= since AND jsonb_array_length(history) > 1 AS is_whole
                      FROM audited_orders audited CROSS JOIN event_log
                     WHERE closed_at >= since
-                       OR state IN ${sqlList(statesTold('being_confirmed'))} AND created_at >= since) AS o
+                       OR state IN ${sqlList(statesShownAs('being_confirmed'))} AND created_at >= since) AS o
           ON o.id = told.order_id AND o.user_id = told.user_id
        WHERE CASE
          WHEN o.id IS NULL THEN NOT EXISTS (
            SELECT FROM orders
             WHERE id = told.order_id AND user_id = told.user_id
               AND told.states <@ ARRAY['being_confirmed', state]
-              AND state NOT IN ${sqlList(statesTold('open'))})
+              AND state NOT IN ${sqlList(statesShownAs('open'))})
          WHEN is_whole THEN told.states IS DISTINCT FROM
            CASE WHEN jsonb_path_exists(history, '$[*] ? (@.state == "confirming" || @.state == "review")')
                 THEN ARRAY['being_confirmed'] ELSE '{}' END

@@ -8,7 +8,7 @@ export {
   ORDER_STATES,
   type OrderKind,
   type OrderState,
-  statesTold,
+  statesShownAs,
   UNATTENDED_STATES,
 } from './order-states';
 export { PURCHASE_TAG_SQL, TAG_PREFIX_SQL } from './order-tag';
@@ -21,7 +21,6 @@ export {
   renewalKeySql,
 } from './order-keys';
 export { OrderQueries } from './order-queries';
-export { Order } from './order.entity';
 export {
   IdempotencyKeyMissing,
   IdempotencyKeyReused,

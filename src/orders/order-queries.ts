@@ -1,27 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { DataSource, Not, Repository } from 'typeorm';
+import { DataSource } from 'typeorm';
 import type { IpVersion } from '../common';
 import { batchedLookup, databaseTime, preparedRows, queryRows, sqlList, untilReplicated } from '../database';
 import type { BatchMember, OrderBatch } from './order-batch';
 import { type Idempotency, IS_RENEWAL_SQL } from './order-keys';
-import { QUEUE_STEP, type QueueStep } from './order-queue';
-import { isOpen, POSSIBLY_BOUGHT_STATES } from './order-states';
+import { type OrderOutcome, type OrderProgress, OUTCOME_COLUMNS } from './order-outcome';
+import { QUEUE_STEP } from './order-queue';
+import { isOpen, type OrderKind, type OrderState, POSSIBLY_BOUGHT_STATES } from './order-states';
 import { PURCHASE_TAG_SQL } from './order-tag';
-import { type DeliveredProxy, Order } from './order.entity';
 import { IdempotencyKeyReused } from './orders.errors';
 
-/** What the answer to the caller is made of. Without an `answer` the proxies are to be read. */
-export type OrderOutcome = Pick<
-  Order,
-  'id' | 'kind' | 'state' | 'failure' | 'captured' | 'proxyId' | 'proxyType' | 'country' | 'version'
-> & { readonly answer: readonly DeliveredProxy[] | null };
-
-/** What has become of an order so far. */
-export type OrderProgress = OrderOutcome & {
-  /** Of a reserved order. */
-  readonly step?: QueueStep | null;
-};
+interface SentOrder {
+  readonly kind: OrderKind;
+  readonly state: OrderState;
+  /** Null: it was not sent yet. */
+  readonly batchId: number | null;
+}
 
 /** How the provider knows a proxy. */
 interface ProviderIdentity {
@@ -62,18 +56,21 @@ export function toBatches(rows: readonly BatchRow[]): OrderBatch[] {
  */
 @Injectable()
 export class OrderQueries {
-  constructor(
-    private readonly dataSource: DataSource,
-    @InjectRepository(Order) private readonly orders: Repository<Order>,
-  ) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /** The database's time, which all deadlines of orders are measured by. */
   now(): Promise<Date> {
     return databaseTime(this.dataSource);
   }
 
-  find(orderId: number): Promise<Order | null> {
-    return this.orders.findOneBy({ id: orderId });
+  /** Where an order stands, and the batch in which it was sent. */
+  async find(orderId: number): Promise<SentOrder | null> {
+    const [order] = await queryRows<SentOrder>(
+      this.dataSource,
+      'SELECT kind, state, batch_id AS "batchId" FROM orders WHERE id = $1',
+      [orderId],
+    );
+    return order ?? null;
   }
 
   /**
@@ -81,7 +78,7 @@ export class OrderQueries {
    *
    * @throws IdempotencyKeyReused when the key is that of another request, for an order or a bulk
    */
-  async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<Order | null> {
+  async findByKey(userId: number, { key, requestHash }: Idempotency): Promise<OrderOutcome | null> {
     const requests = await preparedRows<{ orderId: number | null; requestHash: Buffer }>(
       this.dataSource,
       'SELECT order_id AS "orderId", request_hash AS "requestHash" FROM requests_of_key($1, $2)',
@@ -91,7 +88,12 @@ export class OrderQueries {
     if (requests.length > 0 && !own) throw new IdempotencyKeyReused(key);
     if (!own || own.orderId === null) return null;
     await untilReplicated(this.dataSource);
-    return this.orders.findOneBy({ id: own.orderId, state: Not('refunded') });
+    const [order] = await preparedRows<OrderOutcome>(
+      this.dataSource,
+      `SELECT ${OUTCOME_COLUMNS}, answer FROM orders WHERE id = $1 AND state <> 'refunded'`,
+      [own.orderId],
+    );
+    return order ?? null;
   }
 
   /** The ids of the orders that were placed with client-generated ids, by these. */
@@ -124,9 +126,7 @@ export class OrderQueries {
   async outcomesOf(orderIds: readonly number[]): Promise<ReadonlyMap<number, OrderProgress>> {
     const outcomes = await preparedRows<OrderProgress>(
       this.dataSource,
-      `SELECT id, kind, state, failure, captured, answer, proxy_id AS "proxyId", proxy_type AS "proxyType",
-              country, version, ${QUEUE_STEP} AS step
-         FROM orders WHERE id = ANY ($1)`,
+      `SELECT ${OUTCOME_COLUMNS}, answer, ${QUEUE_STEP} AS step FROM orders WHERE id = ANY ($1)`,
       [orderIds],
     );
     if (outcomes.some(({ state }) => !isOpen(state))) await untilReplicated(this.dataSource);
@@ -161,12 +161,6 @@ export class OrderQueries {
       [batchIds],
     );
     return toBatches(rows);
-  }
-
-  /** The batch of a claim whose reply was lost, if the claim was committed. */
-  async findClaimedBatch(claim: string): Promise<OrderBatch | null> {
-    const order = await this.orders.findOneBy({ claim, state: 'submitting' });
-    return order?.batchId ? this.findBatch(order.batchId) : null;
   }
 
   /**

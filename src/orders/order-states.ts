@@ -61,8 +61,8 @@ export const isOpen = (state: OrderState): state is OpenState => NEXT_STATES[sta
 /** The money of these orders is held. */
 export const OPEN_STATES: readonly OpenState[] = ORDER_STATES.filter(isOpen);
 
-/** How customers are told where an order stands. */
-const TOLD_STATES = {
+/** How customers see the state of an order. The database has it as `told_state()`. */
+const PUBLIC_STATES = {
   reserved: 'open',
   submitting: 'open',
   confirming: 'being_confirmed',
@@ -72,15 +72,15 @@ const TOLD_STATES = {
   refunded: 'refunded',
 } as const satisfies Record<OrderState, string>;
 
-export type ToldState = (typeof TOLD_STATES)[OrderState];
+export type PublicState = (typeof PUBLIC_STATES)[OrderState];
 
-export const ALL_TOLD_STATES: readonly ToldState[] = [...new Set(Object.values(TOLD_STATES))];
+export const ALL_PUBLIC_STATES: readonly PublicState[] = [...new Set(Object.values(PUBLIC_STATES))];
 
-export const toldState = (state: OrderState): ToldState => TOLD_STATES[state];
+export const publicState = (state: OrderState): PublicState => PUBLIC_STATES[state];
 
-/** The states for which customers are told this one. */
-export const statesTold = (told: ToldState): readonly OrderState[] =>
-  ORDER_STATES.filter((state) => TOLD_STATES[state] === told);
+/** The states that customers see as this one. */
+export const statesShownAs = (shown: PublicState): readonly OrderState[] =>
+  ORDER_STATES.filter((state) => publicState(state) === shown);
 
 /** Open, and the provider may have been asked: only evidence or staff may end such an order. */
 export const POSSIBLY_BOUGHT_STATES: readonly OpenState[] = OPEN_STATES.filter(
@@ -102,29 +102,3 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  * so.
  */
 export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
-
-/**
- * Checks a table of transitions: each state can be reached from the first, each open state can reach a closed
- * one, and every state that is named has a row of its own.
- *
- * @throws Error that names what is wrong
- */
-export function assertTransitionTable(
-  table: Readonly<Record<string, readonly string[]>>,
-  first: string,
-): void {
-  const reachableFrom = (start: string): Set<string> => {
-    const reached = new Set([start]);
-    for (const state of reached) for (const next of table[state] ?? []) reached.add(next);
-    return reached;
-  };
-  const reached = reachableFrom(first);
-  for (const state of reached) if (!table[state]) throw new Error(`the state ${state} has no row of its own`);
-  for (const state of Object.keys(table)) {
-    if (!reached.has(state)) throw new Error(`the state ${state} cannot be reached from ${first}`);
-    const ends = [...reachableFrom(state)].some((end) => table[end]?.length === 0);
-    if (!ends) throw new Error(`the state ${state} leads to no end`);
-  }
-}
-
-assertTransitionTable(NEXT_STATES, 'reserved');

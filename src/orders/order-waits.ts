@@ -2,7 +2,8 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { messageOf } from '../common';
 import { Hints } from '../database';
-import { type OrderProgress, OrderQueries } from './order-queries';
+import type { OrderProgress } from './order-outcome';
+import { OrderQueries } from './order-queries';
 import { isOpen } from './order-states';
 
 /** How often it is looked what has become of the orders that are waited for, all of them in one statement. */

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth';
 import { CatalogModule } from '../catalog';
 import { AppConfig } from '../config';
@@ -17,7 +16,6 @@ import { OrderRequests } from './dispatch/order-requests';
 import { OrderQueries } from './order-queries';
 import { OrderRetention } from './order-retention';
 import { OrderWaits } from './order-waits';
-import { Order } from './order.entity';
 import { OrderChecks } from './placing/order-checks';
 import { OrderPlacement } from './placing/order-placement';
 import { OrdersController } from './placing/orders.controller';
@@ -57,14 +55,7 @@ const RECORDS = [
 ];
 
 @Module({
-  imports: [
-    TypeOrmModule.forFeature([Order]),
-    AuthModule,
-    ProviderModule,
-    CatalogModule,
-    LedgerModule,
-    ProxiesModule,
-  ],
+  imports: [AuthModule, ProviderModule, CatalogModule, LedgerModule, ProxiesModule],
   controllers: [OrdersController, BulkController, OrderReadingController],
   providers: [
     ...RECORDS,

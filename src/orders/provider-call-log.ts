@@ -33,7 +33,9 @@ export class ProviderCallLog {
       // Staff must not see one purchase as two.
       const isFirstStored = calls.isFirstStored || (await this.isFirstStored(calls));
       for (const record of isFirstStored ? calls.records.slice(1) : calls.records) {
-        await queryRows(this.dataSource, `WITH ${recordCall(1)} SELECT`, callParameters({ orderId, record }));
+        await queryRows(this.dataSource, `WITH ${recordCall('$1')} SELECT`, [
+          callParameter({ orderId, record }),
+        ]);
       }
     } catch (error) {
       this.logger.error(`order ${orderId}: a record of a provider call was not kept: ${messageOf(error)}`);
@@ -94,26 +96,29 @@ export interface RecordedCall {
   readonly record: ProviderCallRecord;
 }
 
-/** Records the call that brought a delivery. @param first the number of its first parameter */
-export const recordCall = (first: number): string => {
-  const [orderId, method, request, outcome, httpStatus, answer, durationMs] = Array.from(
-    { length: 7 },
-    (_, place) => `$${first + place}`,
-  );
-  return `
+/** Records the call that brought a delivery. @param place of {@link callParameter}, e.g. `$4` */
+export const recordCall = (place: string): string => `
        recorded AS (
          INSERT INTO provider_calls
            (order_id, method, request, outcome, http_status, answer, duration_ms)
-         SELECT ${orderId}::bigint, ${method}, ${request}::jsonb, ${outcome}, ${httpStatus}::integer,
-                ${answer}, ${durationMs}::integer
-          WHERE ${orderId} IS NOT NULL
+         SELECT call.* FROM json_to_record(${place}::json) AS call (
+                  order_id bigint, method text, request jsonb, outcome text, http_status integer, answer text,
+                  duration_ms integer)
+          WHERE order_id IS NOT NULL
        )`;
-};
 
-/** The parameters of {@link recordCall}. */
-export function callParameters(call: RecordedCall | undefined): unknown[] {
-  if (!call) return Array<null>(7).fill(null);
+/** The parameter of {@link recordCall}; null: there is nothing to record. */
+export function callParameter(call: RecordedCall | undefined): string | null {
+  if (!call) return null;
   const { method, request, outcome, httpStatus, answer, durationMs } = call.record;
-  const json = [JSON.stringify(request), JSON.stringify(answer)] as const;
-  return [call.orderId, method, json[0], outcome, httpStatus, json[1], durationMs];
+  return JSON.stringify({
+    order_id: call.orderId,
+    method,
+    request,
+    outcome,
+    http_status: httpStatus,
+    // The column is text: an answer may have characters that jsonb refuses.
+    answer: JSON.stringify(answer),
+    duration_ms: durationMs,
+  });
 }

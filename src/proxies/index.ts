@@ -12,7 +12,7 @@ export { ProxiesModule } from './proxies.module';
 export { ProxiesService } from './proxies.service';
 export { ProxyNotFound } from './proxies.errors';
 export { NO_SUCH_PROXY, ProxyIdParam } from './proxy-id';
-export { Proxy } from './proxy.entity';
+export { type Proxy } from './proxy';
 export { TooManySelected } from './selection/selection.errors';
 export { ProxySelection } from './selection/proxy-selection.dto';
 export {

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { AppConfig } from '../config';
 import { Work } from '../work';
 import { ActiveFlagsService } from './active-flags.service';
@@ -15,7 +14,6 @@ import { ProxyPings } from './pings/proxy-pings.service';
 import { ProxiesController } from './proxies.controller';
 import { ProxiesService } from './proxies.service';
 import { ProxyPagesService } from './proxy-pages.service';
-import { Proxy } from './proxy.entity';
 import { SelectionsService } from './selection/selections.service';
 
 /** The flags are a copy of what `date_end` says, for lists: a minute late harms nobody. */
@@ -23,7 +21,6 @@ const REFRESH_FLAGS_SECONDS = 60;
 const ANNOUNCE_SECONDS = 60;
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Proxy])],
   controllers: [ProxiesController, ProxyPingsController, ProxyDetailsController, ...PROXY_FILE_CONTROLLERS],
   providers: [
     ProxiesService,

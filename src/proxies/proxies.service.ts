@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { Clock } from '../common';
 import { AppConfig } from '../config';
-import { batchedLookup, preparedRows } from '../database';
-import { PROXY_COLUMNS, type ProxyFields, type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
+import { batchedLookup, preparedRows, queryRows } from '../database';
+import { type ProxyOut, toProxyOut } from './dto/proxy-out.dto';
 import { ProxyNotFound } from './proxies.errors';
-import { Proxy } from './proxy.entity';
+import { type Proxy, PROXY_COLUMNS } from './proxy';
 import { PING_TIMEOUT_MS, tcpPing } from './tcp-ping';
 
 /** An id of ours: digits, few enough for a bigint column. */
@@ -16,16 +15,18 @@ export const PROXY_ID = /^[1-9]\d{0,14}$/;
 export class ProxiesService {
   constructor(
     private readonly dataSource: DataSource,
-    @InjectRepository(Proxy) private readonly proxies: Repository<Proxy>,
     private readonly config: AppConfig,
     private readonly clock: Clock,
   ) {}
 
   /** @throws ProxyNotFound unless the id is that of a proxy of the user, also when it is no number */
   async get(userId: number, proxyId: string): Promise<Proxy> {
-    const proxy = PROXY_ID.test(proxyId)
-      ? await this.proxies.findOneBy({ id: Number(proxyId), userId })
-      : null;
+    if (!PROXY_ID.test(proxyId)) throw new ProxyNotFound();
+    const [proxy] = await preparedRows<Proxy>(
+      this.dataSource,
+      `SELECT ${PROXY_COLUMNS} FROM proxies WHERE id = $1 AND user_id = $2`,
+      [Number(proxyId), userId],
+    );
     if (!proxy) throw new ProxyNotFound();
     return proxy;
   }
@@ -41,18 +42,18 @@ export class ProxiesService {
 
   /** Batched, because the requests of a batch of orders are answered at the same time. */
   private readonly lookUpByOrder = batchedLookup(async (orderIds: readonly number[]) => {
-    const rows = await preparedRows<ProxyFields & { orderId: number }>(
+    const rows = await preparedRows<Proxy>(
       this.dataSource,
-      `SELECT ${PROXY_COLUMNS}, order_id AS "orderId" FROM proxies WHERE order_id = ANY ($1) ORDER BY id`,
+      `SELECT ${PROXY_COLUMNS} FROM proxies WHERE order_id = ANY ($1) ORDER BY id`,
       [orderIds],
     );
-    const byOrder = new Map<number, ProxyFields[]>(orderIds.map((id) => [id, []]));
+    const byOrder = new Map<number, Proxy[]>(orderIds.map((id) => [id, []]));
     for (const row of rows) byOrder.get(row.orderId)?.push(row);
     return byOrder;
   });
 
   private readonly lookUpById = batchedLookup(async (ids: readonly number[]) => {
-    const rows = await preparedRows<ProxyFields>(
+    const rows = await preparedRows<Proxy>(
       this.dataSource,
       `SELECT ${PROXY_COLUMNS} FROM proxies WHERE id = ANY ($1)`,
       [ids],
@@ -61,20 +62,25 @@ export class ProxiesService {
   });
 
   /** The user's first proxy that works now. */
-  findActive(userId: number): Promise<Proxy | null> {
-    return this.proxies.findOne({
-      where: { userId, dateEnd: MoreThan(this.clock.now()), withdrawnAt: IsNull() },
-      order: { id: 'ASC' },
-    });
+  async findActive(userId: number): Promise<Proxy | null> {
+    const [proxy] = await queryRows<Proxy>(
+      this.dataSource,
+      `SELECT ${PROXY_COLUMNS} FROM proxies WHERE user_id = $1 AND date_end > $2 AND withdrawn_at IS NULL
+        ORDER BY id LIMIT 1`,
+      [userId, this.clock.now()],
+    );
+    return proxy ?? null;
   }
 
   /** When the provider was found to have withdrawn proxies, by their ids. The others are left out. */
   async withdrawals(proxyIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
-    const withdrawn = await this.proxies.find({
-      select: { id: true, withdrawnAt: true },
-      where: { id: In([...proxyIds]), withdrawnAt: Not(IsNull()) },
-    });
-    return new Map(withdrawn.flatMap(({ id, withdrawnAt }) => (withdrawnAt ? [[id, withdrawnAt]] : [])));
+    const withdrawn = await preparedRows<{ id: number; withdrawnAt: Date }>(
+      this.dataSource,
+      `SELECT id, withdrawn_at AS "withdrawnAt" FROM proxies
+        WHERE id = ANY ($1) AND withdrawn_at IS NOT NULL`,
+      [proxyIds],
+    );
+    return new Map(withdrawn.map(({ id, withdrawnAt }) => [id, withdrawnAt]));
   }
 
   /** Milliseconds to a TCP connection; null when the proxy cannot be reached. @throws ProxyNotFound */

@@ -1,4 +1,4 @@
--- How customers are told where an order stands. The code has it as `toldState()`.
+-- How customers see the state of an order. The code has it as `publicState()`.
 CREATE OR REPLACE FUNCTION told_state(state text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN state IN ('reserved', 'submitting') THEN 'open'
               WHEN state IN ('confirming', 'review') THEN 'being_confirmed'

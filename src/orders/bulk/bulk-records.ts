@@ -4,9 +4,8 @@ import { Money } from '../../common';
 import { queryRows, untilReplicated } from '../../database';
 import { type RetentionStep } from '../../work';
 import { bulkOrderKey, bulkOrderKeySql, type Idempotency } from '../order-keys';
-import type { OrderOutcome } from '../order-queries';
+import { type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
 import { IdempotencyKeyReused } from '../orders.errors';
-import { OUTCOME_COLUMNS } from '../transitions/outcomes';
 
 /** What a bulk is about, fixed when it was accepted. */
 export interface Bulk {

@@ -16,7 +16,8 @@ import {
 } from '../../provider';
 import { inSpan } from '../../tracing';
 import { type BatchMember, chooseInTurn, memberIds, nameOf, type OrderBatch, sizeOf } from '../order-batch';
-import { type OrderOutcome, OrderQueries } from '../order-queries';
+import type { OrderOutcome } from '../order-outcome';
+import { OrderQueries } from '../order-queries';
 import type { FailureReason } from '../order-states';
 import { type CallsForOrder, ProviderCallLog } from '../provider-call-log';
 import { ReconciliationService } from '../reconciliation/reconciliation.service';

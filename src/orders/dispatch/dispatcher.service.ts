@@ -9,7 +9,7 @@ import { Deadline, ProviderError, ProxyProvider, type RatePermit } from '../../p
 import { inSharedSpan, origin } from '../../tracing';
 import { type Claimed, type DueRows, Work } from '../../work';
 import { memberIds, nameOf, type OrderBatch } from '../order-batch';
-import type { OrderOutcome } from '../order-queries';
+import type { OrderOutcome } from '../order-outcome';
 import type { OrderKind } from '../order-states';
 import { HoldReleases } from '../transitions/hold-releases';
 import { type ClaimedBatch, OrderClaims } from '../transitions/order-claims';

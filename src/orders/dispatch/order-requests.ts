@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { ProxyProvider } from '../../provider';
 import { beginSpan, type OpenSpan, type Origin, origin } from '../../tracing';
 import { longestOrderMs } from '../longest-order';
-import type { OrderOutcome, OrderProgress } from '../order-queries';
+import type { OrderOutcome, OrderProgress } from '../order-outcome';
 import type { QueueStep } from '../order-queue';
 import type { OrderKind } from '../order-states';
 import { type OrderWait, OrderWaits } from '../order-waits';

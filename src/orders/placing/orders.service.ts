@@ -6,9 +6,9 @@ import { Metrics } from '../../metrics';
 import { ProxiesService, type ProxyOut, toProxyOut } from '../../proxies';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import type { Idempotency } from '../order-keys';
-import { type OrderOutcome, OrderQueries } from '../order-queries';
+import type { OrderOutcome } from '../order-outcome';
+import { OrderQueries } from '../order-queries';
 import type { OrderKind } from '../order-states';
-import type { Order } from '../order.entity';
 import { KeyInProgress, OrderBeingConfirmed } from '../orders.errors';
 import { refusalOf } from '../refusals';
 import { ForgottenOrderRecords } from '../transitions/forgotten-order-records';
@@ -127,7 +127,7 @@ export class OrdersService {
   }
 
   /** The id of the new order, or the earlier order that has its idempotency key. @throws DomainError */
-  private async checkAndPlace(request: OrderRequest): Promise<number | Order> {
+  private async checkAndPlace(request: OrderRequest): Promise<number | OrderOutcome> {
     const order = await this.checks.prepare(request, IN_EARNEST);
     await this.checks.assertProviderAffords(order);
     return this.placeOnce(order);
@@ -168,7 +168,7 @@ export class OrdersService {
     return { order, earlierId: earlier?.id ?? null, available, refusals: noted.refusals };
   }
 
-  private async placeOnce(order: NewOrder): Promise<number | Order> {
+  private async placeOnce(order: NewOrder): Promise<number | OrderOutcome> {
     const [placement] = await this.placement.place([order]);
     if (!placement) throw new Error('an order was neither placed nor refused');
     switch (placement.outcome) {
@@ -189,23 +189,26 @@ export class OrdersService {
    * Another request with the key was faster. It may have been refunded since: then the caller's next attempt
    * finds the key free.
    */
-  private async findFasterOrder(order: NewOrder): Promise<Order | null> {
+  private async findFasterOrder(order: NewOrder): Promise<OrderOutcome | null> {
     return (await this.findEarlierOrder(order.userId, order.idempotency)) ?? this.takeForgotten(order);
   }
 
   /** The order that had this key before the database was restored, as far as anybody can tell. */
-  async takeForgotten(order: NewOrder): Promise<Order | null> {
+  async takeForgotten(order: NewOrder): Promise<OrderOutcome | null> {
     if (!order.idempotency) return null;
     const id = await this.forgotten.takeForgottenKey(order, order.idempotency);
-    return id === null ? null : this.queries.find(id);
+    return id === null ? null : this.queries.getOutcome(id);
   }
 
   /** @throws IdempotencyKeyReused */
-  private async findEarlierOrder(userId: number, idempotency: Idempotency | null): Promise<Order | null> {
+  private async findEarlierOrder(
+    userId: number,
+    idempotency: Idempotency | null,
+  ): Promise<OrderOutcome | null> {
     return idempotency && this.queries.findByKey(userId, idempotency);
   }
 
-  private replay(earlier: Order): Promise<Delivery> {
+  private replay(earlier: OrderOutcome): Promise<Delivery> {
     if (earlier.state === 'reserved' || earlier.state === 'submitting') throw new KeyInProgress(earlier.id);
     return this.toDelivery(earlier, true);
   }

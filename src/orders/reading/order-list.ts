@@ -1,10 +1,11 @@
+import { Conditions } from '../../database';
 import type { PageRequest } from '../../http';
 import { bulkOrderKeySql } from '../order-keys';
-import { ORDER_KINDS, ORDER_STATES, type OrderKind, statesTold, type ToldState } from '../order-states';
+import { ORDER_KINDS, ORDER_STATES, type OrderKind, type PublicState, statesShownAs } from '../order-states';
 
 /** Which of a customer's orders are listed. What is null counts as any. */
 export interface OrderListFilter {
-  readonly state: ToldState | null;
+  readonly state: PublicState | null;
   readonly kind: OrderKind | null;
   /** When it was placed. */
   readonly from: Date | null;
@@ -17,12 +18,11 @@ export interface OrderListFilter {
 export const ORDER_SORTS = ['newest', 'oldest'] as const;
 export type OrderSort = (typeof ORDER_SORTS)[number];
 
-/** The columns of a `ListedOrder`. Both ids of proxies are text, as in all answers to customers. */
-export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type AS "proxyType",
-  proxy_id::text AS "proxyId", unit_price AS "unitPrice", max_price AS "maxPrice", held,
-  captured, released, refunded,
-  (captured / unit_price)::integer AS delivered, failure, idempotency_key AS "idempotencyKey",
-  request_id AS "requestId", created_at AS "createdAt", closed_at AS "closedAt"`;
+/** The columns of a `ListedOrder`. Both ids of proxies are text, as in all responses to customers. */
+export const LISTED_COLUMNS = `id, kind, state, country, version, period, count, proxy_type,
+  proxy_id::text AS proxy_id, (captured / unit_price)::integer AS delivered, unit_price, held AS price,
+  max_price, CASE WHEN closed_at IS NULL THEN held ELSE 0.00 END AS held, captured AS charged, released,
+  refunded, 'RUB' AS currency, failure, idempotency_key, request_id, created_at, closed_at`;
 
 /**
  * The orders of one user get their ids one after the other, under the lock of the account, but are dated by
@@ -45,8 +45,8 @@ export function toListStatement(
   { cursor, limit }: PageRequest,
   sort: OrderSort,
 ): { readonly statement: string; readonly parameters: readonly unknown[] } {
-  const parameters: unknown[] = [];
-  const given = (value: unknown): string => `$${parameters.push(value)}`;
+  const values = new Conditions();
+  const given = (value: unknown): string => values.given(value);
   const user = given(userId);
   const direction = sort === 'newest' ? 'DESC' : 'ASC';
   // Ids between which the wanted ones are.
@@ -79,7 +79,7 @@ export function toListStatement(
    * of all customers by their ids, where it expects to find a page soon, and goes on to the end if it errs.
    */
   function ofStates(): string {
-    const states = `${given(state ? statesTold(state) : ORDER_STATES)}::text[]`;
+    const states = `${given(state ? statesShownAs(state) : ORDER_STATES)}::text[]`;
     const columns = ['user_id', 'state', 'kind', 'id'];
     const row = columns.join(', ');
     const rowOf = (id: string): string => `(${user}, of_state, of_kind, ${id})`;
@@ -102,7 +102,7 @@ export function toListStatement(
      WHERE user_id = ${user} AND idempotency_key = ${sought}`;
     const bounds = [`id > ${lower}`, `id < ${upper}`, ...placed].join(' AND ');
     const wanted = `user_id = ${user} AND kind = ANY (${kinds}) AND ${bounds}`;
-    const states = state ? statesTold(state) : ORDER_STATES;
+    const states = state ? statesShownAs(state) : ORDER_STATES;
     const others = states.filter((one) => one !== 'refunded').map((one) => `'${one}'`);
     const parts = [
       ...(others.length > 0 ? [`state <> 'refunded' AND state IN (${others.join(', ')})`] : []),
@@ -120,5 +120,5 @@ export function toListStatement(
   const found = key === null ? ofStates() : ofKey(key);
   const statement = `SELECT ${LISTED_COLUMNS} FROM orders
     WHERE id = ANY (ARRAY(SELECT id FROM (${found}) AS found ${order} ${pageEnd})) ${order}`;
-  return { statement, parameters };
+  return { statement, parameters: values.parameters };
 }

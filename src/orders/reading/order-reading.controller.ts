@@ -3,7 +3,7 @@ import { ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { CurrentUserId, Route } from '../../auth';
 import { disconnection, INVALID_PERIOD, notOneOf, tooGreat } from '../../http';
-import { ALL_TOLD_STATES } from '../order-states';
+import { ALL_PUBLIC_STATES } from '../order-states';
 import { OrderNotFound } from '../orders.errors';
 import { OrderDetails, OrderSummaryPage } from './dto/order.dto';
 import { LONGEST_WAIT_SECONDS, OrderQuery, OrdersQuery } from './dto/orders.query';
@@ -26,7 +26,7 @@ export class OrderReadingController {
       'it was placed at all.',
     response: { description: 'A page of orders', type: OrderSummaryPage },
     errors: { 400: INVALID_PERIOD },
-    invalid: notOneOf('state', ALL_TOLD_STATES, 'lost'),
+    invalid: notOneOf('state', ALL_PUBLIC_STATES, 'lost'),
   })
   listOrders(@CurrentUserId() userId: number, @Query() query: OrdersQuery): Promise<OrderSummaryPage> {
     return this.orders.list(userId, query, query, query.sort);

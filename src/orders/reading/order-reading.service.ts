@@ -4,43 +4,23 @@ import { DataSource } from 'typeorm';
 import { AccessRecheck } from '../../auth';
 import { preparedRows } from '../../database';
 import { assertPeriod, type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
-import { type OrderState, toldState } from '../order-states';
+import { type OrderState, publicState } from '../order-states';
 import { OrderWaits } from '../order-waits';
-import type { Order } from '../order.entity';
 import { OrderNotFound } from '../orders.errors';
 import { refusalOf } from '../refusals';
 import type { OrderDetails, OrderSummary } from './dto/order.dto';
 import { LISTED_COLUMNS, type OrderListFilter, type OrderSort, toListStatement } from './order-list';
 
-type ListedOrder = Pick<
-  Order,
-  | 'id'
-  | 'kind'
-  | 'state'
-  | 'country'
-  | 'version'
-  | 'period'
-  | 'count'
-  | 'proxyType'
-  | 'unitPrice'
-  | 'maxPrice'
-  | 'held'
-  | 'captured'
-  | 'released'
-  | 'refunded'
-  | 'failure'
-  | 'idempotencyKey'
-  | 'requestId'
-  | 'createdAt'
-  | 'closedAt'
-> & { readonly proxyId: string | null; readonly delivered: number };
+/** A row of {@link LISTED_COLUMNS}. */
+type ListedOrder = Omit<OrderSummary, 'state' | 'reason'> & {
+  readonly state: OrderState;
+  readonly failure: string | null;
+};
 
 type DetailedOrder = ListedOrder & { readonly proxies: readonly string[] };
 
 /** An id of ours: digits, few enough for a bigint column. */
 const ORDER_ID = /^[1-9]\d{0,14}$/;
-
-const NOTHING = '0.00';
 
 /** How long to wait until an order is closed. */
 export interface Wait {
@@ -88,13 +68,13 @@ export class OrderReadingService {
    */
   async read(userId: number, orderId: string, wait: Wait): Promise<OrderDetails> {
     const order = await this.find(userId, orderId);
-    if (order.closedAt !== null || wait.seconds === 0) return toDetails(order);
+    if (order.closed_at !== null || wait.seconds === 0) return toSummary(order);
     await this.underWay.run('wait', userId, () =>
       this.waits.untilClosed(order.id, wait.seconds * 1000, wait.hungUp),
     );
-    if (wait.hungUp.aborted) return toDetails(order);
+    if (wait.hungUp.aborted) return toSummary(order);
     await this.access.assertStillAllowed(wait.request, 'proxies:read');
-    return toDetails(await this.find(userId, orderId));
+    return toSummary(await this.find(userId, orderId));
   }
 
   private async find(userId: number, orderId: string): Promise<DetailedOrder> {
@@ -116,40 +96,8 @@ export class OrderReadingService {
   }
 }
 
-const isOpen = ({ closedAt }: ListedOrder): boolean => closedAt === null;
-
-const toDetails = (order: DetailedOrder): OrderDetails =>
-  Object.assign(toSummary(order), { proxies: order.proxies });
-
-function toSummary(order: ListedOrder): OrderSummary {
-  return {
-    id: order.id,
-    kind: order.kind,
-    state: toldState(order.state),
-    country: order.country,
-    version: order.version,
-    period: order.period,
-    count: order.count,
-    proxy_type: order.proxyType,
-    proxy_id: order.proxyId,
-    delivered: order.delivered,
-    unit_price: order.unitPrice,
-    price: order.held,
-    max_price: order.maxPrice,
-    held: isOpen(order) ? order.held : NOTHING,
-    charged: order.captured,
-    released: order.released,
-    refunded: order.refunded,
-    currency: 'RUB',
-    reason: reasonOf(order),
-    idempotency_key: order.idempotencyKey,
-    request_id: order.requestId,
-    created_at: order.createdAt,
-    closed_at: order.closedAt,
-  };
+function toSummary<Order extends ListedOrder>({ failure, ...order }: Order) {
+  const { kind, state } = order;
+  const reason = state === 'refunded' ? refusalOf(kind, failure).detail : null;
+  return { ...order, state: publicState(state), reason };
 }
-
-const REFUNDED: OrderState = 'refunded';
-
-const reasonOf = ({ state, kind, failure }: ListedOrder): string | null =>
-  state === REFUNDED ? refusalOf(kind, failure).detail : null;

@@ -5,7 +5,6 @@ import { queryRows } from '../../database';
 import { postEntriesSql } from '../../ledger';
 import type { Idempotency } from '../order-keys';
 import type { OrderKind } from '../order-states';
-import type { Order } from '../order.entity';
 
 /** An order that a restore of the database has forgotten, as far as the provider and staff tell. */
 export interface ForgottenOrder {
@@ -34,9 +33,10 @@ export interface ForgottenOrder {
 
 /** What a request under an idempotency key asks for. */
 export type AskedUnderKey = Pick<
-  Order,
+  ForgottenOrder,
   'userId' | 'kind' | 'country' | 'version' | 'period' | 'count' | 'proxyType' | 'proxyId'
 > & { readonly maxPrice: Money | null };
+
 /** Orders that a restore of the database has forgotten, with their keys. */
 @Injectable()
 export class ForgottenOrderRecords {

@@ -4,8 +4,8 @@ import type { Money } from '../../common';
 import { groupedStatement, preparedRows, type Queryable, queryRows } from '../../database';
 import { POSTED_ENTRY, type PostedEntryOut, postEntriesSql } from '../../ledger';
 import { Metrics } from '../../metrics';
+import { countOutcomes, type EndedOrder } from '../order-outcome';
 import type { FailureReason, OpenState } from '../order-states';
-import { countOutcomes, type EndedOrder } from './outcomes';
 
 /** An order that leaves the queue without having been sent. */
 interface LeavingOrder {

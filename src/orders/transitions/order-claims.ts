@@ -3,9 +3,9 @@ import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
 import { lookUpLost, preparedRows, queryRows, sqlList } from '../../database';
 import { longestQueueSeconds, RENEWAL_QUEUE_SECONDS } from '../longest-order';
-import { memberIds, type OrderBatch } from '../order-batch';
+import type { OrderBatch } from '../order-batch';
 import { IS_RENEWAL_SQL } from '../order-keys';
-import { type BatchRow, OrderQueries, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
+import { type BatchRow, SELECT_BATCH_ROWS, toBatches } from '../order-queries';
 import { GIVES_WAY, IN_QUEUE, IS_READY, servedAt } from '../order-queue';
 import { statesBefore } from '../order-states';
 import { HoldReleases } from './hold-releases';
@@ -31,7 +31,6 @@ export type ClaimedBatch = OrderBatch & {
 export class OrderClaims {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly queries: OrderQueries,
     private readonly releases: HoldReleases,
     private readonly config: AppConfig,
   ) {}
@@ -140,10 +139,13 @@ export class OrderClaims {
    */
   undoClaim(claim: string, error: unknown): Promise<number[]> {
     return lookUpLost(this.dataSource, error, async () => {
-      const batch = await this.queries.findClaimedBatch(claim);
-      if (!batch) return [];
-      await this.releases.releaseHolds(memberIds(batch), 'unavailable', ['submitting']);
-      return memberIds(batch);
+      const claimed = await queryRows<{ id: number }>(
+        this.dataSource,
+        `SELECT id FROM orders WHERE claim = $1 AND state = 'submitting'`,
+        [claim],
+      );
+      const ids = claimed.map(({ id }) => id);
+      return this.releases.releaseHolds(ids, 'unavailable', ['submitting']);
     });
   }
 

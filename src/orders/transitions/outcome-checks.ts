@@ -5,9 +5,9 @@ import { type Queryable, queryRows, sqlList } from '../../database';
 import { Metrics } from '../../metrics';
 import { checkOffsetsSeconds, spacingOfEmptyChecksSeconds } from '../check-schedule';
 import type { OrderBatch } from '../order-batch';
+import { countOutcomes, type EndedOrder } from '../order-outcome';
 import { OrderQueries } from '../order-queries';
 import { statesBefore, UNATTENDED_STATES } from '../order-states';
-import { countOutcomes, type EndedOrder } from './outcomes';
 
 /**
  * Has reconciliation look for evidence of every open order, from the beginning: the database was restored to

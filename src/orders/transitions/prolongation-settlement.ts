@@ -3,11 +3,9 @@ import { DataSource } from 'typeorm';
 import { preparedRows, type Queryable, sqlList } from '../../database';
 import { postEntriesSql } from '../../ledger';
 import { Metrics } from '../../metrics';
-import type { OrderOutcome } from '../order-queries';
+import { countOutcomes, type DeliveredProxy, type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
 import { statesBefore } from '../order-states';
-import type { DeliveredProxy } from '../order.entity';
-import { callParameters, recordCall, type RecordedCall } from '../provider-call-log';
-import { countOutcomes, OUTCOME_COLUMNS } from './outcomes';
+import { callParameter, recordCall, type RecordedCall } from '../provider-call-log';
 
 /** What a batch of prolongations brought. */
 export interface DeliveredProlongations {
@@ -83,14 +81,14 @@ export class ProlongationSettlement {
               FROM closed`,
            'SELECT user_id FROM closed',
          )}
-       ),${recordCall(4)}
+       ),${recordCall('$4')}
        SELECT ${OUTCOME_COLUMNS}, (SELECT to_jsonb(prolonged) FROM prolonged WHERE id = proxy_id) AS proxy
          FROM closed ORDER BY id`,
       [
         JSON.stringify(ends.map(({ orderId, dateEnd }) => ({ order_id: orderId, date_end: dateEnd }))),
         providerOrderId,
         charge,
-        ...callParameters(call),
+        callParameter(call),
       ],
     );
     countOutcomes(this.metrics, closed);

@@ -4,11 +4,10 @@ import { preparedRows, type Queryable, sqlList } from '../../database';
 import { postEntriesSql } from '../../ledger';
 import { Metrics } from '../../metrics';
 import type { ProviderProxy } from '../../provider';
-import type { OrderOutcome } from '../order-queries';
+import { countOutcomes, type OrderOutcome, OUTCOME_COLUMNS } from '../order-outcome';
 import { statesBefore } from '../order-states';
-import { callParameters, recordCall, type RecordedCall } from '../provider-call-log';
+import { callParameter, recordCall, type RecordedCall } from '../provider-call-log';
 import { UNCOUNT_SPENDING } from './hold-releases';
-import { countOutcomes, OUTCOME_COLUMNS } from './outcomes';
 
 /** What a batch of purchases brought. */
 export interface DeliveredPurchases {
@@ -131,7 +130,7 @@ export class PurchaseSettlement {
            'SELECT user_id FROM closed',
          )}
          RETURNING order_id, kind
-       ),${recordCall(12)},${UNCOUNT_SPENDING}
+       ),${recordCall('$12')},${UNCOUNT_SPENDING}
        SELECT ${OUTCOME_COLUMNS}, proxy_ids AS "proxyIds", places FROM closed ORDER BY id`,
       [
         batchId,
@@ -146,7 +145,7 @@ export class PurchaseSettlement {
         proxies.map(({ password }) => password),
         proxies.map(({ dateStart }) => unixSeconds(dateStart)),
         proxies.map(({ dateEnd }) => unixSeconds(dateEnd)),
-        ...callParameters(call),
+        callParameter(call),
       ],
     );
     countOutcomes(this.metrics, closed);

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ProxyOut, toProxyOut } from '../dto/proxy-out.dto';
-import type { Proxy } from '../proxy.entity';
+import type { Proxy } from '../proxy';
 
 export class ProxyDetails extends ProxyOut {
   @ApiProperty({

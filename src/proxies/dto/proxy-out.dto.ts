@@ -1,6 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { selectList } from '../../database';
-import type { Proxy } from '../proxy.entity';
+import type { ProxyFields } from '../proxy';
 
 const NULLABLE_DATE = {
   required: false,
@@ -78,27 +77,6 @@ export class ProxyOut {
   })
   descr!: string | null;
 }
-
-/** What of a proxy is needed to show it to a customer. */
-const FIELDS = [
-  'id',
-  'host',
-  'port',
-  'login',
-  'password',
-  'proxyType',
-  'country',
-  'version',
-  'dateStart',
-  'dateEnd',
-  'withdrawnAt',
-  'descr',
-] as const satisfies (keyof Proxy)[];
-
-export type ProxyFields = Pick<Proxy, (typeof FIELDS)[number]>;
-
-/** Selects {@link ProxyFields} from the table `proxies`. */
-export const PROXY_COLUMNS = selectList(FIELDS);
 
 /**
  * Writes times one after the other: UTC, to the second, as the provider's times are whole seconds. The

@@ -4,7 +4,7 @@ import { AppConfig } from '../../config';
 import { queryRows } from '../../database';
 import { type Page, type PageRequest, readPage, RequestsUnderWay } from '../../http';
 import { ProxiesService } from '../proxies.service';
-import { type Proxy } from '../proxy.entity';
+import { type Proxy } from '../proxy';
 import { Judge } from './judge';
 import { requestThrough } from './request-through';
 import type { TrialOut, TrialReason } from './trial-out.dto';

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IP_VERSIONS, PROXY_TYPES } from '../../../common';
 import { ApiMoment, ApiNullable, ApiNullableMoment, ApiRoubles, PageOf } from '../../../http';
-import { ALL_TOLD_STATES, ORDER_KINDS, type OrderKind, type ToldState } from '../../order-states';
+import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 
 /** An order as lists of its customer show it. */
 export class OrderSummary {
@@ -13,14 +13,14 @@ export class OrderSummary {
 
   @ApiProperty({
     type: 'string',
-    enum: ALL_TOLD_STATES,
+    enum: ALL_PUBLIC_STATES,
     description:
       '`open`: it waits, or is being carried out. `being_confirmed`: its outcome is not known yet; the ' +
       'money stays held until it is. `completed`, `partial`: all or a part was delivered. `refunded`: ' +
       'nothing was delivered, and nothing is charged.',
     example: 'completed',
   })
-  state!: ToldState;
+  state!: PublicState;
 
   @ApiProperty({ type: 'string', example: 'ru' })
   country!: string;

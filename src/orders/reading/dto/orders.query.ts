@@ -6,14 +6,14 @@ import {
   StrictRequest,
   StringField,
 } from '../../../http';
-import { ALL_TOLD_STATES, ORDER_KINDS, type OrderKind, type ToldState } from '../../order-states';
+import { ALL_PUBLIC_STATES, ORDER_KINDS, type OrderKind, type PublicState } from '../../order-states';
 import { ORDER_SORTS, type OrderListFilter, type OrderSort } from '../order-list';
 
 export const LONGEST_WAIT_SECONDS = 30;
 
 export class OrdersQuery extends PageQuery implements OrderListFilter {
-  @ChoiceField(ALL_TOLD_STATES, { description: 'The state of the order', absent: 'null' })
-  state!: ToldState | null;
+  @ChoiceField(ALL_PUBLIC_STATES, { description: 'The state of the order', absent: 'null' })
+  state!: PublicState | null;
 
   @ChoiceField(ORDER_KINDS, { description: 'A purchase or a prolongation', absent: 'null' })
   kind!: OrderKind | null;

@@ -1,0 +1,49 @@
+import { selectList } from '../database';
+
+/** What of a proxy is needed to show it to a customer. */
+export interface ProxyFields {
+  readonly id: number;
+  readonly host: string;
+  readonly port: string;
+  readonly login: string;
+  readonly password: string;
+  readonly proxyType: string;
+  readonly country: string;
+  readonly version: string;
+  readonly dateStart: Date | null;
+  readonly dateEnd: Date | null;
+  /** When the provider was found to have taken it away, whatever its end. Null again once it is listed. */
+  readonly withdrawnAt: Date | null;
+  /** The customer's own label. It is never sent to the provider, whose `descr` is a tag of ours. */
+  readonly descr: string | null;
+}
+
+/** A proxy that a user has rented. */
+export interface Proxy extends ProxyFields {
+  readonly userId: number;
+  /** The purchase that delivered it. */
+  readonly orderId: number;
+  /** The customer's own tags: see `normalTags()`. */
+  readonly tags: readonly string[];
+}
+
+const FIELDS: readonly (keyof Proxy)[] = [
+  'id',
+  'host',
+  'port',
+  'login',
+  'password',
+  'proxyType',
+  'country',
+  'version',
+  'dateStart',
+  'dateEnd',
+  'withdrawnAt',
+  'descr',
+  'userId',
+  'orderId',
+  'tags',
+];
+
+/** Selects a {@link Proxy} from the table `proxies`. */
+export const PROXY_COLUMNS = selectList(FIELDS);
