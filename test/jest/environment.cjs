@@ -17,7 +17,7 @@ for (const stream of [process.stdout, process.stderr]) {
   };
 }
 
-/** What Node and packages have warned of since the last test ended: it breaks with one of their next versions. */
+/** What Node and packages have warned of since the last test ended: it breaks with a later release. */
 const deprecations = [];
 process.on('warning', (warning) => {
   if (warning.name === 'DeprecationWarning') deprecations.push(warning);
@@ -27,7 +27,8 @@ const exit = process.exit.bind(process);
 
 /**
  * Gives tests the globals of the application, which Jest does not load, where it matters that they are the
- * same, and shows what the service logged with the test that fails. A test fails that uses what is deprecated.
+ * same, and shows what the service logged with the test that fails. A test that uses what is deprecated
+ * fails.
  */
 module.exports = class extends TestEnvironment {
   constructor(...parameters) {
