@@ -1,8 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 import Ajv2020 from 'ajv/dist/2020';
 import openapiTypes, { astToString, COMMENT_HEADER } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
+import { findRoutes } from '../src/auth';
+import { ACCESS, type Access } from '../src/auth/access.decorators';
 import {
   type Description,
   examplesOf,
@@ -29,6 +32,10 @@ const FILES: readonly [path: string, mediaType: string][] = [
 ];
 const API_TYPES = join(__dirname, '../clients/typescript/src/api-types.ts');
 const manifest: { version: string } = JSON.parse(readFileSync(join(__dirname, '../package.json'), 'utf8'));
+
+const reference = JSON.parse(
+  readFileSync(join(__dirname, 'fixtures/reference-openapi.json'), 'utf8'),
+) as Description;
 
 /** The name of a list item, if it has one. Named items are compared by name, whatever their position. */
 const nameOf = (item: Json): string | undefined =>
@@ -71,9 +78,6 @@ beforeAll(async () => {
 
 describe('The description', () => {
   let description: Description;
-  const reference = JSON.parse(
-    readFileSync(join(__dirname, 'fixtures/reference-openapi.json'), 'utf8'),
-  ) as Description;
 
   beforeAll(async () => {
     description = await readDescription(`${service.baseUrl}/openapi.json`);
@@ -479,6 +483,43 @@ describe('Every other answer', () => {
     const { headers } = await fetch(service.baseUrl + path);
     expect(headers.get('Content-Security-Policy')).toBe(
       "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+    );
+  });
+});
+
+describe('The guide docs/api.md', () => {
+  const document = readFileSync(join(__dirname, '../docs/api.md'), 'utf8');
+  /** The routes named in a text: `GET /proxies`, and whole groups such as `/links`. */
+  const routesIn = (text: string) =>
+    [...text.matchAll(/`((?:[A-Z]+ )?\/[^`\s]*)`/g)].map(([, route = '']) => route);
+
+  it('lists the routes that need no token, and for each scope those that it opens', () => {
+    const routes = findRoutes(service.app.get(DiscoveryService), service.app.get(MetadataScanner))
+      .map(({ method, path, handler, controller }) => ({
+        route: `${method} ${path}`,
+        access: service.app.get(Reflector).getAllAndOverride<Access>(ACCESS, [handler, controller]),
+      }))
+      .filter(({ route }) => !route.includes(' /staff'));
+    const open = /These routes need none: ([^]*?)\. Every/.exec(document)?.[1] ?? '';
+    expect(routesIn(open)).toEqual(
+      expect.arrayContaining(routes.filter(({ access }) => access.public).map(({ route }) => route)),
+    );
+    const missing = routes.filter(({ route, access }) => {
+      if (access.public || / \/(?:renewals|webhooks)/.test(route)) return false;
+      const listed = new RegExp(`^- \`${access.scope}\`: ([^]*?)(?=^- |^$)`, 'm').exec(document)?.[1] ?? '';
+      const group = `/${route.split('/')[1]}`;
+      const file = route.replace(/lists\/[a-z-]+$/, 'lists/{format}');
+      return ![route, group, file].some((one) => routesIn(listed).includes(one));
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it('names the specified routes, which ignore unknown fields', () => {
+    const paragraph = /Ten \*\*specified routes\*\*([^]*?)All other/.exec(document)?.[1] ?? '';
+    expect(routesIn(paragraph).toSorted()).toEqual(
+      Object.entries(reference.paths)
+        .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
+        .toSorted(),
     );
   });
 });

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { createCli } from '../src/cli/cli';
 
 const ROOT = join(__dirname, '..');
-const MAX_README_BYTES = 9000;
+const MAX_README_BYTES = 7000;
 const MAX_COLUMNS = 120;
 const MAX_DECISIONS = 40;
 
@@ -221,9 +221,11 @@ describe('the documents', () => {
     expect(missing.map(({ found, at }) => `${at}: ${found}`)).toEqual([]);
   });
 
-  it('are no wider than a window', () => {
+  it('are no wider than a window, tables aside', () => {
     const wide = documents.flatMap(({ path, lines }) =>
-      lines.filter(({ text }) => text.length > MAX_COLUMNS).map(({ number }) => `${path}:${number}`),
+      lines
+        .filter(({ text }) => text.length > MAX_COLUMNS && !text.startsWith('|'))
+        .map(({ number }) => `${path}:${number}`),
     );
     expect(wide).toEqual([]);
   });

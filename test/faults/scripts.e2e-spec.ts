@@ -1,5 +1,5 @@
-// A service of its own, on which a shell runs what the README shows.
-import { execFile } from 'node:child_process';
+// A service of its own, against which a shell and Python run the scripts of docs/scripts.md.
+import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,10 +8,18 @@ import { createTestDirectory, removeTestDirectory } from '../support/test-direct
 import { startTestService, type TestService, type TestUser } from '../support/test-service';
 
 const run = promisify(execFile);
-const README = join(__dirname, '..', '..', 'README.md');
+const DOCUMENT = join(__dirname, '..', '..', 'docs', 'scripts.md');
 const BODY = '{"country":"ru","period":30}';
 
-(findProgram('curl') ? describe : describe.skip)("The README's loop for scripts", () => {
+const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
+
+/** The first block of a language in the document. */
+async function readExample(language: string): Promise<string> {
+  const document = await readFile(DOCUMENT, 'utf8');
+  return new RegExp(`\`\`\`${language}\\n([^\`]*)\`\`\``).exec(document)?.[1] ?? '';
+}
+
+(findProgram('curl') ? describe : describe.skip)('The loop of docs/scripts.md', () => {
   let service: TestService;
   let user: TestUser;
   let loop: string;
@@ -19,14 +27,12 @@ const BODY = '{"country":"ru","period":30}';
 
   beforeAll(async () => {
     service = await startTestService();
-    [loop = ''] = [...(await readFile(README, 'utf8')).matchAll(/```sh\n([^`]*while :;[^`]*)```/g)].map(
-      ([, text]) => text ?? '',
-    );
+    loop = await readExample('sh');
     expect(loop).toContain(BODY);
   });
   beforeEach(async () => {
     user = await service.createUser();
-    directory = await createTestDirectory('readme-');
+    directory = await createTestDirectory('scripts-');
   });
   afterEach(() => removeTestDirectory(directory));
   afterAll(() => service.close());
@@ -66,5 +72,32 @@ const BODY = '{"country":"ru","period":30}';
       /^409 : \{"detail":"The price/,
     );
     expect(await statesOfOrders()).toEqual([]);
+  });
+});
+
+(hasRequests ? describe : describe.skip)('The Python script of docs/scripts.md', () => {
+  let service: TestService;
+  let directory: string;
+
+  beforeAll(async () => {
+    service = await startTestService();
+    directory = await createTestDirectory('scripts-');
+  });
+  afterAll(async () => {
+    await removeTestDirectory(directory);
+    await service.close();
+  });
+
+  it('buys once although responses are lost, waits for the outcome, and reads the events', async () => {
+    const user = await service.createUser({ balance: '1000.00' });
+    await service.control.addFault({ method: 'buy', kind: 'answer-lost' });
+    const { stdout } = await run('python3', ['-c', await readExample('python')], {
+      cwd: directory,
+      timeout: 60_000,
+      env: { PATH: process.env['PATH'], URL: service.baseUrl, TOKEN: user.token },
+    });
+    expect(stdout).toMatch(/^200 \{"order_id": \d+/);
+    expect(stdout).toContain('\norder.completed {');
+    expect((await user.api.GET('/orders')).data?.items.map(({ state }) => state)).toEqual(['completed']);
   });
 });
