@@ -28,7 +28,15 @@ describe('Each alert', () => {
   it('has a chapter in the runbook, which has no others, and links to it', () => {
     expect(readRunbook()).toEqual(names);
     expect(rules.map(({ annotations }) => annotations.runbook_url)).toEqual(
-      names.map((name) => `docs/operations.md#${name.toLowerCase()}`),
+      names.map((name) => `{{ $externalLabels.runbooks }}#${name.toLowerCase()}`),
+    );
+  });
+
+  it('is in the index of the runbook with its severity', () => {
+    const document = readFileSync(join(OPERATIONS, '..', 'docs', 'operations.md'), 'utf8');
+    const rows = [...document.matchAll(/^\| \[(\w+)\]\(#(\w+)\) +\| (\w+)/gm)];
+    expect(rows.map(([, name, anchor, severity]) => [name, anchor, severity])).toEqual(
+      rules.map(({ alert, labels }) => [alert, alert.toLowerCase(), labels.severity]),
     );
   });
 
