@@ -1,8 +1,8 @@
-/** What a type of event tells. */
+/** A type of event. */
 export interface EventTypeDefinition {
   /** When it happens: for customers. */
   readonly description: string;
-  /** What its `data` hold, by field: for customers. */
+  /** The fields of its `data`: for customers. */
   readonly data: Readonly<Record<string, string>>;
   /** Data as they are sent: all fields, and nothing else. */
   readonly example: Readonly<Record<string, unknown>>;
@@ -14,30 +14,30 @@ const BEFORE = '2026-11-21T12:00:00.000Z';
 const ORDER = {
   order_id: 'The `id` of the order',
   kind: '`purchase`, `prolongation`',
-  state: 'The state of the order, as `GET /orders` tells it',
-  count: 'The number of proxies that were asked for',
-  delivered: 'The number of proxies that were delivered, or prolonged',
-  price: 'Roubles that were charged',
+  state: 'The state of the order, as in `GET /orders`',
+  count: 'The number of proxies ordered',
+  delivered: 'The number of proxies delivered or prolonged',
+  price: 'Roubles charged',
   reason:
-    'Why it was refunded: `not-enough-proxies`, `period-not-sold`, `country-not-sold`, ' +
-    '`cannot-be-prolonged`, `unavailable`. Else null',
+    'The reason of a refund: `not-enough-proxies`, `period-not-sold`, `country-not-sold`, ' +
+    '`cannot-be-prolonged`, `unavailable`. Otherwise null',
 };
 const ORDER_EXAMPLE = { order_id: 42, kind: 'purchase', count: 2, reason: null };
 
 const PROXY_ID = { proxy_id: 'The `id` of the proxy' };
-const PROXY_END = { ...PROXY_ID, date_end: 'When its rental ends' };
+const PROXY_END = { ...PROXY_ID, date_end: 'The end of its rental' };
 
 const BALANCE = {
   seq: 'The `seq` of the change in `GET /ledger`',
-  order_id: 'The order whose charge was returned. Else null',
-  amount: 'Roubles that were added',
-  available: 'Roubles that can be spent after it',
+  order_id: 'The refunded order. Otherwise null',
+  amount: 'Roubles added',
+  available: 'Roubles available afterwards',
 };
 
 const RENEWAL = {
   ...PROXY_END,
   period: 'Days',
-  price: 'Roubles, when it is known. Else null',
+  price: 'Roubles, or null if unknown',
 };
 const RENEWAL_EXAMPLE = { proxy_id: '17', date_end: BEFORE, period: 7, price: '25.08' };
 
@@ -49,13 +49,13 @@ const TOKEN = {
 const TOKEN_EXAMPLE = { token_id: 5, name: 'renewals', scopes: ['proxies:read'] };
 
 /**
- * Every type of event that customers are told, with what its data hold. Validation, the descriptions and
- * docs/events.md are made of it or compared with it. Who writes each: triggers those of `order`, `proxy` (but
- * `proxy.expiring`), `balance` and `token`, the service the others.
+ * Every type of event, with its data. Validation, the descriptions and docs/events.md are generated from this or
+ * compared with it. Triggers write events of `order`, `proxy` (except `proxy.expiring`), `balance` and `token`,
+ * the service writes the others.
  */
 export const EVENT_TYPES = {
   'order.being_confirmed': {
-    description: 'The outcome of an order is not known yet. Its money stays held until it is',
+    description: 'The outcome of an order is not known yet. Its money is held until it is',
     data: ORDER,
     example: { ...ORDER_EXAMPLE, state: 'being_confirmed', delivered: 0, price: '0.00' },
   },
@@ -65,12 +65,12 @@ export const EVENT_TYPES = {
     example: { ...ORDER_EXAMPLE, state: 'completed', delivered: 2, price: '50.16' },
   },
   'order.partial': {
-    description: 'A part of an order was delivered, and the rest of its money released',
+    description: 'Part of an order was delivered, and the rest of its money was released',
     data: ORDER,
     example: { ...ORDER_EXAMPLE, state: 'partial', delivered: 1, price: '25.08' },
   },
   'order.refunded': {
-    description: 'Nothing was delivered, and nothing is charged',
+    description: 'Nothing was delivered or charged',
     data: ORDER,
     example: {
       ...ORDER_EXAMPLE,
@@ -81,8 +81,8 @@ export const EVENT_TYPES = {
     },
   },
   'proxy.expiring': {
-    description: 'A rental ends soon. It is told at each of some stages before the end',
-    data: { ...PROXY_END, hours_left: 'The stage: hours before the end' },
+    description: 'A rental ends soon. Sent at each stage before the end',
+    data: { ...PROXY_END, hours_left: 'The stage, in hours before the end' },
     example: { proxy_id: '17', date_end: AT, hours_left: 72 },
   },
   'proxy.expired': {
@@ -91,7 +91,7 @@ export const EVENT_TYPES = {
     example: { proxy_id: '17', date_end: AT },
   },
   'proxy.withdrawn': {
-    description: 'The proxy was taken away before its end',
+    description: 'The provider withdrew the proxy before its end',
     data: PROXY_END,
     example: { proxy_id: '17', date_end: AT },
   },
@@ -101,33 +101,33 @@ export const EVENT_TYPES = {
     example: { proxy_id: '17' },
   },
   'proxy.prolonged': {
-    description: 'The end of a rental moved later by more than six hours, whatever did it',
-    data: { ...PROXY_END, date_end_before: 'When it ended before' },
+    description: 'The end of a rental moved later by more than six hours, for any reason',
+    data: { ...PROXY_END, date_end_before: 'The previous end' },
     example: { proxy_id: '17', date_end: AT, date_end_before: BEFORE },
   },
   'balance.credited': {
-    description: 'Money was put on the balance',
+    description: 'The balance was credited',
     data: BALANCE,
     example: { seq: 7, order_id: null, amount: '500.00', available: '974.92' },
   },
   'balance.refunded': {
-    description: 'A part of what an order was charged was returned',
+    description: 'An order was refunded in whole or in part',
     data: BALANCE,
     example: { seq: 8, order_id: 42, amount: '25.08', available: '1000.00' },
   },
   'balance.low': {
-    description: 'What can be spent fell below the threshold that you have set',
-    data: { available: 'Roubles that can be spent', threshold: 'The threshold, roubles' },
+    description: 'The available balance fell below your threshold',
+    data: { available: 'Available roubles', threshold: 'The threshold in roubles' },
     example: { available: '74.92', threshold: '100.00' },
   },
   'renewal.planned': {
     description:
-      'A rental will be renewed. It is told when the rental ends within a week, and again three days and ' +
-      'one day before its end when it will not work out',
+      'A rental will be renewed. Sent a week before its end, and again three days and one day before if the ' +
+      'renewal is expected to fail',
     data: {
       ...RENEWAL,
-      planned_at: 'When it will be ordered',
-      obstacle: 'Why it will not work out as things are. Else null',
+      planned_at: 'The planned time of the order',
+      obstacle: 'The reason for which it is expected to fail. Otherwise null',
     },
     example: { ...RENEWAL_EXAMPLE, planned_at: '2026-11-20T12:00:00.000Z', obstacle: null },
   },
@@ -137,30 +137,30 @@ export const EVENT_TYPES = {
     example: { ...RENEWAL_EXAMPLE, order_id: 43 },
   },
   'renewal.skipped': {
-    description: 'A rental is not renewed as things are. It is tried again until an hour before its end',
-    data: { ...RENEWAL, reason: 'Why' },
+    description: 'A renewal failed for now. It is retried until an hour before the end',
+    data: { ...RENEWAL, reason: 'The reason' },
     example: { ...RENEWAL_EXAMPLE, reason: 'balance-short' },
   },
   'renewal.failed': {
-    description: 'A rental was not renewed, and is not tried again',
-    data: { ...RENEWAL, reason: 'Why' },
+    description: 'A renewal failed and is not retried',
+    data: { ...RENEWAL, reason: 'The reason' },
     example: { ...RENEWAL_EXAMPLE, reason: 'price-above-max' },
   },
   'token.created': {
-    description: 'A token of yours was issued',
+    description: 'One of your tokens was issued',
     data: TOKEN,
     example: TOKEN_EXAMPLE,
   },
   'token.revoked': {
-    description: 'A token of yours was revoked',
+    description: 'One of your tokens was revoked',
     data: TOKEN,
     example: TOKEN_EXAMPLE,
   },
   'webhook.disabled': {
-    description: 'A webhook was switched off',
+    description: 'A webhook was disabled',
     data: {
       webhook_id: 'The `id` of the webhook',
-      reason: '`customer` (you), `failing` (for days), `gone` (it answered 410) or `operator`',
+      reason: '`customer` (you), `failing` (for days), `gone` (it returned 410) or `operator`',
     },
     example: { webhook_id: 3, reason: 'failing' },
   },
@@ -173,7 +173,7 @@ export const ALL_EVENT_TYPES = Object.keys(EVENT_TYPES) as readonly EventType[];
 
 const ID = 'evt_';
 
-/** An event as customers see it, wherever they do. */
+/** An event in responses and webhooks. */
 export interface EventOut {
   readonly id: string;
   readonly type: EventType;
@@ -188,7 +188,7 @@ export const toEventOut = (event: {
   readonly at: Date;
   readonly data: Readonly<Record<string, unknown>>;
 }): EventOut => {
-  if (event.position === null) throw new Error('an event was to be told before it was published');
+  if (event.position === null) throw new Error('an event must be published before it is shown');
   return { id: eventIdOf(event.position), type: event.type, at: event.at, data: event.data };
 };
 
