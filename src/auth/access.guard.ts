@@ -113,7 +113,8 @@ export class AccessGuard implements CanActivate {
   /**
    * Asks passport's bearer strategy who makes the request. Passport gets the headers alone: it would accept a
    * token in the query string or the body as well, and those end up in logs. `AuthGuard` of @nestjs/passport
-   * passes the whole request on and made `GET /me` cost 1.6 times as much.
+   * passes the whole request on, which takes 1.4 times the processor time of `GET /me`, and has one strategy
+   * for all applications of a process.
    */
   private authenticate({ headers }: Request): Promise<Caller> {
     return new Promise((resolve, reject) => {

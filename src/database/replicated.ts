@@ -10,7 +10,7 @@ const STATEMENT = `
 /** Many wait together. One that hangs does not keep the others from trying. */
 const GROUP = { maxItems: 1000, maxWaitMs: 1000 };
 
-const waits = new WeakMap<DataSource, (who: 'caller') => Promise<'replicated'>>();
+const waits = new WeakMap<DataSource, (of: DataSource) => Promise<void>>();
 
 /**
  * Waits until the synchronous standby has everything that was visible before. What is visible may be lost by
@@ -23,11 +23,11 @@ const waits = new WeakMap<DataSource, (who: 'caller') => Promise<'replicated'>>(
 export async function untilReplicated(dataSource: DataSource): Promise<void> {
   let wait = waits.get(dataSource);
   if (!wait) {
-    wait = groupedStatement<'caller', 'replicated'>(async (callers) => {
+    wait = groupedStatement<DataSource, void>(async (waiting) => {
       await queryRows(dataSource, STATEMENT);
-      return callers.map(() => 'replicated');
+      return waiting.map(() => undefined);
     }, GROUP);
     waits.set(dataSource, wait);
   }
-  await wait('caller');
+  await wait(dataSource);
 }

@@ -11,7 +11,7 @@ import { answerMalformedRequests } from './errors/malformed-requests';
 import { HttpAdapter } from './http-adapter';
 import { atMostEachMinute } from './rare-warning';
 import { parseQuery, toNormalUrl } from './request-url';
-import { setSecurityHeaders } from './security-headers';
+import { securityHeaders } from './security-headers';
 import { RequestValidationPipe } from './validation/request-validation.pipe';
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -77,12 +77,11 @@ const prepareRequest =
   (metrics: Metrics) =>
   (request: Request, response: Response, next: NextFunction): void => {
     beginRequest(request, response, metrics, () => {
-      setSecurityHeaders(response);
       // `fresh`, which Express and `send` use, sends everything again to a client that says `no-cache`. That
       // asks a cache to validate (RFC 9111, 5.2.1.4), and fetch says it with each condition of a caller.
       delete request.headers['cache-control'];
       request.url = toNormalUrl(request.url);
-      next();
+      securityHeaders(request, response, next);
     });
   };
 

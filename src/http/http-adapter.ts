@@ -1,14 +1,12 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
-import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import type { Response } from 'express';
 import { Connections } from './connections';
 import { oneAtATime } from './pipelining';
 
 /** The prototypes that Express gives to requests and responses. Express publishes no types for them. */
 interface Prototypes {
-  readonly request: object;
-  readonly response: object;
+  request: object;
+  response: object;
 }
 
 /** Idle connections that are kept alive are ended this often while the server closes. */
@@ -16,12 +14,7 @@ const CLOSE_IDLE_MS = 50;
 /** How late a request that does not arrive may be refused. Node's own 30 s would double its time limits. */
 const CHECK_ARRIVAL_MS = 500;
 
-/**
- * Nest on Express, two to three times as fast for small answers. Express replaces the prototype of every
- * request and response it receives. V8 cannot optimise code that uses such objects, and that includes Node's
- * own HTTP code. Here Node creates requests and responses with Express's prototypes from the start, so that
- * Express has nothing left to replace.
- */
+/** Nest on Express, with bounds on connections and pipelined requests, and a bounded close. */
 export class HttpAdapter extends ExpressAdapter {
   private closing: Promise<void> | undefined;
   private keepsNone = false;
@@ -35,13 +28,8 @@ export class HttpAdapter extends ExpressAdapter {
 
   /** Ignores Nest's options for a server: the service uses none of them. */
   override initHttpServer(): void {
-    const { request, response } = this.getInstance<Prototypes>();
     this.httpServer = createServer(
-      {
-        IncomingMessage: withPrototype(IncomingMessage, request),
-        ServerResponse: withPrototype(ServerResponse, response),
-        connectionsCheckingInterval: CHECK_ARRIVAL_MS,
-      },
+      { ...messageClasses(this.getInstance()), connectionsCheckingInterval: CHECK_ARRIVAL_MS },
       oneAtATime(this.getInstance()),
     );
     this.connections.follow(this.httpServer);
@@ -59,22 +47,6 @@ export class HttpAdapter extends ExpressAdapter {
   override setNotFoundHandler(...parameters: Parameters<ExpressAdapter['setNotFoundHandler']>): unknown {
     for (const add of this.pages) add();
     return super.setNotFoundHandler(...parameters);
-  }
-
-  /** Writes JSON as Express does, without asking for its settings, charsets and a tag that is not there. */
-  override reply(response: Response, body: unknown, statusCode?: number): unknown {
-    const isOrdinary =
-      typeof body === 'object' &&
-      body !== null &&
-      !(body instanceof StreamableFile || body instanceof Error) &&
-      !response.hasHeader('Content-Type') &&
-      !response.hasHeader('ETag');
-    if (!isOrdinary) return super.reply(response, body, statusCode);
-    if (statusCode !== undefined) response.status(statusCode);
-    const text = JSON.stringify(body);
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    response.setHeader('Content-Length', Buffer.byteLength(text));
-    return response.end(response.req.method === 'HEAD' ? undefined : text);
   }
 
   /** Bounds the connections of each address from now on. */
@@ -114,19 +86,17 @@ export class HttpAdapter extends ExpressAdapter {
 }
 
 /**
- * Copies a constructor, with another prototype. `Reflect.construct` would make the objects slow again. The
- * original stands above the copy because V8 counts the fields to reserve space for in a constructor and in
- * those above it: objects that grow field by field are moved a dozen times.
+ * The classes of an application's requests and responses. Express replaces the prototype of each request and
+ * response, which keeps V8 from optimizing all code that touches them, Node's own HTTP code included: without
+ * these classes, `GET /health` takes four times the processor time (docs/decisions/0013-fast-reads.md). Their
+ * prototypes are those of Express, so that it has nothing to replace.
  */
-function withPrototype<Constructor extends typeof IncomingMessage | typeof ServerResponse>(
-  constructor: Constructor,
-  prototype: object,
-): Constructor {
-  function Message(this: object, ...parameters: unknown[]): void {
-    Reflect.apply(constructor, this, parameters);
-  }
-  Message.prototype = prototype;
-  Object.setPrototypeOf(Message, constructor);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return Message as unknown as Constructor;
+function messageClasses(express: Prototypes) {
+  class Request extends IncomingMessage {}
+  class Response extends ServerResponse {}
+  Object.setPrototypeOf(Request.prototype, express.request);
+  Object.setPrototypeOf(Response.prototype, express.response);
+  express.request = Request.prototype;
+  express.response = Response.prototype;
+  return { IncomingMessage: Request, ServerResponse: Response };
 }

@@ -8,19 +8,13 @@ const OTHER_METHOD = 'other';
 /** Stands for all paths that no route serves. */
 const UNMATCHED = 'unmatched';
 
-/** There are as many as routes. */
-const templates = new Map<string, string>();
-
 /**
  * The template of the route that served a request, as in the OpenAPI document: `/proxies/{proxy_id}`. Never
  * its path, of which a caller can make any number.
  */
 export function routeTemplate({ route }: Pick<Request, 'route'>): string {
   const path = (route as { readonly path?: unknown } | undefined)?.path;
-  if (typeof path !== 'string') return UNMATCHED;
-  let template = templates.get(path);
-  if (template === undefined) templates.set(path, (template = path.replace(/:(\w+)/g, '{$1}')));
-  return template;
+  return typeof path === 'string' ? path.replace(/:(\w+)/g, '{$1}') : UNMATCHED;
 }
 
 const unmeasured = new WeakSet<Response>();
