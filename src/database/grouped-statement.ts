@@ -27,11 +27,11 @@ export function groupedStatement<Item, Result>(
     waiting.add(go);
   }
 
-  const loader = new DataLoader<Item, Result | Promise<Result>>(
+  const loader = new DataLoader<{ readonly item: Item }, Result | Promise<Result>>(
     async (items) => {
       underWay += 1;
       try {
-        return await run(items);
+        return await run(items.map(({ item }) => item));
       } finally {
         underWay -= 1;
         for (const go of waiting) go();
@@ -43,5 +43,5 @@ export function groupedStatement<Item, Result>(
       batchScheduleFn: (send) => setImmediate(() => (underWay === 0 ? send() : wait(send))),
     },
   );
-  return (item) => loader.load(item).then((result) => result);
+  return (item) => loader.load({ item }).then((result) => result);
 }

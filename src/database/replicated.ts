@@ -10,7 +10,7 @@ const STATEMENT = `
 /** Many wait together. One that hangs does not keep the others from trying. */
 const GROUP = { maxItems: 1000, maxWaitMs: 1000 };
 
-const waits = new WeakMap<DataSource, (of: DataSource) => Promise<void>>();
+const waits = new WeakMap<DataSource, () => Promise<void>>();
 
 /**
  * Waits until the synchronous standby has everything that was visible before. What is visible may be lost by
@@ -23,11 +23,11 @@ const waits = new WeakMap<DataSource, (of: DataSource) => Promise<void>>();
 export async function untilReplicated(dataSource: DataSource): Promise<void> {
   let wait = waits.get(dataSource);
   if (!wait) {
-    wait = groupedStatement<DataSource, void>(async (waiting) => {
+    wait = groupedStatement<void, void>(async (callers) => {
       await queryRows(dataSource, STATEMENT);
-      return waiting.map(() => undefined);
+      return callers;
     }, GROUP);
     waits.set(dataSource, wait);
   }
-  await wait(dataSource);
+  await wait();
 }
