@@ -28,12 +28,11 @@ describe('Hints', () => {
   beforeEach(() => {
     heard = [];
     missed = 0;
-    hints = new Hints(
-      dataSource,
-      'somewhere',
-      (ids) => void heard.push(...ids),
-      () => void (missed += 1),
-    );
+    hints = new Hints(dataSource, 'somewhere');
+    hints.listen((ids) => {
+      if (ids) heard.push(...ids);
+      else missed += 1;
+    });
   });
   afterEach(() => hints.close());
 
@@ -47,7 +46,7 @@ describe('Hints', () => {
   /** Sends until something is heard: the connection may not be there yet. */
   const untilHeard = (): Promise<boolean> =>
     eventually(() => {
-      hints.listen();
+      hints.stayConnected();
       hints.send([1]);
       return heard.length > 0;
     });
@@ -78,10 +77,9 @@ describe('Hints', () => {
   it.each([0, 1, 2, 5, 10, 20])(
     'leave no connection when they are closed %i ms after the first',
     async (ms) => {
-      hints.listen();
       await pause(ms);
       hints.close();
-      hints.listen();
+      hints.stayConnected();
       await eventually(async () => (await listeners()) === 0);
     },
   );

@@ -9,6 +9,9 @@ import { queryRows } from './sql';
 const IDS_PER_PAYLOAD = 400;
 const RECONNECT_AFTER_MS = 1000;
 
+/** Is given the ids of a hint; `undefined`: hints may have been lost until now, about any row. */
+export type HintListener = (ids: ReadonlySet<number> | undefined) => void;
+
 /**
  * Tells all processes at once that something happened to rows, by LISTEN and NOTIFY, with a connection of its
  * own that is not one of the pool. A hint is lost while the connection is, and behind a pooler that does not
@@ -19,31 +22,34 @@ export class Hints {
   private client: Client | undefined;
   private reconnectAtMs = -Infinity;
   private isClosed = false;
+  private readonly listeners = new Set<HintListener>();
 
-  /**
-   * @param channel a name in SQL
-   * @param hear is given the ids of a hint
-   * @param missed hints may have been lost until now: called whenever the connection begins to listen
-   */
+  /** @param channel a name in SQL */
   constructor(
     private readonly dataSource: DataSource,
     private readonly channel: string,
-    private readonly hear: (ids: readonly number[]) => void,
-    private readonly missed: () => void = () => undefined,
   ) {}
 
-  /** Connects if needed, without waiting for it. Call it again now and then: the connection may be lost. */
-  listen(): void {
-    if (this.client || this.isClosed || performance.now() < this.reconnectAtMs) return;
+  /** @returns ends it */
+  listen(listener: HintListener): () => void {
+    this.listeners.add(listener);
+    this.stayConnected();
+    return () => void this.listeners.delete(listener);
+  }
+
+  /** Connects if somebody listens, without waiting for it. Call it now and then: connections are lost. */
+  stayConnected(): void {
+    if (this.listeners.size === 0 || this.client || this.isClosed) return;
+    if (performance.now() < this.reconnectAtMs) return;
     const client = clientOutsideThePool(this.dataSource);
     this.client = client;
     client.on('error', (error) => this.drop(client, error));
     client.on('end', () => this.drop(client, 'the connection ended'));
-    client.on('notification', ({ payload = '' }) => this.hear(payload.split(',').map(Number)));
+    client.on('notification', ({ payload = '' }) => this.tell(new Set(payload.split(',').map(Number))));
     client
       .connect()
       .then(() => client.query(`LISTEN ${this.channel}`))
-      .then(() => this.missed())
+      .then(() => this.tell(undefined))
       .catch((error: unknown) => this.drop(client, error));
   }
 
@@ -65,6 +71,10 @@ export class Hints {
   close(): void {
     this.isClosed = true;
     if (this.client) this.drop(this.client, 'closed');
+  }
+
+  private tell(ids: ReadonlySet<number> | undefined): void {
+    for (const listener of this.listeners) listener(ids);
   }
 
   private drop(client: Client, why: unknown): void {

@@ -9,7 +9,7 @@ export {
   toEventOut,
 } from './event-types';
 export { EventsModule } from './events.module';
-export { PublishedEvents, type PublishedListener } from './published-events';
+export { PublishedEvents } from './published-events';
 export { EventReadingService } from './reading/event-reading.service';
 export { EventDto } from './reading/events.dto';
 export { EventWaits } from './reading/event-waits';

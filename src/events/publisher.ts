@@ -31,7 +31,7 @@ export class Publisher {
       'SELECT user_id AS "userId" FROM publish_events($1) AS user_id',
       [AT_ONCE],
     );
-    this.published.announce(events.map(({ userId }) => userId));
+    this.published.send([...new Set(events.map(({ userId }) => userId))]);
     return events.length === AT_ONCE;
   }
 }

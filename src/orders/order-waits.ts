@@ -1,13 +1,10 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { messageOf } from '../common';
-import { Hints } from '../database';
+import { Hints, RowWaits, untilEnded } from '../database';
 import type { OrderProgress } from './order-outcome';
 import { OrderQueries } from './order-queries';
 import { isOpen } from './order-states';
-
-/** How often it is looked what has become of the orders that are waited for, all of them in one statement. */
-const LOOK_INTERVAL_MS = 1000;
 
 /** Somebody who waits for an order. */
 export interface OrderWait {
@@ -18,30 +15,28 @@ export interface OrderWait {
 }
 
 /**
- * Whoever waits for an order, whatever changes it: this process, another replica, or staff. Orders that this
- * process has changed, or heard to be changed, are looked at once, and all of them each second: a hint may be
- * lost.
+ * Whoever waits for an order. Orders that this process has changed, or heard to be changed, are looked at
+ * once, and all of them each second.
  */
 @Injectable()
 export class OrderWaits implements OnModuleDestroy {
   private readonly logger = new Logger(OrderWaits.name);
-  private readonly waiting = new Map<number, Set<OrderWait>>();
+  private readonly hints: Hints;
+  private readonly waits: RowWaits<OrderWait>;
   /** Those who wait until an order is closed, which may take a day. */
   private readonly readers = new Set<() => void>();
-  private readonly hints: Hints;
-  private looking: NodeJS.Timeout | undefined;
   private isEnded = false;
 
   constructor(
     dataSource: DataSource,
     private readonly queries: OrderQueries,
   ) {
-    this.hints = new Hints(
-      dataSource,
-      'settled_orders',
-      (ids) => void this.look(ids),
-      () => void this.lookAtAll(),
-    );
+    this.hints = new Hints(dataSource, 'settled_orders');
+    this.waits = new RowWaits(this.hints, {
+      name: 'what became of orders',
+      hear: (ids) => void this.look(ids),
+      lookAtAll: () => this.showNow([...this.waits.entries()].map(([id]) => id)),
+    });
   }
 
   onModuleDestroy(): void {
@@ -54,19 +49,12 @@ export class OrderWaits implements OnModuleDestroy {
   }
 
   begin(orderId: number, wait: OrderWait): void {
-    this.waiting.set(orderId, (this.waiting.get(orderId) ?? new Set()).add(wait));
-    this.looking ??= setInterval(() => void this.lookAtAll(), LOOK_INTERVAL_MS);
-    this.hints.listen();
+    this.waits.begin(orderId, wait);
   }
 
   /** Forgets a wait that is over. */
   end(orderId: number, wait: OrderWait): void {
-    const waits = this.waiting.get(orderId);
-    waits?.delete(wait);
-    if (waits?.size === 0) this.waiting.delete(orderId);
-    if (this.waiting.size > 0) return;
-    clearInterval(this.looking);
-    this.looking = undefined;
+    this.waits.end(orderId, wait);
   }
 
   /**
@@ -75,37 +63,32 @@ export class OrderWaits implements OnModuleDestroy {
    *
    * @param hungUp ends the wait, too
    */
-  untilClosed(orderId: number, timeoutMs: number, hungUp: AbortSignal): Promise<void> {
-    if (this.isEnded || hungUp.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        hungUp.removeEventListener('abort', end);
-        this.readers.delete(end);
-        this.end(orderId, wait);
-        resolve();
-      };
+  async untilClosed(orderId: number, timeoutMs: number, hungUp: AbortSignal): Promise<void> {
+    if (this.isEnded) return;
+    let over = (): void => undefined;
+    await untilEnded(timeoutMs, hungUp, (end) => {
       const wait: OrderWait = { see: ({ state }) => !isOpen(state), end };
-      const timer = setTimeout(end, timeoutMs);
-      hungUp.addEventListener('abort', end);
       this.readers.add(end);
       this.begin(orderId, wait);
+      over = () => {
+        this.readers.delete(end);
+        this.end(orderId, wait);
+      };
     });
+    over();
   }
 
   /** Shows orders, as they are after a statement of this process, to those who wait for them. */
   show(orders: Iterable<OrderProgress>): void {
     for (const order of orders) {
-      for (const wait of this.waiting.get(order.id) ?? []) if (wait.see(order)) wait.end(order);
+      for (const wait of this.waits.of(order.id) ?? []) if (wait.see(order)) wait.end(order);
     }
   }
 
   /** Looks what has become of orders, as far as anybody waits for them. Never rejects. */
   async look(orderIds: Iterable<number>): Promise<void> {
-    const awaited = [...orderIds].filter((id) => this.waiting.has(id));
-    if (awaited.length === 0) return;
     try {
-      this.show((await this.queries.outcomesOf(awaited)).values());
+      await this.showNow([...orderIds].filter((id) => this.waits.of(id)));
     } catch (error) {
       this.logger.warn(`what became of orders could not be read: ${messageOf(error)}`);
     }
@@ -122,8 +105,7 @@ export class OrderWaits implements OnModuleDestroy {
     for (const end of this.readers) end();
   }
 
-  private lookAtAll(): Promise<void> {
-    this.hints.listen();
-    return this.look(this.waiting.keys());
+  private async showNow(orderIds: readonly number[]): Promise<void> {
+    if (orderIds.length > 0) this.show((await this.queries.outcomesOf(orderIds)).values());
   }
 }

@@ -1,12 +1,8 @@
-import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { messageOf } from '../../common';
-import { preparedRows, untilReplicated } from '../../database';
+import { preparedRows, RowWaits, untilEnded, untilReplicated } from '../../database';
 import { RequestsUnderWay } from '../../http';
 import { PublishedEvents } from '../published-events';
-
-/** How often it is looked whether there are events for anybody who waits, all of them in one statement. */
-const LOOK_INTERVAL_MS = 1000;
 
 /** A wait at a replica that is about to stop: the caller should turn to another one. */
 const LONGEST_WAIT_DRAINING_MS = 1000;
@@ -42,18 +38,20 @@ interface Place {
  */
 @Injectable()
 export class EventWaits implements OnModuleDestroy {
-  private readonly logger = new Logger(EventWaits.name);
-  private readonly waiting = new Map<number, Set<Place>>();
-  private stopListening: (() => void) | undefined;
-  private looking: NodeJS.Timeout | undefined;
-  private isLooking = false;
+  private readonly waits: RowWaits<Place>;
   private state: 'open' | 'draining' | 'ended' = 'open';
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly published: PublishedEvents,
     private readonly underWay: RequestsUnderWay,
-  ) {}
+    published: PublishedEvents,
+  ) {
+    this.waits = new RowWaits(published, {
+      name: 'events',
+      hear: (userIds) => this.call(userIds),
+      lookAtAll: () => this.look(this.positions()),
+    });
+  }
 
   onModuleDestroy(): void {
     this.end();
@@ -61,7 +59,7 @@ export class EventWaits implements OnModuleDestroy {
 
   /** How many requests wait, or are about to. */
   count(): number {
-    return [...this.waiting.values()].reduce((count, places) => count + places.size, 0);
+    return this.waits.count();
   }
 
   /** Whether requests should come to their end. */
@@ -77,26 +75,13 @@ export class EventWaits implements OnModuleDestroy {
    */
   open(userId: number, hungUp: AbortSignal): Waiter {
     const leave = this.underWay.enter('wait', userId);
-    const places = this.waiting.get(userId) ?? new Set();
     const place: Place = { position: undefined, isCalled: false, end: undefined };
-    places.add(place);
-    this.waiting.set(userId, places);
-    this.stopListening ??= this.published.listen((userIds) => {
-      if (userIds) this.call(userIds);
-      else void this.lookAtAll();
-    });
-    this.looking ??= setInterval(() => void this.lookAtAll(), LOOK_INTERVAL_MS);
+    this.waits.begin(userId, place);
     return {
       wait: (position, timeoutMs) => this.wait(place, position, timeoutMs, hungUp),
       close: () => {
         leave();
-        places.delete(place);
-        if (places.size === 0 && this.waiting.get(userId) === places) this.waiting.delete(userId);
-        if (this.waiting.size > 0) return;
-        clearInterval(this.looking);
-        this.looking = undefined;
-        this.stopListening?.();
-        this.stopListening = undefined;
+        this.waits.end(userId, place);
       },
     };
   }
@@ -113,41 +98,26 @@ export class EventWaits implements OnModuleDestroy {
     this.endWaits();
   }
 
-  /** Looks for whom there are events, of all who wait. Never rejects. */
-  async lookAtAll(): Promise<void> {
-    if (this.isLooking) return;
-    this.isLooking = true;
-    try {
-      await this.look(this.positions());
-    } catch (error) {
-      this.logger.warn(`whether there are events could not be read: ${messageOf(error)}`);
-    } finally {
-      this.isLooking = false;
-    }
-  }
-
-  private wait(place: Place, position: number, timeoutMs: number, hungUp: AbortSignal): Promise<Waited> {
-    return new Promise((resolve) => {
-      place.position = position;
+  private async wait(
+    place: Place,
+    position: number,
+    timeoutMs: number,
+    hungUp: AbortSignal,
+  ): Promise<Waited> {
+    place.position = position;
+    if (!place.isCalled && this.state !== 'ended') {
       const longestMs = this.state === 'draining' ? LONGEST_WAIT_DRAINING_MS : timeoutMs;
-      const timer = setTimeout(() => place.end?.(), longestMs);
-      place.end = () => {
-        clearTimeout(timer);
-        hungUp.removeEventListener('abort', end);
-        const waited = { isCalled: place.isCalled, position: place.position ?? position };
-        Object.assign(place, { position: undefined, isCalled: false, end: undefined });
-        resolve(waited);
-      };
-      const end = (): void => place.end?.();
-      hungUp.addEventListener('abort', end);
-      if (place.isCalled || hungUp.aborted || this.state === 'ended') end();
-    });
+      await untilEnded(longestMs, hungUp, (end) => (place.end = end));
+    }
+    const waited = { isCalled: place.isCalled, position: place.position };
+    Object.assign(place, { position: undefined, isCalled: false, end: undefined });
+    return waited;
   }
 
   /** Calls the requests of the users: there may be events for them. */
   private call(userIds: Iterable<number>): void {
     for (const userId of userIds) {
-      for (const place of this.waiting.get(userId) ?? []) {
+      for (const place of this.waits.of(userId) ?? []) {
         place.isCalled = true;
         place.end?.();
       }
@@ -157,7 +127,7 @@ export class EventWaits implements OnModuleDestroy {
   /** From where on to look for each user who has a request that waits. */
   private positions(): ReadonlyMap<number, number> {
     const positions = new Map<number, number>();
-    for (const [userId, places] of this.waiting) {
+    for (const [userId, places] of this.waits.entries()) {
       const ofPlaces = [...places].flatMap(({ position }) => position ?? []);
       if (ofPlaces.length > 0) positions.set(userId, Math.min(...ofPlaces));
     }
@@ -191,7 +161,7 @@ export class EventWaits implements OnModuleDestroy {
 
   /** Nothing was found for the user from one position to the other. */
   private moveOn(userId: number, from: number, to: number): void {
-    for (const place of this.waiting.get(userId) ?? []) {
+    for (const place of this.waits.of(userId) ?? []) {
       if (place.position !== undefined && place.position >= from) {
         place.position = Math.max(place.position, to);
       }
@@ -199,6 +169,6 @@ export class EventWaits implements OnModuleDestroy {
   }
 
   private endWaits(): void {
-    for (const places of this.waiting.values()) for (const place of places) place.end?.();
+    for (const [, places] of this.waits.entries()) for (const place of places) place.end?.();
   }
 }
