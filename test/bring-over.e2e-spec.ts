@@ -27,6 +27,9 @@ const RENAMED: Readonly<Record<string, string>> = {
   travels_alone: 'resent',
 };
 
+/** The migrations after the baseline, which come with the same start. */
+const LATER = migrations.slice(1).map(({ name }) => name);
+
 type Row = Readonly<Record<string, unknown>>;
 
 let database: TestDatabase;
@@ -90,7 +93,7 @@ describe('A database of the last version before the baseline', () => {
       Object.values(paused),
     );
     const before = await Promise.all(tables.map(({ name }) => readRows(name)));
-    expect(await bringOver()).toEqual([]);
+    expect(await bringOver()).toEqual(LATER);
     expect(await readSchema(owner)).toEqual(await schemaOfBaseline());
     expect(await owner.query('SELECT paused_at, paused_reason FROM renewals_pause')).toEqual([paused]);
     const [rules] = await owner.query('SELECT revision::integer FROM price_rules_revision');
@@ -148,7 +151,8 @@ describe('A database of the last version before the baseline', () => {
   });
 
   it('is brought over by several at once as by one', async () => {
-    expect(await Promise.all([bringOver(), bringOver(), bringOver()])).toEqual([[], [], []]);
+    const done = await Promise.all([bringOver(), bringOver(), bringOver()]);
+    expect(done.flat()).toEqual(LATER);
   });
 });
 

@@ -155,6 +155,22 @@ describe('POST /proxies/{proxy_id}/prolong', () => {
     expect(data).toMatchObject([{ date_end: first.data?.proxy.date_end }]);
   });
 
+  it('charges for the late effect of a refunded order, and sends no other', async () => {
+    const user = await service.createUser();
+    const { id, date_end: end } = await buyOne(user);
+    await service.control.clearCalls();
+    await service.control.addFault({ method: 'prolong', kind: 'reset' });
+    expect((await prolong(user, id)).response.status).toBe(503);
+    await passQuietTime(service);
+    await service.untilSettled();
+    const unixtimeEnd = Math.floor(Date.parse(end ?? '') / 1000) + 30 * 86_400;
+    await service.control.changeProxy(await providerIdOf(id), { unixtimeEnd });
+    const { data } = await prolong(user, id);
+    expect(Date.parse(data?.proxy.date_end ?? '') / 1000).toBe(unixtimeEnd);
+    expect(await service.control.getCalls('prolong')).toHaveLength(1);
+    expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });
+  });
+
   it('allows one prolongation of a proxy at a time', async () => {
     const user = await service.createUser();
     const { id } = await buyOne(user);

@@ -6,6 +6,8 @@ import { RenewalRun } from '../src/renewals';
 import { ForecastService } from '../src/renewals/forecast.service';
 import { captureLog } from './support/log-capture';
 import { lookAway } from './support/look-away';
+import { passQuietTime } from './support/quiet-time';
+import { lockRow } from './support/table-lock';
 import { startTestService, type TestService, type TestUser } from './support/test-service';
 
 /** Days. What is rented for a week is due at once by a rule that renews a week before the end. */
@@ -77,6 +79,19 @@ describe('Renewals', () => {
       [id],
     );
 
+  /** Has the provider show another end than we know, beside any order. */
+  async function extend(proxyId: number | undefined, days: number): Promise<void> {
+    const [row] = await service.dataSource.query<{ id: string; end: string }[]>(
+      `SELECT provider_proxy_id AS id, extract(epoch FROM date_end) AS end FROM proxies WHERE id = $1`,
+      [proxyId],
+    );
+    const unixtimeEnd = Number(row?.end) + days * 86_400;
+    await service.control.changeProxy(Number(row?.id), { unixtimeEnd });
+  }
+
+  const retry = () =>
+    service.dataSource.query('UPDATE renewals SET next_try_at = now() WHERE next_try_at IS NOT NULL');
+
   const eventsOf = async ({ id }: TestUser): Promise<string[]> => {
     const rows: { type: string; data: Record<string, unknown> }[] = await service.dataSource.query(
       `SELECT type, data FROM events WHERE user_id = $1 AND type LIKE 'renewal.%' ORDER BY id`,
@@ -102,6 +117,61 @@ describe('Renewals', () => {
     expect(orders).toEqual(
       ids.map(() => ({ state: 'completed', captured: expect.any(String), token_id: null })),
     );
+  });
+
+  it('of others are carried out while somebody holds the account of one customer', async () => {
+    const [{ user: held }, { user }] = [await customerWith(1), await customerWith(1)];
+    for (const one of [held, user]) await switchOn(one);
+    const account = await lockRow(
+      service.owner,
+      `SELECT FROM accounts WHERE user_id = ${held.id} FOR UPDATE`,
+    );
+    await run();
+    expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
+    expect(await renewalsOf(held)).toMatchObject([{ state: 'planned' }]);
+    await account.release();
+    await retry();
+    await run();
+    expect(await renewalsOf(held)).toMatchObject([{ state: 'done' }]);
+  });
+
+  describe('whose call was refunded, and had its effect afterwards,', () => {
+    const sweepIsComplete = () =>
+      service.dataSource.query('INSERT INTO completed_sweeps (began_at, listed) VALUES (now(), 1)');
+    const prolongations = async () => (await service.control.getCalls('prolong')).length;
+
+    afterEach(() => service.dataSource.query('DELETE FROM completed_sweeps'));
+
+    it('are charged for that call, and not sent again', async () => {
+      const { user, ids } = await customerWith(1);
+      await switchOn(user);
+      await service.control.addFault({ method: 'prolong', kind: 'reset' });
+      await service.control.clearCalls();
+      await run();
+      await passQuietTime(service);
+      await service.untilSettled();
+      await sweepIsComplete();
+      await extend(ids[0], PERIOD);
+      await run();
+      await retry();
+      await run();
+      await service.untilSettled();
+      await run();
+      expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
+      expect(await prolongations()).toBe(1);
+      expect(await service.balanceOf(user)).toMatchObject({ held: '0.00' });
+    });
+
+    it('are not needed when the rental goes on for other reasons', async () => {
+      const { user, ids } = await customerWith(1);
+      await switchOn(user);
+      await service.control.clearCalls();
+      await extend(ids[0], 3);
+      await run();
+      expect(await renewalsOf(user)).toMatchObject([{ state: 'skipped' }]);
+      expect(await prolongations()).toBe(0);
+      await extend(ids[0], 0);
+    });
   });
 
   it('of everybody are carried out when the forecast of one customer fails', async () => {
@@ -517,6 +587,7 @@ describe('Renewals', () => {
       `UPDATE proxies SET date_end = date_end - interval '7 days' WHERE user_id = $1`,
       [user.id],
     );
+    await extend(ids[0], 0);
     await run();
     expect(await renewalsOf(user)).toMatchObject([{ state: 'done' }]);
   });

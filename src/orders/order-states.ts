@@ -13,6 +13,7 @@ import type { RefusalReason } from '../provider';
  *                 │ ↑                           │ │ │                         ↑
  *                 │ └──── requeueRefused ───────┘ │ └─ releaseHolds ──────────┤
  *                 │                               │                           │
+ *                 ├─ store (an end) ──→ submitting
  *                 │        beginConfirming, claimDueChecks ──→ confirming ────┤ deliver…, releaseHolds
  *                 │                                                │          │
  *                 │                                   sendToReview └→ review ─┘ deliver…, releaseHolds
@@ -102,3 +103,6 @@ export function statesBefore(next: OrderState): readonly OpenState[] {
  * so.
  */
 export type FailureReason = RefusalReason | 'unavailable' | 'busy' | 'not-sent' | 'nothing-found' | 'staff';
+
+/** Refunded, although the call was sent and may have had its effect after all, later than anybody looked. */
+export const REFUNDED_WITHOUT_PROOF: readonly FailureReason[] = ['nothing-found', 'staff'];

@@ -1,5 +1,6 @@
 -- When a complete sweep began that has compared the end of a rental that is stored here, so that it stands for a
--- listing of the provider. Null: none did in the last hour, or an order of the proxy was sent since.
+-- listing of the provider. Null: none did in the last hour, or an order of the proxy was sent since; or one was
+-- refunded without proof that would have moved this end, because its call may have its effect at any time.
 CREATE OR REPLACE FUNCTION end_confirmed_at(of_proxy bigint) RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
 DECLARE
   swept_from CONSTANT timestamptz := (
@@ -9,5 +10,8 @@ BEGIN
     SELECT swept_from FROM proxies
      WHERE id = of_proxy AND absences = 0 AND created_at < swept_from
        AND NOT EXISTS (SELECT FROM orders
-                        WHERE proxy_id = of_proxy AND submitted_at IS NOT NULL AND closed_at >= swept_from));
+                        WHERE proxy_id = of_proxy AND submitted_at IS NOT NULL
+                          AND (closed_at >= swept_from
+                               OR failure IN ('nothing-found', 'staff')
+                                  AND NOT is_prolonged(date_end_before, proxies.date_end))));
 END $$;

@@ -13,7 +13,7 @@ import { type Claimed, type DueRows, Work } from '../../work';
 import { hasAll } from '../order-batch';
 import type { FailureReason } from '../order-states';
 import { ProviderCallLog } from '../provider-call-log';
-import { EndReadings, type EndToRead } from '../transitions/end-readings';
+import { EndReadings, type EndToRead, type StoredEnd } from '../transitions/end-readings';
 import { HoldReleases } from '../transitions/hold-releases';
 import { OrderRequests } from './order-requests';
 
@@ -134,30 +134,32 @@ export class EndReader {
   }
 
   private async listAndStore({ ends, list }: ClaimedEnds): Promise<void> {
+    const ids = ends.map(({ orderId }) => orderId);
     try {
       const listed = await list();
       const found = ends.flatMap((end) => {
         const proxy = listed.get(end.providerProxyId);
         return proxy ? [{ ...end, dateEnd: proxy.dateEnd }] : [];
       });
-      await this.readings.store(found);
-      this.requests.noteStep(
-        found.map(({ orderId }) => orderId),
-        'queued',
-      );
+      const stored = await this.readings.store(found);
+      const those = (outcome: StoredEnd['outcome']) =>
+        stored.filter((end) => end.outcome === outcome).map(({ orderId }) => orderId);
+      this.requests.noteStep(those('queued'), 'queued');
+      this.requests.noteSent(those('possibly-bought'));
       this.whenRead();
+      await this.refund(those('not-needed'), 'unavailable');
+      const missing = ends.filter(({ providerProxyId }) => !listed.has(providerProxyId));
       await this.refund(
-        ends.filter(({ providerProxyId }) => !listed.has(providerProxyId)),
+        missing.map(({ orderId }) => orderId),
         'not-found',
       );
     } catch (error) {
       this.logger.warn(`the ends of rentals could not be read: ${messageOf(error)}`);
-      await this.refund(ends, error instanceof ProviderRefused ? error.reason : 'unavailable');
+      await this.refund(ids, error instanceof ProviderRefused ? error.reason : 'unavailable');
     }
   }
 
-  private async refund(ends: readonly EndToRead[], reason: FailureReason): Promise<void> {
-    const ids = ends.map(({ orderId }) => orderId);
+  private async refund(ids: readonly number[], reason: FailureReason): Promise<void> {
     try {
       await Promise.all(ids.map((orderId) => this.releases.leaveQueue({ orderId, reason })));
     } catch (error) {

@@ -44,11 +44,12 @@ export interface RenewalOrder extends NewOrder {
 
 /**
  * Why the order of a renewal was not placed: `place_renewals.sql` decides. `superfluous`: the end has moved,
- * or the renewal was placed already.
+ * or the renewal was placed already. `not-now`: somebody holds the account, or what else its statement needs.
  */
 export type RenewalRefusal =
   | PlacementRefusal
   | 'superfluous'
+  | 'not-now'
   | 'rule-off'
   | 'paused'
   | 'user-blocked'
@@ -146,7 +147,13 @@ export class OrderPlacement {
     return inSpan('order.reserve', { 'order.kind': 'prolongation' }, async () => {
       const rows = await preparedRows<RenewalPlacement & { position: number }>(
         this.dataSource,
-        'SELECT "position", id, refusal FROM place_renewals($1, $2)',
+        // The accounts are not waited for as long as the session would, but everything else is.
+        `WITH usual AS MATERIALIZED (SELECT current_setting('lock_timeout') AS patience),
+              shared AS MATERIALIZED (
+                SELECT set_config('lock_timeout', '${SHARED_PATIENCE_MS}ms', true) FROM usual),
+              locked AS MATERIALIZED (SELECT count(*) FROM shared, LATERAL lock_accounts($2)),
+              again AS MATERIALIZED (SELECT set_config('lock_timeout', patience, true) FROM usual, locked)
+         SELECT "position", id, refusal FROM place_renewals((SELECT $1::jsonb FROM again), $2)`,
         [
           JSON.stringify(orders.map((order) => toRow(order, { attempt: randomUUID() }))),
           orders.map(({ userId }) => userId),

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource, QueryFailedError } from 'typeorm';
 import type { Quote } from '../../catalog';
-import { Clock, type IpVersion, type Money, type ProxyType, subtractDecimals } from '../../common';
+import { Clock, type IpVersion, messageOf, type Money, type ProxyType, subtractDecimals } from '../../common';
 import { AppConfig } from '../../config';
-import { queryRows, sqlList } from '../../database';
+import { mayHaveCommitted, queryRows, sqlList } from '../../database';
 import { ProxyProvider } from '../../provider';
 import { DispatcherService } from '../dispatch/dispatcher.service';
 import { RENEWAL_QUEUE_SECONDS } from '../longest-order';
@@ -57,6 +57,8 @@ const PROXIES_PER_CALL = 200;
  */
 @Injectable()
 export class RenewalOrders {
+  private readonly logger = new Logger(RenewalOrders.name);
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly config: AppConfig,
@@ -99,10 +101,35 @@ export class RenewalOrders {
 
   /**
    * Places the orders by one statement: the first ones first, as far as the money of their users goes. They
-   * wait in the queue for as long as a renewal is of use.
+   * wait in the queue for as long as a renewal is of use. When the statement fails, or would wait for whoever
+   * holds an account, the orders of each user are placed by themselves, as far as that is possible.
    */
   async place(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
-    const placements = await this.placement.placeRenewals(
+    const placements = await this.placeTogether(renewals).catch(async (error: unknown) => {
+      throwUnlessRefused(error);
+      const byUser = new Map<number, RenewalPlacement[]>();
+      for (const { userId } of renewals) {
+        if (byUser.has(userId)) continue;
+        byUser.set(userId, await this.placeOfUser(renewals.filter((one) => one.userId === userId)));
+      }
+      return renewals.map(({ userId }) => byUser.get(userId)?.shift() ?? NOT_NOW);
+    });
+    this.dispatcher.wake();
+    return placements;
+  }
+
+  private async placeOfUser(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
+    try {
+      return await this.placeTogether(renewals);
+    } catch (error) {
+      throwUnlessRefused(error);
+      this.logger.error(`user ${renewals[0]?.userId}: renewals were not placed: ${messageOf(error)}`);
+      return [];
+    }
+  }
+
+  private placeTogether(renewals: readonly WantedRenewal[]): Promise<RenewalPlacement[]> {
+    return this.placement.placeRenewals(
       renewals.map(({ quote, renewalId, ruleId, ...renewal }) => ({
         ...newOrder({ ...renewal, kind: 'prolongation', count: 1 }, quote, serviceFor(renewal.userId), {
           provider: this.provider.name,
@@ -114,8 +141,6 @@ export class RenewalOrders {
         waitSeconds: this.longestWaitSeconds(renewal),
       })),
     );
-    this.dispatcher.wake();
-    return placements;
   }
 
   /** Refunds what is queued: while the provider takes no orders, no money is held for them. */
@@ -125,13 +150,25 @@ export class RenewalOrders {
       `SELECT id FROM orders WHERE state = 'reserved' AND ${IS_RENEWAL_SQL}`,
     );
     const ids = queued.map(({ id }) => id);
-    await this.releases.releaseHolds(ids, 'unavailable', ['reserved']);
+    try {
+      await this.releases.releaseHolds(ids, 'unavailable', ['reserved']);
+    } catch (error) {
+      throwUnlessRefused(error);
+      this.logger.warn(`renewals stay in the queue until the next round: ${messageOf(error)}`);
+    }
   }
 
   private longestWaitSeconds({ dateEndBefore }: Pick<WantedRenewal, 'dateEndBefore'>): number {
     const restSeconds = (dateEndBefore.getTime() - this.clock.now().getTime()) / 1000;
     return Math.max(0, Math.min(RENEWAL_QUEUE_SECONDS, restSeconds));
   }
+}
+
+const NOT_NOW: RenewalPlacement = { id: null, refusal: 'not-now' };
+
+/** Whether something was placed is not known, or the database cannot be reached: it would fail again. */
+function throwUnlessRefused(error: unknown): void {
+  if (!(error instanceof QueryFailedError) || mayHaveCommitted(error)) throw error;
 }
 
 /** The service itself orders, for a user, whatever the limits of the user's tokens. */

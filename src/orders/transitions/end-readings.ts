@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AppConfig } from '../../config';
-import { preparedRows, queryRows } from '../../database';
+import { preparedRows, queryRows, sqlList } from '../../database';
 import { longestReadingSeconds } from '../longest-order';
+import { IS_RENEWAL_SQL } from '../order-keys';
 import { GIVES_WAY, IN_QUEUE, isUnread, servedAt } from '../order-queue';
+import { REFUNDED_WITHOUT_PROOF } from '../order-states';
 import { PURCHASE_TAG_SQL } from '../order-tag';
 
 /** A prolongation whose rental's end this replica is to read. */
@@ -14,6 +16,12 @@ export interface EndToRead {
   readonly providerProxyId: string;
   /** Says which replica reads: another one begins at another time. */
   readonly readAt: string;
+}
+
+/** What became of a prolongation when the end of its rental was read. */
+export interface StoredEnd {
+  readonly orderId: number;
+  readonly outcome: 'queued' | 'possibly-bought' | 'not-needed';
 }
 
 /** Distributes the reading of rentals' ends, which comes before each prolongation, among all replicas. */
@@ -88,15 +96,45 @@ export class EndReadings {
    * together and can become one batch. Without that date nobody could tell afterwards whether one was carried
    * out. A listing may lag behind what we know from an answer: an earlier end than that is not believed, or
    * the former prolongation would later be taken for this one. Whoever has taken too long stores nothing.
+   *
+   * A later end than we know may be that of a call whose order was refunded because nothing was found. An
+   * order that asks for the same is not sent then: it counts as possibly bought by that call, and
+   * reconciliation judges it by its end. Without such an order a renewal is not needed any more.
    */
-  async store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<void> {
-    await preparedRows(
+  store(ends: readonly (EndToRead & { readonly dateEnd: Date })[]): Promise<StoredEnd[]> {
+    return preparedRows<StoredEnd>(
       this.dataSource,
-      `UPDATE orders SET date_end_before = greatest(ends.date_end, proxies.date_end)
-         FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[])
-                AS ends (order_id, read_at, date_end), proxies
-        WHERE orders.id = ends.order_id AND proxies.id = orders.proxy_id AND state = 'reserved'
-          AND end_read_at = ends.read_at AND date_end_before IS NULL`,
+      `WITH read AS MATERIALIZED (
+         SELECT orders.id, proxies.date_end AS known, greatest(ends.date_end, proxies.date_end) AS listed,
+                late.submitted_at AS sent_at,
+                CASE WHEN NOT is_prolonged(proxies.date_end, ends.date_end) THEN 'queued'
+                     WHEN late.submitted_at IS NOT NULL THEN 'possibly-bought'
+                     WHEN ${IS_RENEWAL_SQL} THEN 'not-needed'
+                     ELSE 'queued' END AS outcome
+           FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[])
+                  AS ends (order_id, read_at, date_end)
+           JOIN orders ON orders.id = ends.order_id
+           JOIN proxies ON proxies.id = orders.proxy_id
+           LEFT JOIN LATERAL (
+             SELECT submitted_at FROM orders refunded
+              WHERE refunded.proxy_id = proxies.id AND refunded.period = orders.period
+                AND failure IN ${sqlList(REFUNDED_WITHOUT_PROOF)}
+                AND NOT is_prolonged(refunded.date_end_before, proxies.date_end)
+              ORDER BY refunded.id DESC LIMIT 1) AS late ON true
+          WHERE orders.state = 'reserved' AND end_read_at = ends.read_at AND orders.date_end_before IS NULL
+       ),
+       stored AS (
+         UPDATE orders SET date_end_before = listed FROM read
+          WHERE orders.id = read.id AND state = 'reserved' AND outcome = 'queued'
+       ),
+       sent AS (
+         UPDATE orders
+            SET state = 'submitting', batch_id = orders.id, submitted_at = sent_at, date_end_before = known,
+                deadline = now(), next_check_at = now()
+           FROM read
+          WHERE orders.id = read.id AND state = 'reserved' AND outcome = 'possibly-bought'
+       )
+       SELECT id AS "orderId", outcome FROM read`,
       [
         ends.map(({ orderId }) => orderId),
         ends.map(({ readAt }) => readAt),
